@@ -1,0 +1,48 @@
+# Everything runs from .venv, made here from nothing but Python 3.11+, make and pip.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check bench clean
+
+.venv/pip: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coterie needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+.venv/demo: .venv/pip
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	touch $@
+
+.venv/test: .venv/pip
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group test
+	touch $@ .venv/demo
+
+.venv/check: .venv/test
+	$(BIN)/python -m pip install --quiet --group check
+	touch $@
+
+.venv/bench: .venv/test
+	$(BIN)/python -m pip install --quiet --group bench
+	touch $@
+
+demo: .venv/demo  ## cluster a small real table
+	@mkdir -p demo
+	$(BIN)/coterie demo penguins -o demo/penguins.csv --force
+	$(BIN)/coterie fit demo/penguins.csv -k 3 --missing drop -o demo/labelled.csv --force
+	@echo; head -n 6 demo/labelled.csv
+
+test: .venv/test  ## all tests
+	$(BIN)/python -m pytest
+
+check: .venv/check  ## lint, types, import rules
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/bench  ## peers side by side; the machine should have nothing else to do
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv demo

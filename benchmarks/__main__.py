@@ -1,0 +1,34 @@
+"""All benchmarks, one after the other, then every ratio in one table."""
+
+from __future__ import annotations
+
+from benchmarks import bench_fit, bench_lloyd, bench_seeding, bench_start, peak
+from benchmarks.harness import machine_table, options_from, parser, write_json
+from benchmarks.report import markdown, summary
+
+SUBJECTS = {
+    "peak": peak.run,
+    "lloyd": bench_lloyd.run,
+    "fit": bench_fit.run,
+    "seeding": bench_seeding.run,
+    "start": bench_start.run,
+}
+
+
+def main() -> None:
+    arguments_parser = parser("Benchmarks of coterie beside other libraries.")
+    arguments_parser.add_argument("--only", action="append", choices=SUBJECTS, help="only this benchmark")
+    arguments = arguments_parser.parse_args()
+    options = options_from(arguments)
+    print(markdown(machine_table()))
+    results = {}
+    for subject in arguments.only or SUBJECTS:
+        results[subject] = SUBJECTS[subject](options)
+        for table in results[subject].tables:
+            print(markdown(table), flush=True)
+        write_json(arguments.json, results)
+    print(markdown(summary([ratio for result in results.values() for ratio in result.ratios])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Data and starts, made once by the parent and read by every worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+OVERLAPPING, SEPARATED = 3.0, 20.0  # typical distance of two blob centres, in standard deviations
+
+
+def blobs(n: int, d: int, k: int, separation: float, *, dtype: str = "float32", seed: int = 0) -> np.ndarray:
+    """k spherical Gaussians of unit variance and equal weight."""
+    rng = np.random.default_rng(seed)
+    X = np.empty((n, d), dtype)
+    rng.standard_normal(out=X, dtype=X.dtype.type)
+    centers = rng.standard_normal((k, d)) * separation / np.sqrt(2 * d)
+    X += centers.astype(dtype)[rng.integers(k, size=n)]
+    return X
+
+
+def random_rows(X: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
+    return X[np.random.default_rng(seed).choice(len(X), k, replace=False)]
+
+
+def spread_rows(X: np.ndarray, k: int, seed: int = 0, sample: int = 20_000) -> np.ndarray:
+    """Plain k-means++ on a sample of rows: a realistic start that no competitor has made."""
+    rng = np.random.default_rng(seed)
+    rows = X[rng.choice(len(X), min(sample, len(X)), replace=False)]
+    chosen = [int(rng.integers(len(rows)))]
+    nearest = np.full(len(rows), np.inf)
+    while len(chosen) < k:
+        nearest = np.minimum(nearest, ((rows - rows[chosen[-1]]) ** 2).sum(axis=1, dtype=np.float64))
+        chosen.append(int(rng.choice(len(rows), p=nearest / nearest.sum())))
+    return rows[chosen]
+
+
+def inertia(X: np.ndarray, centers: np.ndarray, chunk: int = 8192) -> float:
+    """Sum of squared distances to the nearest centre, in float64: one judge for all competitors."""
+    shift = centers.mean(axis=0, dtype=np.float64)
+    C = centers.astype(np.float64) - shift
+    half_norms = 0.5 * (C**2).sum(axis=1)
+    total = 0.0
+    for i in range(0, len(X), chunk):
+        rows = X[i : i + chunk].astype(np.float64) - shift
+        total += (rows**2).sum() + 2.0 * (half_norms - rows @ C.T).min(axis=1).sum()
+    return float(total)
+
+
+@contextmanager
+def shared(**arrays: np.ndarray) -> Iterator[str]:
+    """A folder that holds the arrays for as long as the block runs."""
+    with TemporaryDirectory(prefix="benchmarks-") as folder:
+        for name, array in arrays.items():
+            np.save(Path(folder, f"{name}.npy"), array)
+        yield folder
+
+
+def load(folder: str, name: str) -> np.ndarray:
+    array: np.ndarray = np.load(Path(folder, f"{name}.npy"))
+    return array

@@ -1,0 +1,25 @@
+"""Clustering: K-means and its family, in one consistent place, at the speed of the hardware."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "KMeans": "coterie.kmeans.kmeans",
+    "MiniBatchKMeans": "coterie.kmeans.minibatch",
+}
+
+__all__ = ["KMeans", "MiniBatchKMeans", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'coterie' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,144 @@
+"""The scikit-learn contract, and the one place where source, engine and model meet."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from coterie.core import loop
+from coterie.core.errors import ParameterError
+from coterie.core.protocols import Chunk, Engine, Model, Source
+from coterie.data import as_source
+from coterie.data.memory import MemorySource
+from coterie.data.summary import Summary, summarize
+from coterie.engines import as_engine
+from coterie.engines.local import Serial
+
+
+def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
+    """A chunk as a source of its own, and the engine for one that small."""
+    return MemorySource(chunk.X, chunk.w), Serial()
+
+
+class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """An estimator around a partitional model: rows come in, labels and distances to centers go out.
+
+    A subclass has the options `engine`, `n_jobs` and `random_state`, builds its model in `_model`, and keeps what a
+    model needs to answer for new rows in `_params`.
+    """
+
+    engine: Any
+    n_jobs: int | None
+    random_state: Any
+
+    def _model(self, summary: Summary | None = None) -> Any:
+        raise NotImplementedError
+
+    @property
+    def _params(self) -> Any:
+        raise NotImplementedError
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit, and return the cluster of every row."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def predict(self, X: Any) -> Any:
+        """The cluster of every row (n,)."""
+        return self._map(X, "assign")
+
+    def transform(self, X: Any) -> Any:
+        """The distance of every row to every center (n, k)."""
+        return self._map(X, "distances")
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The objective on `X`, negated: larger is better."""
+        source, engine, model = self._answer(X, sample_weight)
+        stats, _ = engine.scan(partial(model.e_step, self._params), source, None)
+        return -model.objective(stats)
+
+    def _map(self, X: Any, verb: str) -> Any:
+        source, engine, model = self._answer(X, None)
+        return source.join(engine.map(partial(getattr(model, verb), self._params), source))
+
+    def _answer(self, X: Any, sample_weight: Any) -> tuple[Source, Engine, Any]:
+        check_is_fitted(self)
+        source, engine, _ = self._open(X, sample_weight, reset=False)
+        return source, engine, self._model()
+
+    def _open(self, X: Any, sample_weight: Any, reset: bool) -> tuple[Source, Engine, Summary]:
+        """The rows and where to compute on them; columns checked against those of `fit` unless `reset`."""
+        source = as_source(X, sample_weight)
+        named = X if hasattr(X, "columns") or hasattr(X, "__dataframe__") else getattr(source, "X", X)
+        validate_data(self, named, reset=reset, skip_check_array=True)
+        engine = as_engine(self.engine, source, self.n_jobs)
+        return source, engine, summarize(source, engine)
+
+    def _descend(
+        self, model: Model, source: Source, engine: Engine, n_init: int, max_iter: int, callback: Any
+    ) -> tuple[loop.Fit, Any]:
+        """The fit, and the labels of the rows it was made with."""
+        rng = as_rng(self.random_state)
+        found = loop.fit(model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=callback)
+        if not (found.converged or found.stopped):
+            warnings.warn(
+                f"{type(self).__name__} did not converge in max_iter={max_iter} iterations: "
+                "raise max_iter, or tol to stop earlier",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        pieces = engine.map(partial(model.assign, found.params), source, found.memos)
+        return found, source.join(pieces)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def as_rng(random_state: Any) -> np.random.Generator:
+    """A generator from what scikit-learn users pass: None, a number, a RandomState, or a Generator."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"random_state must be None, a number from 0 up, a RandomState or a Generator; got {random_state!r}"
+        ) from None
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """`value` if it is a whole number of at least `least`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}; got {value!r}")
+    return int(value)
+
+
+def not_negative(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
+        raise ParameterError(f"{name} must be a number of at least 0; got {value!r}")
+    return float(value)
+
+
+def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise ParameterError(f"{name} must be {' or '.join(map(repr, choices))}; got {value!r}")
+    return value
+
+
+def callbacks(*functions: Callable[[loop.Progress], bool | None] | None) -> loop.Callback:
+    """One callback that calls each of `functions`, and stops the fit when one of them wants to."""
+    called = [function for function in functions if function is not None]
+    return lambda progress: bool(sum(bool(function(progress)) for function in called))
+
+
+def print_progress(progress: loop.Progress) -> None:
+    print(f"start {progress.run + 1}, iteration {progress.iteration}: objective {progress.objective:.6g}")

@@ -1,0 +1,31 @@
+"""The command line: parse, run a job, render."""
+
+import io
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``coterie`` with the arguments of the process, or `argv`, and return the exit code."""
+    from coterie.cli.failures import explain
+
+    _replace_unknown_characters()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    try:
+        from coterie.cli.commands import call
+
+        call([argument for argument in arguments if argument != "--debug"])
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as error:
+        return explain(error, debug=debug)
+    return 0
+
+
+def _replace_unknown_characters() -> None:
+    """A terminal that has no ``→`` shows ``?``; it must not stop the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")

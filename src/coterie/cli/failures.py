@@ -1,0 +1,64 @@
+"""What went wrong, in words for the person at the terminal, and the exit code that says so to a script."""
+
+import os
+import sys
+import traceback
+from enum import IntEnum
+
+EXTRA_PACKAGES = ("cyclopts", "polars", "rich")
+
+
+class Exit(IntEnum):
+    """Exit codes of the command line."""
+
+    DONE = 0
+    BUG = 1
+    USAGE = 2
+    DATA = 3
+    INTERRUPTED = 130
+    CLOSED_PIPE = 141
+
+
+def explain(error: BaseException, *, debug: bool) -> int:
+    """Print what `error` means to standard error, and return the exit code."""
+    if isinstance(error, BrokenPipeError):
+        # The interpreter flushes standard output once more at exit; there must be something to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.CLOSED_PIPE
+    code, message = _verdict(error)
+    if debug:
+        traceback.print_exception(error)
+    print(message, file=sys.stderr)
+    return code
+
+
+def _verdict(error: BaseException) -> tuple[Exit, str]:
+    if isinstance(error, KeyboardInterrupt):
+        return Exit.INTERRUPTED, "Interrupted."
+    if isinstance(error, ModuleNotFoundError) and error.name in EXTRA_PACKAGES:
+        return Exit.USAGE, 'The command line needs a few more packages. Run: pip install "coterie[cli]"'
+    if isinstance(error, FileExistsError):
+        advice = "Use --force to replace it, or -o to name another file."
+        return Exit.USAGE, f"Error: {error.filename} exists already. {advice}"
+    if _is_usage_error(error):
+        return Exit.USAGE, f"Error: {error}"
+    from coterie.core.errors import InputError
+
+    if isinstance(error, InputError):
+        return Exit.DATA, f"Error: {error}"
+    if isinstance(error, OSError) and error.filename is not None:
+        return Exit.DATA, f'Error: cannot use "{error.filename}": {error.strerror}.'
+    return Exit.BUG, (
+        f"Error: {type(error).__name__}: {error}\n"
+        "  This is a bug in coterie: please report it with the command you ran. --debug shows the traceback."
+    )
+
+
+def _is_usage_error(error: BaseException) -> bool:
+    from cyclopts import CycloptsError
+
+    if isinstance(error, CycloptsError):
+        return True
+    from coterie.core.errors import ParameterError
+
+    return isinstance(error, ParameterError)

@@ -1,0 +1,28 @@
+"""The only mini-batch loop: the same models, and statistics that carry over from batch to batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.core.protocols import Chunk, Params
+from coterie.core.stats import Stats
+
+
+@dataclass(frozen=True)
+class State:
+    """Where an online fit stands."""
+
+    params: Params
+    seen: Stats | None = None  # of all rows so far, as the parameters now are
+
+
+def step(model: Any, state: State, chunk: Chunk, decay: float = 1.0) -> tuple[State, Any]:
+    """The state after one batch, and the batch's statistics at the parameters before it.
+
+    Beside what every model has, `model.carry(stats)` restates statistics about the parameters the M-step made of them.
+    A `decay` below 1 lets old batches fade.
+    """
+    batch, _ = model.e_step(state.params, chunk)
+    stats = batch if state.seen is None else state.seen.scaled(decay) + batch
+    return State(model.m_step(state.params, stats), model.carry(stats)), batch

@@ -1,0 +1,113 @@
+"""Rows that are already in memory, or memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_array
+
+from coterie.core.errors import InputError
+from coterie.core.protocols import Chunk, Part
+from coterie.data.frames import frame_to_array, is_frame
+
+PART_BYTES = 1 << 21  # a part is read in one go by one thread
+PART_ROWS = 2048  # fewer rows would not repay the sums that are made for a part
+
+
+@dataclass(frozen=True)
+class MemorySource:
+    """Rows of an array, cut into equal parts by the shape of the array alone."""
+
+    X: Any  # (n, d) C-ordered, or CSR
+    w: np.ndarray[Any, Any] | None = None
+    columns: list[str] | None = None
+    chunk_rows: int | None = None  # rows of a part, where the caller must decide
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, d = self.X.shape
+        return n, d
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.X.dtype
+        return dtype
+
+    @property
+    def engine(self) -> str:
+        return "threads"
+
+    def parts(self) -> Sequence[Part]:
+        n, d = self.shape
+        if self.chunk_rows is not None:
+            bounds = [*range(0, n, self.chunk_rows), n]
+        else:
+            count = part_count(n, d, self.dtype.itemsize)
+            bounds = [n * i // count for i in range(count + 1)]
+        return [partial(self._load, i, *bounds[i : i + 2]) for i in range(len(bounds) - 1)]
+
+    def _load(self, part: int, start: int, stop: int) -> Chunk:
+        return Chunk(_rows(self.X, start, stop), None if self.w is None else self.w[start:stop], part)
+
+    def pick(self, rows: Any) -> Chunk:
+        return Chunk(self.X[rows], None if self.w is None else self.w[rows], 0)
+
+    def join(self, pieces: list[Any]) -> np.ndarray[Any, Any]:
+        return np.concatenate(pieces)
+
+
+def part_count(n: int, d: int, itemsize: int) -> int:
+    """How many parts n rows make: of some `PART_BYTES`, and a multiple of 8 so that threads end together."""
+    wanted = min(-(-n * d * itemsize // PART_BYTES), -(-n // PART_ROWS))
+    if n < 8 * PART_ROWS:
+        return max(1, wanted)
+    return -(-wanted // 8) * 8
+
+
+def memory_source(X: Any, sample_weight: Any = None) -> MemorySource:
+    columns = None
+    if is_frame(X):
+        X, columns = frame_to_array(X)
+    X = check_array(
+        X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, input_name="X"
+    )
+    if sparse.issparse(X) and X.has_sorted_indices is False:
+        X = X.sorted_indices()
+    return MemorySource(X, as_weights(sample_weight, X.shape[0]), columns)
+
+
+def as_weights(sample_weight: Any, n: int) -> np.ndarray[Any, Any] | None:
+    """Weights as float64 (n,), or None where none were given."""
+    if sample_weight is None:
+        return None
+    try:
+        w = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("sample_weight must be numbers, one for each row of X") from None
+    if np.ndim(sample_weight) == 0:
+        w = np.full(n, float(w[0]))
+    if w.shape != (n,):
+        raise InputError(f"sample_weight must be one number for each of the {n} rows of X; its shape is {w.shape}")
+    bad = ~np.isfinite(w) | (w < 0)
+    if bad.any():
+        raise InputError(
+            "sample_weight must not be negative, NaN or infinite; "
+            f"{int(bad.sum())} are, the first at row {int(bad.argmax())}"
+        )
+    if not w.any():
+        raise InputError("sample_weight is zero for every row: at least one row must count")
+    return w
+
+
+def _rows(X: Any, start: int, stop: int) -> Any:
+    """Rows `start` to `stop`, without copying their values."""
+    if not sparse.issparse(X):
+        return X[start:stop]
+    first, last = X.indptr[start], X.indptr[stop]
+    indptr = X.indptr[start : stop + 1] - first
+    return sparse.csr_array((X.data[first:last], X.indices[first:last], indptr), shape=(stop - start, X.shape[1]))

@@ -1,0 +1,31 @@
+"""Where: `as_engine` turns a name, or an engine, into an engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coterie.core.errors import ParameterError
+from coterie.core.protocols import Engine, Source
+
+__all__ = ["as_engine"]
+
+
+def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
+    """The engine called `engine`; "auto" is the one that fits `source`."""
+    if not isinstance(engine, str):
+        if all(hasattr(engine, verb) for verb in ("sum", "scan", "map")):
+            found: Engine = engine
+            return found
+        raise ParameterError(f"engine must be a name or have sum, scan and map; got {engine!r}")
+    name = source.engine if engine == "auto" else engine
+    if name in ("serial", "threads"):
+        from coterie.engines.local import Serial, Threads
+
+        if source.engine == "dask":
+            raise ParameterError(f"engine={name!r} cannot read a Dask array; use engine='dask', or X.compute() first")
+        return Serial() if name == "serial" else Threads(n_jobs)
+    if name == "dask":
+        from coterie.engines.dask import Dask
+
+        return Dask()
+    raise ParameterError(f"engine must be 'auto', 'serial', 'threads', 'dask' or an Engine; got {engine!r}")

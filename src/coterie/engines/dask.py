@@ -1,0 +1,44 @@
+"""A Dask cluster: the step travels to the rows, only statistics come back."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+
+from coterie.core.protocols import Chunk, Memo, Source, Step
+from coterie.core.stats import tree_sum
+
+
+@dataclass(frozen=True)
+class Dask:
+    """Whatever scheduler Dask uses here: a cluster where a client is open, else this process.
+
+    Every pass sends the step to each part, adds the statistics up in a tree on the workers, and fetches one result.
+    """
+
+    def sum(self, step: Step, source: Source) -> Any:
+        return dask.compute(tree_sum(self.map(step, source), _add))[0]
+
+    def scan(self, step: Step, source: Source, memos: list[Memo] | None) -> tuple[Any, list[Memo]]:
+        pairs = dask.persist(*self.map(step, source, memos or [None] * len(source.parts())))
+        stats = dask.compute(tree_sum([pair[0] for pair in pairs], _add))[0]
+        return stats, [pair[1] for pair in pairs]
+
+    def map(self, step: Step, source: Source, memos: list[Memo] | None = None) -> list[Any]:
+        shared = dask.delayed(step, traverse=False)  # one task, so that parameters are sent to a worker once
+        run = dask.delayed(_run, pure=False)
+        if memos is None:
+            return [run(shared, part) for part in source.parts()]
+        return [run(shared, part, memo) for part, memo in zip(source.parts(), memos, strict=True)]
+
+
+_add = dask.delayed(operator.add, pure=True)
+
+
+def _run(step: Step, part: Any, *memo: Memo) -> Any:
+    chunk = part if isinstance(part, Chunk) else part()
+    return step(chunk, *copy.deepcopy(memo))  # a step writes to its memo, and Dask may run it again

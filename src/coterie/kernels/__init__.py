@@ -1,0 +1,28 @@
+"""Arrays in, arrays out. `of` picks the kernels for an array; nothing else does."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+SMALL = 1 << 17  # multiply-adds that do not repay loading a compiler
+
+
+def of(X: Any, k: int) -> ModuleType:
+    """The kernels for rows like `X` and `k` centers: a function of type and shape alone.
+
+    `plain` is NumPy and costs no compilation; `cpu` is compiled for dense rows, `sparse` for CSR rows. All have the
+    same names, and their labels agree.
+    """
+    n, d = X.shape
+    if n * d * k <= SMALL:
+        from coterie.kernels import plain
+
+        return plain
+    if hasattr(X, "indptr"):
+        from coterie.kernels import sparse
+
+        return sparse
+    from coterie.kernels import cpu
+
+    return cpu

@@ -1,0 +1,75 @@
+"""Compiled kernels for dense rows; the same names as `plain`, which says what each means."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.kernels import plain
+from coterie.kernels.cpu import exact, rows
+from coterie.kernels.cpu import lloyd as passes
+from coterie.kernels.cpu import spread as seeding
+from coterie.kernels.plain import Sums, Weights, take, weights
+
+__all__ = ["distances", "draw", "lloyd", "moments", "nearest", "own_squares", "spread", "take"]
+
+
+def lloyd(
+    X: np.ndarray, w: Weights, centers: np.ndarray, before: np.ndarray, labels: np.ndarray, lower: np.ndarray
+) -> Sums:
+    *sums, moved, _ = passes.lloyd(_read(X), weights(w), _read(centers), _read(before), labels, lower)
+    if np.isfinite(sums[2]).all():
+        return Sums(*sums, int(moved))
+    return _lloyd_in_float64(X, w, centers, labels)._replace(moved=int(moved))
+
+
+def nearest(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    labels = np.empty(len(X), np.int32)
+    passes.nearest(_read(X), _read(centers), labels)
+    return labels
+
+
+def own_squares(X: np.ndarray, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    out = np.empty(len(X))
+    rows.own_squares(_read(X), _read(centers), labels, _inverse(X, centers), out)
+    return out
+
+
+def distances(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    out = np.empty((len(X), len(centers)), X.dtype)
+    rows.distances(_read(X), _read(centers), _inverse(X, centers), out)
+    return out
+
+
+def moments(X: np.ndarray, w: Weights, pivot: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    sum_x, sum_xx = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    return rows.moments(_read(X), weights(w), pivot, sum_x, sum_xx), sum_x, sum_xx
+
+
+def spread(X: np.ndarray, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray) -> np.ndarray:
+    return seeding.spread(_read(X), weights(w), 1.0 / unit, _read(points), closest)
+
+
+def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndarray]:
+    drawn = np.empty(len(u), np.int64)
+    return seeding.draw(closest, weights(w), u, drawn), drawn
+
+
+def _read(X: np.ndarray) -> np.ndarray:
+    """`X` as a read-only view: writable and read-only arrays are different types to the compiler, one is enough."""
+    view = X.view(np.ndarray)
+    view.setflags(write=False)
+    return view
+
+
+def _inverse(X: np.ndarray, centers: np.ndarray) -> float:
+    return 1.0 / exact.frame(_read(X), _read(centers), np.empty(X.shape[1], X.dtype))
+
+
+def _lloyd_in_float64(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> Sums:
+    """The same sums where one row lies so far out that its square overflows the data's precision."""
+    total = [np.zeros(len(centers)), np.zeros(centers.shape), np.zeros(len(centers)), 0]
+    for start in range(0, len(X), 1024):
+        part = slice(start, start + 1024)
+        sums = plain.lloyd(X[part], None if w is None else w[part], centers, centers, labels[part], labels[:0])
+        total = [a + b for a, b in zip(total, sums, strict=True)]
+    return Sums(*total)

@@ -1,0 +1,79 @@
+"""Which center is nearest, beyond doubt: the definition that every faster path must agree with.
+
+The label of a row is the first center with the least ``sum_t ((x_t - c_t) / unit)^2``, taken in float64 in the
+order of the columns. `unit` is a power of two, so it changes no digit; it only keeps squares from overflowing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.kernels.cpu.jit import jit, jit_reassociating
+
+
+@jit_reassociating
+def square(X, i, centers, j, inverse):
+    """Squared distance of a row and a center, to a few units in the last place of float64."""
+    total = 0.0
+    for t in range(X.shape[1]):
+        q = (np.float64(X[i, t]) - np.float64(centers[j, t])) * inverse
+        total += q * q
+    return total
+
+
+@jit
+def square_in_order(X, i, centers, j, inverse):
+    """The same with its additions in the order of the columns, as the definition says."""
+    total = 0.0
+    for t in range(X.shape[1]):
+        q = (np.float64(X[i, t]) - np.float64(centers[j, t])) * inverse
+        total += q * q
+    return total
+
+
+@jit
+def two_nearest(
+    X,  # in  (n, d)
+    i,  # in  the row
+    centers,  # in  (k, d)
+    inverse,  # in  1 / unit
+    squares,  # out (k,) squared distances
+):
+    """The label of a row, its squared distance, and a lower bound of that to every other center."""
+    k, d = centers.shape
+    least = np.inf
+    for j in range(k):
+        squares[j] = square(X, i, centers, j, inverse)
+        least = min(least, squares[j])
+    doubt = 1.0 + 4.0 * (d + 2) * 2.0**-53
+    label, nearest, second = -1, np.inf, np.inf
+    for j in range(k):
+        if squares[j] <= least * doubt:
+            squares[j] = square_in_order(X, i, centers, j, inverse)
+            if squares[j] < nearest:
+                label, nearest = j, squares[j]
+    for j in range(k):
+        if j != label:
+            second = min(second, squares[j])
+    return label, nearest, second / doubt
+
+
+@jit
+def frame(
+    X,  # in  (n, d)
+    centers,  # in  (k, d)
+    shift,  # out (at least d,) where the kernels put the origin: amid the centers
+):
+    """`unit`: a power of two of the size of the data about `shift`."""
+    k, d = centers.shape
+    size = 0.0
+    for t in range(d):
+        total = 0.0
+        for j in range(k):
+            total += np.float64(centers[j, t]) / k
+        shift[t] = total
+        for j in range(k):
+            size = max(size, abs(np.float64(centers[j, t]) - np.float64(shift[t])))
+        for i in range(min(64, X.shape[0])):
+            size = max(size, abs(np.float64(X[i, t]) - np.float64(shift[t])))
+    return 2.0 ** np.ceil(np.log2(size)) if 0.0 < size < np.inf else 1.0

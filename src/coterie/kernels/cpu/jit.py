@@ -1,0 +1,17 @@
+"""One decorator for every CPU kernel: compiled once, cached on disk, free of the GIL."""
+
+from __future__ import annotations
+
+import os
+
+import numba
+
+_options = {
+    "nogil": True,
+    "error_model": "numpy",
+    "cache": os.environ.get("COTERIE_NUMBA_CACHE", "1") == "1",
+}
+
+jit = numba.njit(**_options)
+# For loops that only add up: the order of additions may change, NaN and infinity keep their meaning.
+jit_reassociating = numba.njit(fastmath={"reassoc", "contract", "nsz"}, **_options)

@@ -1,0 +1,289 @@
+"""Hard assignment to the nearest center, and the sums that move the centers.
+
+Scores are taken in the data's own precision, a tile of rows against a panel of centers at a time, and the two best
+of each row are kept. Where they lie further apart than rounding can reach the better one is the label; the few rows
+left in doubt are settled in float64 (`exact`). So labels depend on rows and centers alone, not on the kernel.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from coterie.kernels.cpu.exact import frame, square, two_nearest
+from coterie.kernels.cpu.jit import jit, jit_reassociating
+from coterie.kernels.cpu.simd import PANEL, add_lanes, add_row, aligned, load_tile, padded, points, score_panel
+
+BLOCK_BYTES = 1 << 18  # tiles that are scored together stay in the second-level cache
+FLUSH_ROWS = 8192  # sums in the data's precision move on to float64 this often
+PROBE_EVERY = 16  # blocks between two looks at whether the bounds have begun to bite
+FEW = 64  # up to so many sums, all of them are taken lane by lane
+BITE = 0.3  # share of rows the bounds must settle to be worth asking
+
+Search = namedtuple(
+    "Search",
+    (
+        "shift",  # (padded d,) origin
+        "inverse",  # 1 / unit
+        "panels",  # (panels * d * PANEL,) the centers, negated
+        "half",  # (panels * PANEL,) half their squared lengths
+        "doubt",  # rounding of a score: doubt[0] |x|^2 + doubt[1]
+        "rows",  # (block,) the rows searched
+        "tile",  # (block * padded d,)
+        "norm",  # (block,) squared lengths
+        "best",  # (block,) best scores
+        "second",  # (block,)
+        "index",  # (block,) labels
+        "squares",  # (k,)
+    ),
+)
+
+
+@jit
+def lloyd(
+    X,  # in  (n, d)
+    w,  # in  (n,), or (1,) for one weight for all
+    centers,  # in  (k, d)
+    before,  # in  (k, d) centers of the last pass
+    labels,  # i/o (n,) those of the last pass, -1 where there was none
+    lower,  # i/o (n,) no other center was nearer than this, or (0,) to do without bounds
+):
+    """Weight, sum of w (x - c), sum of w |x - c|^2 of every cluster; rows that changed cluster, rows searched."""
+    n, d = X.shape
+    k = centers.shape[0]
+    s = prepare(X, centers)
+    block = s.rows.shape[0]
+    rounded, part = pad_centers(X, centers)
+    weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
+    drift = drifts(before, centers, s.inverse)
+    few = k * d <= FEW
+    bounded = lower.shape[0] > 0 and not few
+    biting, probe, since, moved, searched = False, 0, 0, 0, 0
+    for i0 in range(0, n, block):
+        i1 = min(n, i0 + block)
+        if bounded and labels[i0] >= 0 and (biting or probe == 0):
+            count = undecided(X, centers, s, i0, i1, labels, lower, drift)
+            biting = count < (1.0 - BITE) * (i1 - i0)
+        if not (bounded and biting):
+            count = i1 - i0
+            for p in range(count):
+                s.rows[p] = i0 + p
+        probe = (probe + 1) % PROBE_EVERY
+        search(X, centers, s, count)
+        searched += count
+        for p in range(count):
+            i = s.rows[p]
+            moved += labels[i] != s.index[p]
+            labels[i] = s.index[p]
+            if bounded:
+                lower[i] = apart(s, p)
+        if few:
+            add_tiles(X, w, i0, s, count, rounded, weight, part)
+        else:
+            add_rows(X, w, i0, i1, labels, rounded, s.inverse, weight, part)
+        since += i1 - i0
+        if since >= FLUSH_ROWS or i1 == n:
+            flush(part, 1.0 / s.inverse, sum_dx, cost)
+            since = 0
+    return weight, sum_dx, cost, moved, searched
+
+
+@jit
+def nearest(
+    X,  # in  (n, d)
+    centers,  # in  (k, d)
+    labels,  # out (n,)
+):
+    """The label of every row."""
+    s = prepare(X, centers)
+    block = s.rows.shape[0]
+    for i0 in range(0, X.shape[0], block):
+        count = min(X.shape[0] - i0, block)
+        for p in range(count):
+            s.rows[p] = i0 + p
+        search(X, centers, s, count)
+        for p in range(count):
+            labels[i0 + p] = s.index[p]
+
+
+@jit
+def prepare(X, centers):
+    """All that a search needs: the centers packed into panels, and room for a block of rows."""
+    k, d = centers.shape
+    height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
+    tiles = max(1, min(32 if k * d <= FEW else 8, BLOCK_BYTES // (tile_rows * height * X.itemsize)))
+    block = tiles * tile_rows
+    shift = aligned(height, X)
+    inverse = 1.0 / frame(X, centers, shift)
+    n_panels = (k + PANEL - 1) // PANEL
+    panels = aligned(n_panels * d * PANEL, X)
+    half = np.empty(n_panels * PANEL, X.dtype)
+    for j in range(k, n_panels * PANEL):
+        half[j] = np.inf
+    longest = 0.0
+    for j in range(k):
+        length = 0.0
+        for t in range(d):
+            c = (np.float64(centers[j, t]) - np.float64(shift[t])) * inverse
+            panels[(j // PANEL * d + t) * PANEL + j % PANEL] = -c
+            length += c * c
+        half[j] = 0.5 * length
+        longest = max(longest, length)
+    # Each of two scores is off by at most (d + 4) u (|x| |c| + |c|^2 / 2), and |x| |c| <= (|x|^2 + |c|^2) / 2.
+    unit_roundoff = 2.0 ** (-24 if X.itemsize == 4 else -53)
+    per_norm = 1.01 * (d + 4) * unit_roundoff
+    doubt = (X.dtype.type(per_norm), X.dtype.type(2.0 * longest * per_norm))
+    return Search(
+        shift, inverse, panels, half, doubt,
+        np.zeros(block, np.int64), aligned(block * height, X), aligned(block, X),
+        aligned(block, X), aligned(block, X), np.empty(block, np.int32), np.empty(k),
+    )  # fmt: skip
+
+
+@jit
+def search(X, centers, s, count):
+    """Labels of the rows ``s.rows[:count]`` in `s.index`."""
+    d = X.shape[1]
+    height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
+    filled = (count + tile_rows - 1) // tile_rows * tile_rows
+    for p in range(count, filled):
+        s.rows[p] = s.rows[count - 1]
+    for p in range(0, filled, tile_rows):
+        load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.rows.shape[0], d)
+    for p in range(filled):
+        s.best[p] = np.inf
+        s.second[p] = np.inf
+    for first in range(0, centers.shape[0], PANEL):
+        for p in range(0, filled, tile_rows):
+            score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
+    settle(X, centers, s, count)
+
+
+@jit_reassociating
+def doubtful(best, second, norm, doubt, count):
+    """How many rows have two scores too close to call."""
+    total = 0
+    for p in range(count):
+        total += not (second[p] - best[p] > doubt[0] * norm[p] + doubt[1])
+    return total
+
+
+@jit
+def settle(X, centers, s, count):
+    """Decides in float64 where the scores could not."""
+    if doubtful(s.best, s.second, s.norm, s.doubt, count) == 0:
+        return
+    for p in range(count):
+        if not (s.second[p] - s.best[p] > s.doubt[0] * s.norm[p] + s.doubt[1]):
+            s.index[p], _, beyond = two_nearest(X, s.rows[p], centers, s.inverse, s.squares)
+            s.second[p] = 0.5 * (beyond * (1.0 - 2.0**-20) - np.float64(s.norm[p]))
+
+
+@jit
+def apart(s, p):
+    """A distance below that of row `p` to every center but its own."""
+    beyond = np.float64(s.norm[p]) + 2.0 * np.float64(s.second[p])
+    rounding = 2.0 * (np.float64(s.doubt[0]) * np.float64(s.norm[p]) + np.float64(s.doubt[1]))
+    return np.sqrt(max(0.0, beyond - rounding)) * (1.0 - 2.0**-20)
+
+
+@jit
+def undecided(X, centers, s, i0, i1, labels, lower, drift):
+    """Rows of the block whose bound no longer proves their label, in `s.rows`; bounds follow the centers."""
+    count = 0
+    for i in range(i0, i1):
+        bound = lower[i] - drift[labels[i]]
+        own = np.sqrt(square(X, i, centers, labels[i], s.inverse))
+        if own * (1.0 + 2.0**-20) < bound:
+            lower[i] = bound * (1.0 - 2.0**-20)
+        else:
+            s.rows[count] = i
+            count += 1
+    return count
+
+
+@jit
+def drifts(before, centers, inverse):
+    """For every cluster, how far the farthest-moving other center has gone."""
+    k = centers.shape[0]
+    drift = np.empty(k)
+    most, next_most, who = 0.0, 0.0, -1
+    for j in range(k):
+        moved = np.sqrt(square(before, j, centers, j, inverse)) * (1.0 + 2.0**-20)
+        if moved > most:
+            most, next_most, who = moved, most, j
+        else:
+            next_most = max(next_most, moved)
+    for j in range(k):
+        drift[j] = next_most if j == who else most
+    return drift
+
+
+@jit
+def pad_centers(X, centers):
+    """Centers with rows of whole vectors, and as many sums with a vector of costs behind each."""
+    k, d = centers.shape
+    height = padded(d, X.itemsize)
+    rounded = aligned(k * height, X).reshape((k, height))
+    for j in range(k):
+        for t in range(d):
+            rounded[j, t] = centers[j, t]
+    wide = height + padded(1, X.itemsize)
+    return rounded, aligned(k * wide, X).reshape((k, wide))
+
+
+@jit
+def add_rows(X, w, i0, i1, labels, rounded, inverse, weight, part):
+    d = X.shape[1]
+    stride = 0 if w.shape[0] == 1 else 1
+    factor = X.dtype.type(inverse)
+    for i in range(i0, i1):
+        j = labels[i]
+        wi = w[i * stride]
+        weight[j] += wi
+        add_row(X, i * d, rounded, j * rounded.shape[1], factor, X.dtype.type(wi), part, j * part.shape[1], d)
+
+
+@jit
+def add_tiles(X, w, i0, s, count, rounded, weight, part):
+    """What `add_rows` does, for few clusters and columns: every sum in turn, over all rows of the block."""
+    k, d = rounded.shape[0], X.shape[1]
+    height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
+    stride = 0 if w.shape[0] == 1 else 1
+    for p in range(count):
+        s.best[p] = w[(i0 + p) * stride]
+    filled = (count + tile_rows - 1) // tile_rows * tile_rows
+    for p in range(count, filled):
+        s.index[p] = -1
+    lanes = padded(1, X.itemsize)
+    sums = aligned(3 * lanes, X)
+    for j in range(k):
+        for t in range(d):
+            c = -s.panels[(j // PANEL * d + t) * PANEL + j % PANEL]
+            add_lanes(s.tile, t * tile_rows, s.best, s.index, j, c, sums, filled, height)
+            sum_w, sum_q, sum_qq = 0.0, 0.0, 0.0
+            for lane in range(lanes):
+                sum_w += sums[lane]
+                sum_q += sums[lanes + lane]
+                sum_qq += sums[2 * lanes + lane]
+            # the center, and `c` it was packed as, differ by `gap`; sums about one become sums about the other
+            gap = (np.float64(rounded[j, t]) - np.float64(s.shift[t])) * s.inverse - np.float64(c)
+            part[j, t] += sum_q - sum_w * gap
+            part[j, height] += sum_qq - 2.0 * gap * sum_q + sum_w * gap * gap
+        weight[j] += sum_w
+
+
+@jit
+def flush(part, unit, sum_dx, cost):
+    """Moves the partial sums to float64 and clears them."""
+    k, d = sum_dx.shape
+    lanes = padded(1, part.itemsize)
+    height = part.shape[1] - lanes
+    for j in range(k):
+        for t in range(d):
+            sum_dx[j, t] += unit * np.float64(part[j, t])
+        for lane in range(lanes):
+            cost[j] += unit * unit * np.float64(part[j, height + lane])
+        for t in range(part.shape[1]):
+            part[j, t] = 0

@@ -1,0 +1,152 @@
+"""K-means as EM: hard assignment to the nearest center, then means."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie import kernels, seeding
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.stats import Stats
+
+BOUNDS_FROM = 16  # clusters below which a distance costs less than the bound that would save it
+
+
+@dataclass(frozen=True)
+class KMeansStats(Stats):
+    """Sums about the centers they were taken with: small numbers, whatever the origin of the data."""
+
+    weight: Any  # (k,)
+    sum_dx: Any  # (k, d) of w (x - c)
+    cost: Any  # (k,) of w |x - c|^2
+    moved: Any  # rows that changed cluster
+
+
+class Bounds(NamedTuple):
+    """What one part remembers between two passes. Losing it costs time, never the result."""
+
+    centers: np.ndarray  # (k, d) those of that pass
+    labels: np.ndarray  # (n,)
+    lower: np.ndarray  # (n,) no other center was nearer than this; (0,) without bounds
+
+
+@dataclass(frozen=True)
+class Costliest(Stats):
+    """The rows that cost most, no two alike."""
+
+    cost: Any  # (m,) descending
+    rows: Any  # (m, d)
+
+    def __add__(self, other: Costliest) -> Costliest:
+        most = max(len(self.cost), len(other.cost))
+        cost, rows = np.concatenate([self.cost, other.cost]), np.concatenate([self.rows, other.rows])
+        return costliest(cost, rows, most)
+
+
+@dataclass(frozen=True)
+class Lloyd:
+    r"""Minimises :math:`\sum_i w_i \min_k \|x_i - c_k\|^2` [1]_.
+
+    A pass remembers the labels, and with `bounds` how far every other center is at least [2]_: where the bound proves
+    the label, no other distance is taken. Both give the same bits.
+
+    .. [1] Lloyd (1982), Least squares quantization in PCM, IEEE Trans. Inf. Theory 28.
+    .. [2] Hamerly (2010), Making k-means even faster, SDM.
+    """
+
+    n_clusters: int
+    start: Any = "k-means++"  # the name of a method, or centers
+    unit: float = 1.0  # a power of two of the size of the data
+    tol: float = 0.0  # the squared step of all centers that ends a fit
+    bounds: bool = True
+
+    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
+        return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit)
+
+    def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[KMeansStats, Bounds]:
+        chunk, centers = _alike(chunk, centers)
+        memo = memo or self._nothing_known(chunk.X.shape[0], centers)
+        ops = kernels.of(chunk.X, len(centers))
+        sums = ops.lloyd(chunk.X, chunk.w, centers, memo.centers, memo.labels, memo.lower)
+        return KMeansStats(*sums), memo._replace(centers=centers)
+
+    def m_step(self, centers: np.ndarray, stats: KMeansStats) -> np.ndarray:
+        filled = stats.weight > 0
+        step = stats.sum_dx / np.where(filled, stats.weight, 1)[:, None]
+        return (centers + np.where(filled[:, None], step, 0)).astype(centers.dtype)
+
+    def repair(self, centers: np.ndarray, stats: KMeansStats, source: Source, engine: Engine) -> np.ndarray:
+        """An empty cluster starts anew at the row that costs most; where all rows sit on centers it stays."""
+        empty = np.flatnonzero(stats.weight == 0)
+        if len(empty) == 0:
+            return centers
+        found = engine.sum(partial(_costliest, centers, len(empty)), source)
+        useful = min(len(empty), int(np.count_nonzero(found.cost > 0)))
+        centers = centers.copy()
+        centers[empty[:useful]] = found.rows[:useful]
+        return centers
+
+    def objective(self, stats: KMeansStats) -> float:
+        return float(stats.cost.sum())
+
+    def settled(self, before: np.ndarray, after: np.ndarray, stats: KMeansStats) -> bool:
+        step = after.astype(np.float64) - before
+        return bool(stats.moved == 0 or (step**2).sum() <= self.tol)
+
+    def carry(self, stats: KMeansStats) -> KMeansStats:
+        """Means leave no sum of differences behind; the weights remain."""
+        return KMeansStats(stats.weight, np.zeros_like(stats.sum_dx), np.zeros_like(stats.cost), 0)
+
+    def assign(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
+        if memo is not None:
+            return memo.labels
+        chunk, centers = _alike(chunk, centers)
+        return kernels.of(chunk.X, len(centers)).nearest(chunk.X, centers)
+
+    def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
+        chunk, centers = _alike(chunk, centers)
+        return kernels.of(chunk.X, len(centers)).distances(chunk.X, centers)
+
+    def _nothing_known(self, n: int, centers: np.ndarray) -> Bounds:
+        bounded = self.bounds and self.n_clusters >= BOUNDS_FROM
+        return Bounds(centers, np.full(n, -1, np.int32), np.zeros(n if bounded else 0, np.float32))
+
+
+def costliest(cost: np.ndarray, rows: np.ndarray, most: int) -> Costliest:
+    """The `most` costliest of these rows, equal rows counted once."""
+    order = np.argsort(-cost, kind="stable")
+    _, first = np.unique(rows[order], axis=0, return_index=True)
+    kept = order[np.sort(first)[:most]]
+    return Costliest(cost[kept], rows[kept])
+
+
+def _costliest(centers: np.ndarray, most: int, chunk: Chunk) -> Costliest:
+    ops = kernels.of(chunk.X, len(centers))
+    cost = ops.own_squares(chunk.X, centers, ops.nearest(chunk.X, centers))
+    if chunk.w is not None:
+        cost = cost * chunk.w
+    candidates = np.argsort(-cost, kind="stable")[: 4 * most]
+    return costliest(cost[candidates], ops.take(chunk.X, candidates), most)
+
+
+def warn_of_equal_centers(centers: np.ndarray) -> None:
+    distinct = len(np.unique(centers, axis=0))
+    if distinct < len(centers):
+        warnings.warn(
+            f"only {distinct} of {len(centers)} clusters are distinct: X has too few different rows for more",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def _alike(chunk: Chunk, centers: np.ndarray) -> tuple[Chunk, np.ndarray]:
+    """Rows and centers in one type, the wider of the two."""
+    dtype = np.result_type(chunk.X.dtype, centers.dtype)
+    if chunk.X.dtype != dtype:
+        chunk = chunk._replace(X=chunk.X.astype(dtype))
+    return chunk, centers.astype(dtype, copy=False)

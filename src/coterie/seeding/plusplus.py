@@ -1,0 +1,118 @@
+"""k-means++: each new center is a row, drawn in proportion to its squared distance from those there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from coterie import kernels
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.stats import Stats
+
+WORK = 8  # centers a pass is about as much work as, for the choice of kernels
+
+
+@dataclass(frozen=True)
+class Draws(Stats):
+    """The potential with each candidate added, and rows drawn for the next round.
+
+    Each chunk draws rows of its own. Which chunk's row stands for all is decided by a race: the first arrival of
+    chunks whose arrivals come at the rate of their potential is a draw in proportion to it, and the earlier of two
+    arrivals is again such a draw. So draws add up like sums do, on any engine.
+    """
+
+    potential: Any  # (1 + candidates,)
+    arrival: Any  # (m,)
+    rows: Any  # (m, d)
+    square: Any  # (m,) squared distance of each row to its nearest center
+
+    def __add__(self, other: Draws) -> Draws:
+        sooner = self.arrival <= other.arrival
+        return Draws(
+            self.potential + other.potential,
+            np.where(sooner, self.arrival, other.arrival),
+            np.where(sooner[:, None], self.rows, other.rows),
+            np.where(sooner, self.square, other.square),
+        )
+
+
+def plusplus(
+    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, n_candidates: int | None = None
+) -> np.ndarray[Any, Any]:
+    r"""Centers by greedy k-means++ [1]_: the best of several candidates in each round.
+
+    One pass a center. While a pass scores the candidates of this round it also draws rows for the next, in proportion
+    to the distances before this round's winner is known; each is then kept with probability (distance with the winner)
+    / (distance without), which makes it a draw from the right distribution. If too few are left, a pass draws anew.
+
+    .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
+    """
+    wanted = n_candidates or 2 + int(np.log(k))
+    search = _Search(source, engine, rng, unit, drawn=2 * wanted + 6)
+    centers = [search.draw_row()]
+    candidates = search.draw_from(centers[-1])[:wanted]
+    while len(centers) < k and len(candidates):
+        found = search.score(centers[-1], candidates)
+        if found.potential[0] == 0:
+            break
+        centers.append(candidates[int(np.argmin(found.potential[1:]))])
+        if len(centers) < k:
+            candidates = search.still_right(found, centers[-1])[:wanted]
+            if len(candidates) < wanted:
+                candidates = search.draw_from(centers[-1])[:wanted]
+    centers += [centers[0]] * (k - len(centers))  # fewer distinct rows than centers: the rest coincide
+    return np.stack(centers)
+
+
+class _Search:
+    """The passes of one seeding; the squared distance of every row to its nearest center stays with its part."""
+
+    def __init__(self, source: Source, engine: Engine, rng: np.random.Generator, unit: float, drawn: int):
+        self.source, self.engine, self.rng, self.unit, self.drawn = source, engine, rng, unit, drawn
+        self.memos: list[Any] | None = None
+
+    def draw_row(self) -> np.ndarray[Any, Any]:
+        """One row, in proportion to the weights."""
+        return self._pass(None, 1).rows[0]
+
+    def draw_from(self, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Rows drawn by their distance once `center` is one of the centers; none if every row is a center."""
+        found = self._pass(center[None], self.drawn)
+        return found.rows[np.isfinite(found.arrival)]
+
+    def score(self, center: np.ndarray[Any, Any], candidates: np.ndarray[Any, Any]) -> Draws:
+        return self._pass(np.concatenate([center[None], candidates]), self.drawn)
+
+    def still_right(self, found: Draws, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Those of the rows drawn before `center` was chosen that pass for rows drawn after it."""
+        square = (((found.rows.astype(np.float64) - center) / self.unit) ** 2).sum(axis=1)
+        kept = self.rng.random(self.drawn) * found.square < square
+        return found.rows[kept & np.isfinite(found.arrival)]
+
+    def _pass(self, points: np.ndarray[Any, Any] | None, drawn: int) -> Draws:
+        seed = int(self.rng.integers(2**63))
+        stats, self.memos = self.engine.scan(partial(_step, points, self.unit, seed, drawn), self.source, self.memos)
+        return stats
+
+
+def _step(
+    points: np.ndarray[Any, Any] | None, unit: float, seed: int, drawn: int, chunk: Chunk, closest: Any
+) -> tuple[Draws, np.ndarray[Any, Any]]:
+    ops = kernels.of(chunk.X, WORK)
+    if points is None:
+        closest = np.ones(chunk.X.shape[0], chunk.X.dtype)  # no center yet: every row is as far as any other
+        potential = np.zeros(1)
+    else:
+        potential = ops.spread(chunk.X, chunk.w, unit, points, closest)
+    rng = np.random.Generator(np.random.Philox(key=[seed, chunk.part]))
+    u, race = rng.random(drawn), rng.standard_exponential(drawn)
+    total, drawn_rows = ops.draw(closest, chunk.w, u)
+    arrival = race / total if total > 0 else np.full(drawn, np.inf)
+    rows = np.maximum(drawn_rows, 0)
+    draws = Draws(potential, arrival, ops.take(chunk.X, rows), closest[rows].astype(np.float64))
+    if points is None:
+        closest.fill(np.inf)
+    return draws, closest

@@ -1,0 +1,77 @@
+"""The two oldest starts: rows taken at random, and the means of random clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from coterie import kernels
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.stats import Stats
+from coterie.seeding.plusplus import WORK
+
+
+@dataclass(frozen=True)
+class FirstRows(Stats):
+    """The rows with the smallest keys."""
+
+    key: Any  # (m,) ascending
+    rows: Any  # (m, d)
+    count: int  # how many are kept
+
+    def __add__(self, other: FirstRows) -> FirstRows:
+        key, rows = np.concatenate([self.key, other.key]), np.concatenate([self.rows, other.rows])
+        first = np.argsort(key, kind="stable")[: self.count]
+        return FirstRows(key[first], rows[first], self.count)
+
+
+@dataclass(frozen=True)
+class LabelledSums(Stats):
+    weight: Any  # (k,)
+    sum_x: Any  # (k, d)
+
+
+def forgy(source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float) -> np.ndarray[Any, Any]:
+    """`k` different rows, drawn in proportion to their weights without replacement [1]_. One pass.
+
+    .. [1] Efraimidis & Spirakis (2006), Weighted random sampling with a reservoir, Inf. Process. Lett. 97.
+    """
+    return engine.sum(partial(_first_rows, int(rng.integers(2**63)), k), source).rows
+
+
+def random_partition(
+    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float
+) -> np.ndarray[Any, Any]:
+    """Means of `k` clusters that rows join by chance: all near the middle of the data. One pass."""
+    sums = engine.sum(partial(_labelled_sums, int(rng.integers(2**63)), k), source)
+    empty = sums.weight == 0
+    means = sums.sum_x / np.where(empty, 1, sums.weight)[:, None]
+    if empty.any():
+        means[empty] = forgy(source, engine, rng, k, unit)[empty]
+    return means
+
+
+def _first_rows(seed: int, k: int, chunk: Chunk) -> FirstRows:
+    key = _rng(seed, chunk).standard_exponential(chunk.X.shape[0])
+    if chunk.w is not None:
+        key = np.where(chunk.w > 0, key / np.where(chunk.w > 0, chunk.w, 1), np.inf)
+    first = np.argsort(key, kind="stable")[:k]
+    first = first[np.isfinite(key[first])]
+    return FirstRows(key[first], kernels.of(chunk.X, WORK).take(chunk.X, first), k)
+
+
+def _labelled_sums(seed: int, k: int, chunk: Chunk) -> LabelledSums:
+    n = chunk.X.shape[0]
+    labels = _rng(seed, chunk).integers(k, size=n)
+    w = np.ones(n) if chunk.w is None else chunk.w
+    picked = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k)).T
+    sum_x = picked @ chunk.X
+    return LabelledSums(picked.sum(axis=1), sum_x.toarray() if sparse.issparse(sum_x) else sum_x)
+
+
+def _rng(seed: int, chunk: Chunk) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=[seed, chunk.part]))

@@ -1,0 +1,230 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cyclopts")
+
+from coterie.cli import main
+
+FIT = ["fit", "penguins.csv", "-k", "3", "--missing", "drop"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def penguins(folder, capsys) -> Path:
+    assert main(["demo", "penguins"]) == 0
+    capsys.readouterr()
+    return folder / "penguins.csv"
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join(filter(None, sys.path))
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=os.environ | {"PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8"} | environment,
+        timeout=120,
+        check=False,
+    )
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# Results
+
+
+def test_demo_then_fit_labels_every_complete_penguin(penguins, folder, capsys):
+    assert main([*FIT, "-o", "labelled.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "344 rows · 8 columns → using 5 numeric (skipped: species, island, sex)" in out
+    assert "scaling: standard · missing: dropped 2 rows · seed 0" in out
+    assert "wrote labelled.csv" in out
+    header, *rows = (folder / "labelled.csv").read_text(encoding="utf-8").splitlines()
+    assert header.endswith(",year,cluster,cluster_distance")
+    assert len(rows) == 344
+    assert {row.split(",")[-2] for row in rows} == {"", "0", "1", "2"}
+    assert names(folder) == ["labelled.csv", "penguins.csv"]
+
+
+def test_results_go_to_stdout_and_notes_to_stderr(penguins, capsys):
+    main(FIT)
+    captured = capsys.readouterr()
+    assert "note: skipped as text: species, island, sex." in captured.err
+    assert "note" not in captured.out
+    assert "stands out by" in captured.out
+
+
+def test_quiet_leaves_stderr_empty_and_the_result_alone(penguins, capsys):
+    main([*FIT, "-q"])
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "stands out by" in captured.out
+
+
+def test_json_is_one_object_with_the_seed_and_the_clusters(penguins, capsys):
+    main([*FIT, "--json", "--seed", "5"])
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["seed"] == 5
+    assert plain["k"] == 3
+    assert sum(cluster["rows"] for cluster in plain["clusters"]) == 342
+
+
+def test_columns_are_separated_by_commas_or_given_twice(penguins, capsys):
+    for spelling in (["-c", "body_mass_g,year"], ["-c", "body_mass_g", "--columns", "year"]):
+        assert main([*FIT, *spelling, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["columns"] == ["body_mass_g", "year"]
+
+
+def test_options_reach_the_job(penguins, capsys):
+    assert main([*FIT, "--scale", "robust", "--exclude", "year", "--n-init", "2", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["scale"] == "robust"
+    assert plain["n_init"] == 2
+    assert plain["skipped"]["year"] == "excluded"
+
+
+def test_demo_writes_where_it_is_told(folder, capsys):
+    assert main(["demo", "penguins", "-o", "birds.csv"]) == 0
+    assert names(folder) == ["birds.csv"]
+    assert "CC0" in capsys.readouterr().out
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    "arguments, code, message",
+    [
+        (["fit", "pengins.csv"], 3, 'Error: no file "pengins.csv" here. Did you mean penguins.csv?'),
+        (["fit", "penguins.csv", "-c", "bill_lenght_mm"], 3, 'Did you mean "bill_length_mm"?'),
+        (["fit", "penguins.csv", "-c", "species"], 3, '"species" is text'),
+        (["fit", "penguins.csv"], 3, "--missing drop (keeps 342 rows), --missing median, or --exclude"),
+        ([*FIT, "-k", "343"], 2, "-k"),
+        (
+            ["fit", "penguins.csv", "-k", "343", "--missing", "drop"],
+            3,
+            "more clusters than there are rows (342)",
+        ),
+        (["fit", "penguins.csv", "-k", "six"], 2, 'Error: -k takes a number (8), not "six".'),
+        (["fit", "penguins.csv", "-k", "2:12"], 2, 'Error: -k takes a number (8), not "2:12".'),
+        (["fit", "penguins.csv", "-k", "0"], 2, "at least 1"),
+        (["fit", "penguins.csv", "--seed", "-1"], 2, "seed must be at least 0"),
+        (["fit", "penguins.csv", "--scale", "log"], 2, "Choose from"),
+        (["fit", "penguins.csv", "--scal", "none"], 2, "Did you mean --scale?"),
+        (["fti", "penguins.csv"], 2, 'Did you mean "fit"?'),
+        (["fit"], 2, "DATA"),
+        ([*FIT, "-o", "penguins.csv"], 2, "penguins.csv exists already. Use --force"),
+        ([*FIT, "-o", "out.docx"], 2, ".parquet"),
+        (["demo", "penguins"], 2, "penguins.csv exists already. Use --force"),
+        (["demo", "iris"], 2, 'no bundled table "iris"'),
+        (["demo", "penguins", "-o", "nowhere/p.csv"], 3, "nowhere/p.csv"),
+    ],
+)
+def test_an_error_has_its_code_and_its_remedy_and_leaves_nothing(penguins, folder, capsys, arguments, code, message):
+    before = penguins.read_bytes()
+    assert main(arguments) == code
+    captured = capsys.readouterr()
+    assert captured.err.startswith("Error: ")
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+    assert names(folder) == ["penguins.csv"]
+    assert penguins.read_bytes() == before
+
+
+def test_force_replaces_what_is_there(penguins, folder):
+    (folder / "out.csv").write_text("mine")
+    assert main([*FIT, "-o", "out.csv", "--force"]) == 0
+    assert "cluster" in (folder / "out.csv").read_text(encoding="utf-8")
+
+
+def test_quiet_does_not_hide_an_error(folder, capsys):
+    assert main(["fit", "absent.csv", "-q"]) == 3
+    assert "absent.csv" in capsys.readouterr().err
+
+
+def test_a_bug_asks_for_a_report_and_shows_the_traceback_with_debug_only(penguins, capsys, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr("coterie.cli.commands.run", broken)
+    assert main(FIT) == 1
+    plain = capsys.readouterr().err
+    assert "RuntimeError: out of luck" in plain
+    assert "please report" in plain
+    assert "Traceback" not in plain
+    assert main([*FIT, "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package, arguments", [("cyclopts", ["--help"]), ("polars", FIT)])
+def test_a_missing_extra_says_what_to_install(penguins, package, arguments):
+    done = python(
+        f"import sys; sys.modules[{package!r}] = None\nfrom coterie.cli import main\nsys.exit(main({arguments}))"
+    )
+    assert done.returncode == 2
+    assert done.stderr == 'The command line needs a few more packages. Run: pip install "coterie[cli]"\n'
+
+
+# The process
+
+
+def test_help_imports_nothing_heavy():
+    done = python(
+        "import sys; from coterie.cli import main\n"
+        "codes = [main(['--help']), main(['fit', '--help'])]\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'polars'} & set(sys.modules)\n"
+        "print(codes, sorted(heavy), file=sys.stderr)"
+    )
+    assert done.stderr == "[0, 0] []\n"
+    assert "--missing" in done.stdout
+
+
+def test_the_module_runs_as_a_program_and_hands_on_its_exit_code():
+    done = python("import runpy; runpy.run_module('coterie', run_name='__main__')\n")
+    assert done.returncode == 0
+    assert "Usage: coterie" in done.stdout
+    done = python(
+        "import runpy, sys; sys.argv = ['coterie', 'fit', 'absent.csv']\n"
+        "runpy.run_module('coterie', run_name='__main__')\n"
+    )
+    assert done.returncode == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C there")
+def test_an_interrupt_while_writing_leaves_no_file(penguins, folder):
+    done = python(
+        "import os, signal, sys\n"
+        "import polars\n"
+        "write_csv = polars.DataFrame.write_csv\n"
+        "def interrupted(self, path, **options):\n"
+        "    write_csv(self, path, **options)\n"
+        "    print(path.exists())\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "polars.DataFrame.write_csv = interrupted\n"
+        "from coterie.cli import main\n"
+        f"sys.exit(main({[*FIT, '-o', 'labelled.csv']}))"
+    )
+    assert done.returncode == 130
+    assert done.stdout == "True\n"
+    assert done.stderr == "Interrupted.\n"
+    assert names(folder) == ["penguins.csv"]
+
+
+def test_a_terminal_without_the_characters_still_gets_the_result(penguins):
+    done = python(f"from coterie.cli import main; raise SystemExit(main({FIT}))", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "344 rows ? 8 columns ? using 5 numeric" in done.stdout
