@@ -44,4 +44,4 @@ def tree_sum(items: Iterable[T], add: Callable[[T, T], T] = operator.add, fan_in
             if len(levels[level]) < fan_in:
                 break
             item, levels[level] = reduce(add, levels[level]), []
-    return reduce(add, [item for level in levels for item in level])
+    return reduce(add, [item for level in reversed(levels) for item in level])

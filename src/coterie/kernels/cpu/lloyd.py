@@ -19,6 +19,7 @@ BLOCK_BYTES = 1 << 18  # tiles that are scored together stay in the second-level
 FLUSH_ROWS = 8192  # sums in the data's precision move on to float64 this often
 PROBE_EVERY = 16  # blocks between two looks at whether the bounds have begun to bite
 FEW = 64  # up to so many sums, all of them are taken lane by lane
+NEAR = 4.0  # units from the origin within which few sums are taken from the tiles
 BITE = 0.3  # share of rows the bounds must settle to be worth asking
 
 Search = namedtuple(
@@ -26,6 +27,7 @@ Search = namedtuple(
     (
         "shift",  # (padded d,) origin
         "inverse",  # 1 / unit
+        "few",  # whether sums are taken from the tiles
         "panels",  # (panels * d * PANEL,) the centers, negated
         "half",  # (panels * PANEL,) half their squared lengths
         "doubt",  # rounding of a score: doubt[0] |x|^2 + doubt[1]
@@ -57,8 +59,7 @@ def lloyd(
     rounded, part = pad_centers(X, centers)
     weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
     drift = drifts(before, centers, s.inverse)
-    few = k * d <= FEW
-    bounded = lower.shape[0] > 0 and not few
+    bounded = lower.shape[0] > 0 and not s.few
     biting, probe, since, moved, searched = False, 0, 0, 0, 0
     for i0 in range(0, n, block):
         i1 = min(n, i0 + block)
@@ -78,8 +79,8 @@ def lloyd(
             labels[i] = s.index[p]
             if bounded:
                 lower[i] = apart(s, p)
-        if few:
-            add_tiles(X, w, i0, s, count, rounded, weight, part)
+        if s.few:
+            add_tiles(X, w, i0, s, count, weight, part)
         else:
             add_rows(X, w, i0, i1, labels, rounded, s.inverse, weight, part)
         since += i1 - i0
@@ -116,6 +117,7 @@ def prepare(X, centers):
     block = tiles * tile_rows
     shift = aligned(height, X)
     inverse = 1.0 / frame(X, centers, shift)
+    few = k * d <= FEW and stay(shift, inverse)
     n_panels = (k + PANEL - 1) // PANEL
     panels = aligned(n_panels * d * PANEL, X)
     half = np.empty(n_panels * PANEL, X.dtype)
@@ -135,10 +137,21 @@ def prepare(X, centers):
     per_norm = 1.01 * (d + 4) * unit_roundoff
     doubt = (X.dtype.type(per_norm), X.dtype.type(2.0 * longest * per_norm))
     return Search(
-        shift, inverse, panels, half, doubt,
+        shift, inverse, few, panels, half, doubt,
         np.zeros(block, np.int64), aligned(block * height, X), aligned(block, X),
         aligned(block, X), aligned(block, X), np.empty(block, np.int32), np.empty(k),
     )  # fmt: skip
+
+
+@jit
+def stay(shift, inverse):
+    """Whether the data is near enough to its origin to be left there, rows in the tiles then being exact."""
+    for t in range(shift.shape[0]):
+        if abs(shift[t]) * inverse > NEAR:
+            return False
+    for t in range(shift.shape[0]):
+        shift[t] = 0
+    return True
 
 
 @jit
@@ -246,13 +259,16 @@ def add_rows(X, w, i0, i1, labels, rounded, inverse, weight, part):
 
 
 @jit
-def add_tiles(X, w, i0, s, count, rounded, weight, part):
+def add_tiles(X, w, i0, s, count, weight, part):
     """What `add_rows` does, for few clusters and columns: every sum in turn, over all rows of the block."""
-    k, d = rounded.shape[0], X.shape[1]
+    k, d = weight.shape[0], X.shape[1]
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
     stride = 0 if w.shape[0] == 1 else 1
+    ones = stride == 0 and w[0] == 1.0  # then the sums of the lanes are whole numbers, hence exact
     for p in range(count):
         s.best[p] = w[(i0 + p) * stride]
+        if not ones:
+            weight[s.index[p]] += w[(i0 + p) * stride]
     filled = (count + tile_rows - 1) // tile_rows * tile_rows
     for p in range(count, filled):
         s.index[p] = -1
@@ -267,11 +283,10 @@ def add_tiles(X, w, i0, s, count, rounded, weight, part):
                 sum_w += sums[lane]
                 sum_q += sums[lanes + lane]
                 sum_qq += sums[2 * lanes + lane]
-            # the center, and `c` it was packed as, differ by `gap`; sums about one become sums about the other
-            gap = (np.float64(rounded[j, t]) - np.float64(s.shift[t])) * s.inverse - np.float64(c)
-            part[j, t] += sum_q - sum_w * gap
-            part[j, height] += sum_qq - 2.0 * gap * sum_q + sum_w * gap * gap
-        weight[j] += sum_w
+            part[j, t] += sum_q
+            part[j, height] += sum_qq
+        if ones:
+            weight[j] += sum_w
 
 
 @jit

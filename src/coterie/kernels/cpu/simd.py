@@ -126,7 +126,7 @@ class _Vectors:
 
     def fma(self, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
         signature = ir.FunctionType(self.type, [self.type] * 3)
-        name = f"llvm.fma.v{self.lanes}f{self.bits}"
+        name = f"llvm.fmuladd.v{self.lanes}f{self.bits}"  # fused where the CPU can
         return self.b.call(cgutils.get_or_insert_function(self.b.module, signature, name), [x, y, z])
 
     def lower(self, x: ir.Value, y: ir.Value) -> ir.Value:

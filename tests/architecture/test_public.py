@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import coterie
+
+HEAVY = ("numpy", "scipy", "sklearn", "numba", "dask", "torch", "matplotlib", "polars", "pandas")
+
+
+def modules_after(code: str) -> set[str]:
+    program = f"import sys\n{code}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.split("\n")[-2].split())
+
+
+def test_the_public_names_are_these():
+    assert sorted(coterie.__all__) == ["KMeans", "MiniBatchKMeans", "__version__"]
+    assert dir(coterie) == sorted(coterie.__all__)
+    for name in coterie.__all__:
+        assert getattr(coterie, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="KMeens"):
+        coterie.KMeens  # noqa: B018
+
+
+def test_importing_coterie_loads_nothing_heavy():
+    assert modules_after("import coterie").isdisjoint(HEAVY)
+
+
+def test_a_textbook_table_is_clustered_without_a_compiler():
+    code = "import numpy as np, coterie; coterie.KMeans(3).fit(np.random.default_rng(0).normal(size=(150, 4)))"
+    assert modules_after(code).isdisjoint({"numba", "llvmlite", "dask", "matplotlib", "polars"})

@@ -1,0 +1,106 @@
+"""A Dask cluster gives what threads give."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+import zoo
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+from coterie import KMeans, MiniBatchKMeans  # noqa: E402
+from coterie.core import loop  # noqa: E402
+from coterie.core.errors import ParameterError  # noqa: E402
+from coterie.data.dask import DaskSource  # noqa: E402
+from coterie.data.memory import MemorySource  # noqa: E402
+from coterie.engines.dask import Dask  # noqa: E402
+from coterie.engines.local import Threads  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+def fit(model, source, engine):
+    return loop.fit(model, source, engine, rng=np.random.default_rng(1), n_init=2, max_iter=6)
+
+
+def sources(X, part_rows, w=None):
+    lazy = None if w is None else da.from_array(w, chunks=part_rows)
+    return MemorySource(X, w, chunk_rows=part_rows), DaskSource(da.from_array(X, chunks=(part_rows, -1)), lazy)
+
+
+DENSE = [p for p in zoo.MODELS if isinstance(p.values[1], np.ndarray)]
+
+
+@pytest.mark.parametrize("model, X, part_rows", DENSE)
+def test_equal_chunks_give_equal_bits_on_threads_and_on_a_cluster(cluster, model, X, part_rows):
+    w = np.random.default_rng(0).exponential(size=len(X))
+    here, there = sources(X, part_rows // 2, w)
+    threads, dask = fit(model, here, Threads(2)), fit(model, there, Dask())
+    assert dask.history == threads.history
+    np.testing.assert_array_equal(dask.params, threads.params)
+
+
+def test_equal_bits_without_a_cluster_too():
+    here, there = sources(zoo.SMALL, 100)
+    assert fit(zoo.Lloyd(3), there, Dask()).history == fit(zoo.Lloyd(3), here, Threads(2)).history
+
+
+def test_labels_come_back_lazy_in_the_blocks_of_the_rows(cluster):
+    rows = da.from_array(zoo.LARGE, chunks=(1500, -1))
+    model = KMeans(20, random_state=0).fit(rows)
+    assert model.labels_.chunks == ((1500,) * 4,)
+    labels = model.labels_.compute()
+    np.testing.assert_array_equal(labels, model.predict(zoo.LARGE))
+    np.testing.assert_array_equal(labels, model.predict(rows).compute())
+    np.testing.assert_allclose(model.transform(rows).compute(), model.transform(zoo.LARGE))
+    assert model.inertia_ == pytest.approx(-model.score(zoo.LARGE))
+
+
+def test_only_statistics_travel(cluster):
+    """What a pass returns is k x d numbers; the memo of every part stays a future."""
+    _, there = sources(zoo.LARGE, 1500)
+    model = zoo.Lloyd(20)
+    step = partial(model.e_step, model.init(there, Dask(), np.random.default_rng(0)))
+    stats, memos = Dask().scan(step, there, None)
+    assert stats.weight.shape == (20,)
+    assert len(memos) == 4
+    assert all(not isinstance(memo, tuple) and hasattr(memo, "compute") for memo in memos)
+
+
+def test_a_repeated_step_sees_the_memo_it_saw_before(cluster):
+    """Dask may run a task again, so what the step writes to its memo must not be seen by the second run."""
+    _, there = sources(zoo.LARGE, 1500)
+    model = zoo.Lloyd(20)
+    centers = model.init(there, Dask(), np.random.default_rng(0))
+    first, memos = Dask().scan(partial(model.e_step, centers), there, None)
+    moved = partial(model.e_step, model.m_step(centers, first))
+    once, _ = Dask().scan(moved, there, memos)
+    again, _ = Dask().scan(moved, there, memos)
+    assert once.moved == again.moved > 0
+
+
+def test_weights_and_minibatch_and_narrow_blocks(cluster):
+    w = np.random.default_rng(0).exponential(size=len(zoo.SMALL))
+    rows = da.from_array(zoo.SMALL, chunks=(400, 2))  # blocks that cut rows are joined
+    model = KMeans(3, init="farthest").fit(rows, sample_weight=w)
+    same = KMeans(3, init="farthest").fit(zoo.SMALL, sample_weight=w)
+    np.testing.assert_allclose(model.cluster_centers_, same.cluster_centers_, rtol=1e-9)
+    small = MiniBatchKMeans(3, random_state=0, batch_size=200, max_iter=2).fit(rows)
+    assert small.labels_.compute().shape == (1200,)
+
+
+def test_a_dask_array_is_not_given_to_threads():
+    with pytest.raises(ParameterError, match="engine='threads' cannot read a Dask array"):
+        KMeans(3, engine="threads").fit(da.from_array(zoo.SMALL, chunks=(400, -1)))

@@ -1,0 +1,219 @@
+"""Every kernel module against loops, on random, tiny, degenerate and hostile rows."""
+
+from __future__ import annotations
+
+import naive
+import numpy as np
+import pytest
+from scipy import sparse
+
+from coterie.kernels import cpu, of, plain
+from coterie.kernels import sparse as csr
+
+rng = np.random.default_rng(0)
+
+
+def grid(n, d):
+    return rng.integers(0, 3, size=(n, d)).astype(float)
+
+
+# Sizes about the widths of vectors, tiles and panels; scales that overflow squares in float32; ties and duplicates.
+ROWS = {
+    "one row": rng.normal(size=(1, 3)),
+    "one column": rng.normal(size=(200, 1)),
+    "two columns": rng.normal(size=(500, 2)),
+    "narrow": rng.normal(size=(97, 5)),
+    "one vector": rng.normal(size=(49, 16)),
+    "a vector and one": rng.normal(size=(48, 17)),
+    "wide": rng.normal(size=(47, 131)),
+    "several blocks": rng.normal(size=(1500, 7)),
+    "far from the origin": rng.normal(size=(400, 6)) + 1e6,
+    "huge": rng.normal(size=(300, 5)) * 1e25,
+    "tiny": rng.normal(size=(300, 5)) * 1e-25,
+    "an outlier": np.vstack([rng.normal(size=(300, 4)), np.full((1, 4), 1e12)]),
+    "two tight groups far apart": np.repeat([[0.0, 0.0, 0.0], [1e3, 1e3, 1e3]], 150, axis=0)
+    + rng.normal(size=(300, 3)) * 1e-3,
+    "ties": grid(400, 2),
+    "duplicates": np.repeat(rng.normal(size=(5, 4)), 60, axis=0),
+    "constant": np.ones((100, 3)),
+}
+CENTERS = [1, 2, 7, 8, 9, 40]
+
+
+def case(name, k, dtype):
+    X = ROWS[name].astype(dtype)
+    centers = X[np.random.default_rng(k).integers(len(X), size=k)].copy()
+    if k > 2 and name not in ("ties", "duplicates", "constant"):
+        centers[1:] += np.ptp(X, axis=0).max() * 0.05 * rng.normal(size=centers[1:].shape)
+    return np.ascontiguousarray(X), np.ascontiguousarray(centers.astype(dtype))
+
+
+def run_lloyd(ops, X, w, centers):
+    labels = np.full(X.shape[0], -1, np.int32)
+    return labels, ops.lloyd(X, w, centers, centers, labels, np.zeros(0, np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", CENTERS)
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
+def test_every_label_is_the_nearest_center_as_float64_finds_it(ops, name, k, dtype):
+    X, centers = case(name, k, dtype)
+    labels, _ = run_lloyd(ops, X, None, centers)
+    wanted = naive.squares(X, centers).argmin(axis=1)
+    np.testing.assert_array_equal(labels, wanted)
+    np.testing.assert_array_equal(ops.nearest(X, centers), wanted)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", CENTERS)
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
+def test_sums_are_those_of_the_loops(ops, name, k, dtype, weighted):
+    X, centers = case(name, k, dtype)
+    w = rng.exponential(size=len(X)) * (rng.random(len(X)) > 0.2) if weighted else None
+    _, found = run_lloyd(ops, X, w, centers)
+    _, weight, sum_dx, cost = naive.lloyd(X, np.ones(len(X)) if w is None else w, centers)
+    rtol = 2e-5 if dtype == np.float32 else 1e-11
+    np.testing.assert_allclose(found.weight, weight, rtol=1e-12)
+    np.testing.assert_allclose(found.cost, cost, rtol=rtol, atol=rtol * cost.max())
+    reach = np.sqrt(np.maximum(cost * weight, 0)).max()  # no sum of differences is longer
+    np.testing.assert_allclose(found.sum_dx, sum_dx, rtol=rtol, atol=rtol * reach)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_bounds_never_change_a_label(name):
+    X, centers = case(name, 40, np.float32)
+    labels, lower = np.full(len(X), -1, np.int32), np.zeros(len(X), np.float32)
+    before = centers
+    for _ in range(6):
+        sums = cpu.lloyd(X, None, centers, before, labels, lower)
+        np.testing.assert_array_equal(labels, naive.squares(X, centers).argmin(axis=1))
+        step = sums.sum_dx / np.maximum(sums.weight, 1)[:, None]
+        before, centers = centers, (centers + step).astype(np.float32)
+
+
+def test_bounds_save_most_searches_once_the_centers_rest():
+    from coterie.kernels.cpu.lloyd import lloyd
+
+    centers = rng.normal(size=(32, 4)) * 50
+    X = np.repeat(centers, 300, axis=0) + rng.normal(size=(9600, 4))
+    labels, lower, unit = np.full(len(X), -1, np.int32), np.zeros(len(X), np.float32), np.ones(1)
+    first = lloyd(X, unit, centers, centers, labels, lower)
+    again = lloyd(X, unit, centers, centers, labels, lower)
+    assert first[-1] == len(X)
+    assert again[-1] < 0.05 * len(X)
+    assert again[-2] == 0  # no row moved
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
+def test_distances_and_own_squares(ops, name, dtype):
+    X, centers = case(name, 7, dtype)
+    wanted = naive.squares(X, centers)
+    rtol = 1e-6 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(ops.distances(X, centers), np.sqrt(wanted), rtol=rtol)
+    assert ops.distances(X, centers).dtype == dtype
+    labels = np.arange(len(X), dtype=np.int32) % 7
+    np.testing.assert_allclose(ops.own_squares(X, centers, labels), wanted[np.arange(len(X)), labels], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
+def test_moments(ops, name):
+    X, w = ROWS[name], rng.exponential(size=len(ROWS[name]))
+    pivot = X[0].copy()
+    weight, sum_x, sum_xx = ops.moments(X, w, pivot)
+    assert weight == pytest.approx(w.sum())
+    np.testing.assert_allclose(sum_x, w @ (X - pivot), rtol=1e-9, atol=1e-9 * (w @ np.abs(X - pivot)).max())
+    np.testing.assert_allclose(sum_xx, w @ (X - pivot) ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m", [1, 6, 8, 9, 20])
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
+def test_potentials_of_candidates(ops, name, m, dtype):
+    X, points = case(name, m, dtype)
+    unit = 2.0 ** np.ceil(np.log2(max(np.abs(X.astype(float)).max(), 1e-30)))
+    w = rng.exponential(size=len(X))
+    closest = np.full(len(X), 0.5, dtype)
+    found = ops.spread(X, w, unit, points, closest)
+    squares = naive.squares(X, points) / unit**2
+    near = np.minimum(squares[:, 0], 0.5)
+    rtol = 1e-4 if dtype == np.float32 else 1e-10
+    np.testing.assert_allclose(closest, near, rtol=rtol, atol=1e-12 * rtol)
+    np.testing.assert_allclose(found, w @ np.minimum(near[:, None], squares), rtol=rtol, atol=1e-12 * rtol)
+
+
+@pytest.mark.parametrize("ops", [plain, cpu, csr], ids=["plain", "cpu", "sparse"])
+def test_rows_are_drawn_in_proportion_to_their_mass(ops):
+    closest = rng.exponential(size=1000)
+    w = (rng.random(1000) > 0.5).astype(float)
+    mass = w * closest
+    u = (np.arange(20000) + 0.5) / 20000
+    total, rows = ops.draw(closest, w, u)
+    assert total == pytest.approx(mass.sum())
+    share = np.bincount(rows, minlength=1000) / 20000
+    assert np.all(mass[rows] > 0)
+    assert np.abs(share - mass / mass.sum()).max() <= 2 / 20000
+
+
+@pytest.mark.parametrize("ops", [plain, cpu, csr], ids=["plain", "cpu", "sparse"])
+def test_nothing_is_drawn_where_nothing_has_mass(ops):
+    total, rows = ops.draw(np.zeros(300), None, np.array([0.0, 0.3, 0.999]))
+    assert total == 0
+    assert np.all(rows == -1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [1, 8, 40])
+def test_sparse_rows_give_what_dense_rows_give(k, dtype):
+    X = sparse.random_array((300, 50), density=0.1, rng=rng, format="csr", dtype=dtype)
+    centers = np.ascontiguousarray(X[:k].toarray() + rng.normal(size=(k, 50)).astype(dtype) * 0.01)
+    w = rng.exponential(size=300)
+    labels, found = run_lloyd(csr, X, w, centers)
+    wanted_labels, weight, sum_dx, cost = naive.lloyd(X, w, centers)
+    np.testing.assert_array_equal(labels, wanted_labels)
+    for got, wanted in zip(found, (weight, sum_dx, cost), strict=False):
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(csr.nearest(X, centers), wanted_labels)
+    np.testing.assert_allclose(csr.distances(X, centers), np.sqrt(naive.squares(X, centers)), rtol=1e-5)
+    np.testing.assert_allclose(csr.own_squares(X, centers, labels), naive.squares(X, centers).min(axis=1), rtol=1e-9)
+    pivot = rng.normal(size=50)
+    for got, wanted in zip(csr.moments(X, w, pivot), plain.moments(X, w, pivot), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+    for near in (np.full(300, np.inf), np.full(300, 0.1)):
+        other = near.copy()
+        np.testing.assert_allclose(
+            csr.spread(X, w, 2.0, centers, near), plain.spread(X, w, 2.0, centers, other), rtol=1e-9
+        )
+        np.testing.assert_allclose(near, other, rtol=1e-9, atol=1e-15)
+
+
+def test_a_sparse_row_on_its_center_is_at_distance_zero():
+    X = sparse.random_array((50, 500), density=0.2, rng=rng, format="csr") * 1e3
+    assert csr.own_squares(X, X.toarray(), np.arange(50, dtype=np.int32)).max() == 0
+
+
+def test_read_only_and_memory_mapped_rows_are_read_in_place(tmp_path):
+    X = rng.normal(size=(5000, 8))
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    np.testing.assert_array_equal(cpu.nearest(mapped, X[:9]), cpu.nearest(X, X[:9]))
+
+
+def test_all_kernel_modules_have_the_same_names():
+    assert cpu.__all__ == plain.__all__ == csr.__all__
+    for module in (cpu, plain, csr):
+        assert all(callable(getattr(module, name)) for name in module.__all__)
+
+
+def test_the_kernels_are_chosen_by_type_and_shape_alone():
+    small, large = np.zeros((10, 3)), np.zeros((10000, 20))
+    assert of(small, 8) is plain
+    assert of(large, 8) is cpu
+    assert of(sparse.csr_array(large), 8) is csr
+    assert of(sparse.csr_array(small), 8) is plain

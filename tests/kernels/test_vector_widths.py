@@ -1,0 +1,49 @@
+"""The same kernels compiled for narrower registers than this machine has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import numpy as np
+from coterie.kernels import cpu, plain
+from coterie.kernels.cpu.simd import REGISTER
+assert REGISTER == {register}, REGISTER
+rng = np.random.default_rng(0)
+for dtype in (np.float32, np.float64):
+    for n, d, k in ((300, 2, 5), (130, 19, 40)):
+        X = rng.normal(size=(n, d)).astype(dtype) + 100
+        centers = X[:k].copy()
+        labels, other = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+        lower = np.zeros(n, np.float32)
+        for _ in range(2):
+            got = cpu.lloyd(X, None, centers, centers, labels, lower)
+        want = plain.lloyd(X, None, centers, centers, other, lower)
+        assert np.array_equal(labels, other)
+        np.testing.assert_allclose(got.sum_dx, want.sum_dx, rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(got.cost, want.cost, rtol=1e-5)
+        near, far = np.full(n, np.inf, dtype), np.full(n, np.inf, dtype)
+        np.testing.assert_allclose(
+            cpu.spread(X, None, 1.0, centers, near), plain.spread(X, None, 1.0, centers, far), rtol=1e-5
+        )
+"""
+
+SSE = "+sse,+sse2,+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+fxsr,+cmov"
+WIDTHS = {
+    "avx2": ("haswell", SSE + ",+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+xsave", 32),
+    "sse": ("nehalem", SSE, 16),
+}
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="names x86 processors")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_narrow_registers_give_the_same_labels_and_sums(width, tmp_path):
+    cpu, features, register = WIDTHS[width]
+    env = dict(os.environ, NUMBA_CPU_NAME=cpu, NUMBA_CPU_FEATURES=features, NUMBA_CACHE_DIR=str(tmp_path))
+    code = PROGRAM.format(register=register)
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

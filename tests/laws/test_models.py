@@ -1,0 +1,158 @@
+"""What must hold for every model, on every engine."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+import zoo
+from scipy import sparse
+
+from coterie.core import loop
+from coterie.core.protocols import Chunk
+from coterie.data.memory import MemorySource
+from coterie.engines.local import Serial
+
+
+def source(X, part_rows, w=None):
+    return MemorySource(X, w, chunk_rows=part_rows)
+
+
+def start(model, X, part_rows, w=None):
+    return model.init(source(X, part_rows, w), Serial(), np.random.default_rng(1))
+
+
+def fit(model, src, engine, n_init=1):
+    return loop.fit(model, src, engine, rng=np.random.default_rng(1), n_init=n_init, max_iter=30)
+
+
+def twice(X):
+    rows = np.repeat(np.arange(X.shape[0]), 2)
+    return X[rows]
+
+
+def assert_alike(a, b, rtol=1e-9):
+    for x, y in zip(a.leaves(), b.leaves(), strict=True):
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * np.abs(y).max())
+
+
+def precision(X):
+    return 1e-9 if X.dtype == np.float64 else 1e-4
+
+
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_statistics_add_up(model, X, part_rows):
+    params = start(model, X, part_rows)
+    cut = X.shape[0] // 3
+    whole, _ = model.e_step(params, Chunk(X, None, 0))
+    first, _ = model.e_step(params, Chunk(X[:cut], None, 0))
+    rest, _ = model.e_step(params, Chunk(X[cut:], None, 1))
+    assert_alike(whole, first + rest, precision(X))
+
+
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_the_order_of_the_rows_does_not_matter(model, X, part_rows):
+    params = start(model, X, part_rows)
+    shuffled = X[np.random.default_rng(2).permutation(X.shape[0])]
+    straight, _ = model.e_step(params, Chunk(X, None, 0))
+    mixed, _ = model.e_step(params, Chunk(shuffled, None, 0))
+    assert_alike(straight, mixed, precision(X))
+
+
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_weight_two_is_the_row_twice(model, X, part_rows):
+    params = start(model, X, part_rows)
+    heavy, _ = model.e_step(params, Chunk(X, np.full(X.shape[0], 2.0), 0))
+    doubled, _ = model.e_step(params, Chunk(twice(X), None, 0))
+    for name in ("weight", "sum_dx", "cost"):
+        wanted = getattr(doubled, name)
+        np.testing.assert_allclose(
+            getattr(heavy, name), wanted, rtol=precision(X), atol=precision(X) * np.abs(wanted).max()
+        )
+
+
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_weight_zero_is_no_row(model, X, part_rows):
+    params = start(model, X, part_rows)
+    w = (np.arange(X.shape[0]) % 3 > 0).astype(float)
+    ignored, _ = model.e_step(params, Chunk(X, w, 0))
+    absent, _ = model.e_step(params, Chunk(X[np.flatnonzero(w)], None, 0))
+    for name in ("weight", "sum_dx", "cost"):
+        wanted = getattr(absent, name)
+        np.testing.assert_allclose(
+            getattr(ignored, name), wanted, rtol=precision(X), atol=precision(X) * np.abs(wanted).max()
+        )
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_the_objective_never_rises(model, X, part_rows, weighted):
+    w = np.random.default_rng(3).exponential(size=X.shape[0]) if weighted else None
+    history = np.array(fit(model, source(X, part_rows, w), Serial()).history)
+    assert len(history) > 2
+    assert np.all(np.diff(history) <= 1e-6 * history[:-1] * (X.dtype == np.float32) + 1e-12 * history[:-1])
+
+
+@pytest.mark.parametrize("engine", zoo.ENGINES)
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_engines_agree_to_the_last_bit(model, X, part_rows, engine):
+    src = source(X, part_rows // 10)  # enough parts for the tree of sums to differ from a plain sum
+    alone, together = fit(model, src, Serial()), fit(model, src, engine)
+    assert together.history == alone.history
+    np.testing.assert_array_equal(together.params, alone.params)
+
+
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_what_a_pass_remembers_is_what_assign_says(model, X, part_rows):
+    src = source(X, part_rows)
+    found = fit(model, src, Serial())
+    remembered = src.join(Serial().map(partial(model.assign, found.params), src, found.memos))
+    asked = src.join(Serial().map(partial(model.assign, found.params), src))
+    np.testing.assert_array_equal(remembered, asked)
+
+
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_the_objective_is_that_of_the_parameters_returned(model, X, part_rows):
+    found = fit(model, source(X, part_rows), Serial())
+    stats, _ = model.e_step(found.params, Chunk(X, None, 0))
+    assert found.objective == found.history[-1]
+    assert found.objective == pytest.approx(model.objective(stats), rel=precision(X))
+
+
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_the_best_of_several_starts_is_kept(model, X, part_rows):
+    rng = np.random.default_rng(1)
+    src = source(X, part_rows)
+    several = fit(model, src, Serial(), n_init=3)
+    alone = [loop._Descent(model, src, Serial(), i, None).go(r, 30, False) for i, r in enumerate(rng.spawn(3))]
+    assert several.objective == min(run.objective for run in alone)
+
+
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_labels_do_not_depend_on_how_the_rows_are_cut(model, X, part_rows):
+    params = start(model, X, part_rows)
+    whole = model.assign(params, Chunk(X, None, 0))
+    pieces = [model.assign(params, Chunk(X[i : i + 37], None, 0)) for i in range(0, X.shape[0], 37)]
+    if sparse.issparse(X):  # sparse distances are exact only to rounding
+        assert np.mean(whole != np.concatenate(pieces)) < 1e-3
+    else:
+        np.testing.assert_array_equal(whole, np.concatenate(pieces))
+
+
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_models_are_small_to_send(model, X, part_rows):
+    assert len(pickle.dumps(model)) < 1000
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("X", [zoo.LARGE, zoo.blobs(8000, 4, 30, spread=30.0)], ids=["mixed", "separated"])
+def test_bounds_change_the_speed_not_the_result(X, dtype):
+    src = source(X.astype(dtype), 2000)
+    plain = fit(zoo.Lloyd(30, "forgy", bounds=False), src, Serial())
+    bounded = fit(zoo.Lloyd(30, "forgy"), src, Serial())
+    assert bounded.history == plain.history
+    np.testing.assert_array_equal(bounded.params, plain.params)
+    for a, b in zip(bounded.memos, plain.memos, strict=True):
+        np.testing.assert_array_equal(a.labels, b.labels)
