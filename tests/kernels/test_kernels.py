@@ -43,7 +43,7 @@ CENTERS = [1, 2, 7, 8, 9, 40]
 def case(name, k, dtype):
     X = ROWS[name].astype(dtype)
     centers = X[np.random.default_rng(k).integers(len(X), size=k)].copy()
-    if k > 2 and name not in ("ties", "duplicates", "constant"):
+    if k > 2 and name not in ("ties", "duplicates", "constant", "two tight groups far apart"):
         centers[1:] += np.ptp(X, axis=0).max() * 0.05 * rng.normal(size=centers[1:].shape)
     return np.ascontiguousarray(X), np.ascontiguousarray(centers.astype(dtype))
 
