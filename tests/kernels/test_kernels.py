@@ -95,13 +95,14 @@ def test_bounds_never_change_a_label(name):
 
 
 def test_bounds_save_most_searches_once_the_centers_rest():
-    from coterie.kernels.cpu.lloyd import lloyd
+    from coterie.kernels.cpu.hard import lloyd, room_for
 
     centers = rng.normal(size=(32, 4)) * 50
     X = np.repeat(centers, 300, axis=0) + rng.normal(size=(9600, 4))
     labels, lower, unit = np.full(len(X), -1, np.int32), np.zeros(len(X), np.float32), np.ones(1)
-    first = lloyd(X, unit, centers, centers, labels, lower)
-    again = lloyd(X, unit, centers, centers, labels, lower)
+    room = np.empty(room_for(32, 4, 8))
+    first = lloyd(X, unit, centers, centers, labels, lower, room)
+    again = lloyd(X, unit, centers, centers, labels, lower, room)
     assert first[-1] == len(X)
     assert again[-1] < 0.05 * len(X)
     assert again[-2] == 0  # no row moved

@@ -15,7 +15,7 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Part
 from coterie.data.frames import frame_to_array, is_frame
 
-PART_BYTES = 1 << 21  # a part is read in one go by one thread
+PART_BYTES = 1 << 22  # a part is read in one go by one thread
 PART_ROWS = 2048  # fewer rows would not repay the sums that are made for a part
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from coterie.kernels import plain
-from coterie.kernels.cpu import exact, rows
-from coterie.kernels.cpu import lloyd as passes
-from coterie.kernels.cpu import spread as seeding
+from coterie.kernels.cpu import exact, hard, rows, seeding
+from coterie.kernels.cpu.simd import REGISTER
 from coterie.kernels.plain import Sums, Weights, take, weights
+
+_NOTHING = np.empty(0, np.uint8)
 
 __all__ = ["distances", "draw", "lloyd", "moments", "nearest", "own_squares", "spread", "take"]
 
@@ -16,7 +19,8 @@ __all__ = ["distances", "draw", "lloyd", "moments", "nearest", "own_squares", "s
 def lloyd(
     X: np.ndarray, w: Weights, centers: np.ndarray, before: np.ndarray, labels: np.ndarray, lower: np.ndarray
 ) -> Sums:
-    *sums, moved, _ = passes.lloyd(_read(X), weights(w), _read(centers), _read(before), labels, lower)
+    room = _room(centers, X.dtype)
+    *sums, moved, _ = hard.lloyd(_read(X), weights(w), _read(centers), _read(before), labels, lower, room)
     if np.isfinite(sums[2]).all():
         return Sums(*sums, int(moved))
     return _lloyd_in_float64(X, w, centers, labels)._replace(moved=int(moved))
@@ -24,7 +28,7 @@ def lloyd(
 
 def nearest(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
     labels = np.empty(len(X), np.int32)
-    passes.nearest(_read(X), _read(centers), labels)
+    hard.nearest(_read(X), _read(centers), labels, _room(centers, X.dtype))
     return labels
 
 
@@ -59,6 +63,18 @@ def _read(X: np.ndarray) -> np.ndarray:
     view = X.view(np.ndarray)
     view.setflags(write=False)
     return view
+
+
+_kept = threading.local()
+
+
+def _room(centers: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Room to work in, kept by each thread: fresh pages for every chunk would cost as much as the chunk."""
+    size = hard.room_for(*centers.shape, dtype.itemsize) * dtype.itemsize
+    if getattr(_kept, "bytes", _NOTHING).size < size + REGISTER:
+        _kept.bytes = np.empty(size + REGISTER, np.uint8)
+    start = -_kept.bytes.ctypes.data % REGISTER
+    return _kept.bytes[start : start + size].view(dtype)
 
 
 def _inverse(X: np.ndarray, centers: np.ndarray) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit, jit_reassociating
+from coterie.kernels.cpu.jit import jit, jit_finite, jit_reassociating
 
 
 @jit_reassociating
@@ -66,14 +66,21 @@ def frame(
 ):
     """`unit`: a power of two of the size of the data about `shift`."""
     k, d = centers.shape
-    size = 0.0
+    total = np.zeros(d)
+    for j in range(k):
+        for t in range(d):
+            total[t] += np.float64(centers[j, t]) / k  # each term divided: the sum of huge centers must not overflow
     for t in range(d):
-        total = 0.0
-        for j in range(k):
-            total += np.float64(centers[j, t]) / k
-        shift[t] = total
-        for j in range(k):
-            size = max(size, abs(np.float64(centers[j, t]) - np.float64(shift[t])))
-        for i in range(min(64, X.shape[0])):
-            size = max(size, abs(np.float64(X[i, t]) - np.float64(shift[t])))
+        shift[t] = total[t]
+    size = max(farthest(centers, shift, k), farthest(X, shift, min(64, X.shape[0])))
     return 2.0 ** np.ceil(np.log2(size)) if 0.0 < size < np.inf else 1.0
+
+
+@jit_finite
+def farthest(X, shift, rows):
+    """The largest difference of a coordinate of the first rows from `shift`."""
+    size = 0.0
+    for i in range(rows):
+        for t in range(X.shape[1]):
+            size = max(size, abs(np.float64(X[i, t]) - np.float64(shift[t])))
+    return size

@@ -13,5 +13,7 @@ _options = {
 }
 
 jit = numba.njit(**_options)
+# For loops over numbers known to be finite.
+jit_finite = numba.njit(fastmath={"reassoc", "contract", "nsz", "nnan"}, **_options)
 # For loops that only add up: the order of additions may change, NaN and infinity keep their meaning.
 jit_reassociating = numba.njit(fastmath={"reassoc", "contract", "nsz"}, **_options)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels.cpu import csr
-from coterie.kernels.cpu.spread import draw as _draw
+from coterie.kernels.cpu import csr, seeding
 from coterie.kernels.plain import Sums, Weights, weights
 
 __all__ = ["distances", "draw", "lloyd", "moments", "nearest", "own_squares", "spread", "take"]
@@ -50,7 +49,7 @@ def spread(X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndar
 
 def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndarray]:
     rows = np.empty(len(u), np.int64)
-    return _draw(closest, weights(w), u, rows), rows
+    return seeding.draw(closest, weights(w), u, rows), rows
 
 
 def take(X: Any, rows: np.ndarray) -> np.ndarray:

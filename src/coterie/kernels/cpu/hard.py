@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
+from numba.extending import register_jitable
 
 from coterie.kernels.cpu.exact import frame, square, two_nearest
 from coterie.kernels.cpu.jit import jit, jit_reassociating
@@ -50,16 +51,17 @@ def lloyd(
     before,  # in  (k, d) centers of the last pass
     labels,  # i/o (n,) those of the last pass, -1 where there was none
     lower,  # i/o (n,) no other center was nearer than this, or (0,) to do without bounds
+    room,  # i/o (room_for(k, d, itemsize),) to work in
 ):
     """Weight, sum of w (x - c), sum of w |x - c|^2 of every cluster; rows that changed cluster, rows searched."""
     n, d = X.shape
     k = centers.shape[0]
-    s = prepare(X, centers)
+    s = prepare(X, centers, room)
     block = s.rows.shape[0]
-    rounded, part = pad_centers(X, centers)
+    rounded, part = pad_centers(X, centers, room)
     weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
-    drift = drifts(before, centers, s.inverse)
     bounded = lower.shape[0] > 0 and not s.few
+    drift = drifts(before, centers, s.inverse) if bounded else weight
     biting, probe, since, moved, searched = False, 0, 0, 0, 0
     for i0 in range(0, n, block):
         i1 = min(n, i0 + block)
@@ -73,12 +75,13 @@ def lloyd(
         probe = (probe + 1) % PROBE_EVERY
         search(X, centers, s, count)
         searched += count
-        for p in range(count):
-            i = s.rows[p]
-            moved += labels[i] != s.index[p]
-            labels[i] = s.index[p]
-            if bounded:
-                lower[i] = apart(s, p)
+        if count == i1 - i0:
+            moved += relabel_block(labels, i0, s.index, count)
+        else:
+            moved += relabel_rows(labels, s.rows, s.index, count)
+        if bounded:
+            for p in range(count):
+                lower[s.rows[p]] = apart(s, p)
         if s.few:
             add_tiles(X, w, i0, s, count, weight, part)
         else:
@@ -90,14 +93,35 @@ def lloyd(
     return weight, sum_dx, cost, moved, searched
 
 
+@jit_reassociating
+def relabel_block(labels, i0, index, count):
+    """New labels of successive rows; how many changed."""
+    moved = 0
+    for p in range(count):
+        moved += labels[i0 + p] != index[p]
+        labels[i0 + p] = index[p]
+    return moved
+
+
+@jit
+def relabel_rows(labels, rows, index, count):
+    """New labels of some rows; how many changed."""
+    moved = 0
+    for p in range(count):
+        moved += labels[rows[p]] != index[p]
+        labels[rows[p]] = index[p]
+    return moved
+
+
 @jit
 def nearest(
     X,  # in  (n, d)
     centers,  # in  (k, d)
     labels,  # out (n,)
+    room,  # i/o as above
 ):
     """The label of every row."""
-    s = prepare(X, centers)
+    s = prepare(X, centers, room)
     block = s.rows.shape[0]
     for i0 in range(0, X.shape[0], block):
         count = min(X.shape[0] - i0, block)
@@ -108,8 +132,26 @@ def nearest(
             labels[i0 + p] = s.index[p]
 
 
+@register_jitable
+def panel_size(k, d):
+    return (k + PANEL - 1) // PANEL * d * PANEL
+
+
+def room_for(k, d, itemsize):
+    """Elements that a pass works in beside its result: panels, padded centers, and sums in the data's precision."""
+    height, lanes = padded(d, itemsize), padded(1, itemsize)
+    return padded(panel_size(k, d), itemsize) + k * height + k * (height + lanes)
+
+
 @jit
-def prepare(X, centers):
+def cleared(room, at, size):
+    for i in range(at, at + size):
+        room[i] = 0
+    return room[at : at + size]
+
+
+@jit
+def prepare(X, centers, room):
     """All that a search needs: the centers packed into panels, and room for a block of rows."""
     k, d = centers.shape
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
@@ -119,17 +161,13 @@ def prepare(X, centers):
     inverse = 1.0 / frame(X, centers, shift)
     few = k * d <= FEW and stay(shift, inverse)
     n_panels = (k + PANEL - 1) // PANEL
-    panels = aligned(n_panels * d * PANEL, X)
+    panels = cleared(room, 0, panel_size(k, d))
     half = np.empty(n_panels * PANEL, X.dtype)
     for j in range(k, n_panels * PANEL):
         half[j] = np.inf
     longest = 0.0
     for j in range(k):
-        length = 0.0
-        for t in range(d):
-            c = (np.float64(centers[j, t]) - np.float64(shift[t])) * inverse
-            panels[(j // PANEL * d + t) * PANEL + j % PANEL] = -c
-            length += c * c
+        length = pack(centers, j, shift, inverse, panels, j // PANEL * d * PANEL + j % PANEL)
         half[j] = 0.5 * length
         longest = max(longest, length)
     # Each of two scores is off by at most (d + 4) u (|x| |c| + |c|^2 / 2), and |x| |c| <= (|x|^2 + |c|^2) / 2.
@@ -141,6 +179,17 @@ def prepare(X, centers):
         np.zeros(block, np.int64), aligned(block * height, X), aligned(block, X),
         aligned(block, X), aligned(block, X), np.empty(block, np.int32), np.empty(k),
     )  # fmt: skip
+
+
+@jit_reassociating
+def pack(centers, j, shift, inverse, panels, at):
+    """Puts a center into its panel; returns its squared length."""
+    length = 0.0
+    for t in range(centers.shape[1]):
+        c = (np.float64(centers[j, t]) - np.float64(shift[t])) * inverse
+        panels[at + t * PANEL] = -c
+        length += c * c
+    return length
 
 
 @jit
@@ -234,16 +283,17 @@ def drifts(before, centers, inverse):
 
 
 @jit
-def pad_centers(X, centers):
+def pad_centers(X, centers, room):
     """Centers with rows of whole vectors, and as many sums with a vector of costs behind each."""
     k, d = centers.shape
     height = padded(d, X.itemsize)
-    rounded = aligned(k * height, X).reshape((k, height))
+    at = padded(panel_size(k, d), X.itemsize)
+    rounded = cleared(room, at, k * height).reshape((k, height))
     for j in range(k):
         for t in range(d):
             rounded[j, t] = centers[j, t]
     wide = height + padded(1, X.itemsize)
-    return rounded, aligned(k * wide, X).reshape((k, wide))
+    return rounded, cleared(room, at + k * height, k * wide).reshape((k, wide))
 
 
 @jit
@@ -265,9 +315,12 @@ def add_tiles(X, w, i0, s, count, weight, part):
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
     stride = 0 if w.shape[0] == 1 else 1
     ones = stride == 0 and w[0] == 1.0  # then the sums of the lanes are whole numbers, hence exact
-    for p in range(count):
-        s.best[p] = w[(i0 + p) * stride]
-        if not ones:
+    if ones:
+        for p in range(count):
+            s.best[p] = 1
+    else:
+        for p in range(count):
+            s.best[p] = w[(i0 + p) * stride]
             weight[s.index[p]] += w[(i0 + p) * stride]
     filled = (count + tile_rows - 1) // tile_rows * tile_rows
     for p in range(count, filled):
