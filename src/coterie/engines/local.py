@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import joblib
@@ -115,9 +116,15 @@ class Threads(_Local):
         return _pools[workers].map(lambda part, *memo: step(part(), *memo), parts, *memos)
 
 
+@cache
+def core_count() -> int:
+    """Cores this process may use; read once, for it is read from files."""
+    return int(joblib.cpu_count())
+
+
 def thread_count(n_jobs: int | None) -> int:
     """How many threads `n_jobs` means, in joblib's words; by default no more than OMP_NUM_THREADS says."""
-    cores = int(joblib.cpu_count())
+    cores = core_count()
     if n_jobs is None:
         allowed = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # joblib sets it in its worker processes
         return min(cores, int(allowed)) if allowed.isdigit() and int(allowed) > 0 else cores

@@ -62,26 +62,29 @@ def lloyd(
     weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
     bounded = lower.shape[0] > 0 and not s.few
     drift = drifts(before, centers, s.inverse) if bounded else weight
-    biting, probe, since, moved, searched = False, 0, 0, 0, 0
+    biting, since, moved, searched = False, 0, 0, 0
     for i0 in range(0, n, block):
         i1 = min(n, i0 + block)
-        if bounded and labels[i0] >= 0 and (biting or probe == 0):
-            count = undecided(X, centers, s, i0, i1, labels, lower, drift)
+        probe = i0 // block % PROBE_EVERY == 0
+        count = i1 - i0
+        if bounded and (biting or probe) and labels[i0] >= 0 and lower[i0] >= 0:
+            count = undecided(X, rounded, s, i0, i1, labels, lower, drift)
             biting = count < (1.0 - BITE) * (i1 - i0)
-        if not (bounded and biting):
+        if count == i1 - i0 or not biting:
             count = i1 - i0
             for p in range(count):
                 s.rows[p] = i0 + p
-        probe = (probe + 1) % PROBE_EVERY
         search(X, centers, s, count)
         searched += count
         if count == i1 - i0:
             moved += relabel_block(labels, i0, s.index, count)
         else:
             moved += relabel_rows(labels, s.rows, s.index, count)
-        if bounded:
+        if bounded and (biting or probe):
             for p in range(count):
                 lower[s.rows[p]] = apart(s, p)
+        elif bounded:
+            lower[i0] = -1  # this block's bounds are out of date
         if s.few:
             add_tiles(X, w, i0, s, count, weight, part)
         else:
@@ -251,18 +254,29 @@ def apart(s, p):
 
 
 @jit
-def undecided(X, centers, s, i0, i1, labels, lower, drift):
+def undecided(X, rounded, s, i0, i1, labels, lower, drift):
     """Rows of the block whose bound no longer proves their label, in `s.rows`; bounds follow the centers."""
+    d = X.shape[1]
+    factor = X.dtype.type(s.inverse)
+    slack = 1.0 + (d + 8) * 2.0**-22  # squares in the data's precision, which is float32 or better
     count = 0
     for i in range(i0, i1):
-        bound = lower[i] - drift[labels[i]]
-        own = np.sqrt(square(X, i, centers, labels[i], s.inverse))
-        if own * (1.0 + 2.0**-20) < bound:
-            lower[i] = bound * (1.0 - 2.0**-20)
+        bound = max(0.0, (lower[i] - drift[labels[i]]) * (1.0 - 2.0**-20))
+        if own_square(X, i, rounded, labels[i], factor, d) * slack < bound * bound:
+            lower[i] = bound
         else:
             s.rows[count] = i
             count += 1
     return count
+
+
+@jit_reassociating
+def own_square(X, i, rounded, j, factor, d):
+    total = X.dtype.type(0)
+    for t in range(d):
+        q = (X[i, t] - rounded[j, t]) * factor
+        total += q * q
+    return total
 
 
 @jit

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_reassociating
-from coterie.kernels.cpu.simd import PANEL, aligned, distance_panel, load_tile, padded, points
+from coterie.kernels.cpu.simd import PANEL, aligned, improve_panel, load_tile, padded, points
 
+AHEAD = 8  # tiles that are asked for before they are needed
+FLUSH_TILES = 256  # sums in the data's precision move on to float64 this often
 BLOCK = 128  # rows whose weights are summed together when one of them is to be drawn
 
 
@@ -25,36 +27,47 @@ def spread(
     factor = X.dtype.type(inverse)
     panels, no_shift = pack(X, points_, factor), aligned(height, X)
     tile, norm = aligned(tile_rows * height, X), aligned(tile_rows, X)
-    squares, near = aligned(PANEL * tile_rows, X), aligned(tile_rows, X)
-    heavy = aligned(tile_rows, X)
+    near, heavy = aligned(tile_rows, X), aligned(tile_rows, X)
     rows = np.empty(tile_rows, np.int64)
+    n_panels = (m + PANEL - 1) // PANEL
+    sums = aligned(n_panels * PANEL * tile_rows, X)
     potential = np.zeros(m)
-    stride = 0 if w.shape[0] == 1 else 1
     for i0 in range(0, n, tile_rows):
         count = min(tile_rows, n - i0)
-        for p in range(tile_rows):
-            rows[p] = i0 + min(p, count - 1)
-            near[p] = closest[rows[p]]
-            heavy[p] = w[rows[p] * stride] if p < count else 0.0
-        load_tile(X, rows, no_shift, factor, tile, norm, 0, 8 * tile_rows, d)
-        for first in range(0, m, PANEL):
-            distance_panel(tile, 0, panels, first * d, squares, d)
-            if first == 0:
-                for p in range(tile_rows):
-                    near[p] = min(near[p], squares[p])
-                for p in range(count):
-                    closest[i0 + p] = near[p]
-            for j in range(first, min(m, first + PANEL)):
-                potential[j] += improved(near, heavy, squares, (j - first) * tile_rows)
+        fill(closest, w, i0, count, rows, near, heavy)
+        load_tile(X, rows, no_shift, factor, tile, norm, 0, AHEAD * tile_rows, d)
+        for q in range(n_panels):
+            at = q * PANEL * tile_rows
+            improve_panel(tile, 0, panels, q * PANEL * d, q == 0, near, heavy, sums, at, d)
+        for p in range(count):
+            closest[i0 + p] = near[p]
+        if i0 // tile_rows % FLUSH_TILES == FLUSH_TILES - 1 or i0 + tile_rows >= n:
+            for j in range(m):
+                potential[j] += drain(sums, j * tile_rows, tile_rows)
     return potential
 
 
-@jit_reassociating
-def improved(near, heavy, squares, at):
-    """What the potential of one tile would be with one more center."""
-    total = near.dtype.type(0)
-    for p in range(near.shape[0]):
-        total += heavy[p] * min(near[p], squares[at + p])
+@jit
+def fill(closest, w, i0, count, rows, near, heavy):
+    """Rows, distances and weights of a tile; places left over repeat the last row and weigh nothing."""
+    one = w.shape[0] == 1
+    for p in range(count):
+        rows[p] = i0 + p
+        near[p] = closest[i0 + p]
+    for p in range(count):
+        heavy[p] = w[0] if one else w[i0 + p]
+    for p in range(count, rows.shape[0]):
+        rows[p] = i0 + count - 1
+        heavy[p] = 0
+
+
+@jit
+def drain(sums, at, size):
+    """The sum of some lanes, which are cleared."""
+    total = 0.0
+    for p in range(at, at + size):
+        total += np.float64(sums[p])
+        sums[p] = 0
     return total
 
 
@@ -83,8 +96,7 @@ def draw(
     until = np.empty(blocks)
     total = 0.0
     for b in range(blocks):
-        for i in range(b * BLOCK, min(n, (b + 1) * BLOCK)):
-            total += w[i * stride] * closest[i]
+        total += mass_of(closest, w, b * BLOCK, min(n, (b + 1) * BLOCK))
         until[b] = total
     for q in range(u.shape[0]):
         target = u[q] * total
@@ -98,4 +110,16 @@ def draw(
                 rows[q] = i
                 if reached > target:
                     break
+    return total
+
+
+@jit_reassociating
+def mass_of(closest, w, start, stop):
+    total = 0.0
+    if w.shape[0] == 1:
+        for i in range(start, stop):
+            total += np.float64(closest[i])
+        return total * w[0]
+    for i in range(start, stop):
+        total += w[i] * np.float64(closest[i])
     return total

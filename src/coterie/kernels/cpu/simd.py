@@ -269,21 +269,32 @@ def score_panel(typingctx, tile, tile_at, panels, panel_at, half, first, best, s
 
 
 @intrinsic
-def distance_panel(typingctx, tile, tile_at, panels, panel_at, out, d):
-    """Squared distances of a tile's rows to a panel's centers, out (PANEL, points), free of cancellation."""
-    sig = types.void(tile, tile_at, panels, panel_at, out, d)
+def improve_panel(typingctx, tile, tile_at, panels, panel_at, chosen, near, heavy, sums, sums_at, d):
+    """Adds ``heavy * min(near, |x - c|^2)`` of a tile's rows to the lanes of every center of a panel.
+
+    near, heavy (points,); sums (..., PANEL, points) from `sums_at` on. If `chosen`, the panel's first center is one
+    for good: `near` is brought up to date with it first. Distances are direct, so they do not cancel.
+    """
+    sig = types.void(tile, tile_at, panels, panel_at, chosen, near, heavy, sums, sums_at, d)
 
     def codegen(context, b, sig, args):
-        v = _Vectors("tile tile_at panels panel_at out d", context, b, sig, args)
+        names = "tile tile_at panels panel_at chosen near heavy sums sums_at d"
+        v = _Vectors(names, context, b, sig, args)
 
         def square(x, c, total):
             difference = b.fsub(x, c)
             return v.fma(difference, difference, total)
 
-        out0 = v.start("out")
-        for j, totals in enumerate(_against_panel(v, [v.zero] * PANEL, square)):
-            for r, total in enumerate(totals):
-                v.store(total, v.at(out0, (j * VECTORS + r) * v.lanes))
+        squares = _against_panel(v, [v.zero] * PANEL, square)
+        near0, heavy0, sums0 = v.start("near"), v.start("heavy"), v.start("sums", v["sums_at"])
+        for r in range(VECTORS):
+            near = v.load(v.at(near0, r * v.lanes))
+            near = b.select(v["chosen"], v.lower(squares[0][r], near), near)
+            v.store(near, v.at(near0, r * v.lanes))
+            heavy = v.load(v.at(heavy0, r * v.lanes))
+            for j in range(PANEL):
+                at = v.at(sums0, (j * VECTORS + r) * v.lanes)
+                v.store(v.fma(heavy, v.lower(squares[j][r], near), v.load(at)), at)
         return context.get_dummy_value()
 
     return sig, codegen
