@@ -104,6 +104,7 @@ def faiss_fit(X: np.ndarray, plan: Plan) -> Fitted:
 
 def coterie_plusplus(X: np.ndarray, k: int, seed: int) -> np.ndarray:
     import numpy as np
+
     from coterie.data import as_source
     from coterie.data.summary import summarize
     from coterie.engines import as_engine

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -69,16 +68,24 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     def _answer(self, X: Any, sample_weight: Any) -> tuple[Source, Engine, Any]:
         check_is_fitted(self)
-        source, engine, _ = self._open(X, sample_weight, reset=False)
+        source, engine, _ = self._open(X, sample_weight, first=False)
         return source, engine, self._model()
 
-    def _open(self, X: Any, sample_weight: Any, reset: bool) -> tuple[Source, Engine, Summary]:
-        """The rows and where to compute on them; columns checked against those of `fit` unless `reset`."""
+    def _open(self, X: Any, sample_weight: Any, first: bool) -> tuple[Source, Engine, Summary]:
+        """The rows and where to compute on them; unless `first`, their columns must be those of `fit`."""
         source = as_source(X, sample_weight)
-        named = X if hasattr(X, "columns") or hasattr(X, "__dataframe__") else getattr(source, "X", X)
-        validate_data(self, named, reset=reset, skip_check_array=True)
+        self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
         engine = as_engine(self.engine, source, self.n_jobs)
         return source, engine, summarize(source, engine)
+
+    def _learn_columns(self, X: Any, source: Source) -> None:
+        """Number and names of the columns, kept once a fit has succeeded."""
+        self._check_columns(X, source, self, reset=True)
+
+    @staticmethod
+    def _check_columns(X: Any, source: Source, estimator: BaseEstimator, reset: bool) -> None:
+        named = X if hasattr(X, "columns") or hasattr(X, "__dataframe__") else getattr(source, "X", X)
+        validate_data(estimator, named, reset=reset, skip_check_array=True)
 
     def _descend(
         self, model: Model, source: Source, engine: Engine, n_init: int, max_iter: int, callback: Any
@@ -134,9 +141,11 @@ def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     return value
 
 
-def callbacks(*functions: Callable[[loop.Progress], bool | None] | None) -> loop.Callback:
-    """One callback that calls each of `functions`, and stops the fit when one of them wants to."""
-    called = [function for function in functions if function is not None]
+def callbacks(callback: Any, verbose: Any) -> loop.Callback:
+    """What is called after every iteration: the user's `callback`, and a line printed if `verbose`."""
+    if callback is not None and not callable(callback):
+        raise ParameterError(f"callback must be None or a function of one argument; got {callback!r}")
+    called = [function for function in (callback, print_progress if verbose else None) if function is not None]
     return lambda progress: bool(sum(bool(function(progress)) for function in called))
 
 

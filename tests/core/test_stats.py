@@ -34,7 +34,7 @@ def test_scaling_reaches_inside_fields():
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 64, 65, 1000])
 def test_tree_sum_adds_every_item_once_in_order(n):
-    assert tree_sum(([i] for i in range(n))) == list(range(n))
+    assert tree_sum([i] for i in range(n)) == list(range(n))
 
 
 def test_tree_sum_keeps_few_items_alive():

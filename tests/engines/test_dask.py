@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+
 import zoo
 
 da = pytest.importorskip("dask.array")

@@ -41,7 +41,7 @@ def test_every_method_gives_k_finite_centers_in_the_type_of_the_data(name, X):
 def test_these_methods_choose_rows_and_no_row_twice(name):
     centers = seed(METHODS[name], LARGE, 50, part_rows=300)
     assert len(np.unique(centers, axis=0)) == 50
-    assert all((LARGE == center).all(axis=1).any() for center in centers)
+    assert all((center == LARGE).all(axis=1).any() for center in centers)
 
 
 @pytest.mark.parametrize("part_rows", [2, 5], ids=["parts", "whole"])

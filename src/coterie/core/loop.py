@@ -36,6 +36,7 @@ class Fit:
     history: tuple[float, ...]  # the objective before the first M-step and after each
     converged: bool
     stopped: bool = False  # by the callback or the keyboard
+    stats: Any = None  # of the last pass
     memos: list[Memo] | None = None  # of the last pass, while they are kept
 
 
@@ -84,7 +85,7 @@ class _Descent:
         history = [self.model.objective(stats)]
         converged = False
         while True:
-            self.reached = Fit(params, history[-1], tuple(history), converged)
+            self.reached = Fit(params, history[-1], tuple(history), converged, stats=stats)
             stopped = self._report(len(history) - 1, params, history[-1])
             if converged or stopped or len(history) > max_iter:
                 return replace(self.reached, stopped=stopped, memos=memos if keep_memos else None)

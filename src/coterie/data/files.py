@@ -20,5 +20,5 @@ def open_npy(path: str | Path) -> np.ndarray[Any, Any]:
         return rows
     except FileNotFoundError:
         raise InputError(f"X: there is no file {str(path)!r}") from None
-    except ValueError as error:
+    except (ValueError, EOFError) as error:
         raise InputError(f"X: {str(path)!r} cannot be read as an array of numbers: {error}") from None

@@ -73,12 +73,30 @@ def memory_source(X: Any, sample_weight: Any = None) -> MemorySource:
     columns = None
     if is_frame(X):
         X, columns = frame_to_array(X)
+    if not sparse.issparse(X):
+        X = _numbers(X)
     X = check_array(
         X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, input_name="X"
     )
-    if sparse.issparse(X) and X.has_sorted_indices is False:
-        X = X.sorted_indices()
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()  # sorts too
     return MemorySource(X, as_weights(sample_weight, X.shape[0]), columns)
+
+
+def _numbers(X: Any) -> Any:
+    """`X` as an array of numbers in this machine's byte order."""
+    X = np.asarray(X)
+    if X.dtype.kind in "US":
+        raise InputError(f"X holds text (such as {X.ravel()[:1].tolist()}): convert it to numbers, or encode it, first")
+    if X.dtype.kind == "O":
+        try:
+            return X.astype(np.float64)
+        except ValueError as error:
+            raise InputError(f"X holds values that are not numbers: {error}. Convert or encode them first") from None
+        except TypeError as error:
+            raise TypeError(f"X holds values that are not numbers: {error}") from None
+    return X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))
 
 
 def as_weights(sample_weight: Any, n: int) -> np.ndarray[Any, Any] | None:
@@ -86,11 +104,11 @@ def as_weights(sample_weight: Any, n: int) -> np.ndarray[Any, Any] | None:
     if sample_weight is None:
         return None
     try:
-        w = np.ascontiguousarray(sample_weight, dtype=np.float64)
+        w = np.asarray(sample_weight, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise InputError("sample_weight must be numbers, one for each row of X") from None
-    if np.ndim(sample_weight) == 0:
-        w = np.full(n, float(w[0]))
+    if w.ndim == 0:
+        w = np.full(n, float(w))
     if w.shape != (n,):
         raise InputError(f"sample_weight must be one number for each of the {n} rows of X; its shape is {w.shape}")
     bad = ~np.isfinite(w) | (w < 0)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_array
 
-from coterie.base import Partitional, Summary, callbacks, not_negative, one_of, print_progress, whole_number
-from coterie.core.errors import InputError, ParameterError
-from coterie.kmeans.lloyd import Lloyd, warn_of_equal_centers
-from coterie.seeding import METHODS
+from coterie.base import Partitional, Summary, callbacks, not_negative, one_of, whole_number
+from coterie.core.errors import InputError
+from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
+from coterie.seeding import check_start, starts
 
 
 class KMeans(Partitional):
@@ -31,7 +30,8 @@ class KMeans(Partitional):
         How many centers.
     init : {'k-means++', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
         Where they start. 'k-means++' is greedy, 'random' another name for 'forgy', 'farthest' leaves nothing to
-        chance. A callable is called as ``init(X, n_clusters, random_state)`` and returns centers.
+        chance. A callable is called for every start as ``init(X, n_clusters, random_state)`` and
+        returns centers.
     n_init : int or 'auto', default='auto'
         Starts, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.
     search : {'none'}, default='none'
@@ -145,63 +145,41 @@ class KMeans(Partitional):
         sample_weight : array (n,), optional
             How much each row counts; a row of weight two is that row twice.
         """
-        n_init, max_iter = self._check_options()
-        source, engine, summary = self._open(X, sample_weight, reset=True)
+        n_init, max_iter, watch = self._check_options()
+        source, engine, summary = self._open(X, sample_weight, first=True)
         check_enough_rows(self.n_clusters, summary)
-        start = starting_point(self.init, self.n_clusters, source, self.random_state)
-        model = self._model(summary, start)
-        watch = callbacks(self.callback, print_progress if self.verbose else None)
+        check_start(self.init, source, self.n_clusters)
+        model = self._model(summary)
         found, labels = self._descend(model, source, engine, n_init, max_iter, watch)
-        self._publish(found.params, labels, found.objective, len(found.history) - 1)
-        self.history_ = np.array(found.history)
-        self.converged_ = found.converged
+        self._learn_columns(X, source)
+        self.cluster_centers_, self.labels_ = found.params, labels
+        self.inertia_, self.history_ = found.objective, np.array(found.history)
+        self.n_iter_, self.converged_ = len(found.history) - 1, found.converged
+        self._n_features_out = self.n_clusters
+        warn_of_empty_clusters(found.stats, "X has too few distinct rows for more")
         return self
 
-    def _publish(self, centers: np.ndarray, labels: Any, inertia: float, n_iter: int) -> None:
-        self.cluster_centers_, self.labels_ = centers, labels
-        self.inertia_, self.n_iter_ = inertia, n_iter
-        self._n_features_out = len(centers)
-        warn_of_equal_centers(centers)
-
-    def _model(self, summary: Summary | None = None, start: Any = "k-means++") -> Lloyd:
+    def _model(self, summary: Summary | None = None) -> Lloyd:
         if summary is None:
             return Lloyd(len(self.cluster_centers_), bounds=False)
         tol = float(self.tol) * float(summary.variance.mean())
-        return Lloyd(self.n_clusters, start, summary.unit, tol, bounds=self.algorithm != "lloyd")
+        return Lloyd(self.n_clusters, self.init, summary.unit, tol, bounds=self.algorithm != "lloyd")
 
     @property
     def _params(self) -> np.ndarray:
         return self.cluster_centers_
 
-    def _check_options(self) -> tuple[int, int]:
+    def _check_options(self) -> tuple[int, int, Any]:
         whole_number("n_clusters", self.n_clusters, 1)
         one_of("algorithm", self.algorithm, ("auto", "lloyd", "bounds"))
         one_of("search", self.search, ("none",))
         one_of("missing", self.missing, ("error",))
         one_of("metric_weights", self.metric_weights, (None,))
         not_negative("tol", self.tol)
-        random = callable(self.init) or (isinstance(self.init, str) and METHODS.get(self.init) in RANDOM_STARTS)
-        n_init = (10 if random else 1) if self.n_init == "auto" else whole_number("n_init", self.n_init, 1)
-        return n_init, whole_number("max_iter", self.max_iter, 1)
-
-
-RANDOM_STARTS = (METHODS["forgy"], METHODS["random_partition"])
+        watch = callbacks(self.callback, self.verbose)
+        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
 
 
 def check_enough_rows(k: int, summary: Summary) -> None:
     if summary.rows < k:
         raise InputError(f"n_samples={summary.rows} rows (of weight above 0) cannot make n_clusters={k}: ask for fewer")
-
-
-def starting_point(init: Any, k: int, source: Any, random_state: Any) -> Any:
-    """`init` as a model takes it: a name, or centers that have been checked."""
-    if isinstance(init, str):
-        return init
-    if callable(init):
-        init = init(source.X, k, random_state)
-    centers = check_array(init, dtype=source.dtype, order="C", copy=True, input_name="init")
-    if centers.shape != (k, source.shape[1]):
-        raise ParameterError(
-            f"init must be n_clusters={k} centers of {source.shape[1]} columns; its shape is {centers.shape}"
-        )
-    return centers

@@ -134,13 +134,13 @@ def _costliest(centers: np.ndarray, most: int, chunk: Chunk) -> Costliest:
     return costliest(cost[candidates], ops.take(chunk.X, candidates), most)
 
 
-def warn_of_equal_centers(centers: np.ndarray) -> None:
-    distinct = len(np.unique(centers, axis=0))
-    if distinct < len(centers):
+def warn_of_empty_clusters(stats: KMeansStats, remedy: str) -> None:
+    filled, k = int(np.count_nonzero(stats.weight)), len(stats.weight)
+    if filled < k:
         warnings.warn(
-            f"only {distinct} of {len(centers)} clusters are distinct: X has too few different rows for more",
+            f"only {filled} of {k} clusters have rows: {remedy}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from coterie.base import Partitional, Summary, as_rng, callbacks, in_memory, not_negative, print_progress, whole_number
+from coterie.base import Partitional, Summary, as_rng, callbacks, in_memory, not_negative, whole_number
 from coterie.core import loop, online
+from coterie.core.errors import FitInterruptedWarning
 from coterie.core.protocols import Chunk
-from coterie.kmeans.kmeans import check_enough_rows, starting_point
-from coterie.kmeans.lloyd import Lloyd, warn_of_equal_centers
+from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
+from coterie.seeding import check_start, starts
 
 
 class MiniBatchKMeans(Partitional):
@@ -115,71 +118,76 @@ class MiniBatchKMeans(Partitional):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers of `X` from batches of its rows, then label every row."""
-        self._check_options()
-        source, engine, summary = self._open(X, sample_weight, reset=True)
+        n_init, watch = self._check_options()
+        source, engine, summary = self._open(X, sample_weight, first=True)
         check_enough_rows(self.n_clusters, summary)
         rng = as_rng(self.random_state)
-        n = source.shape[0]
-        batch_size = min(self.batch_size, n)
-        draw = partial(_draw, source, rng)
-        model, state = self._start(draw(min(self._init_size(), n)), summary, rng)
-        stopping = _Stopping(self, summary, batch_size / n)
-        watch = callbacks(self.callback, print_progress if self.verbose else None)
+        rows = _Rows(source, rng)
+        batch_size = min(self.batch_size, rows.count)
+        model, state = self._start(rows.different(self._init_size()), summary, n_init, rng)
+        stopping = _Stopping(self, summary, batch_size / rows.count)
         history: list[float] = []
-        for step in range(max(1, self.max_iter * n // batch_size)):
-            before = state.params
-            state, stats = self._learn(model, state, draw(batch_size), rng)
-            history.append(float(stats.cost.sum() / max(stats.weight.sum(), np.finfo(float).tiny)))
-            if watch(loop.Progress(0, step + 1, state.params, history[-1])) or stopping(
-                before, state.params, history[-1]
-            ):
-                break
+        try:
+            for step in range(max(1, self.max_iter * rows.count // batch_size)):
+                before = state.params
+                state, stats = self._learn(model, state, rows.any(batch_size), rng)
+                history.append(float(stats.cost.sum() / stats.weight.sum()))
+                done = watch(loop.Progress(0, step + 1, state.params, history[-1]))
+                if done or stopping(before, state.params, history[-1]):
+                    break
+        except KeyboardInterrupt:
+            if state.seen is None:
+                raise
+            warnings.warn("interrupted: the centers reached so far are kept", FitInterruptedWarning, stacklevel=2)
         found, memos = engine.scan(partial(model.e_step, state.params), source, None)
-        self._publish(state, source.join(engine.map(partial(model.assign, state.params), source, memos)), found)
-        self.n_steps_, self.n_iter_ = len(history), -(-len(history) * batch_size // n)
+        labels = source.join(engine.map(partial(model.assign, state.params), source, memos))
+        self._learn_columns(X, source)
+        self.n_steps_, self.n_iter_ = len(history), -(-len(history) * batch_size // rows.count)
         self.history_ = np.array(history)
+        self._publish(state, rng, labels, found)
+        warn_of_empty_clusters(found, "raise reassignment_ratio, or ask for fewer clusters")
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """One step with `X` as the batch; the first batch also starts the centers, so it needs n_clusters rows."""
-        self._check_options()
+        n_init, _ = self._check_options()
         first = not hasattr(self, "cluster_centers_")
-        source, _, summary = self._open(X, sample_weight, reset=first)
+        source, _, summary = self._open(X, sample_weight, first=first)
+        batch = source.pick(slice(None))
         if first:
             check_enough_rows(self.n_clusters, summary)
-            self._random = as_rng(self.random_state)
-            self.n_steps_ = 0
-        whole = source.pick(slice(None))
-        if first:
-            model, state = self._start(whole, summary, self._random)
+            rng = as_rng(self.random_state)
+            model, state = self._start(batch, summary, n_init, rng)
         else:
-            model, state = self._model(summary), self._state
-        state, _ = self._learn(model, state, whole, self._random)
-        stats, memo = model.e_step(state.params, whole)
-        self._publish(state, memo.labels, stats)
-        self.n_steps_ += 1
-        self.n_iter_ = self.n_steps_
+            rng, model, state = self._random, self._model(), self._state
+        state, _ = self._learn(model, state, batch, rng)
+        stats, memo = model.e_step(state.params, batch)
+        if first:
+            self._learn_columns(X, source)
+        self.n_steps_ = self.n_iter_ = 1 if first else self.n_steps_ + 1
+        self._publish(state, rng, memo.labels, stats)
         return self
 
-    def _start(self, chunk: Chunk, summary: Summary, rng: np.random.Generator) -> tuple[Lloyd, online.State]:
+    def _start(
+        self, chunk: Chunk, summary: Summary, n_init: int, rng: np.random.Generator
+    ) -> tuple[Lloyd, online.State]:
         """The best of `n_init` starts on `chunk`."""
         source, engine = in_memory(chunk)
-        start = starting_point(self.init, self.n_clusters, source, self.random_state)
-        model = Lloyd(self.n_clusters, start, summary.unit, bounds=False)
-        fits = [model.init(source, engine, child) for child in rng.spawn(self._n_init())]
-        costs = [model.objective(model.e_step(centers, chunk)[0]) for centers in fits]
-        return model, online.State(fits[int(np.argmin(costs))])
+        check_start(self.init, source, self.n_clusters)
+        model = Lloyd(self.n_clusters, self.init, summary.unit, bounds=False)
+        tries = [model.init(source, engine, child) for child in rng.spawn(n_init)]
+        costs = [model.objective(model.e_step(centers, chunk)[0]) for centers in tries]
+        return model, online.State(tries[int(np.argmin(costs))])
 
     def _learn(self, model: Lloyd, state: online.State, chunk: Chunk, rng: np.random.Generator) -> tuple[Any, Any]:
         state, stats = online.step(model, state, chunk)
         return _reseed(state, chunk, self.reassignment_ratio, rng), stats
 
-    def _publish(self, state: online.State, labels: Any, stats: Any) -> None:
-        self._state = state
+    def _publish(self, state: online.State, rng: np.random.Generator, labels: Any, stats: Any) -> None:
+        self._state, self._random = state, rng
         self.cluster_centers_, self.labels_ = state.params, labels
         self.counts_, self.inertia_ = state.seen.weight, float(stats.cost.sum())
         self._n_features_out = self.n_clusters
-        warn_of_equal_centers(state.params)
 
     def _model(self, summary: Summary | None = None) -> Lloyd:
         return Lloyd(len(self.cluster_centers_), bounds=False)
@@ -188,26 +196,20 @@ class MiniBatchKMeans(Partitional):
     def _params(self) -> np.ndarray:
         return self.cluster_centers_
 
-    def _n_init(self) -> int:
-        if self.n_init != "auto":
-            return self.n_init
-        return 3 if callable(self.init) or self.init in ("forgy", "random", "random_partition") else 1
-
     def _init_size(self) -> int:
         return max(3 * self.batch_size, 3 * self.n_clusters) if self.init_size is None else self.init_size
 
-    def _check_options(self) -> None:
+    def _check_options(self) -> tuple[int, Any]:
         whole_number("n_clusters", self.n_clusters, 1)
         whole_number("max_iter", self.max_iter, 1)
         whole_number("batch_size", self.batch_size, 1)
         not_negative("tol", self.tol)
         not_negative("reassignment_ratio", self.reassignment_ratio)
-        if self.n_init != "auto":
-            whole_number("n_init", self.n_init, 1)
         if self.max_no_improvement is not None:
             whole_number("max_no_improvement", self.max_no_improvement, 0)
         if self.init_size is not None:
             whole_number("init_size", self.init_size, self.n_clusters)
+        return starts(self.init, self.n_init, if_random=3), callbacks(self.callback, self.verbose)
 
 
 class _Stopping:
@@ -233,8 +235,23 @@ class _Stopping:
         return tired or (self.tol > 0 and self.step <= self.tol)
 
 
-def _draw(source: Any, rng: np.random.Generator, size: int) -> Chunk:
-    return source.pick(np.sort(rng.integers(source.shape[0], size=size)))  # sorted: memory and Dask like that
+class _Rows:
+    """Rows drawn at random from those that count."""
+
+    def __init__(self, source: Any, rng: np.random.Generator):
+        self.source, self.rng = source, rng
+        self.counting = None if source.w is None else np.flatnonzero(np.asarray(source.w))
+        self.count = source.shape[0] if self.counting is None else len(self.counting)
+
+    def any(self, size: int) -> Chunk:
+        return self._pick(self.rng.integers(self.count, size=size))
+
+    def different(self, size: int) -> Chunk:
+        return self._pick(self.rng.choice(self.count, min(size, self.count), replace=False))
+
+    def _pick(self, drawn: np.ndarray) -> Chunk:
+        rows = np.sort(drawn)  # memory and Dask like sorted rows
+        return self.source.pick(rows if self.counting is None else self.counting[rows])
 
 
 def _reseed(state: online.State, chunk: Chunk, ratio: float, rng: np.random.Generator) -> online.State:

@@ -10,6 +10,8 @@ import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_finite, jit_reassociating
 
+SAFE = 2.0**-900  # squares between this and its inverse have lost nothing to underflow
+
 
 @jit_reassociating
 def square(X, i, centers, j, inverse):
@@ -39,23 +41,58 @@ def two_nearest(
     inverse,  # in  1 / unit
     squares,  # out (k,) squared distances
 ):
-    """The label of a row, its squared distance, and a lower bound of that to every other center."""
+    """The label of a row, and a lower bound of its squared distance to every other center, in units."""
     k, d = centers.shape
     least = np.inf
     for j in range(k):
         squares[j] = square(X, i, centers, j, inverse)
         least = min(least, squares[j])
+    scale = 1.0
+    if not least < np.inf:  # a row so far out that its squares overflow: take them in a unit of its own
+        scale = power_of_two(widest(X, i, centers)) * inverse
+        for j in range(k):
+            squares[j] = square(X, i, centers, j, inverse / scale)
+            least = min(least, squares[j])
     doubt = 1.0 + 4.0 * (d + 2) * 2.0**-53
     label, nearest, second = -1, np.inf, np.inf
     for j in range(k):
         if squares[j] <= least * doubt:
-            squares[j] = square_in_order(X, i, centers, j, inverse)
+            squares[j] = square_in_order(X, i, centers, j, inverse / scale)
             if squares[j] < nearest:
                 label, nearest = j, squares[j]
     for j in range(k):
         if j != label:
             second = min(second, squares[j])
-    return label, nearest, second / doubt
+    return label, second / doubt * scale * scale
+
+
+@jit
+def distance(X, i, centers, j, inverse):
+    """Euclidean distance of a row and a center, in units, at any scale."""
+    total = square(X, i, centers, j, inverse)
+    if SAFE < total < 1.0 / SAFE:
+        return np.sqrt(total)
+    size = 0.0
+    for t in range(X.shape[1]):
+        size = max(size, abs(np.float64(X[i, t]) - np.float64(centers[j, t])))
+    unit = power_of_two(size)
+    return np.sqrt(square(X, i, centers, j, 1.0 / unit)) * (unit * inverse)
+
+
+@jit
+def widest(X, i, centers):
+    """The largest difference of a coordinate of a row from that of a center."""
+    size = 0.0
+    for j in range(centers.shape[0]):
+        for t in range(X.shape[1]):
+            size = max(size, abs(np.float64(X[i, t]) - np.float64(centers[j, t])))
+    return size
+
+
+@jit
+def power_of_two(size):
+    """The power of two at or above `size`; 1 if that is zero or not finite."""
+    return 2.0 ** np.ceil(np.log2(size)) if 0.0 < size < np.inf else 1.0
 
 
 @jit
@@ -73,7 +110,7 @@ def frame(
     for t in range(d):
         shift[t] = total[t]
     size = max(farthest(centers, shift, k), farthest(X, shift, min(64, X.shape[0])))
-    return 2.0 ** np.ceil(np.log2(size)) if 0.0 < size < np.inf else 1.0
+    return power_of_two(size)
 
 
 @jit_finite

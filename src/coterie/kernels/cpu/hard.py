@@ -241,7 +241,7 @@ def settle(X, centers, s, count):
         return
     for p in range(count):
         if not (s.second[p] - s.best[p] > s.doubt[0] * s.norm[p] + s.doubt[1]):
-            s.index[p], _, beyond = two_nearest(X, s.rows[p], centers, s.inverse, s.squares)
+            s.index[p], beyond = two_nearest(X, s.rows[p], centers, s.inverse, s.squares)
             s.second[p] = 0.5 * (beyond * (1.0 - 2.0**-20) - np.float64(s.norm[p]))
 
 

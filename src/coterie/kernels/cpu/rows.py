@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.cpu.exact import square
+from coterie.kernels.cpu.exact import distance
 from coterie.kernels.cpu.jit import jit
 
 
@@ -18,7 +18,7 @@ def distances(
     """Euclidean distance of every row to every center."""
     for i in range(X.shape[0]):
         for j in range(centers.shape[0]):
-            out[i, j] = np.sqrt(square(X, i, centers, j, inverse)) / inverse
+            out[i, j] = distance(X, i, centers, j, inverse) / inverse
 
 
 @jit
@@ -31,7 +31,7 @@ def own_squares(
 ):
     """Squared distance of every row to the center of its cluster."""
     for i in range(X.shape[0]):
-        out[i] = square(X, i, centers, labels[i], inverse) / (inverse * inverse)
+        out[i] = (distance(X, i, centers, labels[i], inverse) / inverse) ** 2
 
 
 @jit

@@ -68,6 +68,6 @@ def _all_squares(X: Any, centers: np.ndarray) -> np.ndarray:
     return out
 
 
-def _packed(centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _packed(centers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     wide = centers.astype(np.float64)
-    return np.ascontiguousarray(wide.T), 0.5 * (wide * wide).sum(axis=1)
+    return wide, np.ascontiguousarray(wide.T), 0.5 * (wide * wide).sum(axis=1)
