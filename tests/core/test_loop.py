@@ -27,7 +27,7 @@ class Halving:
     def m_step(self, params, stats):
         return stats.value / 2
 
-    def repair(self, params, stats, source, engine):
+    def repair(self, params, stats, source, engine, memos):
         return params
 
     def objective(self, stats):

@@ -91,7 +91,7 @@ class _Descent:
                 return replace(self.reached, stopped=stopped, memos=memos if keep_memos else None)
             before = params
             params = self.model.m_step(params, stats)
-            params = self.model.repair(params, stats, self.source, self.engine)
+            params = self.model.repair(params, stats, self.source, self.engine, memos)
             stats, memos = self._pass(params, memos)
             history.append(self.model.objective(stats))
             converged = self.model.settled(before, params, stats)

@@ -71,8 +71,8 @@ class Model(Protocol):
 
     def m_step(self, params: Params, stats: Any) -> Params: ...
 
-    def repair(self, params: Params, stats: Any, source: Source, engine: Engine) -> Params:
-        """`params`, with what the statistics left undefined (an empty cluster) put right."""
+    def repair(self, params: Params, stats: Any, source: Source, engine: Engine, memos: list[Memo]) -> Params:
+        """`params`, with what the statistics left undefined (an empty cluster) put right; memos are the last pass's."""
 
     def objective(self, stats: Any) -> float:
         """What the fit makes small, at the parameters the statistics were taken with."""

@@ -80,12 +80,14 @@ class Lloyd:
         step = stats.sum_dx / np.where(filled, stats.weight, 1)[:, None]
         return (centers + np.where(filled[:, None], step, 0)).astype(centers.dtype)
 
-    def repair(self, centers: np.ndarray, stats: KMeansStats, source: Source, engine: Engine) -> np.ndarray:
+    def repair(
+        self, centers: np.ndarray, stats: KMeansStats, source: Source, engine: Engine, memos: list[Bounds]
+    ) -> np.ndarray:
         """An empty cluster starts anew at the row that costs most; where all rows sit on centers it stays."""
         empty = np.flatnonzero(stats.weight == 0)
         if len(empty) == 0:
             return centers
-        found = engine.sum(partial(_costliest, centers, len(empty)), source)
+        found, _ = engine.scan(partial(_costliest, centers, len(empty)), source, memos)
         useful = min(len(empty), int(np.count_nonzero(found.cost > 0)))
         centers = centers.copy()
         centers[empty[:useful]] = found.rows[:useful]
@@ -125,13 +127,14 @@ def costliest(cost: np.ndarray, rows: np.ndarray, most: int) -> Costliest:
     return Costliest(cost[kept], rows[kept])
 
 
-def _costliest(centers: np.ndarray, most: int, chunk: Chunk) -> Costliest:
+def _costliest(centers: np.ndarray, most: int, chunk: Chunk, memo: Bounds) -> tuple[Costliest, Bounds]:
+    """By the distance to the center the row was last nearest to: no new search for the sake of a few rows."""
     ops = kernels.of(chunk.X, len(centers))
-    cost = ops.own_squares(chunk.X, centers, ops.nearest(chunk.X, centers))
+    cost = ops.own_squares(chunk.X, centers, memo.labels)
     if chunk.w is not None:
         cost = cost * chunk.w
     candidates = np.argsort(-cost, kind="stable")[: 4 * most]
-    return costliest(cost[candidates], ops.take(chunk.X, candidates), most)
+    return costliest(cost[candidates], ops.take(chunk.X, candidates), most), memo
 
 
 def warn_of_empty_clusters(stats: KMeansStats, remedy: str) -> None:

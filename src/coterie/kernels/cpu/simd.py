@@ -152,21 +152,39 @@ class _Vectors:
         return [column for both in zip(even, odd, strict=True) for column in both]
 
     @contextmanager
-    def loop(self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value]) -> Iterator[Any]:
+    def loop(self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value]) -> Iterator[_Loop]:
         """``for t in range(start, stop, step)`` with values carried from turn to turn (zero turns allowed)."""
         b = self.b
-        entry = b.block
-        head, body, done = (b.append_basic_block(name) for name in ("head", "body", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        state = _Loop(b.phi(_i64), [b.phi(value.type) for value in carried])
-        b.cbranch(b.icmp_signed("<", state.t, stop), body, done)
+        entry, around, after = b.block, b.append_basic_block("around"), b.append_basic_block("after")
+        b.cbranch(b.icmp_signed("<", start, stop), around, after)
+        b.position_at_end(around)
+        with self.repeat(start, stop, step, carried) as turns:
+            yield turns
+        last = b.block
+        b.branch(after)
+        b.position_at_end(after)
+        turns.values = [b.phi(value.type) for value in carried]
+        for phi, untouched, result in zip(turns.values, carried, turns.new, strict=True):
+            phi.add_incoming(untouched, entry)
+            phi.add_incoming(result, last)
+
+    @contextmanager
+    def repeat(self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value]) -> Iterator[_Loop]:
+        """The same for one turn or more; afterwards, too, `new` holds the last turn's values."""
+        b = self.b
+        entry, body, done = b.block, b.append_basic_block("body"), b.append_basic_block("done")
+        b.branch(body)
         b.position_at_end(body)
-        yield state
-        for phi, first, then in zip([state.t, *state.values], [start, *carried], [None, *state.new], strict=True):
+        turns = _Loop(b.phi(_i64), [b.phi(value.type) for value in carried])
+        turns.t.add_incoming(start, entry)
+        for phi, first in zip(turns.values, carried, strict=True):
             phi.add_incoming(first, entry)
-            phi.add_incoming(b.add(state.t, _i64(step)) if then is None else then, b.block)
-        b.branch(head)
+        yield turns
+        following = b.add(turns.t, _i64(step))
+        turns.t.add_incoming(following, b.block)
+        for phi, value in zip(turns.values, turns.new, strict=True):
+            phi.add_incoming(value, b.block)
+        b.cbranch(b.icmp_signed("<", following, stop), body, done)
         b.position_at_end(done)
 
 
@@ -202,7 +220,7 @@ def load_tile(typingctx, X, rows, shift, inverse, tile, norm, at, ahead, d):
                 squares = v.fma(moved, moved, squares)
             return [squares]
 
-        with v.loop(_i64(0), _i64(VECTORS * v.lanes), v.lanes, []) as group:
+        with v.repeat(_i64(0), _i64(VECTORS * v.lanes), v.lanes, []) as group:
             first = group.t
             x = [v.at(x0, b.mul(b.load(v.at(rows0, b.add(first, _i64(i)))), d)) for i in range(v.lanes)]
             with v.loop(_i64(0), whole, v.lanes, [v.zero]) as block:
@@ -225,14 +243,14 @@ def _against_panel(v, start, step):
     b = v.b
     tile0, panel0 = v.start("tile", v["tile_at"]), v.start("panels", v["panel_at"])
     flat = [value for value in start for _ in range(VECTORS)]
-    with v.loop(_i64(0), v["d"], 1, flat) as column:
+    with v.repeat(_i64(0), v["d"], 1, flat) as column:
         x_t = v.at(tile0, b.mul(column.t, _i64(VECTORS * v.lanes)))
         c_t = v.at(panel0, b.mul(column.t, _i64(PANEL)))
         x = [v.load(v.at(x_t, r * v.lanes)) for r in range(VECTORS)]
         for j in range(PANEL):
             c = v.spread(b.load(v.at(c_t, j)))
             column.new += [step(x[r], c, column.values[j * VECTORS + r]) for r in range(VECTORS)]
-    return [column.values[j * VECTORS : (j + 1) * VECTORS] for j in range(PANEL)]
+    return [column.new[j * VECTORS : (j + 1) * VECTORS] for j in range(PANEL)]
 
 
 @intrinsic
@@ -345,7 +363,7 @@ def add_lanes(typingctx, tile, tile_at, w, index, label, c, out, filled, d_padde
         v = _Vectors("tile tile_at w index label c out filled d_padded", context, b, sig, args)
         tile0, w0, index0, out0 = v.start("tile", v["tile_at"]), v.start("w"), v.start("index"), v.start("out")
         label, c = v.spread(b.trunc(v["label"], _i32)), v.spread(v["c"])
-        with v.loop(_i64(0), v["filled"], VECTORS * v.lanes, [v.zero] * 3) as block:
+        with v.repeat(_i64(0), v["filled"], VECTORS * v.lanes, [v.zero] * 3) as block:
             weight, linear, square = block.values
             for r in range(VECTORS):
                 row = b.add(block.t, _i64(r * v.lanes))
@@ -356,7 +374,7 @@ def add_lanes(typingctx, tile, tile_at, w, index, label, c, out, filled, d_padde
                 wq = b.fmul(w, q)
                 weight, linear, square = b.fadd(weight, w), b.fadd(linear, wq), v.fma(wq, q, square)
             block.new = [weight, linear, square]
-        for i, total in enumerate(block.values):
+        for i, total in enumerate(block.new):
             v.store(total, v.at(out0, i * v.lanes))
         return context.get_dummy_value()
 
