@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -101,6 +102,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
                 stacklevel=3,
             )
         pieces = engine.map(partial(model.assign, found.params), source, found.memos)
+        found = replace(found, memos=None)  # bounds are let go before the labels are joined
         return found, source.join(pieces)
 
     def __sklearn_tags__(self) -> Any:

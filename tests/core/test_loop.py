@@ -24,6 +24,9 @@ class Halving:
     def init(self, source, engine, rng):
         return float(rng.uniform(1, 100))
 
+    def begin(self, source):
+        return None
+
     def m_step(self, params, stats):
         return stats.value / 2
 

@@ -81,7 +81,7 @@ class _Descent:
 
     def go(self, rng: np.random.Generator, max_iter: int, keep_memos: bool) -> Fit:
         params = self.model.init(self.source, self.engine, rng)
-        stats, memos = self._pass(params, None)
+        stats, memos = self._pass(params, self.model.begin(self.source))
         history = [self.model.objective(stats)]
         converged = False
         while True:

@@ -41,6 +41,9 @@ class Source(Protocol):
     def pick(self, rows: Any) -> Chunk:
         """A few rows, given by number or slice, in this order."""
 
+    def room(self, fill: Any, dtype: Any) -> list[Array | None]:
+        """An array of `fill`, one value a row, in parts: views of one array, or None where a part makes its own."""
+
     def join(self, pieces: list[Any]) -> Array:
         """Row-wise results of the parts, in the container of the data."""
 
@@ -66,6 +69,9 @@ class Model(Protocol):
     """What: the E-step turns rows into statistics, the M-step statistics into parameters. Small and picklable."""
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Params: ...
+
+    def begin(self, source: Source) -> list[Memo] | None:
+        """What there is to remember of each part before the first pass; None if that is nothing."""
 
     def e_step(self, params: Params, chunk: Chunk, memo: Memo | None = None) -> tuple[Stats, Memo]: ...
 

@@ -44,6 +44,9 @@ class DaskSource:
         X, w = dask.compute(self.X[rows], None if self.w is None else self.w[rows])
         return Chunk(np.ascontiguousarray(X), w, 0)
 
+    def room(self, fill: Any, dtype: Any) -> list[Any]:
+        return [None] * self.X.numblocks[0]
+
     def join(self, pieces: list[Any]) -> Any:
         """Lazy rows: a (n,) or (n, k) Dask array whose blocks are those of X."""
         meta = pieces[0].compute()

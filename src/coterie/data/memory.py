@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -43,13 +44,14 @@ class MemorySource:
         return "threads"
 
     def parts(self) -> Sequence[Part]:
+        return [partial(self._load, i, *bounds) for i, bounds in enumerate(pairwise(self._bounds()))]
+
+    def _bounds(self) -> list[int]:
         n, d = self.shape
         if self.chunk_rows is not None:
-            bounds = [*range(0, n, self.chunk_rows), n]
-        else:
-            count = part_count(n, d, self.dtype.itemsize)
-            bounds = [n * i // count for i in range(count + 1)]
-        return [partial(self._load, i, *bounds[i : i + 2]) for i in range(len(bounds) - 1)]
+            return [*range(0, n, self.chunk_rows), n]
+        count = part_count(n, d, self.dtype.itemsize)
+        return [n * i // count for i in range(count + 1)]
 
     def _load(self, part: int, start: int, stop: int) -> Chunk:
         return Chunk(_rows(self.X, start, stop), None if self.w is None else self.w[start:stop], part)
@@ -57,8 +59,24 @@ class MemorySource:
     def pick(self, rows: Any) -> Chunk:
         return Chunk(self.X[rows], None if self.w is None else self.w[rows], 0)
 
+    def room(self, fill: Any, dtype: Any) -> list[Any]:
+        whole = np.full(self.shape[0], fill, dtype)
+        return [whole[start:stop] for start, stop in pairwise(self._bounds())]
+
     def join(self, pieces: list[Any]) -> np.ndarray[Any, Any]:
+        whole = pieces[0].base
+        if isinstance(whole, np.ndarray) and _is_cut_into(whole, pieces):
+            return whole  # they came from `room`: no copy, and no second array beside them
         return np.concatenate(pieces)
+
+
+def _is_cut_into(whole: np.ndarray[Any, Any], pieces: list[np.ndarray[Any, Any]]) -> bool:
+    """Whether the pieces, one after the other, are all there is of `whole`."""
+    starts = accumulate(map(len, pieces), initial=0)
+    return sum(map(len, pieces)) == len(whole) and all(
+        piece.__array_interface__ == whole[start : start + len(piece)].__array_interface__
+        for piece, start in zip(pieces, starts, strict=False)
+    )
 
 
 def part_count(n: int, d: int, itemsize: int) -> int:

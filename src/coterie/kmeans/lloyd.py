@@ -14,6 +14,7 @@ from coterie import kernels, seeding
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 
+NO_BOUNDS = np.zeros(0, np.float32)
 BOUNDS_FROM = 16  # clusters below which a distance costs less than the bound that would save it
 
 
@@ -30,7 +31,7 @@ class KMeansStats(Stats):
 class Bounds(NamedTuple):
     """What one part remembers between two passes. Losing it costs time, never the result."""
 
-    centers: np.ndarray  # (k, d) those of that pass
+    centers: np.ndarray | None  # (k, d) those of that pass; None before the first
     labels: np.ndarray  # (n,)
     lower: np.ndarray  # (n,) no other center was nearer than this; (0,) without bounds
 
@@ -68,11 +69,17 @@ class Lloyd:
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit)
 
+    def begin(self, source: Source) -> list[Bounds | None]:
+        labels = source.room(-1, np.int32)
+        lower = source.room(0, np.float32) if self._bounded else [NO_BOUNDS] * len(labels)
+        return [None if mine is None else Bounds(None, mine, low) for mine, low in zip(labels, lower, strict=True)]
+
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[KMeansStats, Bounds]:
         chunk, centers = _alike(chunk, centers)
-        memo = memo or self._nothing_known(chunk.X.shape[0], centers)
+        memo = memo or self._nothing_known(chunk.X.shape[0])
         ops = kernels.of(chunk.X, len(centers))
-        sums = ops.lloyd(chunk.X, chunk.w, centers, memo.centers, memo.labels, memo.lower)
+        before = centers if memo.centers is None else memo.centers
+        sums = ops.lloyd(chunk.X, chunk.w, centers, before, memo.labels, memo.lower)
         return KMeansStats(*sums), memo._replace(centers=centers)
 
     def m_step(self, centers: np.ndarray, stats: KMeansStats) -> np.ndarray:
@@ -114,9 +121,12 @@ class Lloyd:
         chunk, centers = _alike(chunk, centers)
         return kernels.of(chunk.X, len(centers)).distances(chunk.X, centers)
 
-    def _nothing_known(self, n: int, centers: np.ndarray) -> Bounds:
-        bounded = self.bounds and self.n_clusters >= BOUNDS_FROM
-        return Bounds(centers, np.full(n, -1, np.int32), np.zeros(n if bounded else 0, np.float32))
+    @property
+    def _bounded(self) -> bool:
+        return self.bounds and self.n_clusters >= BOUNDS_FROM
+
+    def _nothing_known(self, n: int) -> Bounds:
+        return Bounds(None, np.full(n, -1, np.int32), np.zeros(n, np.float32) if self._bounded else NO_BOUNDS)
 
 
 def costliest(cost: np.ndarray, rows: np.ndarray, most: int) -> Costliest:

@@ -39,10 +39,11 @@ def farthest(source: Source, engine: Engine, rng: np.random.Generator, k: int, u
     .. [1] Gonzalez (1985), Clustering to minimize the maximum intercluster distance, Theor. Comput. Sci. 38.
     """
     total = engine.sum(_mean, source)
-    point, memos, centers = total.sum_x / total.weight, None, []
+    point, centers = total.sum_x / total.weight, []
     for _ in range(k):
-        step = partial(_step, point.astype(source.dtype), unit, bool(centers))
-        found, memos = engine.scan(step, source, memos)
+        if len(centers) < 2:  # the mean is no center: it only says where the first one is
+            memos = source.room(np.inf, source.dtype)
+        found, memos = engine.scan(partial(_step, point.astype(source.dtype), unit), source, memos)
         point = found.row
         centers.append(point)
     return np.stack(centers)
@@ -54,13 +55,12 @@ def _mean(chunk: Chunk) -> Mean:
 
 
 def _step(
-    point: np.ndarray[Any, Any], unit: float, begun: bool, chunk: Chunk, closest: Any
-) -> tuple[Farthest, np.ndarray[Any, Any] | None]:
-    """`closest` begins with the first center: the mean only says where that is."""
+    point: np.ndarray[Any, Any], unit: float, chunk: Chunk, closest: Any
+) -> tuple[Farthest, np.ndarray[Any, Any]]:
     ops = kernels.of(chunk.X, WORK)
     if closest is None:
         closest = np.full(chunk.X.shape[0], np.inf, chunk.X.dtype)
     ops.spread(chunk.X, chunk.w, unit, point[None], closest)
     counted = closest if chunk.w is None else np.where(chunk.w > 0, closest, -1.0)
     row = int(np.argmax(counted))
-    return Farthest(float(counted[row]), ops.take(chunk.X, np.array([row]))[0]), closest if begun else None
+    return Farthest(float(counted[row]), ops.take(chunk.X, np.array([row]))[0]), closest

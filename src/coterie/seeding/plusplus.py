@@ -72,7 +72,7 @@ class _Search:
 
     def __init__(self, source: Source, engine: Engine, rng: np.random.Generator, unit: float, drawn: int):
         self.source, self.engine, self.rng, self.unit, self.drawn = source, engine, rng, unit, drawn
-        self.memos: list[Any] | None = None
+        self.memos = source.room(1, source.dtype)
 
     def draw_row(self) -> np.ndarray[Any, Any]:
         """One row, in proportion to the weights."""
@@ -102,11 +102,10 @@ def _step(
     points: np.ndarray[Any, Any] | None, unit: float, seed: int, drawn: int, chunk: Chunk, closest: Any
 ) -> tuple[Draws, np.ndarray[Any, Any]]:
     ops = kernels.of(chunk.X, WORK)
-    if points is None:
-        closest = np.ones(chunk.X.shape[0], chunk.X.dtype)  # no center yet: every row is as far as any other
-        potential = np.zeros(1)
-    else:
-        potential = ops.spread(chunk.X, chunk.w, unit, points, closest)
+    if closest is None:
+        closest = np.ones(chunk.X.shape[0], chunk.X.dtype)
+    # without a center every row is as far as any other
+    potential = np.zeros(1) if points is None else ops.spread(chunk.X, chunk.w, unit, points, closest)
     rng = np.random.Generator(np.random.Philox(key=[seed, chunk.part]))
     u, race = rng.random(drawn), rng.standard_exponential(drawn)
     total, drawn_rows = ops.draw(closest, chunk.w, u)
