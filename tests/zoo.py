@@ -18,7 +18,7 @@ def blobs(n, d, k, spread=3.0, dtype=np.float64):
 
 
 SMALL = blobs(1200, 3, 3, spread=6.0)  # NumPy kernels
-LARGE = blobs(6000, 9, 20)  # compiled kernels, in parts of 1500 rows
+LARGE = blobs(6000, 30, 20, spread=0.5)  # compiled kernels, in parts of 1500 rows
 COUNTS = sparse.random_array((4000, 60), density=0.1, rng=rng, format="csr") * 10.0
 
 # model, rows, rows of a part

@@ -143,7 +143,7 @@ def test_models_are_small_to_send(model, X, part_rows):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("X", [zoo.LARGE, zoo.blobs(8000, 4, 30, spread=30.0)], ids=["mixed", "separated"])
+@pytest.mark.parametrize("X", [zoo.LARGE, zoo.blobs(8000, 20, 30, spread=30.0)], ids=["mixed", "separated"])
 def test_bounds_change_the_speed_not_the_result(X, dtype):
     src = source(X.astype(dtype), 2000)
     plain = fit(zoo.Lloyd(30, "forgy", bounds=False), src, Serial())

@@ -15,7 +15,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 
 NO_BOUNDS = np.zeros(0, np.float32)
-BOUNDS_FROM = 16  # clusters below which a distance costs less than the bound that would save it
+BOUNDS_FROM = 512  # clusters x columns below which a search costs no more than the bound that would save it
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ class Lloyd:
 
     def begin(self, source: Source) -> list[Bounds | None]:
         labels = source.room(-1, np.int32)
-        lower = source.room(0, np.float32) if self._bounded else [NO_BOUNDS] * len(labels)
+        lower = source.room(0, np.float32) if self._bounded(source.shape[1]) else [NO_BOUNDS] * len(labels)
         return [None if mine is None else Bounds(None, mine, low) for mine, low in zip(labels, lower, strict=True)]
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[KMeansStats, Bounds]:
         chunk, centers = _alike(chunk, centers)
-        memo = memo or self._nothing_known(chunk.X.shape[0])
+        memo = memo or self._nothing_known(*chunk.X.shape)
         ops = kernels.of(chunk.X, len(centers))
         before = centers if memo.centers is None else memo.centers
         sums = ops.lloyd(chunk.X, chunk.w, centers, before, memo.labels, memo.lower)
@@ -121,12 +121,11 @@ class Lloyd:
         chunk, centers = _alike(chunk, centers)
         return kernels.of(chunk.X, len(centers)).distances(chunk.X, centers)
 
-    @property
-    def _bounded(self) -> bool:
-        return self.bounds and self.n_clusters >= BOUNDS_FROM
+    def _bounded(self, d: int) -> bool:
+        return self.bounds and self.n_clusters * d >= BOUNDS_FROM
 
-    def _nothing_known(self, n: int) -> Bounds:
-        return Bounds(None, np.full(n, -1, np.int32), np.zeros(n, np.float32) if self._bounded else NO_BOUNDS)
+    def _nothing_known(self, n: int, d: int) -> Bounds:
+        return Bounds(None, np.full(n, -1, np.int32), np.zeros(n, np.float32) if self._bounded(d) else NO_BOUNDS)
 
 
 def costliest(cost: np.ndarray, rows: np.ndarray, most: int) -> Costliest:

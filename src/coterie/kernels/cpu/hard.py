@@ -21,7 +21,7 @@ FLUSH_ROWS = 8192  # sums in the data's precision move on to float64 this often
 PROBE_EVERY = 16  # blocks between two looks at whether the bounds have begun to bite
 FEW = 64  # up to so many sums, all of them are taken lane by lane
 NEAR = 4.0  # units from the origin within which few sums are taken from the tiles
-BITE = 0.3  # share of rows the bounds must settle to be worth asking
+BITE = 0.4  # share of rows the bounds must settle to be worth asking
 
 Search = namedtuple(
     "Search",
