@@ -97,7 +97,7 @@ def mean_of(outcome: Outcome, start: str, what: str) -> float:
 def run_case(size: tuple[int, int, int], separation: float, options: Options) -> Race:
     n, d, k = size
     X = data.blobs(n, d, k, separation)
-    seeds = range(1 if options.quick else 3)
+    seeds = range(1 if options.quick else 2)
     starts = {f"start{seed}": data.spread_rows(X, k, seed) for seed in seeds}
     with data.shared(X=X, **starts) as folder:
         case = {"folder": folder, "k": k, "seeds": list(seeds)}

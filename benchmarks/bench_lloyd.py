@@ -84,7 +84,7 @@ def per_iteration(outcome: Outcome, statistic: Callable[[Sequence[float]], float
 def run_case(dtype: str, size: tuple[int, int, int], options: Options) -> Race:
     n, d, k = size
     X = data.blobs(n, d, k, data.OVERLAPPING, dtype=dtype)
-    lengths, budget = ([1, 4], 0.0) if options.quick else ([1, 6, 11], 1.0)
+    lengths, budget = ([1, 4], 0.0) if options.quick else ([1, 7], 0.0)
     with data.shared(X=X, start=data.random_rows(X, k)) as folder:
         case = {"folder": folder, "dtype": dtype, "lengths": lengths, "budget": budget}
         return race("bench_lloyd:measure", case, COMPETITORS, options.turns(5, quick=2), options=options)

@@ -16,7 +16,7 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Part
 from coterie.data.frames import frame_to_array, is_frame
 
-PART_BYTES = 1 << 22  # a part is read in one go by one thread
+PART_BYTES = 1 << 23  # a part is read in one go by one thread
 PART_ROWS = 2048  # fewer rows would not repay the sums that are made for a part
 
 
@@ -81,10 +81,9 @@ def _is_cut_into(whole: np.ndarray[Any, Any], pieces: list[np.ndarray[Any, Any]]
 
 def part_count(n: int, d: int, itemsize: int) -> int:
     """How many parts n rows make: of some `PART_BYTES`, and a multiple of 8 so that threads end together."""
-    wanted = min(-(-n * d * itemsize // PART_BYTES), -(-n // PART_ROWS))
     if n < 8 * PART_ROWS:
-        return max(1, wanted)
-    return -(-wanted // 8) * 8
+        return max(1, n // PART_ROWS)
+    return -(-n * d * itemsize // (8 * PART_BYTES)) * 8
 
 
 def memory_source(X: Any, sample_weight: Any = None) -> MemorySource:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import joblib
@@ -113,7 +113,29 @@ class Threads(_Local):
         workers, parts = thread_count(self.n_jobs), source.parts()
         if workers == 1 or len(parts) == 1:
             return Serial()._run(step, source, *memos)
-        return _pools[workers].map(lambda part, *memo: step(part(), *memo), parts, *memos)
+        return _work_along(_pools[workers - 1], partial(_run_part, step), list(zip(parts, *memos, strict=True)))
+
+
+def _run_part(step: Step, part: Any, *memo: Memo) -> Any:
+    return step(part(), *memo)
+
+
+def _work_along(pool: ThreadPoolExecutor, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
+    """Results in order; the caller's own thread takes calls too, so it is never an idle one too many."""
+    futures = [pool.submit(function, *call) for call in calls]
+    own: dict[int, Any] = {}  # results of calls that this thread took
+    untaken = iter(range(len(calls)))
+    try:
+        for i, future in enumerate(futures):
+            while i not in own and not future.done():
+                taken = next((j for j in untaken if futures[j].cancel()), None)
+                if taken is None:
+                    break
+                own[taken] = function(*calls[taken])
+            yield own.pop(i) if i in own else future.result()
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 @cache

@@ -31,7 +31,7 @@ Search = namedtuple(
         "few",  # whether sums are taken from the tiles
         "panels",  # (panels * d * PANEL,) the centers, negated
         "half",  # (panels * PANEL,) half their squared lengths
-        "doubt",  # rounding of a score: doubt[0] |x|^2 + doubt[1]
+        "doubt",  # rounding of two scores: doubt[0] |x| + doubt[1]
         "rows",  # (block,) the rows searched
         "tile",  # (block * padded d,)
         "norm",  # (block,) squared lengths
@@ -173,10 +173,9 @@ def prepare(X, centers, room):
         length = pack(centers, j, shift, inverse, panels, j // PANEL * d * PANEL + j % PANEL)
         half[j] = 0.5 * length
         longest = max(longest, length)
-    # Each of two scores is off by at most (d + 4) u (|x| |c| + |c|^2 / 2), and |x| |c| <= (|x|^2 + |c|^2) / 2.
-    unit_roundoff = 2.0 ** (-24 if X.itemsize == 4 else -53)
-    per_norm = 1.01 * (d + 4) * unit_roundoff
-    doubt = (X.dtype.type(per_norm), X.dtype.type(2.0 * longest * per_norm))
+    # Each of two scores is off by at most (d + 4) u (|x| |c| + |c|^2 / 2).
+    rounding = 1.01 * (d + 4) * 2.0 ** (-24 if X.itemsize == 4 else -53)
+    doubt = (X.dtype.type(2.0 * rounding * np.sqrt(longest)), X.dtype.type(rounding * longest))
     return Search(
         shift, inverse, few, panels, half, doubt,
         np.zeros(block, np.int64), aligned(block * height, X), aligned(block, X),
@@ -230,7 +229,7 @@ def doubtful(best, second, norm, doubt, count):
     """How many rows have two scores too close to call."""
     total = 0
     for p in range(count):
-        total += not (second[p] - best[p] > doubt[0] * norm[p] + doubt[1])
+        total += not (second[p] - best[p] > doubt[0] * np.sqrt(norm[p]) + doubt[1])
     return total
 
 
@@ -240,7 +239,7 @@ def settle(X, centers, s, count):
     if doubtful(s.best, s.second, s.norm, s.doubt, count) == 0:
         return
     for p in range(count):
-        if not (s.second[p] - s.best[p] > s.doubt[0] * s.norm[p] + s.doubt[1]):
+        if not (s.second[p] - s.best[p] > s.doubt[0] * np.sqrt(s.norm[p]) + s.doubt[1]):
             s.index[p], beyond = two_nearest(X, s.rows[p], centers, s.inverse, s.squares)
             s.second[p] = 0.5 * (beyond * (1.0 - 2.0**-20) - np.float64(s.norm[p]))
 
@@ -249,7 +248,8 @@ def settle(X, centers, s, count):
 def apart(s, p):
     """A distance below that of row `p` to every center but its own."""
     beyond = np.float64(s.norm[p]) + 2.0 * np.float64(s.second[p])
-    rounding = 2.0 * (np.float64(s.doubt[0]) * np.float64(s.norm[p]) + np.float64(s.doubt[1]))
+    rounding = 2.0 * (np.float64(s.doubt[0]) * np.sqrt(np.float64(s.norm[p])) + np.float64(s.doubt[1]))
+    rounding += np.float64(s.norm[p]) * (s.shift.shape[0] + 4) * 2.0**-23  # of the norm itself
     return np.sqrt(max(0.0, beyond - rounding)) * (1.0 - 2.0**-20)
 
 
