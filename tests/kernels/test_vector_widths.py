@@ -11,7 +11,7 @@ import pytest
 PROGRAM = """
 import numpy as np
 from coterie.kernels import cpu, plain
-from coterie.kernels.cpu.simd import REGISTER
+from coterie.kernels.cpu.vectors import REGISTER
 assert REGISTER == {register}, REGISTER
 rng = np.random.default_rng(0)
 for dtype in (np.float32, np.float64):

@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.kernels import plain
 from coterie.kernels.cpu import exact, hard, rows, seeding
-from coterie.kernels.cpu.simd import REGISTER
+from coterie.kernels.cpu.vectors import REGISTER
 from coterie.kernels.plain import Sums, Weights, take, weights
 
 _NOTHING = np.empty(0, np.uint8)

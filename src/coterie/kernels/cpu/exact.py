@@ -103,10 +103,10 @@ def frame(
 ):
     """`unit`: a power of two of the size of the data about `shift`."""
     k, d = centers.shape
-    total = np.zeros(d)
+    total, share = np.zeros(d), 1.0 / k
     for j in range(k):
         for t in range(d):
-            total[t] += np.float64(centers[j, t]) / k  # each term divided: the sum of huge centers must not overflow
+            total[t] += np.float64(centers[j, t]) * share  # a share of each: the sum of huge centers must not overflow
     for t in range(d):
         shift[t] = total[t]
     size = max(farthest(centers, shift, k), farthest(X, shift, min(64, X.shape[0])))
