@@ -77,7 +77,8 @@ def test_four_clusters_of_scaled_ruspini():
 )
 def test_restarts_are_at_or_below_the_best_known_of_2008(name, table, k):
     """The source prints five digits, and not all of its minima are minima: lower is no mistake."""
-    found = best_of(load(table), k).inertia_
+    rare = (name, k) == ("congress_votes", 5)  # one start in fifty reaches it
+    found = best_of(load(table), k, restarts=400 if rare else 100).inertia_
     assert found <= published(f"mssc.bagirov.{name}")["value"][str(k)]["fopt"] * (1 + 1e-4)
 
 
