@@ -305,7 +305,7 @@ def test_pick_gives_the_rows_asked_for_in_that_order(X, form, rows):
 
 
 def test_join_puts_the_answers_of_the_parts_one_after_the_other():
-    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    X = np.random.default_rng(0).normal(size=(200_000, 3))
     source = as_source(X)
     for answer in (lambda chunk: chunk.X[:, 0], lambda chunk: chunk.X[:, :2]):
         pieces = [answer(part()) for part in source.parts()]

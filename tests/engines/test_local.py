@@ -17,8 +17,8 @@ from coterie.data.memory import MemorySource
 from coterie.engines import as_engine
 from coterie.engines.local import Serial, Threads, thread_count
 
-X = np.random.default_rng(0).normal(size=(20000, 8))
-SOURCE = MemorySource(X, chunk_rows=500)
+X = np.random.default_rng(0).normal(size=(120000, 8))  # 7.7 MB: 8 parts
+SOURCE = MemorySource(X, chunk_rows=3000)
 
 
 def fit(n_jobs=None, seed=0):

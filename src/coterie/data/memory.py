@@ -16,8 +16,9 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Part
 from coterie.data.frames import frame_to_array, is_frame
 
-PART_BYTES = 1 << 23  # a part is read in one go by one thread
-PART_ROWS = 2048  # fewer rows would not repay the sums that are made for a part
+SMALL_PART = 1 << 20  # bytes below which handing a part to a thread costs more than the part
+LARGE_PART = 1 << 23  # bytes beyond which a part gains nothing by being larger
+PART_ROWS = 256  # rows a part has at least
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,10 @@ def _is_cut_into(whole: np.ndarray[Any, Any], pieces: list[np.ndarray[Any, Any]]
 
 
 def part_count(n: int, d: int, itemsize: int) -> int:
-    """How many parts n rows make: of some `PART_BYTES`, and a multiple of 8 so that threads end together."""
-    if n < 8 * PART_ROWS:
-        return max(1, n // PART_ROWS)
-    return -(-n * d * itemsize // (8 * PART_BYTES)) * 8
+    """How many parts n rows make: up to 8 small ones, then a multiple of 8, so that threads end together."""
+    size = n * d * itemsize
+    wanted = -(-size // SMALL_PART) if size < 8 * SMALL_PART else -(-size // (8 * LARGE_PART)) * 8
+    return max(1, min(wanted, n // PART_ROWS))
 
 
 def memory_source(X: Any, sample_weight: Any = None) -> MemorySource:
