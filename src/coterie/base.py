@@ -139,7 +139,8 @@ def not_negative(name: str, value: Any) -> float:
 
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        raise ParameterError(f"{name} must be {' or '.join(map(repr, choices))}; got {value!r}")
+        yet = "" if len(choices) > 1 else ", the only choice there is yet"
+        raise ParameterError(f"{name} must be {' or '.join(map(repr, choices))}{yet}; got {value!r}")
     return value
 
 

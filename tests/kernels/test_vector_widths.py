@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -39,7 +40,7 @@ WIDTHS = {
 }
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="names x86 processors")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86 processors")
 @pytest.mark.parametrize("width", WIDTHS)
 def test_narrow_registers_give_the_same_labels_and_sums(width, tmp_path):
     cpu, features, register = WIDTHS[width]

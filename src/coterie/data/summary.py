@@ -1,4 +1,4 @@
-"""What is known of the data before the first fit: where it lies, how wide it is, and that every number is finite."""
+"""What is known of the data before the first fit: how many rows count, how wide they lie, and that all is finite."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from coterie.core.stats import Stats
 
 
 class Summary(NamedTuple):
-    """Place and size of the data."""
+    """How many rows count, and how wide they lie."""
 
     rows: int  # whose weight is not zero
-    weight: float  # of all rows
-    mean: np.ndarray[Any, Any]  # (d,)
     variance: np.ndarray[Any, Any]  # (d,)
     unit: float  # a power of two of the size of the spread
 
@@ -41,7 +39,7 @@ class Holes(Stats):
 
 
 def summarize(source: Source, engine: Engine) -> Summary:
-    """Mean and variance in one pass; `InputError` naming the columns if a value is NaN or infinite."""
+    """Variance in one pass; `InputError` naming the columns if a value is NaN or infinite."""
     first = source.pick([0])
     pivot = kernels.of(first.X, 1).take(first.X, [0])[0].astype(np.float64)
     pivot = np.where(np.isfinite(pivot), pivot, 0.0)
@@ -53,7 +51,7 @@ def summarize(source: Source, engine: Engine) -> Summary:
     variance = np.maximum(sums.sum_xx / sums.weight - mean**2, 0.0)
     size = float(np.sqrt(variance.sum()))
     unit = 2.0 ** np.ceil(np.log2(size)) if size > 0 else 1.0
-    return Summary(int(sums.rows), float(sums.weight), pivot + mean, variance, float(unit))
+    return Summary(int(sums.rows), variance, float(unit))
 
 
 def _moments(pivot: np.ndarray[Any, Any], chunk: Chunk) -> Moments:
