@@ -33,12 +33,47 @@ class Fitted:
 
 
 @dataclass(frozen=True)
+class MixturePlan:
+    """One fit of a Gaussian mixture; ``start`` None means the library's own."""
+
+    k: int
+    form: str  # full, tied, diag, spherical
+    max_iter: int
+    tol: float
+    start: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # weights, means, precisions by form
+    watch: Callable[[int, float], None] | None = None  # told passes and mean log-likelihood after every E-step
+    seed: int = 0
+    reg_covar: float = 1e-6
+
+    def options(self) -> dict[str, Any]:
+        """As scikit-learn calls them."""
+        given = zip(("weights_init", "means_init", "precisions_init"), self.start or (), strict=False)
+        return {
+            "n_components": self.k,
+            "covariance_type": self.form,
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "reg_covar": self.reg_covar,
+            "random_state": self.seed,
+            **dict(given),
+        }
+
+
+@dataclass(frozen=True)
+class FittedMixture:
+    weights: np.ndarray  # (k,)
+    means: np.ndarray  # (k, d)
+    covariances: np.ndarray  # by form
+    n_iter: int
+
+
+@dataclass(frozen=True)
 class Competitor:
     """``key`` is ``name`` or ``name:variant``; tables show the best variant under the name."""
 
     key: str
     package: str
-    fit: Callable[[np.ndarray, Plan], Fitted]
+    fit: Callable[[np.ndarray, Any], Any]  # Plan to Fitted, or of mixtures: MixturePlan to FittedMixture
     estimator: Callable[[], type] | None = None
     plusplus: Callable[[np.ndarray, int, int], np.ndarray] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -121,6 +156,83 @@ def sklearn_plusplus(X: np.ndarray, k: int, seed: int) -> np.ndarray:
     return kmeans_plusplus(X, k, random_state=seed)[0]
 
 
+class Counted:
+    """coterie's threads, which count the passes over the rows."""
+
+    def __init__(self) -> None:
+        from coterie.engines.local import Threads
+
+        self.threads, self.passes = Threads(), 0
+        self.sum, self.map = self.threads.sum, self.threads.map
+
+    def scan(self, *arguments: Any) -> Any:
+        self.passes += 1
+        return self.threads.scan(*arguments)
+
+
+def coterie_mixture(accelerate: bool) -> Callable[[np.ndarray, MixturePlan], FittedMixture]:
+    def fit(X: np.ndarray, plan: MixturePlan) -> FittedMixture:
+        import coterie
+
+        engine = Counted()
+        options = plan.options() | {"engine": engine, "accelerate": accelerate}
+        if plan.watch:
+            watch = plan.watch
+            options["callback"] = lambda p: watch(engine.passes, float(p.stats.log_likelihood) / len(X))
+        return fitted_mixture(coterie.GaussianMixture(**options), X)
+
+    return fit
+
+
+def sklearn_mixture(X: np.ndarray, plan: MixturePlan) -> FittedMixture:
+    from sklearn.mixture import GaussianMixture
+
+    class Watched(GaussianMixture):
+        passes = 0
+
+        def _e_step(self, *arguments: Any, **options: Any) -> Any:
+            log_likelihood, resp = super()._e_step(*arguments, **options)
+            self.passes += 1
+            plan.watch(self.passes, float(log_likelihood))
+            return log_likelihood, resp
+
+    return fitted_mixture((Watched if plan.watch else GaussianMixture)(**plan.options()), X)
+
+
+def fitted_mixture(model: Any, X: np.ndarray) -> FittedMixture:
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fits are cut short on purpose
+        model.fit(X)
+    return FittedMixture(model.weights_, model.means_, model.covariances_, int(model.n_iter_))
+
+
+def pomegranate_mixture(X: np.ndarray, plan: MixturePlan) -> FittedMixture:
+    import numpy as np
+    from pomegranate.distributions import Normal  # before torch, so that it is what is found missing
+    from pomegranate.gmm import GeneralMixtureModel
+    from torch import from_numpy
+
+    if plan.start is None or plan.form not in ("full", "diag"):
+        raise NotImplementedError(f"asked for full and diag mixtures from given starts only, not for {plan.form}")
+    weights, means, precisions = plan.start
+    covariances = np.linalg.inv(precisions) if plan.form == "full" else 1 / precisions
+    parts = [
+        Normal(from_numpy(mean), from_numpy(covariance), covariance_type=plan.form)
+        for mean, covariance in zip(means.astype(X.dtype), covariances.astype(X.dtype), strict=True)
+    ]
+    model = GeneralMixtureModel(
+        parts, priors=from_numpy(weights.astype(X.dtype)), max_iter=plan.max_iter, tol=-float("inf")
+    )
+    model.fit(from_numpy(X))
+    found = [(part.means.numpy(), part.covs.numpy()) for part in model.distributions]
+    means, covariances = (np.stack(each) for each in zip(*found, strict=True))
+    return FittedMixture(model.priors.numpy(), means, covariances, plan.max_iter)
+
+
 def coterie(key: str, algorithm: str) -> Competitor:
     fit = estimator_fit(coterie_estimator, algorithm)
     return Competitor(key, "coterie", fit, coterie_estimator, coterie_plusplus)
@@ -141,5 +253,11 @@ FAISS = Competitor("faiss", "faiss", faiss_fit, dtypes=("float32",))
 FAISS_SKYLAKEX = Competitor(
     "faiss:skylakex", "faiss", faiss_fit, env={"OPENBLAS_CORETYPE": "SKYLAKEX"}, dtypes=("float32",)
 )
+COTERIE_MIXTURE = Competitor("coterie:mixture", "coterie", coterie_mixture(accelerate=False))
+COTERIE_ACCELERATED = Competitor("coterie:accelerated mixture", "coterie", coterie_mixture(accelerate=True))
+SKLEARN_MIXTURE = Competitor("scikit-learn:mixture", "sklearn", sklearn_mixture)
+POMEGRANATE = Competitor("pomegranate", "pomegranate", pomegranate_mixture)
 
-ALL = {c.key: c for c in (COTERIE, COTERIE_LLOYD, SKLEARN, SKLEARN_ELKAN, INTELEX, FAISS, FAISS_SKYLAKEX)}
+KMEANS = (COTERIE, COTERIE_LLOYD, SKLEARN, SKLEARN_ELKAN, INTELEX, FAISS, FAISS_SKYLAKEX)
+MIXTURES = (COTERIE_MIXTURE, COTERIE_ACCELERATED, SKLEARN_MIXTURE, POMEGRANATE)
+ALL = {c.key: c for c in KMEANS + MIXTURES}

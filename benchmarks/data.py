@@ -50,6 +50,42 @@ def inertia(X: np.ndarray, centers: np.ndarray, chunk: int = 8192) -> float:
     return float(total)
 
 
+def mixture_start(X: np.ndarray, k: int, form: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Equal weights, spread rows as means, and precisions (by form) of components as wide as all rows together."""
+    rows = X[:: max(1, len(X) // 20_000)].astype(np.float64)
+    precision = np.linalg.inv(np.cov(rows.T))
+    variances = rows.var(axis=0)
+    precisions = {
+        "full": np.repeat(precision[None], k, axis=0),
+        "tied": precision,
+        "diag": np.repeat(1 / variances[None], k, axis=0),
+        "spherical": np.full(k, 1 / variances.mean()),
+    }[form]
+    start = (np.full(k, 1 / k), spread_rows(X, k, seed), precisions)
+    return tuple(part.astype(X.dtype) for part in start)
+
+
+def mean_log_likelihood(
+    X: np.ndarray, form: str, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray, chunk: int = 8192
+) -> float:
+    """Of a Gaussian mixture, a row, in float64: one judge for all competitors."""
+    k, d = means.shape
+    found = np.asarray(covariances, np.float64)
+    if form in ("diag", "spherical"):
+        found = found.reshape(k, -1, 1) * np.eye(d)
+    lower = np.linalg.cholesky(np.broadcast_to(found, (k, d, d)))
+    whiten = np.linalg.inv(lower)
+    offset = np.log(weights) - 0.5 * d * np.log(2 * np.pi) - np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    total = 0.0
+    for i in range(0, len(X), chunk):
+        rows = X[i : i + chunk].astype(np.float64)
+        joint = np.stack(
+            [o - 0.5 * (((rows - m) @ u.T) ** 2).sum(axis=1) for o, m, u in zip(offset, means, whiten, strict=True)]
+        )
+        total += np.logaddexp.reduce(joint, axis=0).sum()
+    return float(total / len(X))
+
+
 @contextmanager
 def shared(**arrays: np.ndarray) -> Iterator[str]:
     """A folder that holds the arrays for as long as the block runs."""

@@ -8,6 +8,10 @@ from scipy import sparse
 
 from coterie.engines.local import Serial, Threads
 from coterie.kmeans.lloyd import Lloyd
+from coterie.mixture.gaussian import GaussianEM
+from coterie.mixture.prior import Prior, as_penalty
+from coterie.mixture.starts import Start
+from coterie.mixture.structures import as_structure
 
 rng = np.random.default_rng(0)
 
@@ -21,7 +25,49 @@ SMALL = blobs(1200, 3, 3, spread=6.0)  # NumPy kernels
 LARGE = blobs(6000, 30, 20, spread=0.5)  # compiled kernels, in parts of 1500 rows
 COUNTS = sparse.random_array((4000, 60), density=0.1, rng=rng, format="csr") * 10.0
 
+HOLES = np.where(rng.random(SMALL.shape) < 0.1, np.nan, SMALL)
+HOLES = HOLES[~np.isnan(HOLES).all(axis=1)]
+
+
+def mixture(k, structure, X, start="k-means++", reg_covar=1e-6, prior=None, **options):
+    """A Gaussian mixture for rows like these, as the estimator would make it."""
+    mean, variance = np.nanmean(X, axis=0, dtype=np.float64), np.nanvar(X, axis=0, dtype=np.float64)
+    return GaussianEM(
+        k,
+        as_structure(structure),
+        as_penalty(prior, reg_covar, k, mean, variance),
+        origin=mean,
+        unit=np.sqrt(variance),
+        start=Start(start),
+        precision=float(np.finfo(X.dtype).eps),
+        **options,
+    )
+
+
+SINGLE = LARGE.astype(np.float32)
+SMALL_STRUCTURES = ("VVV", "EEE", "VVI", "VII", "VEV", "EVE")
+LARGE_STRUCTURES = ("VVV", "EEE", "EEI", "EII")
+PRIOR = Prior(concentration=3.0, shrinkage=2.0)
+
+
+def leaves(params):
+    """The arrays and numbers that parameters are made of, whatever holds them."""
+    if isinstance(params, tuple):
+        return [leaf for each in params for leaf in leaves(each)]
+    return [] if params is None else [params]
+
+
 # model, rows, rows of a part
+MIXTURES = [
+    *(pytest.param(mixture(3, name, SMALL), SMALL, 300, id=f"gaussian-{name}-small") for name in SMALL_STRUCTURES),
+    *(pytest.param(mixture(8, name, LARGE), LARGE, 6000, id=f"gaussian-{name}") for name in LARGE_STRUCTURES),
+    pytest.param(mixture(8, "VVV", SINGLE), SINGLE, 6000, id="gaussian-VVV-float32"),
+    pytest.param(mixture(3, "VVV", SMALL, e_step_kind="hard"), SMALL, 300, id="gaussian-hard"),
+    pytest.param(mixture(3, "VVV", HOLES, missing=True), HOLES, 600, id="gaussian-missing"),
+    pytest.param(mixture(3, "EEE", HOLES, missing=True), HOLES, 600, id="gaussian-missing-tied"),
+    pytest.param(mixture(3, "VVV", SMALL, prior=PRIOR), SMALL, 300, id="gaussian-prior"),
+    pytest.param(mixture(3, "VEV", SMALL, "random_from_data"), SMALL, 300, id="gaussian-random-from-data"),
+]
 MODELS = [
     pytest.param(Lloyd(3), SMALL, 100, id="kmeans-small"),
     pytest.param(Lloyd(20, bounds=False), LARGE, 1500, id="kmeans"),
@@ -33,6 +79,7 @@ MODELS = [
     pytest.param(Lloyd(8, "forgy"), SMALL, 100, id="kmeans-forgy"),
     pytest.param(Lloyd(8, "random_partition"), LARGE, 1500, id="kmeans-random-partition"),
     pytest.param(Lloyd(8, "farthest"), LARGE, 1500, id="kmeans-farthest"),
+    *MIXTURES,
 ]
 
 ENGINES = [

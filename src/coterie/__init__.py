@@ -8,11 +8,12 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "GaussianMixture": "coterie.mixture.mixture",
     "KMeans": "coterie.kmeans.kmeans",
     "MiniBatchKMeans": "coterie.kmeans.minibatch",
 }
 
-__all__ = ["KMeans", "MiniBatchKMeans", "__version__"]
+__all__ = ["GaussianMixture", "KMeans", "MiniBatchKMeans", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,22 +13,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.core import loop
-from coterie.core.errors import ParameterError
+from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.data import as_source
 from coterie.data.memory import MemorySource
 from coterie.data.summary import Summary, summarize
-from coterie.engines import as_engine
-from coterie.engines.local import Serial
+from coterie.engines import as_engine, local
 
 
 def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
     """A chunk as a source of its own, and the engine for one that small."""
-    return MemorySource(chunk.X, chunk.w), Serial()
+    return MemorySource(chunk.X, chunk.w), local.Serial()
 
 
-class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """An estimator around a partitional model: rows come in, labels and distances to centers go out.
+class Estimator(BaseEstimator):
+    """An estimator around a model: opens the rows, runs the loop, and asks the model for answers.
 
     A subclass has the options `engine`, `n_jobs` and `random_state`, builds its model in `_model`, and keeps what a
     model needs to answer for new rows in `_params`.
@@ -37,6 +36,8 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     engine: Any
     n_jobs: int | None
     random_state: Any
+    _sparse = True  # whether rows may be sparse
+    _holes = False  # whether NaN may stand for values that are missing
 
     def _model(self, summary: Summary | None = None) -> Any:
         raise NotImplementedError
@@ -45,39 +46,33 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     def _params(self) -> Any:
         raise NotImplementedError
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fit, and return the cluster of every row."""
-        return self.fit(X, sample_weight=sample_weight).labels_
-
     def predict(self, X: Any) -> Any:
         """The cluster of every row (n,)."""
         return self._map(X, "assign")
 
-    def transform(self, X: Any) -> Any:
-        """The distance of every row to every center (n, k)."""
-        return self._map(X, "distances")
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The objective on `X`, negated: larger is better."""
-        source, engine, model = self._answer(X, sample_weight)
-        stats, _ = engine.scan(partial(model.e_step, self._params), source, None)
-        return -model.objective(stats)
-
     def _map(self, X: Any, verb: str) -> Any:
         source, engine, model = self._answer(X, None)
         return source.join(engine.map(partial(getattr(model, verb), self._params), source))
+
+    def _sum(self, X: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """The model, and its statistics on `X` at the parameters found."""
+        source, engine, model = self._answer(X, sample_weight)
+        stats, _ = engine.scan(partial(model.e_step, self._params), source, None)
+        return model, stats
 
     def _answer(self, X: Any, sample_weight: Any) -> tuple[Source, Engine, Any]:
         check_is_fitted(self)
         source, engine, _ = self._open(X, sample_weight, first=False)
         return source, engine, self._model()
 
-    def _open(self, X: Any, sample_weight: Any, first: bool) -> tuple[Source, Engine, Summary]:
+    def _open(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         """The rows and where to compute on them; unless `first`, their columns must be those of `fit`."""
-        source = as_source(X, sample_weight)
+        source = as_source(X, sample_weight, y)
+        if not self._sparse and hasattr(getattr(source, "X", None), "indptr"):
+            raise InputError(f"Input X is sparse: {type(self).__name__} needs dense rows (X.toarray() makes them so)")
         self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
         engine = as_engine(self.engine, source, self.n_jobs)
-        return source, engine, summarize(source, engine)
+        return source, engine, summarize(source, engine, self._holes, first)
 
     def _learn_columns(self, X: Any, source: Source) -> None:
         """Number and names of the columns, kept once a fit has succeeded."""
@@ -89,12 +84,13 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         validate_data(estimator, named, reset=reset, skip_check_array=True)
 
     def _descend(
-        self, model: Model, source: Source, engine: Engine, n_init: int, max_iter: int, callback: Any
+        self, model: Model, source: Source, engine: Engine, n_init: int, max_iter: int, callback: Any, **how: Any
     ) -> tuple[loop.Fit, Any]:
         """The fit, and the labels of the rows it was made with."""
         rng = as_rng(self.random_state)
-        found = loop.fit(model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=callback)
-        if not (found.converged or found.stopped):
+        with local.one_blas_thread:  # starts and M-steps, too, give the same bits on any number of threads
+            found = loop.fit(model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=callback, **how)
+        if model.converges and not (found.converged or found.stopped):
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={max_iter} iterations: "
                 "raise max_iter, or tol to stop earlier",
@@ -107,7 +103,29 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self._sparse
+        tags.input_tags.allow_nan = self._holes
+        return tags
+
+
+class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
+    """An estimator of centers: labels and distances to centers go out."""
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit, and return the cluster of every row."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def transform(self, X: Any) -> Any:
+        """The distance of every row to every center (n, k)."""
+        return self._map(X, "distances")
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The objective on `X`, negated: larger is better."""
+        model, stats = self._sum(X, sample_weight)
+        return -model.objective(self._params, stats)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -132,8 +150,8 @@ def whole_number(name: str, value: Any, least: int) -> int:
 
 
 def not_negative(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
-        raise ParameterError(f"{name} must be a number of at least 0; got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+        raise ParameterError(f"{name} must be a finite number of at least 0; got {value!r}")
     return float(value)
 
 
@@ -144,11 +162,12 @@ def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     return value
 
 
-def callbacks(callback: Any, verbose: Any) -> loop.Callback:
-    """What is called after every iteration: the user's `callback`, and a line printed if `verbose`."""
+def callbacks(callback: Any, verbose: Any, *others: loop.Callback) -> loop.Callback:
+    """What is called after every iteration: `others`, the user's `callback`, and a line printed if `verbose`."""
     if callback is not None and not callable(callback):
         raise ParameterError(f"callback must be None or a function of one argument; got {callback!r}")
-    called = [function for function in (callback, print_progress if verbose else None) if function is not None]
+    asked = (*others, callback, print_progress if verbose else None)
+    called = [function for function in asked if function is not None]
     return lambda progress: bool(sum(bool(function(progress)) for function in called))
 
 

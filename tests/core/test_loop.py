@@ -33,10 +33,10 @@ class Halving:
     def repair(self, params, stats, source, engine, memos):
         return params
 
-    def objective(self, stats):
+    def objective(self, params, stats):
         return stats.value
 
-    def settled(self, before, after, stats):
+    def settled(self, before, after, stats, history):
         return after < self.settles_at
 
     def e_step(self, params, chunk, memo=None):

@@ -6,17 +6,18 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import zoo
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-from coterie import KMeans, MiniBatchKMeans  # noqa: E402
+from coterie import GaussianMixture, KMeans, MiniBatchKMeans  # noqa: E402
 from coterie.core import loop  # noqa: E402
 from coterie.core.errors import ParameterError  # noqa: E402
 from coterie.data.dask import DaskSource  # noqa: E402
-from coterie.data.memory import MemorySource  # noqa: E402
+from coterie.data.memory import MemorySource, part_count  # noqa: E402
 from coterie.engines.dask import Dask  # noqa: E402
 from coterie.engines.local import Threads  # noqa: E402
 
@@ -50,7 +51,8 @@ def test_equal_chunks_give_equal_bits_on_threads_and_on_a_cluster(cluster, model
     here, there = sources(X, part_rows // 2, w)
     threads, dask = fit(model, here, Threads(2)), fit(model, there, Dask())
     assert dask.history == threads.history
-    np.testing.assert_array_equal(dask.params, threads.params)
+    for theirs, ours in zip(zoo.leaves(dask.params), zoo.leaves(threads.params), strict=True):
+        np.testing.assert_array_equal(theirs, ours)
 
 
 def test_equal_bits_without_a_cluster_too():
@@ -105,3 +107,65 @@ def test_weights_and_minibatch_and_narrow_blocks(cluster):
 def test_a_dask_array_is_not_given_to_threads():
     with pytest.raises(ParameterError, match="engine='threads' cannot read a Dask array"):
         KMeans(3, engine="threads").fit(da.from_array(zoo.SMALL, chunks=(400, -1)))
+
+
+def same_parts(X):
+    """A Dask array whose blocks are the parts of `X`."""
+    n, count = len(X), part_count(*X.shape, X.itemsize)
+    assert count > 1  # else there would be nothing to add up
+    return da.from_array(X, chunks=(tuple(np.diff([n * i // count for i in range(count + 1)]).tolist()), -1))
+
+
+def assert_same_mixture(there, here):
+    for name in ("weights_", "means_", "covariances_", "precisions_cholesky_"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name), err_msg=name)
+    np.testing.assert_array_equal(there.history_.lower_bound, here.history_.lower_bound)
+    np.testing.assert_array_equal(there.history_.log_likelihood, here.history_.log_likelihood)
+    for name in ("log_likelihood_", "lower_bound_", "n_iter_", "n_parameters_", "converged_"):
+        assert getattr(there, name) == getattr(here, name), name
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+
+
+@pytest.mark.parametrize(
+    "structure, given",
+    [("VVV", "y and weight"), ("VEV", "weight"), ("EEE", "rows"), ("VVI", "y"), ("EII", "y and weight")],
+)
+def test_a_mixture_of_a_dask_array_is_that_of_the_array(cluster, structure, given):
+    X, rng = zoo.LARGE, np.random.default_rng(0)
+    y = rng.integers(-1, 3, size=len(X)) if "y" in given else None
+    w = rng.exponential(size=len(X)) if "weight" in given else None
+    model = GaussianMixture(3, covariance_type=structure, init_params="kmeans", tol=1.0, random_state=0)
+    here, there = clone(model).fit(X, y, w), clone(model).fit(same_parts(X), y, w)
+    assert here.n_iter_ > 1
+    assert_same_mixture(there, here)
+
+
+@pytest.mark.parametrize("method", ["auto", "hierarchical", "labels"])
+def test_a_mixture_of_a_dask_array_starts_where_that_of_the_array_does(cluster, method):
+    X = zoo.LARGE[:, :24].copy()
+    init = np.arange(len(X)) % 3 if method == "labels" else method
+    model = GaussianMixture(3, covariance_type="EEI", init_params=init, tol=1.0, random_state=0)
+    assert_same_mixture(clone(model).fit(same_parts(X)), clone(model).fit(X))
+
+
+def test_a_mixture_answers_for_dask_rows_as_for_others(cluster):
+    rows = da.from_array(zoo.LARGE, chunks=(1500, -1))
+    model = GaussianMixture(4, covariance_type="diag", init_params="k-means++", tol=9.0, random_state=0).fit(rows)
+    for answer in ("predict", "predict_proba", "score_samples", "uncertainty", "entropy"):
+        ours, theirs = getattr(model, answer)(zoo.LARGE), getattr(model, answer)(rows)
+        assert theirs.chunks[0] == (1500,) * 4
+        np.testing.assert_allclose(theirs.compute(), ours, rtol=1e-9, atol=1e-12)
+    for criterion in ("score", "bic", "aic", "icl"):
+        assert getattr(model, criterion)(rows) == pytest.approx(getattr(model, criterion)(zoo.LARGE), rel=1e-12)
+    assert model.log_likelihood_ == pytest.approx(model.score(zoo.LARGE) * len(zoo.LARGE), rel=1e-12)
+
+
+def test_missing_values_of_a_dask_array_are_worked_around(cluster):
+    rows = np.where(np.random.default_rng(1).random((6000, 24)) < 0.002, np.nan, zoo.LARGE[:, :24])
+    model = GaussianMixture(
+        2, covariance_type="EEE", init_params="k-means++", missing="ignore", tol=1.0, max_iter=50, random_state=0
+    )
+    lazy = same_parts(rows)
+    here, there = clone(model).fit(rows), clone(model).fit(lazy)
+    assert_same_mixture(there, here)
+    np.testing.assert_allclose(there.impute(lazy).compute(), here.impute(rows), rtol=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import fields
 from functools import partial
 
 import numpy as np
@@ -32,9 +33,16 @@ def twice(X):
     return X[rows]
 
 
-def assert_alike(a, b, rtol=1e-9):
-    for x, y in zip(a.leaves(), b.leaves(), strict=True):
-        np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * np.abs(y).max())
+def assert_alike(a, b, rtol=1e-9, without=""):
+    for field in fields(b):
+        if field.name != without:
+            x, y = getattr(a, field.name), getattr(b, field.name)
+            np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * np.abs(y).max(), err_msg=field.name)
+
+
+def assert_same(a, b):
+    for x, y in zip(zoo.leaves(a), zoo.leaves(b), strict=True):
+        np.testing.assert_array_equal(x, y)
 
 
 def precision(X):
@@ -65,11 +73,7 @@ def test_weight_two_is_the_row_twice(model, X, part_rows):
     params = start(model, X, part_rows)
     heavy, _ = model.e_step(params, Chunk(X, np.full(X.shape[0], 2.0), 0))
     doubled, _ = model.e_step(params, Chunk(twice(X), None, 0))
-    for name in ("weight", "sum_dx", "cost"):
-        wanted = getattr(doubled, name)
-        np.testing.assert_allclose(
-            getattr(heavy, name), wanted, rtol=precision(X), atol=precision(X) * np.abs(wanted).max()
-        )
+    assert_alike(heavy, doubled, precision(X), without="moved")  # which counts rows, not their weight
 
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
@@ -78,11 +82,7 @@ def test_weight_zero_is_no_row(model, X, part_rows):
     w = (np.arange(X.shape[0]) % 3 > 0).astype(float)
     ignored, _ = model.e_step(params, Chunk(X, w, 0))
     absent, _ = model.e_step(params, Chunk(X[np.flatnonzero(w)], None, 0))
-    for name in ("weight", "sum_dx", "cost"):
-        wanted = getattr(absent, name)
-        np.testing.assert_allclose(
-            getattr(ignored, name), wanted, rtol=precision(X), atol=precision(X) * np.abs(wanted).max()
-        )
+    assert_alike(ignored, absent, precision(X), without="moved")
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
@@ -91,7 +91,8 @@ def test_the_objective_never_rises(model, X, part_rows, weighted):
     w = np.random.default_rng(3).exponential(size=X.shape[0]) if weighted else None
     history = np.array(fit(model, source(X, part_rows, w), Serial()).history)
     assert len(history) > 2
-    assert np.all(np.diff(history) <= 1e-6 * history[:-1] * (X.dtype == np.float32) + 1e-12 * history[:-1])
+    rounding = 1e-12 if X.dtype == np.float64 else 1e-6
+    assert np.all(np.diff(history) <= rounding * np.abs(history[:-1]))
 
 
 @pytest.mark.parametrize("engine", zoo.ENGINES)
@@ -100,7 +101,7 @@ def test_engines_agree_to_the_last_bit(model, X, part_rows, engine):
     src = source(X, part_rows // 10)  # enough parts for the tree of sums to differ from a plain sum
     alone, together = fit(model, src, Serial()), fit(model, src, engine)
     assert together.history == alone.history
-    np.testing.assert_array_equal(together.params, alone.params)
+    assert_same(together.params, alone.params)
 
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
@@ -117,7 +118,7 @@ def test_the_objective_is_that_of_the_parameters_returned(model, X, part_rows):
     found = fit(model, source(X, part_rows), Serial())
     stats, _ = model.e_step(found.params, Chunk(X, None, 0))
     assert found.objective == found.history[-1]
-    assert found.objective == pytest.approx(model.objective(stats), rel=precision(X))
+    assert found.objective == pytest.approx(model.objective(found.params, stats), rel=precision(X))
 
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
@@ -139,7 +140,7 @@ def test_labels_do_not_depend_on_how_the_rows_are_cut(model, X, part_rows):
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
 def test_models_are_small_to_send(model, X, part_rows):
-    assert len(pickle.dumps(model)) < 1000
+    assert len(pickle.dumps(model)) < 1000 + 32 * X.shape[1]  # no more than a few numbers a column
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

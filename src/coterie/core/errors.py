@@ -13,3 +13,7 @@ class ParameterError(ValueError):
 
 class FitInterruptedWarning(UserWarning):
     """The fit was stopped from the keyboard; the best result so far was kept."""
+
+
+class ObjectiveRoseWarning(RuntimeWarning):
+    """A step that cannot make the objective worse did, by more than rounding: a fault to be reported."""

@@ -20,9 +20,11 @@ class State:
 def step(model: Any, state: State, chunk: Chunk, decay: float = 1.0) -> tuple[State, Any]:
     """The state after one batch, and the batch's statistics at the parameters before it.
 
-    Beside what every model has, `model.carry(stats)` restates statistics about the parameters the M-step made of them.
+    Beside what every model has, `model.carry(before, after, stats)` restates statistics that were taken with the
+    parameters `before` as if they had been taken with those the M-step made of them.
     A `decay` below 1 lets old batches fade.
     """
     batch, _ = model.e_step(state.params, chunk)
     stats = batch if state.seen is None else state.seen.scaled(decay) + batch
-    return State(model.m_step(state.params, stats), model.carry(stats)), batch
+    after = model.m_step(state.params, stats)
+    return State(after, model.carry(state.params, after, stats)), batch

@@ -20,6 +20,7 @@ class Chunk(NamedTuple):
     X: Array  # (n, d)
     w: Array | None  # (n,) weights; None: 1 for all
     part: int  # which part of the source this is; it seeds whatever is random in it
+    y: Array | None = None  # (n,) or (n, k) what is known of each row's cluster; None: nothing
 
 
 Part = Callable[[], Chunk]  # loads its chunk where it is called; picklable
@@ -68,6 +69,10 @@ class Engine(Protocol):
 class Model(Protocol):
     """What: the E-step turns rows into statistics, the M-step statistics into parameters. Small and picklable."""
 
+    @property
+    def converges(self) -> bool:
+        """Whether a fit that ends without having settled is worth a warning."""
+
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Params: ...
 
     def begin(self, source: Source) -> list[Memo] | None:
@@ -80,11 +85,11 @@ class Model(Protocol):
     def repair(self, params: Params, stats: Any, source: Source, engine: Engine, memos: list[Memo]) -> Params:
         """`params`, with what the statistics left undefined (an empty cluster) put right; memos are the last pass's."""
 
-    def objective(self, stats: Any) -> float:
-        """What the fit makes small, at the parameters the statistics were taken with."""
+    def objective(self, params: Params, stats: Any) -> float:
+        """What the fit makes small, at the parameters the statistics were taken with: these."""
 
-    def settled(self, before: Params, after: Params, stats: Any) -> bool:
-        """Whether the step from `before` to `after`, which gave `stats`, was small enough to be the last."""
+    def settled(self, before: Params, after: Params, stats: Any, history: Sequence[float]) -> bool:
+        """Whether the step from `before` to `after`, which gave `stats` and the last objective, may be the last."""
 
     def assign(self, params: Params, chunk: Chunk, memo: Memo | None = None) -> Array:
         """The cluster of every row; `memo` is that of the last E-step with the same parameters."""

@@ -11,8 +11,8 @@ from coterie.core.protocols import Source
 __all__ = ["as_source"]
 
 
-def as_source(X: Any, sample_weight: Any = None) -> Source:
-    """The rows of `X`, and their weights, as a source.
+def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
+    """The rows of `X`, their weights, and what is known of their clusters, as a source.
 
     `X` may be a NumPy array (memory-mapped too), the path of an .npy file, a pandas, Polars or Arrow table, a SciPy
     sparse matrix, or a Dask array. float32 stays float32, other numbers become float64; what needs no copy is not
@@ -21,11 +21,11 @@ def as_source(X: Any, sample_weight: Any = None) -> Source:
     if "dask" in sys.modules and hasattr(X, "__dask_graph__"):
         from coterie.data.dask import dask_source
 
-        return dask_source(X, sample_weight)
+        return dask_source(X, sample_weight, y)
     if isinstance(X, str | Path):
         from coterie.data.files import open_npy
 
         X = open_npy(X)
     from coterie.data.memory import memory_source
 
-    return memory_source(X, sample_weight)
+    return memory_source(X, sample_weight, y)

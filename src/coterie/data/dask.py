@@ -12,13 +12,14 @@ import numpy as np
 
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk
-from coterie.data.memory import as_weights
+from coterie.data.memory import as_many, as_weights
 
 
 @dataclass(frozen=True)
 class DaskSource:
     X: Any  # (n, d), every block holds whole rows
     w: Any  # (n,) with the same blocks, or None
+    y: Any = None  # (n,) or (n, k) likewise
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -36,13 +37,16 @@ class DaskSource:
 
     def parts(self) -> Sequence[Any]:
         blocks = self.X.to_delayed().ravel()
-        weights = [None] * len(blocks) if self.w is None else self.w.to_delayed().ravel()
+        weights, known = (
+            [None] * len(blocks) if values is None else values.to_delayed().ravel() for values in (self.w, self.y)
+        )
         chunk = dask.delayed(_chunk, pure=True)
-        return [chunk(X, w, i) for i, (X, w) in enumerate(zip(blocks, weights, strict=True))]
+        return [chunk(X, w, i, y) for i, (X, w, y) in enumerate(zip(blocks, weights, known, strict=True))]
 
     def pick(self, rows: Any) -> Chunk:
-        X, w = dask.compute(self.X[rows], None if self.w is None else self.w[rows])
-        return Chunk(np.ascontiguousarray(X), w, 0)
+        w, y = (None if values is None else values[rows] for values in (self.w, self.y))
+        X, w, y = dask.compute(self.X[rows], w, y)
+        return Chunk(np.ascontiguousarray(X), w, 0, y)
 
     def room(self, fill: Any, dtype: Any) -> list[Any]:
         return [None] * self.X.numblocks[0]
@@ -55,7 +59,7 @@ class DaskSource:
         return da.concatenate(blocks)
 
 
-def dask_source(X: Any, sample_weight: Any = None) -> DaskSource:
+def dask_source(X: Any, sample_weight: Any = None, y: Any = None) -> DaskSource:
     """`X` in blocks of whole rows; on a cluster its blocks stay in the workers' memory."""
     if not isinstance(X, da.Array):
         raise InputError(
@@ -69,16 +73,20 @@ def dask_source(X: Any, sample_weight: Any = None) -> DaskSource:
     if X.dtype != np.float32:
         X = X.astype(np.float64)
     X = X.rechunk({1: -1})
-    w = sample_weight
-    if w is not None:
-        w = da.from_array(as_weights(np.asarray(w), X.shape[0]), chunks=(X.chunks[0],))
+    n = X.shape[0]
+    w = None if sample_weight is None else _like_rows(as_weights(np.asarray(sample_weight), n), X)
+    y = None if y is None else _like_rows(as_many(y, n), X)
     if _on_cluster():
-        X, w = dask.persist(X, w)
-    return DaskSource(X, w)
+        X, w, y = dask.persist(X, w, y)
+    return DaskSource(X, w, y)
 
 
-def _chunk(X: Any, w: Any, part: int) -> Chunk:
-    return Chunk(np.ascontiguousarray(X), w, part)
+def _like_rows(values: Any, X: Any) -> Any:
+    return da.from_array(values, chunks=(X.chunks[0], *values.shape[1:]))
+
+
+def _chunk(X: Any, w: Any, part: int, y: Any) -> Chunk:
+    return Chunk(np.ascontiguousarray(X), w, part, y)
 
 
 def _on_cluster() -> bool:

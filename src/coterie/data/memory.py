@@ -29,6 +29,7 @@ class MemorySource:
     w: np.ndarray[Any, Any] | None = None
     columns: list[str] | None = None
     chunk_rows: int | None = None  # rows of a part, where the caller must decide
+    y: np.ndarray[Any, Any] | None = None  # (n,) or (n, k)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -55,10 +56,12 @@ class MemorySource:
         return [n * i // count for i in range(count + 1)]
 
     def _load(self, part: int, start: int, stop: int) -> Chunk:
-        return Chunk(_rows(self.X, start, stop), None if self.w is None else self.w[start:stop], part)
+        w, y = (None if values is None else values[start:stop] for values in (self.w, self.y))
+        return Chunk(_rows(self.X, start, stop), w, part, y)
 
     def pick(self, rows: Any) -> Chunk:
-        return Chunk(self.X[rows], None if self.w is None else self.w[rows], 0)
+        w, y = (None if values is None else values[rows] for values in (self.w, self.y))
+        return Chunk(self.X[rows], w, 0, y)
 
     def room(self, fill: Any, dtype: Any) -> list[Any]:
         whole = np.full(self.shape[0], fill, dtype)
@@ -87,7 +90,7 @@ def part_count(n: int, d: int, itemsize: int) -> int:
     return max(1, min(wanted, n // PART_ROWS))
 
 
-def memory_source(X: Any, sample_weight: Any = None) -> MemorySource:
+def memory_source(X: Any, sample_weight: Any = None, y: Any = None) -> MemorySource:
     columns = None
     if is_frame(X):
         X, columns = frame_to_array(X)
@@ -99,7 +102,7 @@ def memory_source(X: Any, sample_weight: Any = None) -> MemorySource:
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()  # sorts too
-    return MemorySource(X, as_weights(sample_weight, X.shape[0]), columns)
+    return MemorySource(X, as_weights(sample_weight, X.shape[0]), columns, y=as_many(y, X.shape[0]))
 
 
 def _numbers(X: Any) -> Any:
@@ -138,6 +141,16 @@ def as_weights(sample_weight: Any, n: int) -> np.ndarray[Any, Any] | None:
     if not w.any():
         raise InputError("sample_weight is zero for every row: at least one row must count")
     return w
+
+
+def as_many(y: Any, n: int) -> np.ndarray[Any, Any] | None:
+    """`y` as an array with an entry for each of the n rows."""
+    if y is None:
+        return None
+    known: np.ndarray[Any, Any] = np.asarray(y)
+    if known.ndim == 0 or len(known) != n:
+        raise InputError(f"y must have an entry for each of the {n} rows of X; its shape is {known.shape}")
+    return known
 
 
 def _rows(X: Any, start: int, stop: int) -> Any:

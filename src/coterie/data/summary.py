@@ -15,9 +15,11 @@ from coterie.core.stats import Stats
 
 
 class Summary(NamedTuple):
-    """How many rows count, and how wide they lie."""
+    """How many rows count, and where and how wide they lie."""
 
     rows: int  # whose weight is not zero
+    weight: float  # of all rows
+    mean: np.ndarray[Any, Any]  # (d,) of the values that are there
     variance: np.ndarray[Any, Any]  # (d,)
     unit: float  # a power of two of the size of the spread
 
@@ -25,9 +27,18 @@ class Summary(NamedTuple):
 @dataclass(frozen=True)
 class Moments(Stats):
     rows: Any
-    weight: Any
+    weight: Any  # of all rows, or (d,) of those that have a value
     sum_x: Any  # (d,) about a pivot
     sum_xx: Any  # (d,)
+
+
+@dataclass(frozen=True)
+class Partial(Stats):
+    """Moments of rows with holes."""
+
+    moments: Any
+    weight: Any  # of all rows
+    empty: Any  # rows that are nothing but holes
 
 
 @dataclass(frozen=True)
@@ -38,20 +49,48 @@ class Holes(Stats):
     infinite: Any  # (d,)
 
 
-def summarize(source: Source, engine: Engine) -> Summary:
-    """Variance in one pass; `InputError` naming the columns if a value is NaN or infinite."""
+def summarize(source: Source, engine: Engine, holes: bool = False, to_fit: bool = True) -> Summary:
+    """Mean and variance in one pass; `InputError` naming the columns if a value is infinite, or NaN unless `holes`.
+
+    Rows to fit must have a value in every column, be it of one row.
+    """
     first = source.pick([0])
     pivot = kernels.of(first.X, 1).take(first.X, [0])[0].astype(np.float64)
     pivot = np.where(np.isfinite(pivot), pivot, 0.0)
     with np.errstate(all="ignore"):
-        sums = engine.sum(partial(_moments, pivot), source)
+        if holes:
+            found = engine.sum(partial(_moments_of_what_is_there, pivot), source)
+            sums, weight = found.moments, found.weight
+            _check_holes(source, found, to_fit)
+        else:
+            sums = engine.sum(partial(_moments, pivot), source)
+            weight = sums.weight
     if not np.isfinite(sums.sum_xx).all():
-        raise InputError(_complaint(source, engine.sum(_holes, source)))
-    mean = sums.sum_x / sums.weight
-    variance = np.maximum(sums.sum_xx / sums.weight - mean**2, 0.0)
+        raise InputError(_complaint(source, engine.sum(_holes, source), holes))
+    there = np.maximum(sums.weight, np.finfo(np.float64).tiny)
+    mean = sums.sum_x / there
+    variance = np.maximum(sums.sum_xx / there - mean**2, 0.0)
     size = float(np.sqrt(variance.sum()))
     unit = 2.0 ** np.ceil(np.log2(size)) if size > 0 else 1.0
-    return Summary(int(sums.rows), variance, float(unit))
+    return Summary(int(sums.rows), float(weight), pivot + mean, variance, float(unit))
+
+
+def _moments_of_what_is_there(pivot: np.ndarray[Any, Any], chunk: Chunk) -> Partial:
+    X = chunk.X.astype(np.float64) - pivot
+    there = ~np.isnan(X)
+    w = np.ones(len(X)) if chunk.w is None else chunk.w
+    X = np.where(there, X, 0.0)
+    moments = Moments(np.count_nonzero(w), w @ there, w @ X, w @ X**2)
+    return Partial(moments, w.sum(), np.count_nonzero(w * ~there.any(axis=1)))
+
+
+def _check_holes(source: Source, found: Partial, to_fit: bool) -> None:
+    if found.empty:
+        raise InputError(f"{int(found.empty)} rows of X are NaN in every column: drop them, they say nothing")
+    nothing = np.flatnonzero(found.moments.weight == 0)
+    if to_fit and len(nothing):
+        names = ", ".join(_names(source)[j] for j in nothing[:5])
+        raise InputError(f"Input X contains columns that are NaN in every row: {names}. Drop them")
 
 
 def _moments(pivot: np.ndarray[Any, Any], chunk: Chunk) -> Moments:
@@ -64,10 +103,18 @@ def _holes(chunk: Chunk) -> Holes:
     return Holes(np.isnan(X).sum(axis=0), np.isinf(X).sum(axis=0))
 
 
-def _complaint(source: Source, holes: Holes) -> str:
-    names = getattr(source, "columns", None) or [f"column {j}" for j in range(source.shape[1])]
+def _names(source: Source) -> list[str]:
+    return getattr(source, "columns", None) or [f"column {j}" for j in range(source.shape[1])]
+
+
+def _complaint(source: Source, holes: Holes, nan_allowed: bool) -> str:
+    names = _names(source)
     for what, counts, remedy in (
-        ("NaN", holes.nan, "drop those rows, or fill them in (sklearn.impute)"),
+        (
+            "NaN",
+            holes.nan * (not nan_allowed),
+            "drop those rows, fill them in (sklearn.impute), or work around them (GaussianMixture(missing='ignore'))",
+        ),
         ("infinity", holes.infinite, "drop those rows, or clip them"),
     ):
         where = np.flatnonzero(counts)

@@ -12,7 +12,7 @@ def of(X: Any, k: int) -> ModuleType:
     """The kernels for rows like `X` and `k` centers: a function of type and shape alone.
 
     `plain` is NumPy and costs no compilation; `cpu` is compiled for dense rows, `sparse` for CSR rows. All have the
-    same names, and their labels agree.
+    same names, but for those of Gaussian components, whose rows are dense; and their labels agree.
     """
     n, d = X.shape
     if n * d * k <= SMALL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -66,6 +67,8 @@ class Lloyd:
     tol: float = 0.0  # the squared step of all centers that ends a fit
     bounds: bool = True
 
+    converges = True
+
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit)
 
@@ -100,14 +103,14 @@ class Lloyd:
         centers[empty[:useful]] = found.rows[:useful]
         return centers
 
-    def objective(self, stats: KMeansStats) -> float:
+    def objective(self, centers: np.ndarray, stats: KMeansStats) -> float:
         return float(stats.cost.sum())
 
-    def settled(self, before: np.ndarray, after: np.ndarray, stats: KMeansStats) -> bool:
+    def settled(self, before: np.ndarray, after: np.ndarray, stats: KMeansStats, history: Sequence[float]) -> bool:
         step = after.astype(np.float64) - before
         return bool(stats.moved == 0 or (step**2).sum() <= self.tol)
 
-    def carry(self, stats: KMeansStats) -> KMeansStats:
+    def carry(self, before: np.ndarray, after: np.ndarray, stats: KMeansStats) -> KMeansStats:
         """Means leave no sum of differences behind; the weights remain."""
         return KMeansStats(stats.weight, np.zeros_like(stats.sum_dx), np.zeros_like(stats.cost), 0)
 

@@ -176,7 +176,7 @@ class MiniBatchKMeans(Partitional):
         check_start(self.init, source, self.n_clusters)
         model = Lloyd(self.n_clusters, self.init, summary.unit, bounds=False)
         tries = [model.init(source, engine, child) for child in rng.spawn(n_init)]
-        costs = [model.objective(model.e_step(centers, chunk)[0]) for centers in tries]
+        costs = [model.objective(centers, model.e_step(centers, chunk)[0]) for centers in tries]
         return model, online.State(tries[int(np.argmin(costs))])
 
     def _learn(self, model: Lloyd, state: online.State, chunk: Chunk, rng: np.random.Generator) -> tuple[Any, Any]:

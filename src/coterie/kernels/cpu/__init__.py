@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import threading
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from coterie.kernels import plain
-from coterie.kernels.cpu import exact, hard, rows, seeding
+from coterie.kernels.cpu import components, exact, gaussian, hard, rows, seeding
 from coterie.kernels.cpu.vectors import REGISTER
-from coterie.kernels.plain import Sums, Weights, take, weights
+from coterie.kernels.plain import Gaussians, SoftSums, Sums, Weights, take, weighted_sums, weights
 
 _NOTHING = np.empty(0, np.uint8)
 
-__all__ = ["distances", "draw", "lloyd", "moments", "nearest", "own_squares", "spread", "take"]
+__all__ = [
+    "distances", "draw", "em", "lloyd", "log_joint", "moments", "nearest", "own_squares", "spread", "take",
+    "weighted_sums",
+]  # fmt: skip
 
 
 def lloyd(
@@ -58,6 +65,41 @@ def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndar
     return seeding.draw(closest, weights(w), u, drawn), drawn
 
 
+def em(
+    X: np.ndarray,
+    w: Weights,
+    g: Gaussians,
+    e_step: str = "soft",
+    known: np.ndarray | None = None,
+    u: np.ndarray | None = None,
+) -> SoftSums:
+    room = _gaussian_room(g, X.dtype)
+    center, unit = components.pack(g, room)
+    weight = np.empty(len(center))
+    told = np.empty(0, np.int32) if known is None else known.astype(np.int32, copy=False)
+    logs = gaussian.em(
+        _read(X), _read(weights(w)), 1.0 / unit, room.origin, gaussian.E_STEPS[e_step], _read(told),
+        _read(np.empty(0) if u is None else u), room.layout, room.numbers, room.rows, room.norm, weight, room.sums,
+    )  # fmt: skip
+    if all(np.isfinite(part).all() for part in (room.sums, weight, logs)):
+        sum_dx, sum_dxx = components.unpack(room, weight, center, unit)
+        if not components.cancelled(room, sum_dxx, unit):
+            return SoftSums(weight, sum_dx, sum_dxx, *logs)
+    return in_blocks(_em_in_float64, X, w, g, e_step, known, u)
+
+
+def log_joint(X: np.ndarray, g: Gaussians) -> np.ndarray:
+    room = _gaussian_room(g, X.dtype)
+    _, unit = components.pack(g, room)
+    out = np.empty((len(X), len(g.means)), X.dtype)
+    at = (room.origin, room.layout, room.numbers, room.rows, room.norm)
+    finite = gaussian.log_joint(_read(X), 1.0 / unit, *at, out)
+    if finite:
+        return out
+    with np.errstate(over="ignore"):  # to minus infinity, where the data's type has no such number
+        return plain.log_joint(X, g)
+
+
 def _read(X: np.ndarray) -> np.ndarray:
     """`X` as a read-only view: writable and read-only arrays are different types to the compiler, one is enough."""
     view = X.view(np.ndarray)
@@ -77,6 +119,13 @@ def _room(centers: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return _kept.bytes[start : start + size].view(dtype)
 
 
+def _gaussian_room(g: Gaussians, dtype: np.dtype) -> components.Room:
+    shape = (g.form, *g.means.shape, dtype)
+    if getattr(_kept, "shape", None) != shape:
+        _kept.shape, _kept.room = shape, components.Room(*shape)
+    return _kept.room
+
+
 def _inverse(X: np.ndarray, centers: np.ndarray) -> float:
     return 1.0 / exact.frame(_read(X), _read(centers), np.empty(X.shape[1], X.dtype))
 
@@ -89,3 +138,31 @@ def _lloyd_in_float64(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np
         sums = plain.lloyd(X[part], None if w is None else w[part], centers, centers, labels[part], labels[:0])
         total = [a + b for a, b in zip(total, sums, strict=True)]
     return Sums(*total)
+
+
+def _em_in_float64(X: np.ndarray, *rest: Any) -> SoftSums:
+    """The same where the data's precision is not enough."""
+    return plain.em(X, *rest) if X.dtype == np.float64 else em(X.astype(np.float64), *rest)
+
+
+def in_blocks(
+    em: Callable[..., SoftSums],
+    X: Any,
+    w: Weights,
+    g: Gaussians,
+    e_step: str,
+    known: np.ndarray | None,
+    u: np.ndarray | None,
+) -> SoftSums:
+    """`em` of a few thousand rows at a time."""
+    parts = ([None if a is None else a[block] for a in (X, w, known, u)] for block in blocks(X))
+    return total(em(X, w, g, e_step, known, u) for X, w, known, u in parts)
+
+
+def blocks(X: Any) -> list[slice]:
+    return [slice(start, start + 4096) for start in range(0, max(1, X.shape[0]), 4096)]
+
+
+def total(parts: Iterable[SoftSums]) -> SoftSums:
+    """Sums over parts of the rows, added up."""
+    return SoftSums(*(functools.reduce(operator.add, field) for field in zip(*parts, strict=True)))

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["distances", "draw", "lloyd", "moments", "nearest", "own_squares", "spread", "take"]
+from coterie.kernels.plain.gaussian import Gaussians as Gaussians
+from coterie.kernels.plain.gaussian import SoftSums as SoftSums
+from coterie.kernels.plain.gaussian import em, log_joint, weighted_sums
+
+__all__ = [
+    "distances", "draw", "em", "lloyd", "log_joint", "moments", "nearest", "own_squares", "spread", "take",
+    "weighted_sums",
+]  # fmt: skip
 
 Weights = np.ndarray | None  # one a row; None: 1 for all
 

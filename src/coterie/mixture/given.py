@@ -1,0 +1,128 @@
+"""Checks of what a user gives a mixture to start from, or to hold fixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.core.errors import InputError, ParameterError
+
+FIXABLE = ("weights", "means", "covariances")
+
+
+def weights(value: Any, k: int) -> np.ndarray:
+    found = _numbers("weights_init", value, (k,))
+    if (found < 0).any() or abs(found.sum() - 1) > 1e-6:
+        raise ParameterError(
+            f"weights_init must be {k} numbers from 0 up that sum to 1; they sum to {found.sum():.6g}"
+            + (" and some are negative" if (found < 0).any() else "")
+        )
+    return found / found.sum()
+
+
+def means(value: Any, k: int, d: int) -> np.ndarray:
+    return _numbers("means_init", value, (k, d))
+
+
+def covariances(value: Any, form: str, k: int, d: int) -> np.ndarray:
+    """Covariances by form, from precisions of the same form."""
+    shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[form]
+    precisions = _numbers("precisions_init", value, shape)
+    if form in ("diag", "spherical"):
+        if (precisions <= 0).any():
+            raise ParameterError(f"precisions_init must be above 0; the least is {precisions.min():.6g}")
+        return 1 / precisions
+    transposed = np.swapaxes(precisions, -1, -2)
+    if not np.allclose(precisions, transposed, rtol=1e-8, atol=1e-12 * np.abs(precisions).max()):
+        raise ParameterError("precisions_init must be symmetric; its matrices differ from their transposes")
+    least = np.linalg.eigvalsh(precisions)[..., 0]
+    if (least <= 0).any():
+        which = "" if form == "tied" else f" of component {int(np.argmin(least))}"
+        raise ParameterError(
+            f"precisions_init must be positive definite; the least eigenvalue{which} is {least.min():.6g}"
+        )
+    return np.linalg.inv((precisions + transposed) / 2)
+
+
+def fixed(value: Any) -> frozenset[str]:
+    names = (value,) if isinstance(value, str) or not np.iterable(value) else tuple(value)
+    names = () if value is None else names
+    wrong = [name for name in names if name not in FIXABLE]
+    if wrong:
+        raise ParameterError(f"fixed must be names among {', '.join(map(repr, FIXABLE))}; got {wrong[0]!r}")
+    return frozenset(names)
+
+
+def known_labels(y: Any, k: int) -> np.ndarray | None:
+    """Components that are known, -1 where they are not; None where none is."""
+    if y is None or k == 1:
+        return None
+    labels = _labels("y", y)
+    if labels.ndim != 1:
+        raise InputError(f"y must be one label for each row; its shape is {labels.shape}")
+    if labels.min(initial=0) < -1 or labels.max(initial=0) >= k:
+        wrong = labels[(labels < -1) | (labels >= k)][0]
+        raise InputError(
+            f"y must hold the component of each row, from 0 to n_components - 1 = {k - 1}, or -1 where it is "
+            f"unknown; found {int(wrong)}"
+        )
+    return labels if (labels >= 0).any() else None
+
+
+def responsibilities(value: Any, n: int, k: int) -> np.ndarray:
+    """Labels (n,) or responsibilities (n, k), as the latter."""
+    array = np.asarray(value)
+    if array.ndim not in (1, 2):
+        raise ParameterError(f"init_params must be the name of a method, labels or responsibilities; got {value!r}")
+    if len(array) != n:
+        raise ParameterError(
+            f"init_params must have an entry for each of the {n} rows of X; its shape is {array.shape}"
+        )
+    if array.ndim == 1:
+        labels = _labels("init_params", array)
+        if labels.min(initial=0) < 0 or labels.max(initial=0) >= k:
+            raise ParameterError(
+                f"init_params: labels must be from 0 to n_components - 1 = {k - 1}; "
+                f"found {int(labels.min())} to {int(labels.max())}"
+            )
+        return (labels[:, None] == np.arange(k)).astype(np.float64)
+    try:
+        resp = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("init_params must be the name of a method, labels or responsibilities") from None
+    if resp.ndim != 2 or resp.shape[1] != k:
+        raise ParameterError(
+            f"init_params: responsibilities must have a column for each of n_components={k}; shape is {resp.shape}"
+        )
+    if not np.isfinite(resp).all() or (resp < 0).any() or np.abs(resp.sum(axis=1) - 1).max() > 1e-6:
+        raise ParameterError("init_params: responsibilities must not be negative, and sum to 1 in every row")
+    return resp
+
+
+def _labels(name: str, value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        raise InputError(f"Complex data not supported: {name} must hold whole numbers")
+    if array.dtype.kind not in "iub":
+        try:
+            numbers = array.astype(np.float64)
+        except (TypeError, ValueError):
+            numbers = np.full(array.shape, np.nan)
+        whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+        if not whole.all():
+            raise InputError(f"{name} must hold whole numbers; got {array.ravel()[~whole.ravel()][0]!r}")
+        array = numbers
+    return np.clip(array, -2, np.iinfo(np.int32).max).astype(np.int32)  # what is out of range stays so
+
+
+def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be numbers; got {value!r}") from None
+    if array.shape != shape:
+        raise ParameterError(f"{name} must have shape {shape} for this covariance_type; its shape is {array.shape}")
+    if not np.isfinite(array).all():
+        raise ParameterError(f"{name} contains NaN or infinity: it needs finite numbers")
+    return array

@@ -1,0 +1,73 @@
+"""The way of EM, half step by half step."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie.core.errors import ObjectiveRoseWarning
+from coterie.core.loop import Progress
+from coterie.mixture.gaussian import Components, Event, GaussianEM, GaussianStats
+
+
+@dataclass(frozen=True)
+class History:
+    r"""EM as coordinate ascent on :math:`J(q, \theta) = \sum_i w_i E_q[\log p(x_i, z_i; \theta) - \log q_i(z_i)]`.
+
+    The log-likelihood is J plus the divergence KL of q from the posterior. A soft E-step makes q the posterior: it
+    closes the gap. An M-step raises J + `log_prior`, and with it the log-likelihood at least as much. One entry each
+    half step, from the E-step at the start on.
+    """
+
+    iteration: np.ndarray  # (m,) M-steps taken
+    step: np.ndarray  # (m,) "E" or "M"
+    log_likelihood: np.ndarray  # (m,)
+    lower_bound: np.ndarray  # (m,) J
+    kl: np.ndarray  # (m,) log_likelihood - lower_bound
+    log_prior: np.ndarray  # (m,) up to a constant; what reg_covar and the prior add to the objective
+    events: tuple[Event, ...] = ()  # components that had to be floored or reseeded
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+
+class Recorder:
+    """A callback that writes the history of each run, and checks that EM climbs."""
+
+    def __init__(self, model: GaussianEM):
+        self.model = model
+        self.runs: dict[int, list[tuple[Any, ...]]] = {}
+        self.events: dict[int, list[Event]] = {}
+        self.last: tuple[Components, GaussianStats, float] | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        c, stats, i = progress.params, progress.stats, progress.iteration
+        record = self.runs.setdefault(progress.run, [])
+        events = self.events.setdefault(progress.run, [])
+        likelihood, prior = float(stats.log_likelihood), float(self.model.log_prior(c, stats))
+        if i > 0 and self.last is not None:
+            before, earlier, objective = self.last
+            # the entropy of q is what J has beside E[log p(x, z)]; the M-step leaves it alone
+            raised = self.model.expected(c, before, earlier) - self.model.expected(before, before, earlier)
+            record.append((i, "M", likelihood, float(earlier.bound) + raised, prior))
+            self._check(i, progress.objective - objective, c, stats, progress.objective)
+        record.append((i, "E", likelihood, float(stats.bound), prior))
+        events += [event._replace(iteration=i) for event in c.events]
+        self.last = c, stats, progress.objective
+
+    def _check(self, iteration: int, rise: float, c: Components, stats: GaussianStats, objective: float) -> None:
+        if c.events or self.model.e_step_kind == "stochastic":
+            return
+        if rise > 16 * self.model.rounding(c, stats, objective):
+            warnings.warn(
+                f"the log-likelihood fell by {rise:.3g} in iteration {iteration}, more than rounding allows",
+                ObjectiveRoseWarning,
+                stacklevel=2,
+            )
+
+    def history(self, run: int) -> History:
+        iteration, step, likelihood, bound, prior = map(np.array, zip(*self.runs[run], strict=True))
+        return History(iteration, step, likelihood, bound, likelihood - bound, prior, tuple(self.events[run]))

@@ -1,0 +1,124 @@
+"""The contract of scikit-learn, for mixtures: its own checks, and the tools that rely on it."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from coterie import GaussianMixture
+from coterie.mixture import Prior
+from mixture.rows import groups, theta
+
+
+class Unlabelled(GaussianMixture):
+    """As a clusterer that has no use for labels: all checks are for that."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X, sample_weight=sample_weight)
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        return super().partial_fit(X, sample_weight=sample_weight)
+
+
+# The labels that checks pass are taken as known components: four hold them all.
+ESTIMATORS = [
+    GaussianMixture(),
+    GaussianMixture(covariance_type="diag"),
+    GaussianMixture(n_components=4, covariance_type="full", random_state=0),
+    GaussianMixture(n_components=4, covariance_type="diag", init_params="kmeans", random_state=0),
+    GaussianMixture(n_components=4, covariance_type="VEV", init_params="k-means++", random_state=0),
+    Unlabelled(n_components=3, covariance_type="full", random_state=0),
+    Unlabelled(n_components=3, covariance_type="VEV", init_params="kmeans", random_state=0),
+]
+
+
+def what_cannot_be(estimator):
+    """Chance, where nothing is known."""
+    if not isinstance(estimator, Unlabelled):
+        return {}
+    reason = "starts are drawn at random: repeated rows give other draws than weighted ones"
+    return {"check_sample_weight_equivalence_on_dense_data": reason}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=what_cannot_be)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def blobs():
+    """Three groups of 40 rows, ten apart, in two columns of very different size."""
+    rng = np.random.default_rng(7)
+    middle = np.repeat([[0, 0], [10, -10], [20, -20]], 40, axis=0)
+    return (rng.normal(size=(120, 2)) + middle) * np.array([1.0, 100.0])
+
+
+def test_clone_keeps_every_option_and_nothing_that_was_fitted(blobs):
+    model = GaussianMixture(
+        3, covariance_type="VEV", init_params="kmeans", fixed=("weights",), prior=Prior(), tol=0.5, random_state=3
+    ).fit(blobs)
+    twin = clone(model)
+    assert twin.get_params() == model.get_params()
+    assert [name for name in vars(twin) if name.endswith("_")] == []
+    np.testing.assert_array_equal(twin.fit(blobs).means_, model.means_)
+
+
+@pytest.mark.parametrize("missing", ["error", "ignore"])
+def test_a_pickled_model_answers_and_goes_on_the_same(missing, blobs):
+    model = GaussianMixture(3, missing=missing, random_state=0).fit(blobs)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(blobs), model.predict_proba(blobs))
+    np.testing.assert_array_equal(again.history_.lower_bound, model.history_.lower_bound)
+    assert again.get_params() == model.get_params()
+    for one, other in zip(theta(again.partial_fit(blobs[:30])), theta(model.partial_fit(blobs[:30])), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_weights_are_routed_through_a_pipeline(blobs):
+    weight = np.repeat([1.0, 0.0, 2.0], 40)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = GaussianMixture(2, random_state=0).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        routed = Pipeline([("scale", scaler), ("mix", model)]).fit(blobs, sample_weight=weight)
+    scaled = StandardScaler().fit_transform(blobs)
+    by_hand = GaussianMixture(2, random_state=0).fit(scaled, sample_weight=weight)
+    unweighted = GaussianMixture(2, random_state=0).fit(scaled)
+    np.testing.assert_array_equal(routed["mix"].means_, by_hand.means_)
+    assert sorted(routed["mix"].weights_) == pytest.approx([1 / 3, 2 / 3], abs=1e-6)
+    assert not np.allclose(routed["mix"].weights_, unweighted.weights_)
+
+
+def test_a_pipeline_fits_predicts_and_scores(blobs):
+    pipeline = make_pipeline(StandardScaler(), GaussianMixture(3, random_state=0)).fit(blobs)
+    scaled = StandardScaler().fit_transform(blobs)
+    alone = GaussianMixture(3, random_state=0).fit(scaled)
+    np.testing.assert_array_equal(pipeline.predict(blobs), alone.labels_)
+    np.testing.assert_array_equal(pipeline.predict_proba(blobs), alone.predict_proba(scaled))
+    assert pipeline.score(blobs) == alone.score(scaled)
+    assert len(set(zip(alone.labels_.tolist(), np.repeat([0, 1, 2], 40).tolist(), strict=True))) == 3
+
+
+def test_grid_search_goes_over_the_number_of_components(blobs):
+    rows = np.random.default_rng(1).permutation(blobs)
+    search = GridSearchCV(GaussianMixture(covariance_type="VVI", random_state=0), {"n_components": [1, 2, 3]}, cv=3)
+    search.fit(rows)
+    assert search.best_params_ == {"n_components": 3}  # larger scores are better, and three groups there are
+    assert search.best_score_ == pytest.approx(
+        np.mean([search.cv_results_[f"split{i}_test_score"][2] for i in range(3)])
+    )
+
+
+def test_options_are_kept_as_they_were_given():
+    means = [[0.0, 1.0], [2.0, 3.0]]
+    model = GaussianMixture(2, means_init=means, fixed=["means"], init_params="kmeans")
+    X, _ = groups(60, d=2, k=3)
+    model.fit(X)
+    assert model.means_init is means
+    assert model.get_params()["fixed"] == ["means"]
+    assert clone(model).get_params()["means_init"] == means
