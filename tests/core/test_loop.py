@@ -36,7 +36,7 @@ class Halving:
     def objective(self, params, stats):
         return stats.value
 
-    def settled(self, before, after, stats, history):
+    def settled(self, before, after, stats, history, stretch):
         return after < self.settles_at
 
     def e_step(self, params, chunk, memo=None):

@@ -223,7 +223,7 @@ SLOW = [
 
 
 def descend(model, X, accelerate):
-    model = replace(model, tol=1e-7, accelerated=accelerate)
+    model = replace(model, tol=1e-7)
     rng = np.random.default_rng(1)
     source = MemorySource(X, chunk_rows=300)
     return loop.fit(model, source, Serial(), rng=rng, max_iter=20_000, accelerate=accelerate)
@@ -250,7 +250,6 @@ def test_acceleration_never_raises_the_objective(structure, X, options):
 @pytest.mark.parametrize("model, X, part_rows", zoo.MIXTURES)
 def test_accelerated_fits_of_every_mixture_never_go_up(model, X, part_rows):
     source, rng = MemorySource(X, chunk_rows=part_rows), np.random.default_rng(1)
-    model = replace(model, accelerated=True)
     history = np.array(loop.fit(model, source, Serial(), rng=rng, max_iter=30, accelerate=True).history)
     rounding = 1e-12 if X.dtype == np.float64 else 1e-6
     assert np.all(np.diff(history) <= rounding * np.abs(history[:-1]))

@@ -32,6 +32,7 @@ class Squarem:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.trail: list[np.ndarray[Any, Any]] = []  # what the parameters were made of, and what came of it
+        self.stretch = np.inf  # plain steps that seem to be left: 1 / (1 - rate)
 
     def tries(self, params: Params, stats: Any) -> Iterator[Any]:
         """Statistics further ahead than `stats`, boldest first; the caller goes on with the first that are better.
@@ -44,7 +45,8 @@ class Squarem:
         s, g, gg = self.trail
         r = g - s
         v = gg - g - r
-        a = -CAUTION * float(np.linalg.norm(r)) / max(float(np.linalg.norm(v)), np.finfo(np.float64).tiny)
+        self.stretch = max(1.0, float(np.linalg.norm(r)) / max(float(np.linalg.norm(v)), np.finfo(np.float64).tiny))
+        a = -CAUTION * self.stretch
         for _ in range(TRIES):
             if a > -1.01:
                 break

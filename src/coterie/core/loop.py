@@ -109,7 +109,8 @@ class _Descent:
             before = params
             params, stats, memos = self._step(params, stats, memos, history[-1])
             history.append(self.model.objective(params, stats))
-            converged = self.model.settled(before, params, stats, history)
+            stretch = self.squarem.stretch if self.squarem else None
+            converged = self.model.settled(before, params, stats, history, stretch)
 
     def _step(self, before: Params, stats: Any, memos: list[Memo], objective: float) -> tuple[Params, Any, list[Memo]]:
         """One M-step and the pass after it; from statistics further ahead, where that leads lower."""

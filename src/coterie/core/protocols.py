@@ -88,8 +88,13 @@ class Model(Protocol):
     def objective(self, params: Params, stats: Any) -> float:
         """What the fit makes small, at the parameters the statistics were taken with: these."""
 
-    def settled(self, before: Params, after: Params, stats: Any, history: Sequence[float]) -> bool:
-        """Whether the step from `before` to `after`, which gave `stats` and the last objective, may be the last."""
+    def settled(
+        self, before: Params, after: Params, stats: Any, history: Sequence[float], stretch: float | None
+    ) -> bool:
+        """Whether the step from `before` to `after`, which gave `stats` and the last objective, may be the last.
+
+        Where every other step is extrapolated, `stretch` is how many plain steps seem to be left; else it is None.
+        """
 
     def assign(self, params: Params, chunk: Chunk, memo: Memo | None = None) -> Array:
         """The cluster of every row; `memo` is that of the last E-step with the same parameters."""

@@ -106,7 +106,9 @@ class Lloyd:
     def objective(self, centers: np.ndarray, stats: KMeansStats) -> float:
         return float(stats.cost.sum())
 
-    def settled(self, before: np.ndarray, after: np.ndarray, stats: KMeansStats, history: Sequence[float]) -> bool:
+    def settled(
+        self, before: np.ndarray, after: np.ndarray, stats: KMeansStats, history: Sequence[float], stretch: float | None
+    ) -> bool:
         step = after.astype(np.float64) - before
         return bool(stats.moved == 0 or (step**2).sum() <= self.tol)
 

@@ -90,7 +90,6 @@ class GaussianEM:
     missing: bool = False
     tol: float = 1e-3
     precision: float = float(np.finfo(np.float64).eps)  # of the rows
-    accelerated: bool = False
     sweeps: int = 50  # rounds of rotations of one M-step, for EVE and VVE: the next goes on where it stopped
 
     @property
@@ -259,7 +258,14 @@ class GaussianEM:
             size += float(stats.weight.sum()) * len(self.unit) * thin
         return 16 * self.precision * size + 1e-10
 
-    def settled(self, before: Components, after: Components, stats: GaussianStats, history: Sequence[float]) -> bool:
+    def settled(
+        self,
+        before: Components,
+        after: Components,
+        stats: GaussianStats,
+        history: Sequence[float],
+        stretch: float | None = None,
+    ) -> bool:
         """Whether what is left to gain, by Aitken's estimate, is below the tolerance."""
         if not self.converges or any(event.what == "reseeded" for event in after.events):
             return False
@@ -269,8 +275,9 @@ class GaussianEM:
         if len(gains) < 4:  # a start at which components all but coincide is left slowly at first
             return False
         enough = self.tol * (1.0 + float(stats.weight.sum()) / 1000)
-        if self.accelerated:  # every other gain is a leap: no rate to go by
-            return bool(10 * gains.max() < enough and gains[2:].sum() <= gains[:2].sum())
+        if stretch is not None:  # every other gain is a leap: no rate to go by
+            plain = gains.reshape(2, 2).min(axis=1).max()
+            return bool(max(10 * gains.max(), plain * stretch) < enough)
         with np.errstate(over="ignore"):  # of a gain after none: a component that started anew
             rate = float((gains[1:] / np.maximum(gains[:-1], np.finfo(np.float64).tiny)).max())
         return bool(rate < 1 and gains[-1] * max(1.0, rate / (1 - rate)) < enough)

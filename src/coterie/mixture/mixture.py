@@ -340,7 +340,6 @@ class GaussianMixture(DensityMixin, Estimator):
             missing=self._holes,
             tol=float(self.tol),
             precision=float(np.finfo(dtype).eps),
-            accelerated=bool(self.accelerate),
         )
 
     @property

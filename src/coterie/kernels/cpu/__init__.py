@@ -79,7 +79,8 @@ def em(
     told = np.empty(0, np.int32) if known is None else known.astype(np.int32, copy=False)
     logs = gaussian.em(
         _read(X), _read(weights(w)), 1.0 / unit, room.origin, gaussian.E_STEPS[e_step], _read(told),
-        _read(np.empty(0) if u is None else u), room.layout, room.numbers, room.rows, room.norm, weight, room.sums,
+        _read(np.empty(0) if u is None else u), room.layout, room.numbers, room.rows, room.picked, room.norm,
+        weight, room.sums,
     )  # fmt: skip
     if all(np.isfinite(part).all() for part in (room.sums, weight, logs)):
         sum_dx, sum_dxx = components.unpack(room, weight, center, unit)

@@ -32,6 +32,7 @@ class Layout(NamedTuple):
     block: int  # rows of all tiles
     triangle: int  # numbers of a packed factor
     moments: int  # sums of second moments
+    few_tiles: int  # of rows put together for one component
     tile: int  # (tiles, stride) the rows, as `simd` and `soft` want them
     white: int  # (columns, rows) a tile made white
     w: int  # (block,) weights
@@ -40,6 +41,8 @@ class Layout(NamedTuple):
     most: int  # (block,) with `total`: log-likelihoods
     total: int  # (block,)
     z: int  # (STRIP, block)
+    few: int  # (few_tiles, stride) rows that one component has a share in
+    few_w: int  # (block,)
     offset: int  # (k,) a log joint is offset + scale * square
     scale: int  # (k,)
     factor: int  # (...,) in the order it is read in
@@ -55,6 +58,7 @@ class Room:
         stride = columns * rows + padded(1, itemsize)  # tiles a power of two apart would share few lines of the cache
         tiles = max(4, min(BLOCK_BYTES // (stride * itemsize), STRIP_BYTES // (STRIP * rows * itemsize)))
         block, products = tiles * rows, components * columns
+        few_tiles = tiles // 2 if form == "full" else 0
         triangle = columns + columns * (columns + STRIP) // 2
         moments = strips * (STRIP + len(TRIANGLE)) + STRIP**2 * (strips * (strips - 1) // 2)
         factor = {"full": k * triangle, "tied": triangle + products, "diag": 2 * products, "spherical": products}
@@ -68,6 +72,8 @@ class Room:
             "most": block,
             "total": block,
             "z": STRIP * block,
+            "few": few_tiles * stride,
+            "few_w": block,
             "offset": k,
             "scale": k,
             "factor": factor[form],
@@ -76,9 +82,10 @@ class Room:
         *starts, size = accumulate((padded(size, itemsize) for size in sizes.values()), initial=0)
         start = dict(zip(sizes, starts, strict=True))
         self.form = form
-        self.layout = Layout(FORMS[form], k, columns, rows, stride, block, triangle, moments, **start)
+        self.layout = Layout(FORMS[form], k, columns, rows, stride, block, triangle, moments, few_tiles, **start)
         self.numbers, self.sums = aligned(size, like), np.empty(sums[form])
-        self.rows, self.norm, self.origin = np.zeros(block, np.int64), aligned(rows, like), aligned(columns, like)
+        self.rows, self.picked = np.zeros(block, np.int64), np.zeros(block, np.int64)
+        self.norm, self.origin = aligned(rows, like), aligned(columns, like)
         self.offset, self.scale, self.factor, center = (
             self.numbers[start[name] : start[name] + sizes[name]] for name in ("offset", "scale", "factor", "center")
         )

@@ -2,7 +2,7 @@
 
 Rows go through in blocks: squares of all components, posterior, sums. Sums are taken in the data's precision within a
 block and in float64 between blocks. Second moments are of ``w r (x - c) x'``: half about the center saves a subtraction
-at every product and loses little.
+at every product and loses little. Where a component has a share in few rows of a block, these are put together first.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ FULL, TIED, DIAG, SPHERICAL = (FORMS[form] for form in ("full", "tied", "diag", 
 SOFT, HARD, STOCHASTIC = 0, 1, 2
 E_STEPS = {"soft": SOFT, "hard": HARD, "stochastic": STOCHASTIC}
 
+PICK_FROM = 16  # columns from which it pays to take second moments of only the rows that count
 LOGS = 32  # rows whose likelihoods share a logarithm
 WITHIN = STRIP + len(TRIANGLE)  # sums of a strip with itself
 
@@ -46,6 +47,7 @@ def em(
     s,  # in  Layout
     room,  # i/o numbers of a Room
     rows,  # i/o (block,)
+    picked,  # i/o (block,)
     norm,  # i/o (rows of a tile,)
     weight,  # out (k,)
     sums,  # out by form
@@ -68,7 +70,20 @@ def em(
         if choosing:
             bound += choose(w, i0, count, e_step, known, u, s, room)
         likelihood += log_likelihood(w, i0, count, s, room)
-        add_block(room, s, tiles, weight, sums)
+        for j in range(s.k):
+            weight[j] += added(room[s.resp + j * s.block : s.resp + j * s.block + tiles * s.rows])
+        if s.form == FULL:
+            for j in range(s.k):
+                tile, some, resp = s.tile, tiles, s.resp + j * s.block
+                if s.columns >= PICK_FROM:
+                    found = pick(i0, count, s, room, resp, picked)
+                    if found <= min(tiles // 2, s.few_tiles):
+                        tile, some, resp = s.few, found, s.few_w
+                        load_tiles(X, inverse, origin, picked, some, 0, s, tile, room, norm)
+                if some > 0:
+                    add_moments(room, s, tile, some, resp, s.center + j * s.columns, sums, j * s.moments)
+        else:
+            add_block(room, s, tiles, sums)
     return likelihood, bound if e_step != SOFT else likelihood
 
 
@@ -104,10 +119,31 @@ def load_block(X, inverse, origin, i0, count, s, room, rows, norm):
     tiles = (count + s.rows - 1) // s.rows
     for p in range(tiles * s.rows):
         rows[p] = i0 + min(p, count - 1)
-    for t in range(tiles):
-        tile = room[s.tile + t * s.stride :]
-        load_tile(X, rows[t * s.rows :], origin, X.dtype.type(inverse), tile, norm, 0, s.block, X.shape[1])
+    load_tiles(X, inverse, origin, rows, tiles, s.block, s, s.tile, room, norm)
     return tiles
+
+
+@jit
+def load_tiles(X, inverse, origin, rows, tiles, ahead, s, first, room, norm):
+    for t in range(tiles):
+        tile = room[first + t * s.stride :]
+        load_tile(X, rows[t * s.rows :], origin, X.dtype.type(inverse), tile, norm, 0, ahead, X.shape[1])
+
+
+@jit
+def pick(i0, count, s, room, resp, picked):
+    """The rows that a component has any share in, and their shares in `few_w`; how many tiles they make."""
+    m = 0
+    for p in range(count):
+        share = room[resp + p]
+        picked[m] = i0 + p
+        room[s.few_w + m] = share
+        m += share > 0
+    some = (m + s.rows - 1) // s.rows
+    for p in range(m, some * s.rows):
+        picked[p] = i0
+        room[s.few_w + p] = 0
+    return some
 
 
 @jit
@@ -233,15 +269,9 @@ def dot(x, y):
 
 
 @jit
-def add_block(room, s, tiles, weight, sums):
-    """Adds a block to the sums of every component."""
-    for j in range(s.k):
-        resp = s.resp + j * s.block
-        weight[j] += added(room[resp : resp + tiles * s.rows])
-    if s.form == FULL:
-        for j in range(s.k):
-            add_moments(room, s, tiles, s.resp + j * s.block, s.center + j * s.columns, sums, j * s.moments)
-    elif s.form == DIAG:
+def add_block(room, s, tiles, sums):
+    """Adds a block to the sums of every component, if covariances are not full."""
+    if s.form == DIAG:
         for e in range(0, s.columns, STRIP):  # a strip stays in the first-level cache
             for j in range(s.k):
                 at = j * s.columns + e
@@ -254,7 +284,7 @@ def add_block(room, s, tiles, weight, sums):
                 add_products(room, s.tile + e * s.rows, s.stride, s.resp + j * s.block, s.block, sums, at, tiles)
                 at += STRIP * WIDE
     if s.form == TIED:
-        add_moments(room, s, tiles, s.w, s.center + s.k * s.columns, sums, sums.shape[0] - s.moments)
+        add_moments(room, s, s.tile, tiles, s.w, s.center + s.k * s.columns, sums, sums.shape[0] - s.moments)
     elif s.form == SPHERICAL:
         for j in range(s.k):
             resp, squares = s.resp + j * s.block, s.squares + j * s.block
@@ -263,11 +293,11 @@ def add_block(room, s, tiles, weight, sums):
 
 
 @jit
-def add_moments(room, s, tiles, w, center, sums, at):
+def add_moments(room, s, tile, tiles, w, center, sums, at):
     """Adds w (x - c) and, on and above the diagonal, w (x - c) x'."""
     for e in range(0, s.columns, STRIP):
-        weigh_strip(room, s.tile + e * s.rows, s.stride, w, center + e, s.z, s.block, sums, at, tiles)
+        weigh_strip(room, tile + e * s.rows, s.stride, w, center + e, s.z, s.block, sums, at, tiles)
         at += WITHIN
         for i in range(e + STRIP, s.columns, WIDE):
-            add_products(room, s.tile + i * s.rows, s.stride, s.z, s.block, sums, at, tiles)
+            add_products(room, tile + i * s.rows, s.stride, s.z, s.block, sums, at, tiles)
             at += STRIP * WIDE

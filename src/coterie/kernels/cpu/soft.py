@@ -185,9 +185,9 @@ def posterior(typingctx, room, layout, at):
 
 
 def _exp(v, x):
-    """exp(x) for x <= 0; 0 where it is too small to matter, as denormal numbers are slow. NaN stays."""
+    """exp(x) for x <= 0; 0 where it is too small to matter: rows of no share are passed over. NaN stays."""
     b = v.b
-    low, degree, mantissa = (-230.0, 10, 52) if v.bits == 64 else (-55.0, 6, 23)
+    low, degree, mantissa = (-80.0, 10, 52) if v.bits == 64 else (-55.0, 6, 23)
     # log(2) in two parts, the first short enough for its product with a whole number to be exact
     log2 = (0.6931471803691238, 1.9082149292705877e-10) if v.bits == 64 else (0.693115234375, 3.194618494530942e-05)
     half = 0.5 * np.log(2.0)
