@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from benchmarks import bench_fit, bench_lloyd, bench_mixture, bench_seeding, bench_start, peak
+from benchmarks import (
+    bench_fit,
+    bench_fuzzy,
+    bench_lloyd,
+    bench_mixture,
+    bench_search,
+    bench_seeding,
+    bench_start,
+    peak,
+)
 from benchmarks.harness import machine_table, options_from, parser, write_json
 from benchmarks.report import markdown, summary
 
@@ -10,8 +19,10 @@ SUBJECTS = {
     "peak": peak.run,
     "lloyd": bench_lloyd.run,
     "fit": bench_fit.run,
+    "fuzzy": bench_fuzzy.run,
     "mixture": bench_mixture.run,
     "seeding": bench_seeding.run,
+    "search": bench_search.run,
     "start": bench_start.run,
 }
 

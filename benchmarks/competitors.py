@@ -68,12 +68,22 @@ class FittedMixture:
 
 
 @dataclass(frozen=True)
+class FuzzyPlan:
+    """So many iterations of fuzzy c-means from one start, given both ways."""
+
+    start: np.ndarray  # (k, d)
+    memberships: np.ndarray  # (n, k)
+    m: float
+    max_iter: int
+
+
+@dataclass(frozen=True)
 class Competitor:
     """``key`` is ``name`` or ``name:variant``; tables show the best variant under the name."""
 
     key: str
     package: str
-    fit: Callable[[np.ndarray, Any], Any]  # Plan to Fitted, or of mixtures: MixturePlan to FittedMixture
+    fit: Callable[[np.ndarray, Any], Any]  # Plan or FuzzyPlan to Fitted, or of mixtures: MixturePlan to FittedMixture
     estimator: Callable[[], type] | None = None
     plusplus: Callable[[np.ndarray, int, int], np.ndarray] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -233,6 +243,27 @@ def pomegranate_mixture(X: np.ndarray, plan: MixturePlan) -> FittedMixture:
     return FittedMixture(model.priors.numpy(), means, covariances, plan.max_iter)
 
 
+def coterie_fuzzy(X: np.ndarray, plan: FuzzyPlan) -> Fitted:
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    import coterie
+
+    model = coterie.FuzzyCMeans(len(plan.start), m=plan.m, init=plan.start, max_iter=plan.max_iter, tol=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fits are cut short on purpose
+        model.fit(X)
+    return Fitted(model.cluster_centers_, int(model.n_iter_))
+
+
+def skfuzzy_fit(X: np.ndarray, plan: FuzzyPlan) -> Fitted:
+    from skfuzzy import cmeans
+
+    found = cmeans(X.T, len(plan.start), plan.m, error=0.0, maxiter=plan.max_iter, init=plan.memberships.T)
+    return Fitted(found[0], int(found[5]))
+
+
 def coterie(key: str, algorithm: str) -> Competitor:
     fit = estimator_fit(coterie_estimator, algorithm)
     return Competitor(key, "coterie", fit, coterie_estimator, coterie_plusplus)
@@ -257,7 +288,10 @@ COTERIE_MIXTURE = Competitor("coterie:mixture", "coterie", coterie_mixture(accel
 COTERIE_ACCELERATED = Competitor("coterie:accelerated mixture", "coterie", coterie_mixture(accelerate=True))
 SKLEARN_MIXTURE = Competitor("scikit-learn:mixture", "sklearn", sklearn_mixture)
 POMEGRANATE = Competitor("pomegranate", "pomegranate", pomegranate_mixture)
+COTERIE_FUZZY = Competitor("coterie:fuzzy", "coterie", coterie_fuzzy)
+SKFUZZY = Competitor("scikit-fuzzy", "skfuzzy", skfuzzy_fit)
 
 KMEANS = (COTERIE, COTERIE_LLOYD, SKLEARN, SKLEARN_ELKAN, INTELEX, FAISS, FAISS_SKYLAKEX)
 MIXTURES = (COTERIE_MIXTURE, COTERIE_ACCELERATED, SKLEARN_MIXTURE, POMEGRANATE)
-ALL = {c.key: c for c in KMEANS + MIXTURES}
+FUZZY = (COTERIE_FUZZY, SKFUZZY)
+ALL = {c.key: c for c in KMEANS + MIXTURES + FUZZY}

@@ -24,7 +24,16 @@ from benchmarks.competitors import ALL, OURS, Competitor
 from benchmarks.report import NONE, Ratio, Result, Table, markdown
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("coterie", "numpy", "numba", "scikit-learn", "scikit-learn-intelex", "faiss-cpu", "pomegranate")
+PACKAGES = (
+    "coterie",
+    "numpy",
+    "numba",
+    "scikit-learn",
+    "scikit-learn-intelex",
+    "faiss-cpu",
+    "pomegranate",
+    "scikit-fuzzy",
+)
 LONGEST = 1800.0  # seconds for one worker
 
 

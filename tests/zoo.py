@@ -7,7 +7,9 @@ import pytest
 from scipy import sparse
 
 from coterie.engines.local import Serial, Threads
+from coterie.kmeans.fuzzy import Fuzzy
 from coterie.kmeans.lloyd import Lloyd
+from coterie.kmeans.spherical import Spherical, unit_rows
 from coterie.mixture.gaussian import GaussianEM
 from coterie.mixture.prior import Prior, as_penalty
 from coterie.mixture.starts import Start
@@ -79,6 +81,19 @@ MODELS = [
     pytest.param(Lloyd(8, "forgy"), SMALL, 100, id="kmeans-forgy"),
     pytest.param(Lloyd(8, "random_partition"), LARGE, 1500, id="kmeans-random-partition"),
     pytest.param(Lloyd(8, "farthest"), LARGE, 1500, id="kmeans-farthest"),
+    pytest.param(Lloyd(4, frozen=SMALL[:1]), SMALL, 100, id="kmeans-frozen-small"),
+    pytest.param(Lloyd(20, frozen=LARGE[:1]), LARGE, 1500, id="kmeans-frozen"),
+    pytest.param(Spherical(4), unit_rows(SMALL), 100, id="spherical-small"),
+    pytest.param(Spherical(20), unit_rows(LARGE), 1500, id="spherical"),
+    pytest.param(Spherical(20), unit_rows(SINGLE), 1500, id="spherical-float32"),
+    pytest.param(Spherical(6), unit_rows(COUNTS), 1000, id="spherical-sparse"),
+    pytest.param(Fuzzy(3), SMALL, 100, id="fuzzy-small"),
+    pytest.param(Fuzzy(20, 1.3), LARGE, 1500, id="fuzzy"),
+    pytest.param(Fuzzy(7), LARGE, 1500, id="fuzzy-squares"),
+    pytest.param(Fuzzy(7, 1.3), SINGLE, 1500, id="fuzzy-float32"),
+    pytest.param(Fuzzy(5, 1.01), LARGE[:, :2].copy(), 6000, id="fuzzy-almost-hard"),
+    pytest.param(Fuzzy(5, 60.0), LARGE[:, :2].copy(), 6000, id="fuzzy-very"),
+    pytest.param(Fuzzy(8, 2.5, "random_partition"), SMALL, 100, id="fuzzy-random-partition"),
     *MIXTURES,
 ]
 

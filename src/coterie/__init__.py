@@ -8,12 +8,23 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "BisectingKMeans": "coterie.kmeans.bisecting",
+    "FuzzyCMeans": "coterie.kmeans.fuzzy",
     "GaussianMixture": "coterie.mixture.mixture",
     "KMeans": "coterie.kmeans.kmeans",
     "MiniBatchKMeans": "coterie.kmeans.minibatch",
+    "SphericalKMeans": "coterie.kmeans.spherical",
 }
 
-__all__ = ["GaussianMixture", "KMeans", "MiniBatchKMeans", "__version__"]
+__all__ = [
+    "BisectingKMeans",
+    "FuzzyCMeans",
+    "GaussianMixture",
+    "KMeans",
+    "MiniBatchKMeans",
+    "SphericalKMeans",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

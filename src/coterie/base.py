@@ -66,7 +66,17 @@ class Estimator(BaseEstimator):
         return source, engine, self._model()
 
     def _open(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
-        """The rows and where to compute on them; unless `first`, their columns must be those of `fit`."""
+        """The rows as the model wants them, and where to compute on them."""
+        source, engine, summary = self._given(X, sample_weight, first, y)
+        ready = self._ready(source, engine, first)
+        return ready, engine, summary if ready is source else summarize(ready, engine, self._holes, first)
+
+    def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
+        """The rows as the model wants them: of unit length, in other units; by default as they are."""
+        return source
+
+    def _given(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
+        """The rows as they are; unless `first`, their columns must be those of `fit`."""
         source = as_source(X, sample_weight, y)
         if not self._sparse and hasattr(getattr(source, "X", None), "indptr"):
             raise InputError(f"Input X is sparse: {type(self).__name__} needs dense rows (X.toarray() makes them so)")
@@ -84,10 +94,18 @@ class Estimator(BaseEstimator):
         validate_data(estimator, named, reset=reset, skip_check_array=True)
 
     def _descend(
-        self, model: Model, source: Source, engine: Engine, n_init: int, max_iter: int, callback: Any, **how: Any
+        self,
+        model: Model,
+        source: Source,
+        engine: Engine,
+        n_init: int,
+        max_iter: int,
+        callback: Any,
+        rng: np.random.Generator | None = None,
+        **how: Any,
     ) -> tuple[loop.Fit, Any]:
-        """The fit, and the labels of the rows it was made with."""
-        rng = as_rng(self.random_state)
+        """The fit, and the labels of the rows it was made with; chance is `rng`, or what `random_state` makes."""
+        rng = as_rng(self.random_state) if rng is None else rng
         with local.one_blas_thread:  # starts and M-steps, too, give the same bits on any number of threads
             found = loop.fit(model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=callback, **how)
         if model.converges and not (found.converged or found.stopped):

@@ -17,7 +17,15 @@ def modules_after(code: str) -> set[str]:
 
 
 def test_the_public_names_are_these():
-    assert sorted(coterie.__all__) == ["GaussianMixture", "KMeans", "MiniBatchKMeans", "__version__"]
+    assert sorted(coterie.__all__) == [
+        "BisectingKMeans",
+        "FuzzyCMeans",
+        "GaussianMixture",
+        "KMeans",
+        "MiniBatchKMeans",
+        "SphericalKMeans",
+        "__version__",
+    ]
     assert dir(coterie) == sorted(coterie.__all__)
     for name in coterie.__all__:
         assert getattr(coterie, name) is not None

@@ -27,3 +27,21 @@ def lloyd(X, w, centers):
         sum_dx[j] += w[i] * (X[i] - centers[j])
         cost[j] += w[i] * ((X[i] - centers[j]) ** 2).sum()
     return labels, weight, sum_dx, cost
+
+
+def memberships(X, centers, m):
+    u = np.zeros((X.shape[0], len(centers)))
+    for i, row in enumerate(squares(X, centers)):
+        if row.min() == 0:
+            u[i] = (row == 0) / np.count_nonzero(row == 0)
+        else:
+            u[i] = 1 / ((row[:, None] / row[None, :]) ** (1 / (m - 1))).sum(axis=1)
+    return u
+
+
+def fuzzy(X, w, centers, m):
+    """Sums of w u^m, of w u^m (x - c), and of w u^m |x - c|^2."""
+    z = w[:, None] * memberships(X, centers, m) ** m
+    X, centers = dense(X), dense(centers)
+    sum_dx = [(z[:, [j]] * (X - center)).sum(axis=0) for j, center in enumerate(centers)]
+    return z.sum(axis=0), np.array(sum_dx), (z * squares(X, centers)).sum()

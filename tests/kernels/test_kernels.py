@@ -207,7 +207,7 @@ def test_read_only_and_memory_mapped_rows_are_read_in_place(tmp_path):
 
 def test_all_kernel_modules_have_the_same_names():
     assert cpu.__all__ == plain.__all__
-    assert set(plain.__all__) - set(csr.__all__) == {"em", "log_joint", "weighted_sums"}
+    assert set(plain.__all__) - set(csr.__all__) == {"em", "fuzzy", "log_joint", "memberships", "weighted_sums"}
     for module in (cpu, plain, csr):
         assert all(callable(getattr(module, name)) for name in module.__all__)
 

@@ -27,6 +27,11 @@ for dtype in (np.float32, np.float64):
         assert np.array_equal(labels, other)
         np.testing.assert_allclose(got.sum_dx, want.sum_dx, rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(got.cost, want.cost, rtol=1e-5)
+        for m in (2.0, 1.6):
+            got, want = cpu.fuzzy(X, None, centers, m), plain.fuzzy(X, None, centers, m)
+            np.testing.assert_allclose(got.weight, want.weight, rtol=1e-4)
+            np.testing.assert_allclose(got.sum_dx, want.sum_dx, rtol=1e-4, atol=1e-3)
+            np.testing.assert_allclose(got.cost, want.cost, rtol=1e-5)
         near, far = np.full(n, np.inf, dtype), np.full(n, np.inf, dtype)
         np.testing.assert_allclose(
             cpu.spread(X, None, 1.0, centers, near), plain.spread(X, None, 1.0, centers, far), rtol=1e-5

@@ -291,7 +291,7 @@ def test_options_are_refused_with_what_they_can_be(kind, option, value, words):
 @pytest.mark.parametrize(
     "option, value, choices",
     [
-        ("algorithm", "elkan", ("'auto'", "'lloyd'", "'bounds'")),
+        ("algorithm", "elkan", ("'auto'", "'lloyd'", "'bounds'", "'exact'")),
         ("search", "tabu", ("'none'",)),
         ("missing", "drop", ("'error'",)),
         ("metric_weights", "equal", ("None",)),

@@ -241,7 +241,8 @@ def test_k_means_plus_plus_does_not_start_twice_at_one_row():
     X = np.repeat(np.arange(6.0)[:, None], 50, axis=0)
     for seed in range(20):
         starts = []
-        KMeans(6, random_state=seed, callback=lambda progress, to=starts: to.append(progress.params)).fit(X)
+        model = KMeans(6, algorithm="lloyd", random_state=seed, callback=lambda p, to=starts: to.append(p.params))
+        model.fit(X)
         assert sorted(starts[0][:, 0]) == list(range(6))
 
 
@@ -255,7 +256,7 @@ def test_farthest_leaves_nothing_to_chance():
 def test_farthest_starts_at_the_row_farthest_from_the_mean_then_from_those_there_are():
     X = np.array([[0.0], [1.0], [2.0], [10.0], [4.5]])  # mean 3.5; farthest 10, then 0, then 4.5
     starts = []
-    KMeans(3, init="farthest", callback=lambda progress: starts.append(progress.params)).fit(X)
+    KMeans(3, init="farthest", algorithm="lloyd", callback=lambda progress: starts.append(progress.params)).fit(X)
     assert starts[0].tolist() == [[10.0], [0.0], [4.5]]
 
 

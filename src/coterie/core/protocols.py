@@ -42,6 +42,12 @@ class Source(Protocol):
     def pick(self, rows: Any) -> Chunk:
         """A few rows, given by number or slice, in this order."""
 
+    def subset(self, rows: Any) -> Source:
+        """Many rows, given by number, as a source of their own."""
+
+    def changed(self, function: Callable[[Array], Array], engine: Engine) -> Source:
+        """The same with rows ``function(X)`` in place of X, of the same shape and type; a sparse X keeps its places."""
+
     def room(self, fill: Any, dtype: Any) -> list[Array | None]:
         """An array of `fill`, one value a row, in parts: views of one array, or None where a part makes its own."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask
@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 
 from coterie.core.errors import InputError
-from coterie.core.protocols import Chunk
+from coterie.core.protocols import Chunk, Engine
 from coterie.data.memory import as_many, as_weights
 
 
@@ -48,6 +48,17 @@ class DaskSource:
         X, w, y = dask.compute(self.X[rows], w, y)
         return Chunk(np.ascontiguousarray(X), w, 0, y)
 
+    def subset(self, rows: Any) -> DaskSource:
+        w, y = (None if values is None else values[rows] for values in (self.w, self.y))
+        X = self.X[rows]
+        w, y = (None if v is None else v.rechunk((X.chunks[0], *v.chunks[1:])) for v in (w, y))
+        return DaskSource(*_kept(X, w, y))
+
+    def changed(self, function: Callable[[Any], Any], engine: Engine) -> DaskSource:
+        """Block by block, whenever a block is read: only on a cluster a copy of all rows is kept, by its workers."""
+        X = self.X.map_blocks(function, dtype=self.dtype, meta=self.X._meta)
+        return replace(self, X=_kept(X)[0])
+
     def room(self, fill: Any, dtype: Any) -> list[Any]:
         return [None] * self.X.numblocks[0]
 
@@ -76,9 +87,12 @@ def dask_source(X: Any, sample_weight: Any = None, y: Any = None) -> DaskSource:
     n = X.shape[0]
     w = None if sample_weight is None else _like_rows(as_weights(np.asarray(sample_weight), n), X)
     y = None if y is None else _like_rows(as_many(y, n), X)
-    if _on_cluster():
-        X, w, y = dask.persist(X, w, y)
-    return DaskSource(X, w, y)
+    return DaskSource(*_kept(X, w, y))
+
+
+def _kept(*values: Any) -> Any:
+    """On a cluster, the same in the workers' memory."""
+    return dask.persist(*values) if _on_cluster() else values
 
 
 def _like_rows(values: Any, X: Any) -> Any:

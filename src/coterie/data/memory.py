@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from coterie.core.errors import InputError
-from coterie.core.protocols import Chunk, Part
+from coterie.core.protocols import Chunk, Engine, Part
 from coterie.data.frames import frame_to_array, is_frame
 
 SMALL_PART = 1 << 20  # bytes below which handing a part to a thread costs more than the part
@@ -63,6 +63,21 @@ class MemorySource:
         w, y = (None if values is None else values[rows] for values in (self.w, self.y))
         return Chunk(self.X[rows], w, 0, y)
 
+    def subset(self, rows: Any) -> MemorySource:
+        chunk = self.pick(rows)
+        return MemorySource(chunk.X, chunk.w, self.columns, y=chunk.y)
+
+    def changed(self, function: Callable[[Any], Any], engine: Engine) -> MemorySource:
+        """One copy of the values; what says where the values of sparse rows stand is shared."""
+        cuts = self._bounds()
+        if sparse.issparse(self.X):
+            values, cuts = np.empty(len(self.X.data), self.dtype), self.X.indptr[cuts]
+            X: Any = sparse.csr_array((values, self.X.indices, self.X.indptr), shape=self.shape)
+        else:
+            X = values = np.empty(self.shape, self.dtype)
+        engine.map(partial(_put, function), self, [values[start:stop] for start, stop in pairwise(cuts)])
+        return replace(self, X=X)
+
     def room(self, fill: Any, dtype: Any) -> list[Any]:
         whole = np.full(self.shape[0], fill, dtype)
         return [whole[start:stop] for start, stop in pairwise(self._bounds())]
@@ -72,6 +87,11 @@ class MemorySource:
         if isinstance(whole, np.ndarray) and _is_cut_into(whole, pieces):
             return whole  # they came from `room`: no copy, and no second array beside them
         return np.concatenate(pieces)
+
+
+def _put(function: Callable[[Any], Any], chunk: Chunk, values: np.ndarray[Any, Any]) -> None:
+    changed = function(chunk.X)
+    values[:] = changed.data if sparse.issparse(changed) else changed
 
 
 def _is_cut_into(whole: np.ndarray[Any, Any], pieces: list[np.ndarray[Any, Any]]) -> bool:

@@ -1,4 +1,4 @@
-"""Arrays in, arrays out. `of` picks the kernels for an array; nothing else does."""
+"""Arrays in, arrays out. `of` picks the kernels for an array, its kin those of other work; nothing else does."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from types import ModuleType
 from typing import Any
 
 SMALL = 1 << 17  # multiply-adds that do not repay loading a compiler
+SMALL_COLUMN = 1 << 24  # the same for costs of runs, of which NumPy compares whole tables at a time
 
 
 def of(X: Any, k: int) -> ModuleType:
     """The kernels for rows like `X` and `k` centers: a function of type and shape alone.
 
     `plain` is NumPy and costs no compilation; `cpu` is compiled for dense rows, `sparse` for CSR rows. All have the
-    same names, but for those of Gaussian components, whose rows are dense; and their labels agree.
+    same names, but for those of Gaussian components and fuzzy clusters, whose rows are dense; and their labels agree.
     """
     n, d = X.shape
     if n * d * k <= SMALL:
@@ -24,5 +25,16 @@ def of(X: Any, k: int) -> ModuleType:
 
         return sparse
     from coterie.kernels import cpu
+
+    return cpu
+
+
+def of_column(m: int, k: int) -> ModuleType:
+    """The kernels for the best `k` clusters of `m` sorted values, likewise."""
+    if m * m * k <= SMALL_COLUMN:
+        from coterie.kernels.plain import one_column as plain
+
+        return plain
+    from coterie.kernels.cpu import one_column as cpu
 
     return cpu

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from coterie.base import Partitional, Summary, callbacks, not_negative, one_of, whole_number
-from coterie.core.errors import InputError
+from coterie.base import Partitional, Summary, as_rng, callbacks, not_negative, one_of, whole_number
+from coterie.core.errors import InputError, ParameterError
+from coterie.core.protocols import Engine, Source
+from coterie.kmeans.exact import Exact, exact_if_possible
+from coterie.kmeans.given import as_frozen, as_roots, in_units, scale_columns, scaled
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
+from coterie.kmeans.search import MULTIPLES, as_budget, searched
 from coterie.seeding import check_start, starts
 
 
@@ -21,7 +26,7 @@ class KMeans(Partitional):
     objective never rises; the answer is a local optimum, so the start matters.
 
     Do not use it for clusters of very different size or shape (`GaussianMixture`), for rings and moons (single
-    linkage), where outliers must not pull (`KMedians`, `KMedoids`), or on columns of different units: scale them
+    linkage), where outliers must not pull (medians, medoids), or on columns of different units: scale them
     first.
 
     Parameters
@@ -34,17 +39,32 @@ class KMeans(Partitional):
         returns centers.
     n_init : int or 'auto', default='auto'
         Starts, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.
-    search : {'none'}, default='none'
-        Search for better optima than restarts find. Not there yet: only 'none'.
-    algorithm : {'auto', 'lloyd', 'bounds'}, default='auto'
-        'bounds' skips distances that the triangle inequality rules out, 'lloyd' takes them all; 'auto' uses bounds
-        where they can pay. The result is the same to the last bit.
+    search : {'none', 'fast', 'global'}, default='none'
+        Search for better optima than restarts find, from the best of the `n_init` runs on: 'fast' moves centers and
+        single rows about, 'global' does so to a population of solutions. Never worse than 'none' with the same seed.
+    search_budget : None, number or str, default=None
+        How long: a number is multiples of the work of one k-means++ and Lloyd run, counted and not timed, so that the
+        answer does not depend on speed or threads; None is 10 for 'fast' and 200 for 'global', and a tenth of a
+        second's work where those are less. Text such as '2.5s' is seconds, and then the answer may differ from call
+        to call.
+    algorithm : {'auto', 'lloyd', 'bounds', 'exact'}, default='auto'
+        'bounds' skips distances that the triangle inequality rules out, 'lloyd' takes them all, with the same result
+        to the last bit. 'exact' finds the global optimum, whatever `init`, `n_init` and `search` are: of one column
+        always, of several columns for a few dozen rows, up to hundreds in clear clusters; it refuses what would take
+        too long. 'auto' is exact for one dense column in memory unless `init` gives the start, and elsewhere uses
+        bounds where they can pay.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4
         A fit ends when the squared step of all centers is below `tol` times the mean variance of the columns.
-    metric_weights : None
-        Weights of the columns. Not there yet: multiply the columns by the square roots of their weights.
+    metric_weights : array (d,) or None, default=None
+        Weights of the columns: a squared distance is :math:`\sum_j v_j (x_j - \mu_j)^2`. Columns of weight 0 are not
+        looked at, and their centers are the means of the rows; all centers are in the units of `X`. The rows are
+        multiplied by the roots of the weights, in a copy of their own type: so a callable `init` and `callback` see
+        them and their centers.
+    frozen_centers : array (f, d) or None, default=None
+        Centers that take rows and stay where they are; the other n_clusters - f are fitted beside them. They come
+        first in `cluster_centers_`; k-means++ and 'farthest' keep away from them; an array `init` is the others alone.
     missing : {'error'}, default='error'
         What to do with NaN. Not there yet: only 'error', which names the columns.
     engine : {'auto', 'serial', 'threads', 'dask'} or an engine, default='auto'
@@ -108,10 +128,12 @@ class KMeans(Partitional):
         init="k-means++",
         n_init="auto",
         search="none",
+        search_budget=None,
         algorithm="auto",
         max_iter=300,
         tol=1e-4,
         metric_weights=None,
+        frozen_centers=None,
         missing="error",
         engine="auto",
         n_jobs=None,
@@ -123,10 +145,12 @@ class KMeans(Partitional):
         self.init = init
         self.n_init = n_init
         self.search = search
+        self.search_budget = search_budget
         self.algorithm = algorithm
         self.max_iter = max_iter
         self.tol = tol
         self.metric_weights = metric_weights
+        self.frozen_centers = frozen_centers
         self.missing = missing
         self.engine = engine
         self.n_jobs = n_jobs
@@ -147,34 +171,59 @@ class KMeans(Partitional):
         """
         n_init, max_iter, watch = self._check_options()
         source, engine, summary = self._open(X, sample_weight, first=True)
-        check_enough_rows(self.n_clusters, summary)
-        check_start(self.init, source, self.n_clusters)
         model = self._model(summary)
+        frozen = 0 if model.frozen is None else len(model.frozen)
+        check_enough_rows(self.n_clusters - frozen, summary)
+        check_start(self.init, source, self.n_clusters - frozen, frozen)
+        roots = as_roots(self.metric_weights, source.shape[1])
+        model = exact_if_possible(self.algorithm, scaled(model, roots), source)
+        if isinstance(model, Exact):
+            n_init = 1
+        elif self.search != "none":
+            model, watch = searched(
+                self.search, as_budget(self.search, self.search_budget), model, source, engine, summary,
+                as_rng(self.random_state), n_init, max_iter, watch,
+            )  # fmt: skip
+            n_init = 1
         found, labels = self._descend(model, source, engine, n_init, max_iter, watch)
+        centers = in_units(found.params, roots, partial(self._given, X, sample_weight, first=True))
+        if roots is not None and frozen:
+            centers[:frozen] = self.frozen_centers
         self._learn_columns(X, source)
-        self.cluster_centers_, self.labels_ = found.params, labels
+        self._roots, self._scaled_centers = roots, None if roots is None else found.params
+        self.cluster_centers_, self.labels_ = centers, labels
         self.inertia_, self.history_ = found.objective, np.array(found.history)
         self.n_iter_, self.converged_ = len(found.history) - 1, found.converged
         self._n_features_out = self.n_clusters
-        warn_of_empty_clusters(found.stats, "X has too few distinct rows for more")
+        warn_of_empty_clusters(found.stats, "X has too few distinct rows for more", frozen)
         return self
 
     def _model(self, summary: Summary | None = None) -> Lloyd:
         if summary is None:
             return Lloyd(len(self.cluster_centers_), bounds=False)
         tol = float(self.tol) * float(summary.variance.mean())
-        return Lloyd(self.n_clusters, self.init, summary.unit, tol, bounds=self.algorithm != "lloyd")
+        frozen = as_frozen(self.frozen_centers, self.n_clusters, len(summary.variance))
+        return Lloyd(self.n_clusters, self.init, summary.unit, tol, bounds=self.algorithm != "lloyd", frozen=frozen)
 
     @property
     def _params(self) -> np.ndarray:
-        return self.cluster_centers_
+        scaled_centers = getattr(self, "_scaled_centers", None)
+        return self.cluster_centers_ if scaled_centers is None else scaled_centers
+
+    def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
+        roots = as_roots(self.metric_weights, source.shape[1]) if first else getattr(self, "_roots", None)
+        return source if roots is None else source.changed(partial(scale_columns, roots), engine)
 
     def _check_options(self) -> tuple[int, int, Any]:
         whole_number("n_clusters", self.n_clusters, 1)
-        one_of("algorithm", self.algorithm, ("auto", "lloyd", "bounds"))
-        one_of("search", self.search, ("none",))
+        one_of("algorithm", self.algorithm, ("auto", "lloyd", "bounds", "exact"))
+        if one_of("search", self.search, ("none", *MULTIPLES)) != "none" or self.search_budget is not None:
+            as_budget(self.search, self.search_budget)
         one_of("missing", self.missing, ("error",))
-        one_of("metric_weights", self.metric_weights, (None,))
+        if self.frozen_centers is not None and self.search != "none":
+            raise ParameterError(
+                f"frozen_centers need search='none', for a search moves all; got search={self.search!r}"
+            )
         not_negative("tol", self.tol)
         watch = callbacks(self.callback, self.verbose)
         return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch

@@ -66,11 +66,16 @@ class Lloyd:
     unit: float = 1.0  # a power of two of the size of the data
     tol: float = 0.0  # the squared step of all centers that ends a fit
     bounds: bool = True
+    frozen: Any = None  # (f, d) the first centers, which stay where they are
 
     converges = True
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
-        return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit)
+        if self.frozen is None:
+            return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit)
+        frozen = self.frozen.astype(source.dtype)
+        free = self.n_clusters - len(frozen)
+        return np.concatenate([frozen, seeding.start(self.start, source, engine, rng, free, self.unit, frozen)])
 
     def begin(self, source: Source) -> list[Bounds | None]:
         labels = source.room(-1, np.int32)
@@ -78,7 +83,7 @@ class Lloyd:
         return [None if mine is None else Bounds(None, mine, low) for mine, low in zip(labels, lower, strict=True)]
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[KMeansStats, Bounds]:
-        chunk, centers = _alike(chunk, centers)
+        chunk, centers = alike(chunk, centers)
         memo = memo or self._nothing_known(*chunk.X.shape)
         ops = kernels.of(chunk.X, len(centers))
         before = centers if memo.centers is None else memo.centers
@@ -86,7 +91,7 @@ class Lloyd:
         return KMeansStats(*sums), memo._replace(centers=centers)
 
     def m_step(self, centers: np.ndarray, stats: KMeansStats) -> np.ndarray:
-        filled = stats.weight > 0
+        filled = self._free(stats.weight > 0)
         step = stats.sum_dx / np.where(filled, stats.weight, 1)[:, None]
         return (centers + np.where(filled[:, None], step, 0)).astype(centers.dtype)
 
@@ -94,7 +99,7 @@ class Lloyd:
         self, centers: np.ndarray, stats: KMeansStats, source: Source, engine: Engine, memos: list[Bounds]
     ) -> np.ndarray:
         """An empty cluster starts anew at the row that costs most; where all rows sit on centers it stays."""
-        empty = np.flatnonzero(stats.weight == 0)
+        empty = np.flatnonzero(self._free(stats.weight == 0))
         if len(empty) == 0:
             return centers
         found, _ = engine.scan(partial(_costliest, centers, len(empty)), source, memos)
@@ -119,12 +124,18 @@ class Lloyd:
     def assign(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
         if memo is not None:
             return memo.labels
-        chunk, centers = _alike(chunk, centers)
+        chunk, centers = alike(chunk, centers)
         return kernels.of(chunk.X, len(centers)).nearest(chunk.X, centers)
 
     def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
-        chunk, centers = _alike(chunk, centers)
+        chunk, centers = alike(chunk, centers)
         return kernels.of(chunk.X, len(centers)).distances(chunk.X, centers)
+
+    def _free(self, which: np.ndarray) -> np.ndarray:
+        """Those of the centers `which` that may move."""
+        if self.frozen is not None:
+            which[: len(self.frozen)] = False
+        return which
 
     def _bounded(self, d: int) -> bool:
         return self.bounds and self.n_clusters * d >= BOUNDS_FROM
@@ -151,8 +162,9 @@ def _costliest(centers: np.ndarray, most: int, chunk: Chunk, memo: Bounds) -> tu
     return costliest(cost[candidates], ops.take(chunk.X, candidates), most), memo
 
 
-def warn_of_empty_clusters(stats: KMeansStats, remedy: str) -> None:
-    filled, k = int(np.count_nonzero(stats.weight)), len(stats.weight)
+def warn_of_empty_clusters(stats: KMeansStats, remedy: str, frozen: int = 0) -> None:
+    weight = stats.weight[frozen:]  # a center that was told to stay may stay without rows
+    filled, k = int(np.count_nonzero(weight)), len(weight)
     if filled < k:
         warnings.warn(
             f"only {filled} of {k} clusters have rows: {remedy}",
@@ -161,7 +173,7 @@ def warn_of_empty_clusters(stats: KMeansStats, remedy: str) -> None:
         )
 
 
-def _alike(chunk: Chunk, centers: np.ndarray) -> tuple[Chunk, np.ndarray]:
+def alike(chunk: Chunk, centers: np.ndarray) -> tuple[Chunk, np.ndarray]:
     """Rows and centers in one type, the wider of the two."""
     dtype = np.result_type(chunk.X.dtype, centers.dtype)
     if chunk.X.dtype != dtype:

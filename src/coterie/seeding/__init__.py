@@ -24,18 +24,26 @@ METHODS = {
 
 
 def start(
-    init: Any, source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float
+    init: Any, source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, chosen: Any = None
 ) -> np.ndarray[Any, Any]:
-    """`k` centers (k, d) in the data's type: by the name of a method, a function, or the centers themselves."""
+    """`k` centers (k, d) in the data's type: by the name of a method, a function, or the centers themselves.
+
+    They come beside those already `chosen` (f, d): methods that keep away from other centers keep away from these.
+    """
+    if k == 0:
+        return np.empty((0, source.shape[1]), source.dtype)
     if isinstance(init, str):
-        return METHODS[check_start(init, source, k)](source, engine, rng, k, unit).astype(source.dtype, copy=False)
+        method = METHODS[check_start(init, source, k)]
+        beside = {"chosen": chosen} if chosen is not None and method in (plusplus, farthest) else {}
+        return method(source, engine, rng, k, unit, **beside).astype(source.dtype, copy=False)
     if callable(init):
         init = init(getattr(source, "X", None), k, np.random.RandomState(rng.integers(2**32)))
-    return np.array(check_start(init, source, k), dtype=source.dtype, order="C")
+    given = 0 if chosen is None else len(chosen)
+    return np.array(check_start(init, source, k, given), dtype=source.dtype, order="C")
 
 
-def check_start(init: Any, source: Source, k: int) -> Any:
-    """`init` if it can be a start: a name, a function, or `k` finite centers."""
+def check_start(init: Any, source: Source, k: int, given: int = 0) -> Any:
+    """`init` if it can be a start: a name, a function, or `k` finite centers beside those `given`."""
     if isinstance(init, str):
         if init not in METHODS:
             known = ", ".join(map(repr, METHODS))
@@ -49,8 +57,9 @@ def check_start(init: Any, source: Source, k: int) -> Any:
     except (TypeError, ValueError):
         raise ParameterError(f"init must be the name of a method, a callable or numbers; got {init!r}") from None
     if centers.shape != wanted:
+        many = f"n_clusters={k}" if not given else f"{k}, n_clusters={k + given} less {given} frozen"
         raise ParameterError(
-            f"init must be n_clusters={k} centers of {wanted[1]} columns, shape {wanted}; its shape is {centers.shape}"
+            f"init must be {many} centers of {wanted[1]} columns, shape {wanted}; its shape is {centers.shape}"
         )
     if not np.isfinite(centers).all():
         raise ParameterError("init contains NaN or infinity: every center needs finite coordinates")

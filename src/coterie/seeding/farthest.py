@@ -31,17 +31,26 @@ class Mean(Stats):
     sum_x: Any  # (d,)
 
 
-def farthest(source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float) -> np.ndarray[Any, Any]:
+def farthest(
+    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, chosen: Any = None
+) -> np.ndarray[Any, Any]:
     """Centers that do not depend on chance [1]_: the row farthest from the mean, then the one farthest from that, ...
 
-    Finds every well-separated group, and every outlier too. One pass a center.
+    Finds every well-separated group, and every outlier too. One pass a center. With centers `chosen` before, the first
+    is the row farthest from those.
 
     .. [1] Gonzalez (1985), Clustering to minimize the maximum intercluster distance, Theor. Comput. Sci. 38.
     """
-    total = engine.sum(_mean, source)
-    point, centers = total.sum_x / total.weight, []
+    centers, memos = [], source.room(np.inf, source.dtype)
+    if chosen is None:
+        total = engine.sum(_mean, source)
+        point = total.sum_x / total.weight
+    else:
+        *others, point = chosen
+        for other in others:
+            _, memos = engine.scan(partial(_step, other.astype(source.dtype), unit), source, memos)
     for _ in range(k):
-        if len(centers) < 2:  # the mean is no center: it only says where the first one is
+        if chosen is None and len(centers) == 1:  # the mean is no center: it only says where the first one is
             memos = source.room(np.inf, source.dtype)
         found, memos = engine.scan(partial(_step, point.astype(source.dtype), unit), source, memos)
         point = found.row

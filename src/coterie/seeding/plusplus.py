@@ -40,19 +40,30 @@ class Draws(Stats):
 
 
 def plusplus(
-    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, n_candidates: int | None = None
+    source: Source,
+    engine: Engine,
+    rng: np.random.Generator,
+    k: int,
+    unit: float,
+    n_candidates: int | None = None,
+    chosen: Any = None,
 ) -> np.ndarray[Any, Any]:
     r"""Centers by greedy k-means++ [1]_: the best of several candidates in each round.
 
     One pass a center. While a pass scores the candidates of this round it also draws rows for the next, in proportion
     to the distances before this round's winner is known; each is then kept with probability (distance with the winner)
     / (distance without), which makes it a draw from the right distribution. If too few are left, a pass draws anew.
+    Centers `chosen` before (f, d) count as centers there are, and are not returned.
 
     .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
     wanted = n_candidates or 2 + int(np.log(k))
-    search = _Search(source, engine, rng, unit, drawn=2 * wanted + 6)
-    centers = [search.draw_row()]
+    search = _Search(source, engine, rng, unit, drawn=2 * wanted + 6, begun=chosen is not None)
+    centers = [search.draw_row()] if chosen is None else list(chosen.astype(source.dtype, copy=False))
+    given = 0 if chosen is None else len(centers)
+    k += given
+    for center in centers[:-1]:
+        search.draw_from(center)
     candidates = search.draw_from(centers[-1])[:wanted]
     while len(centers) < k and len(candidates):
         found = search.score(centers[-1], candidates)
@@ -64,15 +75,17 @@ def plusplus(
             if len(candidates) < wanted:
                 candidates = search.draw_from(centers[-1])[:wanted]
     centers += [centers[0]] * (k - len(centers))  # fewer distinct rows than centers: the rest coincide
-    return np.stack(centers)
+    return np.stack(centers[given:])
 
 
 class _Search:
     """The passes of one seeding; the squared distance of every row to its nearest center stays with its part."""
 
-    def __init__(self, source: Source, engine: Engine, rng: np.random.Generator, unit: float, drawn: int):
+    def __init__(
+        self, source: Source, engine: Engine, rng: np.random.Generator, unit: float, drawn: int, begun: bool = False
+    ):
         self.source, self.engine, self.rng, self.unit, self.drawn = source, engine, rng, unit, drawn
-        self.memos = source.room(1, source.dtype)
+        self.memos = source.room(np.inf if begun else 1, source.dtype)
 
     def draw_row(self) -> np.ndarray[Any, Any]:
         """One row, in proportion to the weights."""
@@ -103,7 +116,7 @@ def _step(
 ) -> tuple[Draws, np.ndarray[Any, Any]]:
     ops = kernels.of(chunk.X, WORK)
     if closest is None:
-        closest = np.ones(chunk.X.shape[0], chunk.X.dtype)
+        closest = np.full(chunk.X.shape[0], 1 if points is None else np.inf, chunk.X.dtype)
     # without a center every row is as far as any other
     potential = np.zeros(1) if points is None else ops.spread(chunk.X, chunk.w, unit, points, closest)
     u = uniform(seed, chunk.part, 2 * drawn)

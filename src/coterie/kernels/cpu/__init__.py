@@ -12,14 +12,15 @@ import numpy as np
 
 from coterie.kernels import plain
 from coterie.kernels.cpu import components, exact, gaussian, hard, rows, seeding
+from coterie.kernels.cpu import fuzzy as fuzzy_rows
 from coterie.kernels.cpu.vectors import REGISTER
-from coterie.kernels.plain import Gaussians, SoftSums, Sums, Weights, take, weighted_sums, weights
+from coterie.kernels.plain import FuzzySums, Gaussians, SoftSums, Sums, Weights, take, weighted_sums, weights
 
 _NOTHING = np.empty(0, np.uint8)
 
 __all__ = [
-    "distances", "draw", "em", "lloyd", "log_joint", "moments", "nearest", "own_squares", "spread", "take",
-    "weighted_sums",
+    "distances", "draw", "em", "fuzzy", "lloyd", "log_joint", "memberships", "moments", "nearest", "own_squares",
+    "spread", "take", "weighted_sums",
 ]  # fmt: skip
 
 
@@ -48,6 +49,32 @@ def own_squares(X: np.ndarray, centers: np.ndarray, labels: np.ndarray) -> np.nd
 def distances(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
     out = np.empty((len(X), len(centers)), X.dtype)
     rows.distances(_read(X), _read(centers), _inverse(X, centers), out)
+    return out
+
+
+def fuzzy(X: np.ndarray, w: Weights, centers: np.ndarray, m: float) -> FuzzySums:
+    low, high = fuzzy_rows.RANGE[X.itemsize]
+    if low <= m <= high:
+        room, inverse = _fuzzy_room(centers, X.dtype), _inverse(X, centers)
+        room.put(centers, inverse)
+        weight = np.empty(len(centers))
+        cost, enough = fuzzy_rows.fuzzy(
+            _read(X), _read(weights(w)), _read(centers), inverse, float(m), fuzzy_rows.TINY[X.itemsize],
+            room.layout, room.numbers, room.rows, room.norm, room.origin, weight, room.sums,
+        )  # fmt: skip
+        if enough and all(np.isfinite(part).all() for part in (weight, room.sums, cost)):
+            k, d = centers.shape
+            return FuzzySums(weight, room.sums[:k, :d] / inverse, cost / inverse**2)
+    if X.dtype != np.float64:
+        return fuzzy(X.astype(np.float64), w, centers.astype(np.float64), m)
+    parts = [plain.fuzzy(X[block], None if w is None else w[block], centers, m) for block in blocks(X)]
+    return FuzzySums(*(functools.reduce(operator.add, field) for field in zip(*parts, strict=True)))
+
+
+def memberships(X: np.ndarray, centers: np.ndarray, m: float) -> np.ndarray:
+    out = np.empty((len(X), len(centers)), X.dtype)
+    for block in blocks(X):
+        out[block] = plain.memberships(X[block], centers, m)
     return out
 
 
@@ -125,6 +152,13 @@ def _gaussian_room(g: Gaussians, dtype: np.dtype) -> components.Room:
     if getattr(_kept, "shape", None) != shape:
         _kept.shape, _kept.room = shape, components.Room(*shape)
     return _kept.room
+
+
+def _fuzzy_room(centers: np.ndarray, dtype: np.dtype) -> fuzzy_rows.Room:
+    shape = (*centers.shape, dtype)
+    if getattr(_kept, "fuzzy_shape", None) != shape:
+        _kept.fuzzy_shape, _kept.fuzzy_room = shape, fuzzy_rows.Room(*shape)
+    return _kept.fuzzy_room
 
 
 def _inverse(X: np.ndarray, centers: np.ndarray) -> float:

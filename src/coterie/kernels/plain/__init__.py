@@ -14,11 +14,12 @@ from coterie.kernels.plain.gaussian import SoftSums as SoftSums
 from coterie.kernels.plain.gaussian import em, log_joint, weighted_sums
 
 __all__ = [
-    "distances", "draw", "em", "lloyd", "log_joint", "moments", "nearest", "own_squares", "spread", "take",
-    "weighted_sums",
+    "distances", "draw", "em", "fuzzy", "lloyd", "log_joint", "memberships", "moments", "nearest", "own_squares",
+    "spread", "take", "weighted_sums",
 ]  # fmt: skip
 
 Weights = np.ndarray | None  # one a row; None: 1 for all
+MOST = 2.0**900  # the largest (k u)^m counted as such: sums of such numbers are finite
 
 
 class Sums(NamedTuple):
@@ -28,6 +29,14 @@ class Sums(NamedTuple):
     sum_dx: np.ndarray  # (k, d) of w (x - c)
     cost: np.ndarray  # (k,) of w |x - c|^2
     moved: int  # rows that changed cluster
+
+
+class FuzzySums(NamedTuple):
+    """What one pass of fuzzy c-means adds up; k u are memberships in units of 1 / k, whose powers do not vanish."""
+
+    weight: np.ndarray  # (k,) of w (k u)^m
+    sum_dx: np.ndarray  # (k, d) of w (k u)^m (x - c)
+    cost: float  # of k^(m - 1) times w u^m |x - c|^2
 
 
 def weights(w: Weights) -> np.ndarray:
@@ -50,6 +59,27 @@ def lloyd(X: Any, w: Weights, centers: np.ndarray, before: np.ndarray, labels: n
         return np.bincount(found, values, k)
 
     return Sums(total(w), np.stack([total(column) for column in difference.T], axis=1), total(cost), moved)
+
+
+def fuzzy(X: np.ndarray, w: Weights, centers: np.ndarray, m: float) -> FuzzySums:
+    """One pass: memberships, and the sums under them."""
+    squares, unit = _squares(X, centers)
+    w = np.broadcast_to(weights(w), len(X))
+    log_ratio, log_mean = _log_shares(squares, m)
+    with np.errstate(over="ignore", under="ignore"):
+        z = np.minimum(np.exp(log_ratio * (m / (m - 1)) - m * log_mean), MOST)
+        least = squares.min(axis=1)
+        cost = least * np.where(least > 0, np.exp(-(m - 1) * log_mean[:, 0]), 0.0)
+    z *= w[:, None]
+    sum_dx = np.stack([z[:, j] @ (X.astype(np.float64) - center) for j, center in enumerate(centers)])
+    return FuzzySums(z.sum(axis=0), sum_dx, float(w @ cost) * unit**2)
+
+
+def memberships(X: np.ndarray, centers: np.ndarray, m: float) -> np.ndarray:
+    """u (n, k): in proportion to the squared distances to the power -1 / (m - 1), adding up to 1."""
+    with np.errstate(under="ignore"):
+        u = np.exp(_log_shares(_squares(X, centers)[0], m)[0] / (m - 1))
+    return (u / u.sum(axis=1, keepdims=True)).astype(X.dtype, copy=False)
 
 
 def nearest(X: Any, centers: np.ndarray) -> np.ndarray:
@@ -111,6 +141,18 @@ def _squares(X: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, float]:
         difference = (x[:, None] - c) / unit
         total += difference * difference
     return total, unit
+
+
+def _log_shares(squares: np.ndarray, m: float) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of q = least / square (n, k), and of the mean of q^(1 / (m - 1)) over the centers (n, 1).
+
+    Where the least square is zero q is 1 for the centers it is zero for, else 0. By way of expm1 and log1p the mean
+    is sound for large m, too, where all shares are nearly alike.
+    """
+    least = squares.min(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        log_ratio = np.where(squares == least, 0.0, np.log(least / squares))
+        return log_ratio, np.log1p(np.expm1(log_ratio / (m - 1)).mean(axis=1, keepdims=True))
 
 
 def _unit(size: np.ndarray) -> float:

@@ -1,0 +1,337 @@
+"""K-means from the top: the worst cluster is cut in two, until there are enough."""
+
+from __future__ import annotations
+
+import heapq
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie import kernels
+from coterie.base import Partitional, Summary, as_rng, callbacks, not_negative, one_of, whole_number
+from coterie.core import loop
+from coterie.core.errors import FitInterruptedWarning, ParameterError
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.stats import Stats
+from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.lloyd import Lloyd, alike
+from coterie.seeding import check_start, starts
+
+
+class Tree(NamedTuple):
+    """All clusters there ever were. Node 0 is all rows; the two halves of a node have successive numbers."""
+
+    children: np.ndarray  # (m, 2) the nodes a node was cut into; -1: it is a cluster
+    centers: np.ndarray  # (m, d)
+    clusters: np.ndarray  # (m,) the label of a node that is a cluster, else -1
+
+    def leaves(self) -> np.ndarray:
+        """The nodes that are clusters, in the order of their labels."""
+        found = np.flatnonzero(self.clusters >= 0)
+        return found[np.argsort(self.clusters[found])]
+
+
+@dataclass(frozen=True)
+class Cost(Stats):
+    cost: Any  # of w |x - c|^2
+
+
+@dataclass(frozen=True)
+class Bisected:
+    """Answers by a tree of centers: a row goes to the nearer of two, and on from there."""
+
+    def assign(self, tree: Tree, chunk: Chunk) -> np.ndarray:
+        labels = np.empty(chunk.X.shape[0], np.int32)
+        waiting = [(0, np.arange(len(labels)))]
+        while waiting:
+            node, rows = waiting.pop()
+            first = tree.children[node, 0]
+            if first < 0 or len(rows) == 0:
+                labels[rows] = tree.clusters[node]
+                continue
+            X = chunk.X if node == 0 else chunk.X[rows]
+            second = Lloyd(2).assign(tree.centers[first : first + 2], Chunk(X, None, chunk.part)) == 1
+            waiting += [(first, rows[~second]), (first + 1, rows[second])]
+        return labels
+
+    def distances(self, tree: Tree, chunk: Chunk) -> np.ndarray:
+        return Lloyd(1).distances(tree.centers[tree.leaves()], chunk)
+
+    def e_step(self, tree: Tree, chunk: Chunk, memo: None = None) -> tuple[Cost, None]:
+        labels = self.assign(tree, chunk)
+        chunk, centers = alike(chunk, tree.centers[tree.leaves()])
+        squares = kernels.of(chunk.X, len(centers)).own_squares(chunk.X, centers, labels)
+        return Cost(float(squares.sum() if chunk.w is None else chunk.w @ squares)), None
+
+    def objective(self, tree: Tree, stats: Cost) -> float:
+        return float(stats.cost)
+
+
+class BisectingKMeans(Partitional):
+    r"""Bisecting K-means: all rows are one cluster, and the worst cluster is cut in two until there are `n_clusters`.
+
+    .. math:: J = \sum_i w_i \lVert x_i - \mu_{c(i)} \rVert^2
+
+    Every cut is a `KMeans` of two clusters on the rows of that cluster alone [1]_. The clusters are thus the leaves of
+    a tree, and :math:`c(i)` is where row :math:`i` ends when it goes to the nearer of two centers at every fork.
+    Clusters are of more even size than those of `KMeans`, and many of them cost little more than few.
+
+    Do not use it where the objective counts: rows cannot cross an early cut, so it is usually worse than that of
+    `KMeans`, and a row need not be in the cluster of its nearest center.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters.
+    init : {'k-means++', 'forgy', 'random', 'random_partition', 'farthest'} or callable
+        Where the two centers of a cut start. A callable is called as ``init(X, 2, random_state)`` with the rows of
+        the cluster and returns centers.
+    n_init : int or 'auto', default='auto'
+        Starts of every cut, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.
+    max_iter : int, default=300
+        Iterations of one start at most.
+    tol : float, default=1e-4
+        A cut ends when the squared step of its centers is below `tol` times the mean variance of the columns, within
+        the cluster that is cut.
+    bisecting_strategy : {'biggest_inertia', 'largest_cluster'}, default='biggest_inertia'
+        Which cluster is cut next: the one that costs most, or the one of the largest weight.
+    engine, n_jobs, random_state
+        As in `KMeans`.
+    callback : callable or None
+        Called after every cut with a `coterie.core.loop.Progress`; a true return ends the fit.
+    verbose : int, default=0
+        1 prints every cut.
+
+    Attributes
+    ----------
+    cluster_centers_ : array (k, d)
+        In the type of the data; neighbours in the tree are neighbours here.
+    labels_ : array (n,) of int32
+        Always what `predict` says of the same rows.
+    inertia_ : float
+        The objective at exactly `cluster_centers_` and `labels_`.
+    history_ : array (k,)
+        The objective with 1, 2, ... clusters.
+    tree_ : Tree
+        Three arrays over the 2k - 1 nodes, of which node 0 is all rows: `children` (m, 2), the numbers of the two
+        nodes that a node was cut into, or -1; `centers` (m, d); `clusters` (m,), the label of a node that was not
+        cut, or -1. A node made later has a higher number.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    A cut costs 4 n' d operations an iteration on the n' rows of its cluster, so that k clusters of even size cost about
+    as much as log2(k) fits of two clusters. Beside the rows it keeps a copy of those of the cluster that is cut, and 8
+    bytes a row. A cluster of equal rows is not cut; if only such are left there are fewer clusters than asked for, with
+    a warning. The same bits on any number of threads.
+
+    References
+    ----------
+    .. [1] M. Steinbach, G. Karypis, V. Kumar (2000), A comparison of document clustering techniques, KDD Workshop on
+       Text Mining; Technical Report 00-034, University of Minnesota.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import BisectingKMeans
+    >>> X = np.array([[1, 1], [10, 1], [3, 1], [10, 0], [2, 1], [10, 2], [10, 8], [10, 9], [10, 10]])
+    >>> model = BisectingKMeans(n_clusters=3, random_state=0).fit(X)
+    >>> sorted(model.cluster_centers_.tolist())
+    [[2.0, 1.0], [10.0, 1.0], [10.0, 9.0]]
+    >>> len(model.tree_.children)
+    5
+    """
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        init="k-means++",
+        n_init="auto",
+        max_iter=300,
+        tol=1e-4,
+        bisecting_strategy="biggest_inertia",
+        engine="auto",
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=0,
+    ):
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.bisecting_strategy = bisecting_strategy
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cut the rows of `X` in two, and again, until there are enough clusters.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame, path of an .npy file, or Dask array (n, d)
+            The rows.
+        y : ignored
+        sample_weight : array (n,), optional
+            How much each row counts; a row of weight two is that row twice.
+        """
+        n_init, max_iter, watch = self._check_options()
+        source, engine, summary = self._open(X, sample_weight, first=True)
+        check_enough_rows(self.n_clusters, summary)
+        check_start(self.init, source, 2)
+        cut = partial(self._cut, source, engine, n_init, max_iter, as_rng(self.random_state))
+        growth = _Growth(source, engine, summary, self.bisecting_strategy)
+        exhausted = self._grow(growth, cut, watch)
+        tree = growth.tree()
+        labels = growth.labels(tree, source, engine)
+        self._learn_columns(X, source)
+        self.tree_, self.cluster_centers_, self.labels_ = tree, tree.centers[tree.leaves()], labels
+        self.inertia_, self.history_ = growth.history[-1], np.array(growth.history)
+        self._n_features_out = len(self.cluster_centers_)
+        if exhausted:
+            warnings.warn(
+                f"only {len(self.cluster_centers_)} of {self.n_clusters} clusters have rows: "
+                "X has too few distinct rows for more",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _grow(self, growth: _Growth, cut: Any, watch: Any) -> bool:
+        """Cuts until there are enough clusters; whether no cluster was left to cut before that."""
+        while len(growth.history) < self.n_clusters:
+            if not growth.waiting:
+                return True
+            leaf = growth.next()
+            try:
+                found, labels = cut(leaf)
+            except KeyboardInterrupt:
+                if len(growth.history) == 1:
+                    raise
+                warnings.warn("interrupted: the clusters so far are kept", FitInterruptedWarning, stacklevel=3)
+                break
+            if (found.stats.weight == 0).any():
+                continue  # its rows are all alike
+            growth.cut(leaf, found, labels)
+            centers = np.stack([growth.centers[node] for node in growth.open()])
+            if found.stopped or watch(loop.Progress(0, len(growth.history) - 1, centers, growth.history[-1])):
+                break
+        return False
+
+    def _cut(
+        self,
+        source: Source,
+        engine: Engine,
+        n_init: int,
+        max_iter: int,
+        rng: np.random.Generator,
+        leaf: _Leaf,
+    ) -> tuple[loop.Fit, np.ndarray]:
+        """Two clusters of the rows of a leaf, and which of them are in the second."""
+        spread = leaf.cost / leaf.weight  # the sum of the variances of the columns
+        unit = 2.0 ** float(np.ceil(0.5 * np.log2(spread))) if spread > 0 else 1.0
+        model = Lloyd(2, self.init, unit, float(self.tol) * spread / source.shape[1])
+        rows = source if leaf.rows is None else source.subset(leaf.rows)
+        found, labels = self._descend(model, rows, engine, n_init, max_iter, None, rng=rng)
+        return found, np.asarray(labels) == 1
+
+    def _model(self, summary: Summary | None = None) -> Bisected:
+        return Bisected()
+
+    @property
+    def _params(self) -> Tree:
+        return self.tree_
+
+    def _check_options(self) -> tuple[int, int, Any]:
+        whole_number("n_clusters", self.n_clusters, 1)
+        one_of("bisecting_strategy", self.bisecting_strategy, ("biggest_inertia", "largest_cluster"))
+        not_negative("tol", self.tol)
+        if not isinstance(self.init, str) and not callable(self.init):
+            raise ParameterError(
+                "init must be the name of a method or a callable, for every cut starts anew; "
+                f"got {type(self.init).__name__}"
+            )
+        watch = callbacks(self.callback, self.verbose)
+        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
+
+
+class _Leaf(NamedTuple):
+    rank: float  # the least is cut first
+    node: int  # decides between equal ranks
+    rows: np.ndarray | None  # their numbers; None: all
+    weight: float
+    cost: float
+
+
+class _Growth:
+    """A tree that grows: its nodes, and the clusters that may yet be cut."""
+
+    def __init__(self, source: Source, engine: Engine, summary: Summary, strategy: str):
+        self.by_weight = strategy == "largest_cluster"
+        self.children: list[tuple[int, int]] = []
+        self.centers: list[np.ndarray] = []
+        self.costs: list[float] = []
+        self.rows: list[Any] = []
+        self.waiting: list[_Leaf] = []
+        mean = summary.mean.astype(source.dtype)
+        stats, _ = engine.scan(partial(Lloyd(1, bounds=False).e_step, mean[None]), source, None)
+        self.history = [float(stats.cost[0])]
+        self._add(mean, None, float(stats.weight[0]), float(stats.cost[0]))
+
+    def next(self) -> _Leaf:
+        return heapq.heappop(self.waiting)
+
+    def cut(self, leaf: _Leaf, found: loop.Fit, second: np.ndarray) -> None:
+        self.children[leaf.node] = len(self.children), len(self.children) + 1
+        for j, half in enumerate((~second, second)):
+            rows = np.flatnonzero(half) if leaf.rows is None else leaf.rows[half]
+            self._add(found.params[j], rows, float(found.stats.weight[j]), float(found.stats.cost[j]))
+        self.rows[leaf.node] = None
+        self.history.append(sum(self.costs[node] for node in self.open()))
+
+    def open(self) -> list[int]:
+        """The nodes that were not cut, those of one branch beside each other."""
+        found, stack = [], [0]
+        while stack:
+            node = stack.pop()
+            first, second = self.children[node]
+            if first < 0:
+                found.append(node)
+            else:
+                stack += [second, first]
+        return found
+
+    def tree(self) -> Tree:
+        leaves = self.open()
+        clusters = np.full(len(self.children), -1, np.int32)
+        clusters[leaves] = np.arange(len(leaves))
+        return Tree(np.array(self.children, np.int32), np.stack(self.centers), clusters)
+
+    def labels(self, tree: Tree, source: Source, engine: Engine) -> Any:
+        """What the tree says of every row; where there is room for it, it is known already."""
+        room = source.room(-1, np.int32)
+        if room[0] is None:
+            return source.join(engine.map(partial(Bisected().assign, tree), source))
+        labels = source.join(room)
+        for cluster, node in enumerate(tree.leaves()):
+            labels[self.rows[node]] = cluster
+        return labels
+
+    def _add(self, center: np.ndarray, rows: np.ndarray | None, weight: float, cost: float) -> None:
+        node = len(self.children)
+        self.children.append((-1, -1))
+        self.centers.append(center)
+        self.costs.append(cost)
+        self.rows.append(slice(None) if rows is None else rows)
+        if cost > 0:
+            heapq.heappush(self.waiting, _Leaf(-weight if self.by_weight else -cost, node, rows, weight, cost))

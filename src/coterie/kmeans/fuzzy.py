@@ -1,0 +1,311 @@
+"""Fuzzy c-means: every row belongs to every cluster, to the near ones more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from coterie import kernels
+from coterie.base import Partitional, Summary, callbacks, not_negative, whole_number
+from coterie.core.errors import ParameterError
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.stats import Stats
+from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.lloyd import Lloyd, alike, warn_of_empty_clusters
+from coterie.seeding import check_start, starts
+
+BLOCK = 4096  # rows whose memberships are held together
+
+
+@dataclass(frozen=True)
+class FuzzyStats(Stats):
+    """Sums about the centers they were taken with; memberships are counted in units of 1 / k."""
+
+    weight: Any  # (k,) of w (k u)^m
+    sum_dx: Any  # (k, d) of w (k u)^m (x - c)
+    cost: Any  # of w u^m |x - c|^2, times k^(m - 1)
+
+
+@dataclass(frozen=True)
+class Crispness(Stats):
+    """How nearly each row belongs to one cluster alone."""
+
+    weight: Any  # of all rows
+    square: Any  # of w u^2
+    entropy: Any  # of -w u log u
+
+
+@dataclass(frozen=True)
+class Fuzzy:
+    r"""Minimises :math:`\sum_i w_i \sum_k u_{ik}^m \|x_i - c_k\|^2`, each row's memberships u adding up to 1 [1]_.
+
+    .. [1] Bezdek (1981), Pattern recognition with fuzzy objective function algorithms, Plenum.
+    """
+
+    n_clusters: int
+    m: float = 2.0  # above 1
+    start: Any = "k-means++"  # the name of a method, or centers
+    unit: float = 1.0  # a power of two of the size of the data
+    tol: float = 0.0  # the squared step of all centers that ends a fit
+
+    converges = True
+
+    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
+        """A start at rows is moved to means of rows: a row on a center is its alone, and would hold it there."""
+        centers = self._hard.init(source, engine, rng)
+        if not isinstance(self.start, str):
+            return centers
+        stats, _ = engine.scan(partial(self._hard.e_step, centers), source, None)
+        return self._hard.m_step(centers, stats)
+
+    def begin(self, source: Source) -> None:
+        return None
+
+    def e_step(self, centers: np.ndarray, chunk: Chunk, memo: None = None) -> tuple[FuzzyStats, None]:
+        chunk, centers = alike(chunk, centers)
+        return FuzzyStats(*kernels.of(chunk.X, len(centers)).fuzzy(chunk.X, chunk.w, centers, self.m)), None
+
+    def m_step(self, centers: np.ndarray, stats: FuzzyStats) -> np.ndarray:
+        return self._hard.m_step(centers, stats)
+
+    def repair(
+        self, centers: np.ndarray, stats: FuzzyStats, source: Source, engine: Engine, memos: list[None]
+    ) -> np.ndarray:
+        """With m near 1 a center may be far from all rows: it starts anew at the row that costs most, as in K-means."""
+        if np.all(stats.weight > 0):
+            return centers
+        _, labelled = engine.scan(partial(self._hard.e_step, centers), source, None)
+        return self._hard.repair(centers, stats, source, engine, labelled)
+
+    def objective(self, centers: np.ndarray, stats: FuzzyStats) -> float:
+        return float(stats.cost) * float(len(centers)) ** (1.0 - self.m)
+
+    def settled(
+        self,
+        before: np.ndarray,
+        after: np.ndarray,
+        stats: FuzzyStats,
+        history: Sequence[float],
+        stretch: float | None = None,
+    ) -> bool:
+        step = after.astype(np.float64) - before
+        return bool((step**2).sum() <= self.tol or history[-1] >= history[-2] > 0)
+
+    def assign(self, centers: np.ndarray, chunk: Chunk, memo: None = None) -> np.ndarray:
+        """The largest membership is that of the nearest center."""
+        return self._hard.assign(centers, chunk)
+
+    def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
+        return self._hard.distances(centers, chunk)
+
+    def memberships(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
+        chunk, centers = alike(chunk, centers)
+        return kernels.of(chunk.X, len(centers)).memberships(chunk.X, centers, self.m)
+
+    def crispness(self, centers: np.ndarray, chunk: Chunk) -> Crispness:
+        found = Crispness(0.0, 0.0, 0.0)
+        for first in range(0, chunk.X.shape[0], BLOCK):
+            block = slice(first, first + BLOCK)
+            rows = chunk._replace(X=chunk.X[block], w=None if chunk.w is None else chunk.w[block])
+            u = self.memberships(centers, rows).astype(np.float64)
+            w = np.ones(len(u)) if rows.w is None else rows.w
+            surprise = -u * np.log(np.where(u > 0, u, 1.0))
+            found += Crispness(float(w.sum()), float(w @ (u**2).sum(axis=1)), float(w @ surprise.sum(axis=1)))
+        return found
+
+    @property
+    def _hard(self) -> Lloyd:
+        return Lloyd(self.n_clusters, self.start, self.unit, bounds=False)
+
+
+class FuzzyCMeans(Partitional):
+    r"""Fuzzy c-means: `n_clusters` centers, to each of which every row belongs in part.
+
+    .. math:: J = \sum_i w_i \sum_k u_{ik}^m \lVert x_i - \mu_k \rVert^2, \qquad \sum_k u_{ik} = 1
+
+    Memberships are :math:`u_{ik} \propto \lVert x_i - \mu_k \rVert^{-2 / (m - 1)}`, centers are means weighted by
+    :math:`w_i u_{ik}^m`, in turn [1]_ [2]_. The objective never rises; the answer is a local optimum.
+
+    Do not use it for probabilities: memberships say how near a row is to each center beside the others, so an outlier
+    belongs to all about equally, and small clusters next to large ones are drawn towards them (`GaussianMixture`). Nor
+    where the rows spread alike in many directions: unless m is near 1, all centers then end at the common mean [3]_.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many centers.
+    m : float, default=2.0
+        How fuzzy, above 1. Towards 1 the fit tends to that of `KMeans`; as m grows all memberships tend to
+        1 / n_clusters.
+    init : {'k-means++', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
+        Where the centers start, as in `KMeans`; those that are found by name take one step of K-means first.
+    n_init : int or 'auto', default='auto'
+        Starts, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.
+    max_iter : int, default=300
+        Iterations of one start at most.
+    tol : float, default=1e-4
+        A fit ends when the squared step of all centers is below `tol` times the mean variance of the columns, or the
+        objective falls no more.
+    engine, n_jobs, random_state, callback, verbose
+        As in `KMeans`.
+
+    Attributes
+    ----------
+    cluster_centers_ : array (k, d)
+        In the type of the data.
+    labels_ : array (n,) of int32
+        The cluster each row belongs to most, always what `predict` says of the same rows.
+    objective_ : float
+        J at exactly `cluster_centers_`. As u^m is small for large m, so is J.
+    history_ : array (n_iter_ + 1,)
+        The objective at the start and after every iteration of the best start.
+    n_iter_ : int
+        Iterations of the best start.
+    converged_ : bool
+        Whether it ended by itself.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    An iteration costs about 6 n d k operations in one pass over the rows; memberships are not kept, `memberships`
+    finds them when asked. A row on a center belongs to it alone, on several to each equally. Sparse rows are refused:
+    every row has a share in every center, so their zeros would save nothing.
+
+    References
+    ----------
+    .. [1] J. C. Dunn (1973), A fuzzy relative of the ISODATA process and its use in detecting compact well-separated
+       clusters, J. Cybernetics 3, 32-57. https://doi.org/10.1080/01969727308546046
+    .. [2] J. C. Bezdek (1981), Pattern recognition with fuzzy objective function algorithms, Plenum.
+       https://doi.org/10.1007/978-1-4757-0450-1
+    .. [3] J. Yu, Q. Cheng & H. Huang (2004), Analysis of the weighting exponent in the FCM, IEEE Transactions on
+       Systems, Man, and Cybernetics B 34, 634-639. https://doi.org/10.1109/TSMCB.2003.810951
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import FuzzyCMeans
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = FuzzyCMeans(n_clusters=2, init="farthest").fit(X)
+    >>> model.cluster_centers_.round(2).tolist()
+    [[1.01, 2.0], [9.99, 2.0]]
+    >>> model.memberships([[1, 1], [5.5, 2]]).round(2).tolist()
+    [[0.99, 0.01], [0.5, 0.5]]
+    """
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        m=2.0,
+        init="k-means++",
+        n_init="auto",
+        max_iter=300,
+        tol=1e-4,
+        engine="auto",
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=0,
+    ):
+        self.n_clusters = n_clusters
+        self.m = m
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    _sparse = False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the centers of `X`.
+
+        Parameters
+        ----------
+        X : array, frame, path of an .npy file, or Dask array (n, d)
+            The rows.
+        y : ignored
+        sample_weight : array (n,), optional
+            How much each row counts; a row of weight two is that row twice.
+        """
+        n_init, max_iter, watch = self._check_options()
+        source, engine, summary = self._open(X, sample_weight, first=True)
+        check_enough_rows(self.n_clusters, summary)
+        check_start(self.init, source, self.n_clusters)
+        found, labels = self._descend(self._model(summary), source, engine, n_init, max_iter, watch)
+        self._learn_columns(X, source)
+        self.cluster_centers_, self.labels_ = found.params, labels
+        self.objective_, self.history_ = found.objective, np.array(found.history)
+        self.n_iter_, self.converged_ = len(found.history) - 1, found.converged
+        self._n_features_out = self.n_clusters
+        warn_of_empty_clusters(found.stats, "X has too few distinct rows for more")
+        return self
+
+    def memberships(self, X: Any) -> Any:
+        """How far every row belongs to each cluster (n, k), adding up to 1."""
+        return self._map(X, "memberships")
+
+    def predict_proba(self, X: Any) -> Any:
+        """`memberships` by the name that scikit-learn has for what adds up to 1; they are not probabilities."""
+        return self.memberships(X)
+
+    def partition_coefficient(self, X: Any, sample_weight: Any = None, normalized: bool = False) -> float:
+        r"""The mean of :math:`\sum_k u_{ik}^2` over the rows, from 1 / k (all alike) to 1 (each row in one cluster).
+
+        Normalised [4]_ it is :math:`(k V - 1) / (k - 1)`, from 0 to 1 for any k; a single cluster has 1.
+
+        .. [4] R. N. Dave (1996), Validating fuzzy partitions obtained through c-shells clustering, Pattern Recognition
+           Letters 17, 613-623. https://doi.org/10.1016/0167-8655(96)00026-8
+        """
+        found, k = self._crispness(X, sample_weight), len(self.cluster_centers_)
+        value = found.square / found.weight
+        if not normalized:
+            return float(value)
+        return float((k * value - 1) / (k - 1)) if k > 1 else 1.0
+
+    def partition_entropy(self, X: Any, sample_weight: Any = None, normalized: bool = False) -> float:
+        r"""The mean of :math:`-\sum_k u_{ik} \log u_{ik}` over the rows, from 0 (each in one cluster) to log k nats.
+
+        Normalised it is divided by log k: from 0 to 1 for any k; a single cluster has 0.
+        """
+        found, k = self._crispness(X, sample_weight), len(self.cluster_centers_)
+        value = found.entropy / found.weight
+        if not normalized:
+            return float(value)
+        return float(value / np.log(k)) if k > 1 else 0.0
+
+    def _crispness(self, X: Any, sample_weight: Any) -> Crispness:
+        source, engine, model = self._answer(X, sample_weight)
+        return engine.sum(partial(model.crispness, self._params), source)
+
+    def _model(self, summary: Summary | None = None) -> Fuzzy:
+        if summary is None:
+            return Fuzzy(len(self.cluster_centers_), float(self.m))
+        tol = float(self.tol) * float(summary.variance.mean())
+        return Fuzzy(self.n_clusters, float(self.m), self.init, summary.unit, tol)
+
+    @property
+    def _params(self) -> np.ndarray:
+        return self.cluster_centers_
+
+    def _check_options(self) -> tuple[int, int, Any]:
+        whole_number("n_clusters", self.n_clusters, 1)
+        above_one("m", self.m)
+        not_negative("tol", self.tol)
+        watch = callbacks(self.callback, self.verbose)
+        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
+
+
+def above_one(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 1 < value < np.inf:
+        raise ParameterError(f"{name} must be a finite number above 1 (KMeans is the limit 1); got {value!r}")
+    return float(value)

@@ -1,0 +1,372 @@
+"""A search past the local optima of K-means: centers jump, rows change cluster, and Lloyd goes on from there."""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from coterie import kernels, seeding
+from coterie.base import Summary, in_memory
+from coterie.core import loop
+from coterie.core.errors import FitInterruptedWarning, ParameterError
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.kmeans.lloyd import Lloyd
+
+MULTIPLES = {"fast": 10.0, "global": 200.0}  # of the work of one run, where nothing else is said
+FLOOR = 1.5e8  # multiply-adds, about 150 ms, that the default may always spend
+LATE, CEILING = 10.0, 1.5e9  # a global search of up to that much goes on for that multiple of what its best took
+MOST_VALUES = 1 << 25  # of rows that are searched; beyond, of a sample of them
+SAMPLE = 8  # rows a cluster that a sample has at least
+STEP = 1e5  # multiply-adds that arranging a jump takes the time of
+BREATH = 5e8  # multiply-adds of one call, for Ctrl-C to be heard
+HOPE = 10.0  # times its last gain that a trial may lie behind
+TRIES = 5  # swaps in vain that end a descent
+JUMPS = 5  # centers that jump at most, to leave an optimum
+PARENTS, CROWD = 6, 12  # solutions kept at least and at most, to be crossed
+
+
+class Budget(NamedTuple):
+    """How long to search: in runs of k-means++ and Lloyd, or in seconds."""
+
+    runs: float
+    seconds: float = np.inf
+    floor: float = 0.0  # multiply-adds that may be spent in any case
+    ceiling: float = 0.0  # that may be spent while the best is still young
+
+
+def as_budget(search: str, budget: Any) -> Budget:
+    """What `search_budget` means; `ParameterError` if nothing."""
+    if search == "none" and budget is not None:
+        raise ParameterError(f"search_budget={budget!r} needs search='fast' or 'global' to spend it")
+    if budget is None:
+        return Budget(MULTIPLES[search], floor=FLOOR, ceiling=CEILING if search == "global" else 0.0)
+    if isinstance(budget, str):
+        seconds = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*s\s*", budget)
+        if seconds and float(seconds[1]) > 0:
+            return Budget(np.inf, float(seconds[1]))
+    elif isinstance(budget, int | float | np.number) and not isinstance(budget, bool) and 0 < budget < np.inf:
+        return Budget(float(budget))
+    raise ParameterError(
+        "search_budget must be None, a number above 0 (multiples of one k-means++ and Lloyd run) or seconds as text "
+        f"such as '2.5s'; got {budget!r}"
+    )
+
+
+def searched(
+    kind: str,
+    budget: Budget,
+    model: Lloyd,
+    source: Source,
+    engine: Engine,
+    summary: Summary,
+    rng: np.random.Generator,
+    n_init: int,
+    max_iter: int,
+    watch: loop.Callback,
+) -> tuple[Lloyd, loop.Callback]:
+    """The model, to be started where a search from the best of `n_init` runs has ended, and the callback from there on.
+
+    'fast': split the cluster that gains most by it and remove the center that is missed least [1]_, Lloyd from there,
+    keep what is better; then single rows that are better off in another cluster [2]_; where nothing helps any more, a
+    few random jumps, and again. 'global' does that to the children of a small population, whose centers come from
+    either parent [3]_. All rows are searched, or a sample of those that would be more than `MOST_VALUES` numbers.
+
+    .. [1] Kaukoranta, Fränti & Nevalainen (1998), Iterative split-and-merge algorithm for vector quantization codebook
+       generation, Optical Engineering 37.
+    .. [2] Telgarsky & Vattani (2010), Hartigan's method: k-means clustering without Voronoi, AISTATS.
+    .. [3] Gribel & Vidal (2019), HG-means: a scalable hybrid genetic algorithm for minimum sum-of-squares clustering,
+       Pattern Recognition 88.
+    """
+    first = loop.fit(model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=watch)
+    centers, stopped = first.params, first.stopped
+    if model.n_clusters > 1 and not stopped:
+        rng = rng.spawn(1)[0]
+        rows = _rows(source, model.n_clusters, summary, rng)
+        run = seeding_passes(model.n_clusters) + first.passes
+        purse = _purse(budget, run, rows, model.n_clusters)
+        climb = Climb(kind, rows, model.n_clusters, rng, purse, watch, n_init)
+        climb.go(centers)
+        stopped = climb.stopped
+        better = climb.centers.astype(source.dtype)
+        stats, _ = engine.scan(partial(model.e_step, better), source, None)
+        # a sample, or rounding to the data's type, can mislead
+        centers = better if model.objective(better, stats) <= first.objective else centers
+
+    def watch_the_end(progress: loop.Progress) -> bool:
+        return stopped or bool(watch(replace(progress, run=n_init + 1)))
+
+    return replace(model, start=centers), watch_the_end
+
+
+class Rows(NamedTuple):
+    """What is searched: about their mean and in a unit of their size, so that nothing overflows or cancels."""
+
+    X: np.ndarray  # (n, d) float64
+    w: np.ndarray  # (n,) above 0
+    origin: np.ndarray  # (d,)
+    unit: float
+    share: float  # of the weight of all rows that these have
+
+
+def _rows(source: Source, k: int, summary: Summary, rng: np.random.Generator) -> Rows:
+    n, d = source.shape
+    count = max(MOST_VALUES // d, SAMPLE * k)
+    chosen = slice(None) if n <= count else np.sort(rng.choice(n, count, replace=False, shuffle=False))
+    chunk = source.pick(chosen)
+    X = kernels.of(chunk.X, k).take(chunk.X, slice(None)).astype(np.float64)
+    w = np.ones(len(X)) if chunk.w is None else chunk.w.astype(np.float64)
+    if not w.all():
+        X, w = X[w > 0], w[w > 0]
+    X -= summary.mean
+    X /= summary.unit
+    return Rows(X, w, summary.mean, summary.unit, float(w.sum()) / summary.weight)
+
+
+@dataclass
+class Purse:
+    """Work that may be done, counted in multiply-adds, or until the clock says so."""
+
+    allowed: float
+    deadline: float
+    ceiling: float = 0.0
+    spent: np.ndarray = field(default_factory=lambda: np.zeros(1))
+
+    def improved(self) -> None:
+        """Where a better solution came late, more may come."""
+        self.allowed = max(self.allowed, min(LATE * float(self.spent[0]), self.ceiling))
+
+    @property
+    def empty(self) -> bool:
+        return bool(self.spent[0] >= self.allowed) or time.perf_counter() >= self.deadline
+
+
+def _purse(budget: Budget, run: float, rows: Rows, k: int) -> Purse:
+    from coterie.kernels.cpu.search import PAIR
+
+    n, d = rows.X.shape
+    allowed = max(budget.runs * run * n * k * (d + PAIR), budget.floor)
+    return Purse(allowed, time.perf_counter() + budget.seconds, budget.ceiling)
+
+
+class Climb:
+    """One solution that moves about, the best one so far, and what there is left to spend."""
+
+    def __init__(
+        self,
+        kind: str,
+        rows: Rows,
+        k: int,
+        rng: np.random.Generator,
+        purse: Purse,
+        watch: loop.Callback,
+        run: int,
+    ):
+        from coterie.kernels.cpu import search as ops
+
+        self.ops, self.X, self.w, self.rows = ops, rows.X, rows.w, rows
+        self.kind, self.k, self.rng, self.purse, self.watch, self.run = kind, k, rng, purse, watch, run
+        self.here, self.home, self.trial = (_solution(ops, *rows.X.shape, k) for _ in range(3))
+        self.moves, self.home_moves = (_moves(ops, rows.X.shape[1], k) for _ in range(2))
+        self.breath = int(max(1, min(ops.LONGEST, BREATH / (rows.X.size * k))))
+        self.best, self.least = np.empty(0), np.inf
+        self.steps, self.stopped = 0, False
+
+    def go(self, centers: np.ndarray) -> None:
+        """The whole search, from these centers; Ctrl-C ends it with what it has reached."""
+        self.best = (centers - self.rows.origin) / self.rows.unit
+        try:
+            self.begin(self.best)
+            (_wander if self.kind == "fast" else _breed)(self)
+            if not self.stopped:
+                self.finish()
+        except KeyboardInterrupt:
+            warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
+            self.stopped = True
+
+    @property
+    def centers(self) -> np.ndarray:
+        """The best there have been, in the units of the data."""
+        return self.best * self.rows.unit + self.rows.origin
+
+    @property
+    def over(self) -> bool:
+        return self.stopped or self.least <= 0.0 or self.purse.empty
+
+    @property
+    def value(self) -> float:
+        return float(self.here.state[0])
+
+    def begin(self, centers: np.ndarray) -> None:
+        """Lloyd from these centers."""
+        self.here.centers[:] = centers
+        more = self.ops.start(self.X, self.w, self.here, self.moves, self.breath, self.purse.spent)
+        self._settle(more)
+        self._note()
+
+    def descend(self) -> None:
+        """Swaps, and single rows where no swap helps, until nothing does."""
+        while not self.over:
+            u = self.rng.random(self.k)
+            helped = self.ops.improve(
+                self.X, self.w, self.here, self.trial, self.moves, u, TRIES, HOPE, self.ops.LONGEST, self.purse.spent
+            )
+            if not helped and (self.over or not self._polish()):
+                break
+            self._note()
+
+    def kick(self, jumps: int) -> None:
+        """Random swaps: clusters that gain by a split, centers that are little missed."""
+        self.purse.spent += STEP
+        gain, loss = np.maximum(self.moves.gain, 1e-300), self.moves.loss
+        luck = self.rng.standard_exponential((2, self.k))
+        into = np.argsort(luck[0] / gain)[:jumps]
+        luck[1, into] = np.inf
+        gone = np.argsort(luck[1] * np.maximum(loss, 1e-12 * self.value))[:jumps]
+        self._settle(self.ops.kick(self.X, self.w, self.here, self.moves, into, gone, self.breath, self.purse.spent))
+
+    def mutate(self) -> None:
+        """One random swap of a solution that has only just begun."""
+        self.ops.survey(self.X, self.w, self.here, self.moves, self.rng.random(self.k), self.purse.spent)
+        self.kick(1)
+
+    def keep(self) -> None:
+        """Here is home."""
+        self.ops.copy(self.here, self.home)
+        _copy(self.moves, self.home_moves)
+
+    def go_home(self) -> None:
+        self.ops.copy(self.home, self.here)
+        _copy(self.home_moves, self.moves)
+
+    def finish(self) -> None:
+        """The best solution, until no single row is better off elsewhere."""
+        self.begin(self.best)
+        while self._polish():
+            self._note()
+
+    def _polish(self) -> int:
+        changes = self.ops.polish(self.X, self.w, self.here, self.moves, self.purse.spent)
+        self._settle(changes > 0)
+        return changes
+
+    def _settle(self, more: bool) -> None:
+        """Lloyd to its end, in calls short enough to be interrupted between two."""
+        while more:
+            more = self.ops.go_on(self.X, self.w, self.here, self.moves, self.breath, self.purse.spent)
+
+    def _note(self) -> None:
+        if self.value < self.least:
+            if self.value < self.least * (1 - 1e-9):
+                self.purse.improved()
+            self.best, self.least = self.here.centers.copy(), self.value
+        objective = self.least * self.rows.unit**2 / self.rows.share
+        self.stopped |= bool(self.watch(loop.Progress(self.run, self.steps, self.centers, objective)))
+        self.steps += 1
+
+
+def _wander(climb: Climb) -> None:
+    """From optimum to optimum by random jumps, back from where it is worse."""
+    climb.descend()
+    climb.keep()
+    most = max(1, min(JUMPS, climb.k // 2))
+    while not climb.over:
+        climb.kick(1 + int(climb.rng.integers(most)))
+        climb.descend()
+        if climb.value < climb.home.state[0]:
+            climb.keep()
+        else:
+            climb.go_home()
+
+
+def _breed(climb: Climb) -> None:
+    """Optima of children whose centers come from either of two parents."""
+    crowd: list[tuple[float, np.ndarray]] = []
+
+    def settle() -> None:
+        climb.descend()
+        if not any(abs(climb.value - value) <= 1e-9 * value for value, _ in crowd):
+            crowd.append((climb.value, climb.here.centers.copy()))
+
+    settle()
+    while len(crowd) < PARENTS and not climb.over:
+        climb.begin(_seeds(climb))
+        settle()
+    while not climb.over:
+        climb.begin(_child(climb, _parent(climb.rng, crowd), _parent(climb.rng, crowd)))
+        climb.mutate()
+        settle()
+        if len(crowd) > CROWD:
+            crowd.sort(key=lambda one: one[0])
+            del crowd[PARENTS:]
+
+
+def _seeds(climb: Climb) -> np.ndarray:
+    source, engine = in_memory(Chunk(climb.X, climb.w, 0))
+    climb.purse.spent += climb.X.size * climb.k * seeding_passes(climb.k)
+    return seeding.plusplus(source, engine, climb.rng, climb.k, 1.0)
+
+
+def seeding_passes(k: int) -> float:
+    """The work of k-means++, in passes of all rows against all centers."""
+    return 3.0 + np.log(k)
+
+
+def _parent(rng: np.random.Generator, crowd: list[tuple[float, np.ndarray]]) -> np.ndarray:
+    """The better of two."""
+    i, j = rng.integers(len(crowd), size=2)
+    return min(crowd[i], crowd[j], key=lambda one: one[0])[1]
+
+
+def _child(climb: Climb, mother: np.ndarray, father: np.ndarray) -> np.ndarray:
+    """Of every two centers that match, one."""
+    squares = ((mother[:, None] - father[None]) ** 2).sum(axis=2)
+    ours, theirs = linear_sum_assignment(squares)
+    climb.purse.spent += STEP + climb.k**2 * (climb.X.shape[1] + climb.k)
+    return np.where(climb.rng.random(climb.k)[:, None] < 0.5, mother[ours], father[theirs])
+
+
+def _solution(ops: Any, n: int, d: int, k: int) -> Any:
+    return ops.Solution(
+        centers=np.zeros((k, d)),
+        columns=np.zeros((d, k)),
+        sums=np.zeros((k, d)),
+        weight=np.zeros(k),
+        count=np.zeros(k, np.int64),
+        labels=np.zeros(n, np.int64),
+        near=np.zeros(n),
+        other=np.zeros(n, np.int64),
+        far=np.zeros(n),
+        low=np.zeros(n),
+        state=np.zeros(2),
+    )
+
+
+def _moves(ops: Any, d: int, k: int) -> Any:
+    return ops.Moves(
+        gain=np.zeros(k),
+        loss=np.zeros(k),
+        left=np.zeros((k, d)),
+        right=np.zeros((k, d)),
+        stale=np.zeros(k, np.bool_),
+        tried=np.zeros((k, k), np.bool_),
+        moved=np.zeros(k, np.bool_),
+        touched=np.zeros(k, np.bool_),
+        jumped=np.zeros(k, np.bool_),
+        listed=np.zeros(k, np.int64),
+        squares=np.zeros(k),
+        before=np.zeros((k, d)),
+        cost=np.zeros((2, k)),
+        half=np.zeros((2, k, d + 1)),
+    )
+
+
+def _copy(moves: Any, to: Any) -> None:
+    for values, room in zip(moves, to, strict=True):
+        room[...] = values
