@@ -9,6 +9,7 @@ from scipy import sparse
 from coterie.engines.local import Serial, Threads
 from coterie.kmeans.fuzzy import Fuzzy
 from coterie.kmeans.lloyd import Lloyd
+from coterie.kmeans.medians import Euclidean, Manhattan
 from coterie.kmeans.spherical import Spherical, unit_rows
 from coterie.mixture.gaussian import GaussianEM
 from coterie.mixture.prior import Prior, as_penalty
@@ -94,6 +95,12 @@ MODELS = [
     pytest.param(Fuzzy(5, 1.01), LARGE[:, :2].copy(), 6000, id="fuzzy-almost-hard"),
     pytest.param(Fuzzy(5, 60.0), LARGE[:, :2].copy(), 6000, id="fuzzy-very"),
     pytest.param(Fuzzy(8, 2.5, "random_partition"), SMALL, 100, id="fuzzy-random-partition"),
+    pytest.param(Manhattan(3), SMALL, 300, id="medians-small"),
+    pytest.param(Manhattan(20), LARGE, 6000, id="medians"),
+    pytest.param(Manhattan(9), SINGLE, 6000, id="medians-float32"),
+    pytest.param(Euclidean(3), SMALL, 300, id="geometric-medians-small"),
+    pytest.param(Euclidean(20), LARGE, 6000, id="geometric-medians"),
+    pytest.param(Euclidean(9, "random_partition"), SINGLE, 6000, id="geometric-medians-float32"),
     *MIXTURES,
 ]
 

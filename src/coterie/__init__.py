@@ -12,6 +12,7 @@ _HOME = {
     "FuzzyCMeans": "coterie.kmeans.fuzzy",
     "GaussianMixture": "coterie.mixture.mixture",
     "KMeans": "coterie.kmeans.kmeans",
+    "KMedians": "coterie.kmeans.medians",
     "MiniBatchKMeans": "coterie.kmeans.minibatch",
     "SphericalKMeans": "coterie.kmeans.spherical",
 }
@@ -21,6 +22,7 @@ __all__ = [
     "FuzzyCMeans",
     "GaussianMixture",
     "KMeans",
+    "KMedians",
     "MiniBatchKMeans",
     "SphericalKMeans",
     "__version__",

@@ -22,6 +22,7 @@ def test_the_public_names_are_these():
         "FuzzyCMeans",
         "GaussianMixture",
         "KMeans",
+        "KMedians",
         "MiniBatchKMeans",
         "SphericalKMeans",
         "__version__",

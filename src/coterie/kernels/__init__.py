@@ -38,3 +38,15 @@ def of_column(m: int, k: int) -> ModuleType:
     from coterie.kernels.cpu import one_column as cpu
 
     return cpu
+
+
+def of_medians(X: Any, k: int) -> ModuleType:
+    """The kernels of unsquared distances and medians for dense rows like `X` and `k` centers, likewise."""
+    n, d = X.shape
+    if n * d * k <= SMALL:
+        from coterie.kernels.plain import medians as plain
+
+        return plain
+    from coterie.kernels.cpu import medians as cpu
+
+    return cpu

@@ -26,7 +26,7 @@ class KMeans(Partitional):
     objective never rises; the answer is a local optimum, so the start matters.
 
     Do not use it for clusters of very different size or shape (`GaussianMixture`), for rings and moons (single
-    linkage), where outliers must not pull (medians, medoids), or on columns of different units: scale them
+    linkage), where outliers must not pull (`KMedians`), or on columns of different units: scale them
     first.
 
     Parameters
