@@ -280,6 +280,7 @@ def test_a_number_of_clusters_that_is_no_count_is_refused(kind, k):
         ("random_state", "luck", ("got 'luck'",)),
         ("init", "kmeans++", ("'k-means\\+\\+'", "'forgy'", "'random_partition'", "'farthest'", "got 'kmeans\\+\\+'")),
         ("engine", "gpu", ("'auto', 'serial', 'threads', 'dask'", "got 'gpu'")),
+        ("engine", "dask", ("needs a Dask array", "from_array")),
         ("engine", 3, ("sum, scan and map", "got 3")),
     ],
 )

@@ -25,6 +25,11 @@ def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
             raise ParameterError(f"engine={name!r} cannot read a Dask array; use engine='dask', or X.compute() first")
         return Serial() if name == "serial" else Threads(n_jobs)
     if name == "dask":
+        if source.engine != "dask":
+            raise ParameterError(
+                "engine must be 'auto', 'serial' or 'threads' for rows in memory; 'dask' needs a Dask array "
+                "(dask.array.from_array makes one)"
+            )
         from coterie.engines.dask import Dask
 
         return Dask()
