@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from coterie import kernels
-from coterie.base import Partitional, Summary, callbacks, not_negative, whole_number
+from coterie.base import Summary
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-from coterie.kmeans.kmeans import check_enough_rows
-from coterie.kmeans.lloyd import Lloyd, alike, warn_of_empty_clusters
-from coterie.seeding import check_start, starts
+from coterie.kmeans.centers import Centers
+from coterie.kmeans.lloyd import Lloyd, alike
 
 BLOCK = 4096  # rows whose memberships are held together
 
@@ -122,7 +121,7 @@ class Fuzzy:
         return Lloyd(self.n_clusters, self.start, self.unit, bounds=False)
 
 
-class FuzzyCMeans(Partitional):
+class FuzzyCMeans(Centers):
     r"""Fuzzy c-means: `n_clusters` centers, to each of which every row belongs in part.
 
     .. math:: J = \sum_i w_i \sum_k u_{ik}^m \lVert x_i - \mu_k \rVert^2, \qquad \sum_k u_{ik} = 1
@@ -225,30 +224,7 @@ class FuzzyCMeans(Partitional):
         self.verbose = verbose
 
     _sparse = False
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centers of `X`.
-
-        Parameters
-        ----------
-        X : array, frame, path of an .npy file, or Dask array (n, d)
-            The rows.
-        y : ignored
-        sample_weight : array (n,), optional
-            How much each row counts; a row of weight two is that row twice.
-        """
-        n_init, max_iter, watch = self._check_options()
-        source, engine, summary = self._open(X, sample_weight, first=True)
-        check_enough_rows(self.n_clusters, summary)
-        check_start(self.init, source, self.n_clusters)
-        found, labels = self._descend(self._model(summary), source, engine, n_init, max_iter, watch)
-        self._learn_columns(X, source)
-        self.cluster_centers_, self.labels_ = found.params, labels
-        self.objective_, self.history_ = found.objective, np.array(found.history)
-        self.n_iter_, self.converged_ = len(found.history) - 1, found.converged
-        self._n_features_out = self.n_clusters
-        warn_of_empty_clusters(found.stats, "X has too few distinct rows for more")
-        return self
+    _objective = "objective_"
 
     def memberships(self, X: Any) -> Any:
         """How far every row belongs to each cluster (n, k), adding up to 1."""
@@ -293,16 +269,9 @@ class FuzzyCMeans(Partitional):
         tol = float(self.tol) * float(summary.variance.mean())
         return Fuzzy(self.n_clusters, float(self.m), self.init, summary.unit, tol)
 
-    @property
-    def _params(self) -> np.ndarray:
-        return self.cluster_centers_
-
     def _check_options(self) -> tuple[int, int, Any]:
-        whole_number("n_clusters", self.n_clusters, 1)
         above_one("m", self.m)
-        not_negative("tol", self.tol)
-        watch = callbacks(self.callback, self.verbose)
-        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
+        return super()._check_options()
 
 
 def above_one(name: str, value: Any) -> float:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from coterie import kernels, seeding
-from coterie.base import Partitional, Summary, callbacks, not_negative, one_of, whole_number
+from coterie.base import Summary, one_of
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-from coterie.kmeans.kmeans import check_enough_rows
-from coterie.kmeans.lloyd import Bounds, Costliest, Lloyd, alike, costliest, warn_of_empty_clusters
-from coterie.seeding import check_start, starts
+from coterie.kmeans.centers import Centers
+from coterie.kmeans.lloyd import Bounds, Costliest, Lloyd, alike, costliest
 
 BINS = (16, 4)  # powers of two; the fewer where the more would take much room
 CELLS = 1 << 16  # clusters x columns beyond which there are fewer bins
@@ -349,7 +348,7 @@ def _pulls(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[Pulls, Boun
     return Pulls(*ops.pulls(chunk.X, chunk.w, centers, memo.labels)), memo
 
 
-class KMedians(Partitional):
+class KMedians(Centers):
     r"""K-medians: `n_clusters` centers that are near to all rows, with no more heed to the far ones than to the near.
 
     .. math:: J = \sum_i w_i \min_k \lVert x_i - \mu_k \rVert
@@ -460,30 +459,7 @@ class KMedians(Partitional):
         self.verbose = verbose
 
     _sparse = False
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centers of `X`.
-
-        Parameters
-        ----------
-        X : array, frame, path of an .npy file, or Dask array (n, d)
-            The rows.
-        y : ignored
-        sample_weight : array (n,), optional
-            How much each row counts; a row of weight two is that row twice, in the medians too.
-        """
-        n_init, max_iter, watch = self._check_options()
-        source, engine, summary = self._open(X, sample_weight, first=True)
-        check_enough_rows(self.n_clusters, summary)
-        check_start(self.init, source, self.n_clusters)
-        found, labels = self._descend(self._model(summary), source, engine, n_init, max_iter, watch)
-        self._learn_columns(X, source)
-        self.cluster_centers_, self.labels_ = found.params, labels
-        self.objective_, self.history_ = found.objective, np.array(found.history)
-        self.n_iter_, self.converged_ = len(found.history) - 1, found.converged
-        self._n_features_out = self.n_clusters
-        warn_of_empty_clusters(found.stats, "X has too few distinct rows for more")
-        return self
+    _objective = "objective_"
 
     def _model(self, summary: Summary | None = None) -> Manhattan | Euclidean:
         if summary is None:
@@ -491,13 +467,6 @@ class KMedians(Partitional):
         tol = float(self.tol) * float(summary.variance.mean())
         return METRICS[self.metric](self.n_clusters, self.init, summary.unit, tol)
 
-    @property
-    def _params(self) -> np.ndarray:
-        return self.cluster_centers_
-
     def _check_options(self) -> tuple[int, int, Any]:
-        whole_number("n_clusters", self.n_clusters, 1)
         one_of("metric", self.metric, tuple(METRICS))
-        not_negative("tol", self.tol)
-        watch = callbacks(self.callback, self.verbose)
-        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
+        return super()._check_options()

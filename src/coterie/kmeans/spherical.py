@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from coterie.base import Partitional, Summary, callbacks, not_negative, whole_number
+from coterie.base import Summary
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.kmeans.kmeans import check_enough_rows
-from coterie.kmeans.lloyd import KMeansStats, Lloyd, warn_of_empty_clusters
-from coterie.seeding import check_start, starts
+from coterie.kmeans.centers import Centers
+from coterie.kmeans.lloyd import KMeansStats, Lloyd
 
 BLOCK = 2048  # rows made of unit length at a time: their float64 copy stays in the cache
 
@@ -59,7 +58,7 @@ class Spherical(Lloyd):
         return super().distances(centers, chunk) ** 2 / 2
 
 
-class SphericalKMeans(Partitional):
+class SphericalKMeans(Centers):
     r"""Spherical K-means: `n_clusters` directions that are near to the directions of all rows.
 
     .. math:: J = \sum_i w_i \min_k (1 - \cos(x_i, \mu_k)), \qquad \lVert \mu_k \rVert = 1
@@ -151,39 +150,13 @@ class SphericalKMeans(Partitional):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the directions of `X`.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, frame, path of an .npy file, or Dask array (n, d)
-            The rows, of any length but zero.
-        y : ignored
-        sample_weight : array (n,), optional
-            How much each row counts; a row of weight two is that row twice.
-        """
-        n_init, max_iter, watch = self._check_options()
-        source, engine, summary = self._open(X, sample_weight, first=True)
-        check_enough_rows(self.n_clusters, summary)
-        check_start(self.init, source, self.n_clusters)
-        found, labels = self._descend(self._model(summary), source, engine, n_init, max_iter, watch)
-        self._learn_columns(X, source)
-        self.cluster_centers_, self.labels_ = found.params, labels
-        self.inertia_, self.history_ = found.objective, np.array(found.history)
-        self.n_iter_, self.converged_ = len(found.history) - 1, found.converged
-        self._n_features_out = self.n_clusters
-        warn_of_empty_clusters(found.stats, "X has too few distinct directions for more")
-        return self
+    _distinct = "directions"
 
     def _model(self, summary: Summary | None = None) -> Spherical:
         if summary is None:
             return Spherical(len(self.cluster_centers_), bounds=False)
         tol = float(self.tol) * float(summary.variance.mean())
         return Spherical(self.n_clusters, self.init, summary.unit, tol)
-
-    @property
-    def _params(self) -> np.ndarray:
-        return self.cluster_centers_
 
     def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
         zeros = int(engine.sum(_zero_rows, source))
@@ -193,12 +166,6 @@ class SphericalKMeans(Partitional):
                 "or use KMeans, which needs none"
             )
         return source.changed(unit_rows, engine)
-
-    def _check_options(self) -> tuple[int, int, Any]:
-        whole_number("n_clusters", self.n_clusters, 1)
-        not_negative("tol", self.tol)
-        watch = callbacks(self.callback, self.verbose)
-        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
 
 
 def unit_rows(X: Any) -> Any:

@@ -1,0 +1,57 @@
+"""What the relatives of K-means have in common: their whole fit is one descent of a model to centers."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from coterie.base import Partitional, callbacks, not_negative, whole_number
+from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.lloyd import warn_of_empty_clusters
+from coterie.seeding import check_start, starts
+
+
+class Centers(Partitional):
+    """An estimator with the options of `KMeans` that its model needs, and no others.
+
+    A subclass builds its model in `_model`, says what its objective is called, and checks options of its own.
+    """
+
+    _objective = "inertia_"
+    _distinct = "rows"  # of which there may be too few
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the centers of `X`.
+
+        Parameters
+        ----------
+        X : array, frame, path of an .npy file, or Dask array (n, d)
+            The rows; sparse ones where the class says so.
+        y : ignored
+        sample_weight : array (n,), optional
+            How much each row counts; a row of weight two is that row twice.
+        """
+        n_init, max_iter, watch = self._check_options()
+        source, engine, summary = self._open(X, sample_weight, first=True)
+        check_enough_rows(self.n_clusters, summary)
+        check_start(self.init, source, self.n_clusters)
+        found, labels = self._descend(self._model(summary), source, engine, n_init, max_iter, watch)
+        self._learn_columns(X, source)
+        self.cluster_centers_, self.labels_ = found.params, labels
+        setattr(self, self._objective, found.objective)
+        self.history_, self.n_iter_ = np.array(found.history), len(found.history) - 1
+        self.converged_ = found.converged
+        self._n_features_out = self.n_clusters
+        warn_of_empty_clusters(found.stats, f"X has too few distinct {self._distinct} for more")
+        return self
+
+    @property
+    def _params(self) -> np.ndarray:
+        return self.cluster_centers_
+
+    def _check_options(self) -> tuple[int, int, Any]:
+        whole_number("n_clusters", self.n_clusters, 1)
+        not_negative("tol", self.tol)
+        watch = callbacks(self.callback, self.verbose)
+        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
