@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coterie import machine
 from coterie.core import loop
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Model, Source
@@ -106,7 +107,7 @@ class Estimator(BaseEstimator):
     ) -> tuple[loop.Fit, Any]:
         """The fit, and the labels of the rows it was made with; chance is `rng`, or what `random_state` makes."""
         rng = as_rng(self.random_state) if rng is None else rng
-        with local.one_blas_thread:  # starts and M-steps, too, give the same bits on any number of threads
+        with machine.one_blas_thread:  # starts and M-steps, too, give the same bits on any number of threads
             found = loop.fit(model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=callback, **how)
         if model.converges and not (found.converged or found.stopped):
             warnings.warn(

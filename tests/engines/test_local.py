@@ -15,7 +15,8 @@ from coterie import KMeans
 from coterie.core.errors import ParameterError
 from coterie.data.memory import MemorySource
 from coterie.engines import as_engine
-from coterie.engines.local import Serial, Threads, thread_count
+from coterie.engines.local import Serial, Threads
+from coterie.machine import thread_count
 
 X = np.random.default_rng(0).normal(size=(120000, 8))  # 7.7 MB: 8 parts
 SOURCE = MemorySource(X, chunk_rows=3000)
