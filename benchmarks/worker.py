@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from benchmarks.competitors import ALL, Competitor
 
 
-def run(target: str, competitor: Competitor, case: dict[str, Any]) -> dict[str, Any]:
-    module, function = target.split(":")
-    measure = getattr(import_module(f"benchmarks.{module}"), function)
+def run(target: str, key: str, case: dict[str, Any]) -> dict[str, Any]:
+    name, function = target.split(":")
+    module = import_module(f"benchmarks.{name}")
+    measure, competitor = getattr(module, function), find(key, module)
     try:
         return measure(competitor, case)
     except ModuleNotFoundError as error:
@@ -26,5 +28,11 @@ def run(target: str, competitor: Competitor, case: dict[str, Any]) -> dict[str, 
         return {"error": f"{type(error).__name__}: {error}"}
 
 
+def find(key: str, module: ModuleType) -> Competitor:
+    """One of the subject's own, or of those that several benchmarks compare."""
+    own = {competitor.key: competitor for competitor in getattr(module, "COMPETITORS", ())}
+    return own.get(key) or ALL[key]
+
+
 if __name__ == "__main__":
-    print(json.dumps(run(sys.argv[1], ALL[sys.argv[2]], json.loads(sys.argv[3]))))
+    print(json.dumps(run(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 SMALL = 1 << 17  # multiply-adds that do not repay loading a compiler
+SMALL_TABLE = 1 << 12  # costs of rows in clusters, of which NumPy finds the cheapest division in a moment
 SMALL_COLUMN = 1 << 24  # the same for costs of runs, of which NumPy compares whole tables at a time
+FEW_DIAGONALS = 1 << 12  # the same for warping, of which NumPy does a diagonal of a table at a time
 
 
 def of(X: Any, k: int) -> ModuleType:
@@ -48,5 +51,79 @@ def of_medians(X: Any, k: int) -> ModuleType:
 
         return plain
     from coterie.kernels.cpu import medians as cpu
+
+    return cpu
+
+
+def of_observed(X: Any, k: int) -> ModuleType:
+    """The kernels of rows with holes, dense ones like `X`, and `k` centers, likewise."""
+    n, d = X.shape
+    if n * d * k <= SMALL:
+        from coterie.kernels.plain import observed as plain
+
+        return plain
+    from coterie.kernels.cpu import observed as cpu
+
+    return cpu
+
+
+def of_pairs(A: Any, B: Any) -> ModuleType:
+    """The kernels of distances between the dense rows of `A` and `B`, likewise."""
+    if A.shape[0] * B.shape[0] * A.shape[1] <= SMALL:
+        from coterie.kernels.plain import pairwise as plain
+
+        return plain
+    from coterie.kernels.cpu import pairwise as cpu
+
+    return cpu
+
+
+def of_series(pairs: int, n: int, m: int) -> ModuleType:
+    """The kernels of warping for so many pairs of series of `n` and `m` moments, likewise; all give the same bits."""
+    if pairs * (n + m) <= FEW_DIAGONALS and n * m <= SMALL_COLUMN:
+        from coterie.kernels.plain import dtw as plain
+
+        return plain
+    from coterie.kernels.cpu import dtw as cpu
+
+    return cpu
+
+
+def of_soft_series(pairs: int, n: int, m: int) -> ModuleType:
+    """The kernels of soft warping, likewise."""
+    if pairs * (n + m) <= FEW_DIAGONALS and n * m <= SMALL_COLUMN:
+        from coterie.kernels.plain import soft_dtw as plain
+
+        return plain
+    from coterie.kernels.cpu import soft_dtw as cpu
+
+    return cpu
+
+
+def of_own(function: Callable[..., Any]) -> tuple[Callable[..., None], type[Exception]]:
+    """The kernel made of a user's function of two rows, and what it raises if the function cannot be compiled."""
+    from coterie.kernels.cpu.pairwise import CannotCompile, compiled
+
+    return compiled(function), CannotCompile
+
+
+def of_transport(n: int, k: int) -> ModuleType:
+    """The kernels that divide `n` rows among `k` clusters of given sizes, likewise."""
+    if n * k <= SMALL_TABLE:
+        from coterie.kernels.plain import transport as plain
+
+        return plain
+    from coterie.kernels.cpu import transport as cpu
+
+    return cpu
+
+
+def of_medoids(n: int, m: int, k: int) -> ModuleType:
+    """The kernels of swaps of `k` medoids among `n` candidates for `m` objects, likewise."""
+    if n * m * k <= SMALL:
+        from coterie.kernels.plain import medoids as plain
+
+        return plain
+    from coterie.kernels.cpu import medoids as cpu
 
     return cpu

@@ -17,3 +17,5 @@ jit = numba.njit(**_options)
 jit_finite = numba.njit(fastmath={"reassoc", "contract", "nsz", "nnan"}, **_options)
 # For loops that only add up: the order of additions may change, NaN and infinity keep their meaning.
 jit_reassociating = numba.njit(fastmath={"reassoc", "contract", "nsz"}, **_options)
+# For functions that kernels alone call: half of what it takes to compile a small one is making it callable from Python.
+jit_inner = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_options)

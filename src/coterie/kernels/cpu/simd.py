@@ -6,6 +6,8 @@ scores, minima and labels need no sum across lanes. A *panel* is `PANEL` centers
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -97,20 +99,15 @@ def _against_panel(v, start, step):
     return [column.new[j * VECTORS : (j + 1) * VECTORS] for j in range(PANEL)]
 
 
-@intrinsic
-def score_panel(typingctx, tile, tile_at, panels, panel_at, half, first, best, second, index, at, d):
-    """Scores of a tile against a panel, folded into the two best of each row.
-
-    A score is ``|c|^2 / 2 - x.c``: half the squared distance, less what all centers share. panels hold -c, half
-    (k,) holds |c|^2 / 2, `first` is the number of the panel's first center; best, second, index from `at` on.
-    """
-    sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
+def _two_best(step):
+    """Code that scores a tile against a panel by `step` and folds the scores into the two best of each row."""
 
     def codegen(context, b, sig, args):
-        names = "tile tile_at panels panel_at half first best second index at d"
+        names = "tile tile_at panels panel_at start first best second index at d"
         v = Vectors(names, context, b, sig, args)
-        half0 = v.start("half", v["first"])
-        scores = _against_panel(v, [v.spread(b.load(v.at(half0, j))) for j in range(PANEL)], v.fma)
+        start0 = v.start("start", v["first"])
+        starts = [v.spread(b.load(v.at(start0, j))) for j in range(PANEL)]
+        scores = _against_panel(v, starts, partial(step, v))
         numbers = [v.spread(b.add(b.trunc(v["first"], i32), i32(j))) for j in range(PANEL)]
         state = [v.start(name, v["at"]) for name in ("best", "second", "index")]
         for r in range(VECTORS):
@@ -127,7 +124,38 @@ def score_panel(typingctx, tile, tile_at, panels, panel_at, half, first, best, s
             v.store(which, at_index)
         return context.get_dummy_value()
 
-    return sig, codegen
+    return codegen
+
+
+@intrinsic
+def score_panel(typingctx, tile, tile_at, panels, panel_at, half, first, best, second, index, at, d):
+    """Scores of a tile against a panel, folded into the two best of each row.
+
+    A score is ``|c|^2 / 2 - x.c``: half the squared distance, less what all centers share. panels hold -c, half
+    (k,) holds |c|^2 / 2, `first` is the number of the panel's first center; best, second, index from `at` on.
+    """
+    sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
+    return sig, _two_best(Vectors.fma)
+
+
+@intrinsic
+def score_observed(typingctx, tile, tile_at, panels, panel_at, start, first, best, second, index, at, d):
+    """The same for rows with holes: a score is start + |x - c|^2 over the columns where x is not NaN.
+
+    Differences are taken directly: what all centers share is another number for every row.
+    """
+    sig = types.void(tile, tile_at, panels, panel_at, start, first, best, second, index, at, d)
+
+    def square(v, x, c, total):
+        difference = _where_there(v, x, v.b.fadd(x, c))
+        return v.fma(difference, difference, total)
+
+    return sig, _two_best(square)
+
+
+def _where_there(v, x, value):
+    """`value` where `x` is a number, 0 where it is NaN."""
+    return v.b.select(v.b.fcmp_ordered("ord", x, x), value, v.zero)
 
 
 @intrinsic
@@ -172,26 +200,50 @@ def add_row(typingctx, X, x_at, centers, c_at, inverse, w, sums, s_at, d):
 
     def codegen(context, b, sig, args):
         v = Vectors("X x_at centers c_at inverse w sums s_at d", context, b, sig, args)
-        d = v["d"]
-        x0, c0, s0 = v.start("X", v["x_at"]), v.start("centers", v["c_at"]), v.start("sums", v["s_at"])
-        whole, height = v.whole_and_padded(d)
-        cost_at = v.at(s0, height)
-        factor, weight = v.spread(v["inverse"]), v.spread(v["w"])
-
-        def add(t, x, cost):
-            q = b.fmul(b.fsub(x, v.load(v.at(c0, t))), factor)
-            wq = b.fmul(q, weight)
-            v.store(b.fadd(v.load(v.at(s0, t)), wq), v.at(s0, t))
-            return [v.fma(wq, q, cost)]
-
-        with v.loop(i64(0), whole, v.lanes, [v.load(cost_at)]) as block:
-            block.new = add(block.t, v.load(v.at(x0, block.t)), *block.values)
-        with v.loop(whole, d, v.lanes, block.values) as rest:
-            rest.new = add(rest.t, v.load_first(v.at(x0, rest.t), b.sub(d, rest.t), v.lanes), *rest.values)
-        v.store(rest.values[0], cost_at)
+        _add_row(v, v.spread(v["w"]), lambda t, x, q: q)
         return context.get_dummy_value()
 
     return sig, codegen
+
+
+@intrinsic
+def add_observed(typingctx, X, x_at, centers, c_at, inverse, w, sums, s_at, seen, seen_at, d):
+    """The same for a row with holes, q being 0 where x is NaN; where it is not, seen (..., padded d) += w."""
+    sig = types.void(X, x_at, centers, c_at, inverse, w, sums, s_at, seen, seen_at, d)
+
+    def codegen(context, b, sig, args):
+        v = Vectors("X x_at centers c_at inverse w sums s_at seen seen_at d", context, b, sig, args)
+        weight, seen0 = v.spread(v["w"]), v.start("seen", v["seen_at"])
+
+        def there(t, x, q):
+            at = v.at(seen0, t)
+            v.store(b.fadd(v.load(at), _where_there(v, x, weight)), at)
+            return _where_there(v, x, q)
+
+        _add_row(v, weight, there)
+        return context.get_dummy_value()
+
+    return sig, codegen
+
+
+def _add_row(v, weight, seen):
+    """Adds the row of X from `x_at` on to its sums; ``seen(t, x, q)`` is what counts of the differences `q`."""
+    b, d = v.b, v["d"]
+    x0, c0, s0 = v.start("X", v["x_at"]), v.start("centers", v["c_at"]), v.start("sums", v["s_at"])
+    whole, height = v.whole_and_padded(d)
+    cost_at, factor = v.at(s0, height), v.spread(v["inverse"])
+
+    def add(t, x, cost):
+        q = seen(t, x, b.fmul(b.fsub(x, v.load(v.at(c0, t))), factor))
+        wq = b.fmul(q, weight)
+        v.store(b.fadd(v.load(v.at(s0, t)), wq), v.at(s0, t))
+        return [v.fma(wq, q, cost)]
+
+    with v.loop(i64(0), whole, v.lanes, [v.load(cost_at)]) as block:
+        block.new = add(block.t, v.load(v.at(x0, block.t)), *block.values)
+    with v.loop(whole, d, v.lanes, block.values) as rest:
+        rest.new = add(rest.t, v.load_first(v.at(x0, rest.t), b.sub(d, rest.t), v.lanes), *rest.values)
+    v.store(rest.values[0], cost_at)
 
 
 @intrinsic

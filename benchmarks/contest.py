@@ -1,0 +1,78 @@
+"""Races in which every library does the same work on the same input: time, and a number that shows it was the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from benchmarks.competitors import Competitor
+from benchmarks.harness import (
+    Options,
+    Outcome,
+    Race,
+    against_fastest,
+    best_variant,
+    cells,
+    is_disturbed,
+    names_of,
+    race,
+    raw,
+    timing_notes,
+)
+from benchmarks.report import NONE, Ratio, Result, Table, times
+
+Case = dict[str, Any]  # JSON; has a `label`, and a `dtype` where not every library takes it
+
+
+def timed(work: Callable[[], Any], repeats: int, check: Callable[[Any], float]) -> dict[str, Any]:
+    """Worker: seconds of every repeat after a first one that loads what is to be loaded."""
+    answer = work()
+    seconds = []
+    for _ in range(repeats):
+        begin = perf_counter()
+        answer = work()
+        seconds.append(perf_counter() - begin)
+    return {"seconds": seconds, "check": check(answer)}
+
+
+def contest(
+    target: str,
+    title: str,
+    cases: Sequence[Case],
+    competitors: Sequence[Competitor],
+    options: Options,
+    *,
+    rounds: int = 3,
+    check: str = "answers differ by",
+) -> Result:
+    """One row a case; ``target`` is ``module:function`` of this package, which measures one competitor."""
+    races = [race(target, case, competitors, options.turns(rounds), options=options) for case in cases]
+    made = [_row(title, case, outcomes, competitors) for case, outcomes in zip(cases, races, strict=True)]
+    header = ["", *names_of(competitors), "fastest peer / coterie", check]
+    table = Table(f"{title}: ms, best (median)", header, [line for line, _ in made], timing_notes(races))
+    numbers = {case["label"]: raw(outcomes) for case, outcomes in zip(cases, races, strict=True)}
+    return Result([table], [ratio for _, ratio in made if ratio], numbers)
+
+
+def _row(title: str, case: Case, outcomes: Race, competitors: Sequence[Competitor]) -> tuple[list[str], Ratio | None]:
+    best = best_variant(outcomes, best_seconds)
+    costs = {name: best_seconds(o) for name, o in best.items() if o.reports}
+    ratio = against_fastest(f"{title} {case['label']}", costs, is_disturbed(outcomes))
+    shown = cells(names_of(competitors), best, lambda o: f"{1e3 * best_seconds(o):.3g} ({1e3 * median_seconds(o):.3g})")
+    return [case["label"], *shown, times(ratio), _spread(outcomes)], ratio
+
+
+def best_seconds(outcome: Outcome) -> float:
+    return min(s for report in outcome.reports for s in report["seconds"])
+
+
+def median_seconds(outcome: Outcome) -> float:
+    return median(s for report in outcome.reports for s in report["seconds"])
+
+
+def _spread(outcomes: Race) -> str:
+    """Largest relative difference between the answers."""
+    found = [o.reports[0]["check"] for o in outcomes.values() if o.reports]
+    return f"{max(found) / min(found) - 1:.0e}" if len(found) > 1 and min(found) > 0 else NONE

@@ -1,0 +1,216 @@
+"""Dynamic time warping: the distance of two series once each may wait for the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from coterie import kernels
+from coterie.core.errors import InputError, ParameterError
+from coterie.distances.distance import Array, Distance
+from coterie.distances.series import Series, as_series, joined, one_series, same_channels
+from coterie.distances.windows import Band, Everywhere, Mask, as_window
+
+COSTS = ("squared", "absolute")
+
+
+class Warping(NamedTuple):
+    """How two series meet."""
+
+    cost: Array  # (n, m) the least cost of a path from the beginnings to each pair of moments; infinite where none goes
+    path: Array  # (steps, 2) the pairs of moments that meet, from (0, 0) to (n - 1, m - 1)
+
+
+def dtw(x: Any, y: Any, *, window: Any = None, cost: str = "squared", best_so_far: float | None = None) -> float:
+    r"""The distance of two series by dynamic time warping.
+
+    .. math:: \Bigl(\min_\pi \sum_{(i, j) \in \pi} \lVert x_i - y_j \rVert^2\Bigr)^{1/2}
+
+    over all paths from (0, 0) to the last moments whose steps go one moment on in one series or in both [1]_. With
+    ``cost="absolute"`` it is :math:`\min_\pi \sum \lVert x_i - y_j \rVert_1`, without a root. Nothing is divided by the
+    length of the path, and no step counts twice. So do dtaidistance and tslearn; what aeon gives is the square.
+
+    It is no metric: a detour can be shorter, and series of different lengths can be 0 apart. Do not use it where the
+    time at which something happens is what matters, nor on series of different levels or scales unless that is meant:
+    standardise each first.
+
+    Parameters
+    ----------
+    x, y : array (length,) or (length, channels)
+        The series, of any lengths; NaN after the end is left out.
+    window : None, int, float, Itakura or array of bool (n, m), default=None
+        Which moments may meet. A whole number is the radius of a band about the diagonal (Sakoe & Chiba), a float such
+        a radius as a share of the longer series; series of different lengths have two diagonals, and all between them
+        is in the band. `coterie.distances.windows.Itakura(slope)` is a parallelogram. A table says it cell by cell.
+    cost : {'squared', 'absolute'}, default='squared'
+        What it costs that two moments meet: over all channels, squared differences or absolute ones.
+    best_so_far : float, optional
+        Where the distance is above this one the answer is infinity, found as early as it is known.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Costs n m channels operations, with a window only those of the cells in it, and memory for one row of the table.
+    Many series at once take a tenth of the time each: `pairwise(series, metric="dtw")`.
+
+    References
+    ----------
+    .. [1] H. Sakoe & S. Chiba (1978), Dynamic programming algorithm optimization for spoken word recognition, IEEE
+       Transactions on Acoustics, Speech, and Signal Processing 26, 43-49. https://doi.org/10.1109/TASSP.1978.1163055
+
+    Examples
+    --------
+    >>> from coterie.distances import dtw
+    >>> dtw([1, 2, 3], [1, 2, 2, 3])
+    0.0
+    >>> dtw([0, 0, 4, 4], [0, 4, 4, 4], window=0)  # no warping: the Euclidean distance
+    4.0
+    >>> dtw([0, 0, 4, 4], [0, 4, 4, 4], window=1)
+    0.0
+    """
+    A, B = pair(x, y)
+    absolute = one_cost(cost) == "absolute"
+    limit = _limit(best_so_far, absolute, A.dtype)
+    out = np.empty((1, 1), A.dtype)
+    costs_within(kernels_for(A, B), A, B, as_window(window), absolute, limit, out)
+    check_overflow(out, best_so_far is not None)
+    found = float(out[0, 0] if absolute else np.sqrt(out[0, 0]))
+    return found if best_so_far is None or found <= best_so_far else np.inf
+
+
+def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared") -> Warping:
+    """The table of least costs of two series, and the path through it that `dtw` measures.
+
+    Parameters
+    ----------
+    x, y, window, cost
+        As in `dtw`.
+
+    Returns
+    -------
+    Warping
+        The pair (cost, path). ``cost[-1, -1]`` is the cost of the path, the square of `dtw` (with ``cost="absolute"``
+        `dtw` itself). Of equally cheap paths it is one that steps on in both series where it can.
+
+    Examples
+    --------
+    >>> from coterie.distances import dtw_path
+    >>> cost, path = dtw_path([1, 2, 3], [1, 2, 2, 4])
+    >>> float(cost[-1, -1])
+    1.0
+    >>> path.tolist()
+    [[0, 0], [1, 1], [1, 2], [2, 3]]
+    """
+    A, B = pair(x, y)
+    n, m = int(A.length[0]), int(B.length[0])
+    low, high = as_window(window).band(n, m)
+    ops = kernels.of_series(1, n, m)
+    table = ops.accumulated(A(0), B(0), low, high, one_cost(cost) == "absolute")
+    check_overflow(table[-1:, -1:])
+    return Warping(table, ops.path(table))
+
+
+@dataclass(frozen=True)
+class DTW(Distance):
+    """Dynamic time warping between series of any lengths; see `dtw`."""
+
+    window: Any = None
+    cost: str = "squared"
+
+    name = "dtw"
+    triangle = False
+    definite = False  # a series may be another one that waits
+    work = 256
+
+    def __post_init__(self) -> None:
+        one_cost(self.cost)
+        if isinstance(as_window(self.window), Mask):
+            raise ParameterError("window: a table of cells is for one pair of series, in dtw or dtw_path")
+
+    def rows(self, X: Any, name: str = "X") -> Series:
+        return as_series(X, name)
+
+    def fitted(self, X: Series, Y: Any = None) -> Self:
+        if Y is not None:
+            same_channels(X, Y)
+        return self
+
+    def between(self, A: Series, B: Series, out: Array) -> None:
+        least_costs(A.astype(out.dtype), B.astype(out.dtype), as_window(self.window), self.cost == "absolute", out)
+        check_overflow(out)
+        if self.cost == "squared":
+            np.sqrt(out, out=out)
+
+
+def least_costs(A: Series, B: Series, window: Any, absolute: bool, out: Array) -> None:
+    """The costs (a, b) of the best paths between all series of `A` and `B`, which are of one type."""
+    ops = kernels_for(A, B)
+    if len(A) <= len(B) or isinstance(window, Mask):
+        costs_within(ops, A, B, window, absolute, np.empty(0, out.dtype), out)
+        return
+    turned = np.empty(out.shape[::-1], out.dtype)  # B is what is worked on side by side: it should be the larger
+    costs_within(ops, B, A, window, absolute, np.empty(0, out.dtype), turned)
+    out[:] = turned.T
+
+
+def costs_within(ops: Any, A: Series, B: Series, window: Any, absolute: bool, limit: Array, out: Array) -> None:
+    """The same, infinite where above the `limit` of a series of `B`, (b,) or (0,) for none."""
+    for rows, columns, (low, high) in meetings(A, B, window):
+        a, b = A[rows], B[columns]
+        part = np.empty((len(a), len(b)), out.dtype)
+        bound = limit[columns] if len(limit) else limit
+        ops.between(a.values, a.start, a.length, b.values, b.start, b.length, low, high, absolute, bound, part)
+        out[np.ix_(rows, columns)] = part
+
+
+def kernels_for(A: Series, B: Series, passes: int = 1) -> Any:
+    return kernels.of_series(passes * len(A) * len(B), int(A.length.max()), int(B.length.max()))
+
+
+def meetings(A: Series, B: Series, window: Any) -> Iterator[tuple[Array, Array, Band]]:
+    """Rows of `A` and of `B` that share a window, and the window; together all pairs, each once."""
+    if isinstance(window, Everywhere):  # an end that comes early does not change what comes before it
+        band = window.band(int(A.length.max()), int(B.length.max()))
+        yield np.arange(len(A)), np.argsort(B.length, kind="stable"), band
+        return
+    for n in np.unique(A.length):
+        rows = np.flatnonzero(A.length == n)
+        for m in np.unique(B.length):
+            yield rows, np.flatnonzero(B.length == m), window.band(int(n), int(m))
+
+
+def one_cost(cost: Any) -> str:
+    if cost not in COSTS:
+        raise ParameterError(f"cost must be {' or '.join(map(repr, COSTS))}; got {cost!r}")
+    return str(cost)
+
+
+def pair(x: Any, y: Any) -> tuple[Series, Series]:
+    a, b = one_series(x, "x"), one_series(y, "y")
+    dtype = np.result_type(a.dtype, b.dtype)
+    A, B = joined([a.astype(dtype, copy=False)]), joined([b.astype(dtype, copy=False)])
+    same_channels(A, B, ("x", "y"))
+    return A, B
+
+
+def _limit(best_so_far: float | None, absolute: bool, dtype: Any) -> Array:
+    """A little above the largest cost whose distance is not above `best_so_far`."""
+    if best_so_far is None:
+        return np.empty(0, dtype)
+    if isinstance(best_so_far, bool) or not isinstance(best_so_far, int | float | np.number) or not best_so_far >= 0:
+        raise ParameterError(f"best_so_far must be a number from 0 up; got {best_so_far!r}")
+    cost = float(best_so_far) if absolute else float(best_so_far) ** 2
+    return np.array([cost * (1 + 8 * np.finfo(dtype).eps)], dtype)
+
+
+def check_overflow(costs: Array, limited: bool = False) -> None:
+    if not limited and not np.isfinite(costs).all():
+        raise InputError(
+            "the series hold values so large that their squares overflow: divide all of them by their size"
+        )

@@ -1,0 +1,58 @@
+"""Straight-line distance, and its square."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie.core.errors import ParameterError
+from coterie.distances.distance import Array, Distance
+from coterie.kernels import of_pairs
+
+
+@dataclass(frozen=True)
+class Euclidean(Distance):
+    r""":math:`\bigl(\sum_j w_j (x_j - y_j)^2\bigr)^{1/2}`, the weights 1 unless given as `w`."""
+
+    w: Any = None
+
+    name = "euclidean"
+    root = True
+    factor = 1.0
+
+    def prepare(self, X: Array) -> Array:
+        return weighted(X, self.w, 0.5)
+
+    def between(self, A: Array, B: Array, out: Array) -> None:
+        of_pairs(A, B).differences(A, B, 1 if self.root else 0, self.factor, out)
+
+
+@dataclass(frozen=True)
+class SquaredEuclidean(Euclidean):
+    r""":math:`\sum_j w_j (x_j - y_j)^2`. No metric: the squares of a detour may be shorter."""
+
+    name = "sqeuclidean"
+    root = False
+    triangle = False
+
+
+def weighted(X: Array, w: Any, power: float) -> Array:
+    """Columns times their weights to a `power`, which makes sums of powers of differences weighted ones."""
+    if w is None:
+        return X
+    return np.ascontiguousarray(X * (as_column_weights(w, X.shape[1]) ** power).astype(X.dtype))
+
+
+def as_column_weights(w: Any, d: int) -> Array:
+    """Weights (d,), finite, from 0 up, not all 0."""
+    try:
+        weights: Array = np.asarray(w, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"w must be numbers, one for each of the {d} columns; got {w!r}") from None
+    if weights.shape != (d,):
+        raise ParameterError(f"w must be one number for each of the {d} columns; its shape is {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ParameterError("w must be finite, from 0 up, and not 0 for every column")
+    return weights

@@ -1,0 +1,47 @@
+"""Distances that ask only which columns agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie.distances.distance import Array, Distance
+from coterie.distances.euclidean import as_column_weights
+from coterie.kernels import of_pairs
+
+
+@dataclass(frozen=True)
+class Hamming(Distance):
+    """The share of columns, by weight `w` if given, in which two rows differ."""
+
+    w: Any = None
+
+    name = "hamming"
+
+    def between(self, A: Array, B: Array, out: Array) -> None:
+        d = A.shape[1]
+        w = np.ones(d) if self.w is None else as_column_weights(self.w, d)
+        of_pairs(A, B).mismatches(A, B, w / w.sum(), out)
+
+
+@dataclass(frozen=True)
+class Jaccard(Distance):
+    r""":math:`1 - |x \cap y| / |x \cup y|`, a row being the set of its columns that are not 0 [1]_.
+
+    Two empty sets are the same set: distance 0.
+
+    .. [1] Jaccard (1901), Étude comparative de la distribution florale, Bull. Soc. Vaud. Sci. Nat. 37.
+    """
+
+    name = "jaccard"
+    definite = False  # the values of what is there do not count
+
+    def prepare(self, X: Array) -> Array:
+        return np.ascontiguousarray(X != 0, dtype=X.dtype)
+
+    def between(self, A: Array, B: Array, out: Array) -> None:
+        both = A @ B.T
+        either = A.sum(axis=1)[:, None] + B.sum(axis=1) - both
+        out[:] = (either - both) / np.maximum(either, 1)

@@ -1,0 +1,144 @@
+"""Distances between all rows of one table, or of two."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie import machine
+from coterie.core.errors import InputError, ParameterError
+from coterie.distances.distance import Array, Distance, as_distance
+
+STRIP = 1 << 21  # numbers of a strip of rows that one thread computes at a time
+MIRRORED = 128  # rows of a strip that is written a second time, as columns
+REMEDY = "pass out='distances.npy' to write them to disk, condensed=True for half of them, or float32 rows"
+
+
+def pairwise(
+    X: Any,
+    Y: Any = None,
+    metric: Any = "euclidean",
+    *,
+    condensed: bool = False,
+    out: Any = None,
+    n_jobs: int | None = None,
+    **params: Any,
+) -> Array:
+    """Distances between the rows of `X`, or between those of `X` and those of `Y`.
+
+    Parameters
+    ----------
+    X, Y : array or frame (n, d), (m, d)
+        The rows; lists of series for 'dtw'. If all are float32, so are the distances.
+    metric : str, function or Distance, default='euclidean'
+        'euclidean', 'sqeuclidean', 'manhattan', 'chebyshev', 'minkowski' (`p`), 'mahalanobis' (`cov` or `shrinkage`),
+        'cosine', 'correlation', 'hamming', 'jaccard', 'gower' (mixed columns, holes), 'dtw' (series); those of
+        differences, and 'hamming' and 'gower', take weights `w` of the columns. A function of two rows is compiled.
+    condensed : bool, default=False
+        Without `Y`: the n (n - 1) / 2 distances above the diagonal row by row, as SciPy's `pdist` has them.
+    out : array, or path of an .npy file, optional
+        Where to put them: an array of the right shape and type, memory-mapped too, or a file to be made.
+    n_jobs : int or None, default=None
+        Threads; None is all cores. The result does not depend on it.
+    **params
+        Parameters of the metric.
+
+    Returns
+    -------
+    array (n, n), (n, m) or (n (n - 1) / 2,)
+
+    Notes
+    -----
+    Costs O(n m d) operations, by vector code at about the speed of a matrix product, and no memory beside the result.
+
+    Examples
+    --------
+    >>> from coterie.distances import pairwise
+    >>> pairwise([[0.0, 0.0], [3.0, 4.0]])
+    array([[0., 5.],
+           [5., 0.]])
+    >>> pairwise([[0.0, 0.0], [3.0, 4.0]], metric="manhattan", condensed=True)
+    array([7.])
+    """
+    if condensed and Y is not None:
+        raise ParameterError("condensed=True is for the rows of X among themselves: leave out Y")
+    distance, A, B = ready(as_distance(metric, **params), X, Y)
+    if condensed and not distance.symmetric:
+        raise ParameterError(f"condensed=True keeps one of d(x, y) and d(y, x); metric={distance.name!r} has both")
+    n, m = len(A), len(A if B is None else B)
+    shape = (n * (n - 1) // 2,) if condensed else (n, m)
+    found = _room(out, shape, np.result_type(A.dtype, A.dtype if B is None else B.dtype))
+    with machine.one_blas_thread:
+        if condensed:
+            step = partial(_condensed_strip, distance, A, found)
+        elif B is None and distance.symmetric:
+            step = partial(_upper_strip, distance, A, found)
+        else:
+            step = partial(_strip, distance, A, A if B is None else B, found)
+        most = MIRRORED if B is None and distance.symmetric else None
+        for _ in machine.in_threads(step, strips(n, m, distance.work, most), n_jobs):
+            pass
+    return found
+
+
+def ready(distance: Distance, X: Any, Y: Any = None) -> tuple[Distance, Any, Any]:
+    """The distance with what it learns from the rows, and the rows prepared for it; None for no `Y`."""
+    rows, others = distance.rows(X, "X"), None if Y is None else distance.rows(Y, "Y")
+    _check_columns(rows, others)
+    distance = distance.fitted(rows, others)
+    return distance, distance.prepare(rows), None if others is None else distance.prepare(others)
+
+
+def strips(n: int, m: int, work: int = 1, most: int | None = None) -> list[tuple[int, int]]:
+    """Bounds of strips, of `most` rows, of an (n, m) table, by its shape, and by how dear a number is, alone."""
+    height = max(1, min(most or n, STRIP // max(1, m * work)))
+    return [(start, min(start + height, n)) for start in range(0, n, height)]
+
+
+def _strip(distance: Distance, A: Any, B: Any, out: Array, start: int, stop: int) -> None:
+    distance.between(A[start:stop], B, out[start:stop])
+
+
+def _upper_strip(distance: Distance, A: Any, out: Array, start: int, stop: int) -> None:
+    """From the diagonal on; what is below it is the same."""
+    right = _from_diagonal(distance, A, out.dtype, start, stop)
+    own = np.triu(right[:, : stop - start], 1)
+    out[start:stop, start:stop] = own + own.T
+    out[start:stop, stop:] = right[:, stop - start :]
+    out[stop:, start:stop] = right[:, stop - start :].T
+
+
+def _condensed_strip(distance: Distance, A: Any, out: Array, start: int, stop: int) -> None:
+    n = len(A)
+    right = _from_diagonal(distance, A, out.dtype, start, stop)
+    for i in range(start, stop):
+        first = i * n - i * (i + 1) // 2
+        out[first : first + n - 1 - i] = right[i - start, i - start + 1 :]
+
+
+def _from_diagonal(distance: Distance, A: Any, dtype: Any, start: int, stop: int) -> Array:
+    right = np.empty((stop - start, len(A) - start), dtype)
+    distance.between(A[start:stop], A[start:], right)
+    return right
+
+
+def _room(out: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    if isinstance(out, str | Path):
+        if Path(out).suffix != ".npy":
+            raise ParameterError(f"out must be the path of an .npy file, or an array; got {str(out)!r}")
+        return np.lib.format.open_memmap(out, mode="w+", dtype=dtype, shape=shape)
+    if out is None:
+        machine.check_room(int(np.prod(shape, dtype=object)) * dtype.itemsize, f"{shape} distances", REMEDY)
+        return np.empty(shape, dtype)
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:
+        found = f"{out.shape} of {out.dtype}" if isinstance(out, np.ndarray) else repr(out)
+        raise ParameterError(f"out must be a C-ordered array of shape {shape} and type {dtype}; got {found}")
+    return out
+
+
+def _check_columns(X: Any, Y: Any) -> None:
+    if isinstance(X, np.ndarray) and Y is not None and X.shape[1] != Y.shape[1]:
+        raise InputError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: distances need the same columns")

@@ -1,0 +1,101 @@
+"""Soft dynamic time warping: all paths count, the cheap ones most, and so it has a gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie import kernels
+from coterie.core.errors import ParameterError
+from coterie.distances.distance import Array
+from coterie.distances.dtw import check_overflow, meetings, pair
+from coterie.distances.series import Series
+from coterie.distances.windows import as_window
+
+
+def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergence: bool = False) -> float:
+    r"""Soft dynamic time warping of two series.
+
+    .. math:: -\gamma \log \sum_\pi \exp\Bigl(-\frac{1}{\gamma} \sum_{(i, j) \in \pi} \lVert x_i - y_j \rVert^2\Bigr)
+
+    over the paths of `dtw`: towards `gamma` 0 it is the square of `dtw`, of which it is never more; as `gamma` grows
+    all paths count alike. It can be differentiated, by which barycenters are found [1]_.
+
+    It is no distance: it can be negative, and a series is not nearest to itself. The `divergence`, less the mean of
+    what both series have with themselves, is 0 for equal series and never negative [2]_.
+
+    Parameters
+    ----------
+    x, y : array (length,) or (length, channels)
+        The series, of any lengths.
+    gamma : float, default=1.0
+        How soft, in the unit of squared values; above 0.
+    window
+        As in `dtw`.
+    divergence : bool, default=False
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Costs n m (channels + three exponentials) operations, and memory for the table.
+
+    References
+    ----------
+    .. [1] M. Cuturi & M. Blondel (2017), Soft-DTW: a differentiable loss function for time-series, ICML.
+    .. [2] M. Blondel, A. Mensch & J.-P. Vert (2021), Differentiable divergences between time series, AISTATS.
+
+    Examples
+    --------
+    >>> from coterie.distances import dtw, soft_dtw
+    >>> round(soft_dtw([1, 2, 3], [1, 2, 4], gamma=0.01), 6), dtw([1, 2, 3], [1, 2, 4]) ** 2
+    (1.0, 1.0)
+    >>> round(soft_dtw([1, 2, 3], [1, 2, 2, 3]), 4)
+    -1.5813
+    >>> soft_dtw([1, 2, 3], [1, 2, 3], divergence=True)
+    0.0
+    """
+    A, B = (series.astype(np.float64) for series in pair(x, y))
+    gamma, window = as_gamma(gamma), as_window(window)
+    value = _value(A, B, gamma, window)
+    return value - 0.5 * (_value(A, A, gamma, window) + _value(B, B, gamma, window)) if divergence else value
+
+
+def soft_gradient(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None) -> tuple[float, Array]:
+    """`soft_dtw` and its gradient with respect to `x`, (length, channels)."""
+    A, B = (series.astype(np.float64) for series in pair(x, y))
+    sum_dx, met, cost = np.zeros(A(0).shape), np.zeros(int(A.length[0])), np.empty(1)
+    ops = soft_kernels_for(A, B)
+    low, high = as_window(window).band(int(A.length[0]), int(B.length[0]))
+    ops.soft_align(A(0), B.values, B.start, B.length, np.ones(1), low, high, as_gamma(gamma), sum_dx, met, cost)
+    return float(cost[0]), -2.0 * sum_dx
+
+
+def soft_values(ops: Any, A: Series, B: Series, window: Any, gamma: float, out: Array) -> None:
+    """The values (a, b) for all series of `A` and `B`, all in float64."""
+    for rows, columns, (low, high) in meetings(A, B, window):
+        a, b = A[rows], B[columns]
+        part = np.empty((len(a), len(b)))
+        ops.soft_between(a.values, a.start, a.length, b.values, b.start, b.length, low, high, gamma, part)
+        out[np.ix_(rows, columns)] = part
+
+
+def soft_kernels_for(A: Series, B: Series, passes: int = 1) -> Any:
+    return kernels.of_soft_series(passes * len(A) * len(B), int(A.length.max()), int(B.length.max()))
+
+
+def as_gamma(gamma: Any) -> float:
+    number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
+    if not number or not 0 < gamma < np.inf:
+        raise ParameterError(f"gamma must be a finite number above 0 (towards 0 it is dtw itself); got {gamma!r}")
+    return float(gamma)
+
+
+def _value(A: Series, B: Series, gamma: float, window: Any) -> float:
+    out = np.empty((1, 1))
+    soft_values(soft_kernels_for(A, B), A, B, window, gamma, out)
+    check_overflow(out)
+    return float(out[0, 0])

@@ -1,0 +1,265 @@
+"""Laws that hold of every distance, and each of them against SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+from sklearn.covariance import ledoit_wolf
+
+from coterie.core.errors import InputError, ParameterError
+from coterie.distances import as_distance, pairwise
+from coterie.kernels.cpu import pairwise as compiled
+from coterie.kernels.plain import pairwise as numpy_twin
+
+rng = np.random.default_rng(7)
+W = np.array([0.5, 2.0, 0.0, 1.0, 3.0])
+
+
+def halved(x, y):
+    total = 0.0
+    for i in range(len(x)):
+        total += abs(x[i] - y[i])
+    return total / 2
+
+
+EVERY = {
+    "euclidean": {},
+    "euclidean weighted": {"w": W},
+    "sqeuclidean": {},
+    "manhattan": {},
+    "manhattan weighted": {"w": W},
+    "chebyshev": {},
+    "chebyshev weighted": {"w": W},
+    "minkowski": {"p": 3},
+    "minkowski weighted": {"p": 1.5, "w": W},
+    "mahalanobis": {},
+    "cosine": {},
+    "correlation": {},
+    "hamming": {},
+    "hamming weighted": {"w": W},
+    "jaccard": {},
+    "gower": {},
+}
+SCIPY = {"manhattan": "cityblock"}
+
+
+def distance(name):
+    return as_distance(name.split()[0], **EVERY[name])
+
+
+def rows(name, n, dtype=np.float64):
+    """Rows that the distance is made for: few values where it asks for equality."""
+    X = rng.normal(size=(n, 5)) * [1, 2, 3, 4, 5] + 1
+    few = name.split()[0] in ("hamming", "jaccard")
+    return (np.maximum(np.round(X / 3), 0) if few else X).astype(dtype)
+
+
+def table(name, X, Y=None, **options):
+    return pairwise(X, Y, metric=distance(name), **options)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("n", [12, 150])
+def test_flags_are_true(name, n):
+    X = rows(name, n)
+    X[3] = X[5]
+    found, D = distance(name), table(name, X)
+    assert (D >= 0).all()
+    assert (np.diag(D) == 0).all()
+    assert D[3, 5] == 0
+    if found.symmetric:
+        np.testing.assert_array_equal(D, D.T)
+    if found.triangle:
+        detour = (D[:, :, None] + D[None]).min(axis=1)
+        assert (detour * (1 + 1e-12) >= D).all()
+    zero_weight = "w" in EVERY[name]
+    if found.definite and not zero_weight:
+        different = (X[:, None] != X[None]).any(axis=2)
+        assert (D[different] > 0).all()
+
+
+@pytest.mark.parametrize(
+    "name, X",
+    [
+        ("sqeuclidean", [[0.0], [1.0], [2.0]]),
+        ("cosine", [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]),
+    ],
+)
+def test_what_is_said_to_be_no_metric_is_none(name, X):
+    D = pairwise(X, metric=name)
+    assert not as_distance(name).triangle
+    assert D[0, 2] > D[0, 1] + D[1, 2]
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("gower", "jaccard")])
+@pytest.mark.parametrize("n, m", [(9, 6), (203, 131)])
+def test_against_scipy(name, n, m):
+    X, Y = rows(name, n), rows(name, m)
+    kind = name.split()[0]
+    params = dict(EVERY[name])
+    if kind == "mahalanobis":
+        params["VI"] = np.linalg.inv(np.cov(np.vstack([X, Y]).T))
+    expected = cdist(X, Y, SCIPY.get(kind, kind), **params)
+    np.testing.assert_allclose(table(name, X, Y), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_jaccard_compares_sets():
+    X = rng.random((80, 9)) < 0.3
+    np.testing.assert_allclose(pairwise(X, metric="jaccard"), cdist(X, X, "jaccard"), atol=1e-15)
+    assert pairwise(np.zeros((2, 3)), metric="jaccard")[0, 1] == 0
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_float32_stays_and_is_near(name):
+    X = rows(name, 90)
+    single = table(name, X.astype(np.float32))
+    assert single.dtype == (np.float64 if name == "gower" else np.float32)
+    np.testing.assert_allclose(single, table(name, X.astype(np.float32).astype(np.float64)), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n, m, d", [(1, 1, 1), (7, 23, 3), (8, 24, 5), (9, 49, 33), (65, 48, 2), (130, 200, 17)])
+@pytest.mark.parametrize("kind", range(4))
+def test_vector_code_is_its_numpy_twin(kind, n, m, d, dtype):
+    A, B = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(m, d)).astype(dtype)
+    found, expected = np.full((n, m), np.nan, dtype), np.empty((n, m), dtype)
+    compiled.differences(A, B, kind, 0.5, found)
+    numpy_twin.differences(A.astype(np.float64), B.astype(np.float64), kind, 0.5, expected)
+    np.testing.assert_allclose(found, expected, rtol=50 * np.finfo(dtype).eps * d)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.3, 4.0, 300.0])
+def test_compiled_powers_are_their_numpy_twin(p):
+    A, B = rng.normal(size=(30, 6)) * 1e3, rng.normal(size=(20, 6)) * 1e3
+    B[0] = A[0]
+    found, expected = np.empty((30, 20)), np.empty((30, 20))
+    compiled.minkowski(A, B, p, found)
+    numpy_twin.minkowski(A, B, p, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_compiled_matches_are_their_numpy_twins():
+    A, B, w = rng.integers(3, size=(40, 6)) * 1.0, rng.integers(3, size=(30, 6)) * 1.0, rng.random(6)
+    A[rng.random(A.shape) < 0.2] = np.nan
+    found, expected = np.empty((40, 30)), np.empty((40, 30))
+    for name, rest in (("mismatches", ()), ("gower", (2,))):
+        getattr(compiled, name)(A, B, w, *rest, found)
+        getattr(numpy_twin, name)(A, B, w, *rest, expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_rows_far_from_the_origin_keep_their_distances():
+    X = rng.normal(size=(200, 40))
+    np.testing.assert_allclose(pairwise(X + 2.0**20), pairwise(X), rtol=1e-7)
+
+
+def test_nearly_parallel_rows_have_an_angle():
+    angle = 1e-9
+    D = pairwise([[1.0, 0.0], [np.cos(angle), np.sin(angle)]], metric="cosine")
+    assert D[0, 1] == pytest.approx(angle**2 / 2, rel=1e-6)
+
+
+def test_mahalanobis_by_a_given_or_shrunk_covariance():
+    X = rng.normal(size=(12, 30))
+    with pytest.raises(InputError, match=r"singular.*shrinkage='auto'"):
+        pairwise(X, metric="mahalanobis")
+    shrunk, _ = ledoit_wolf(X)
+    expected = cdist(X, X, "mahalanobis", VI=np.linalg.inv(shrunk * 12 / 11))
+    np.testing.assert_allclose(pairwise(X, metric="mahalanobis", shrinkage="auto"), expected, rtol=1e-6)
+    cov = np.diag(np.arange(1.0, 31))
+    expected = cdist(X, X, "seuclidean", V=np.arange(1.0, 31))
+    np.testing.assert_allclose(pairwise(X, metric="mahalanobis", cov=cov), expected, rtol=1e-10)
+
+
+MIXED = {"size": [1.0, 3.0, None, 5.0], "kind": ["a", "b", None, "a"], "flag": [True, True, False, True]}
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_gower_by_hand(frame):
+    """Range 4; rows 0 and 1: (2/4 + 1 + 0) / 3; row 2 has only its flag."""
+    D = pairwise(frame(MIXED), metric="gower")
+    expected = [[0, 0.5, 1, 1 / 3], [0.5, 0, 1, 0.5], [1, 1, 0, 1], [1 / 3, 0.5, 1, 0]]
+    np.testing.assert_allclose(D, expected, atol=1e-15)
+    weighted = pairwise(frame(MIXED), metric="gower", w=[2, 1, 1])
+    assert weighted[0, 1] == pytest.approx((2 * 0.5 + 1) / 4)
+
+
+def test_gower_of_new_rows_uses_the_ranges_of_both():
+    X, Y = pd.DataFrame({"a": [0.0, 2.0], "b": ["x", "y"]}), pd.DataFrame({"a": [4.0], "b": ["z"]})
+    np.testing.assert_allclose(pairwise(X, Y, metric="gower"), [[1.0], [0.75]])
+
+
+def test_rows_that_share_no_column_have_no_gower_distance():
+    with pytest.raises(InputError, match="no column in which both"):
+        pairwise([[1.0, np.nan], [np.nan, 1.0]], metric="gower")
+
+
+@pytest.mark.parametrize("n", [5, 300])
+def test_an_own_function_is_as_good_as_a_name(n):
+    X = rng.normal(size=(n, 4))
+    np.testing.assert_allclose(pairwise(X, metric=halved), pairwise(X, metric="manhattan") / 2, rtol=1e-12)
+    assert pairwise(X.astype(np.float32), metric=halved).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "X, metric, params, error, message",
+    [
+        ([[1.0, np.nan]], "euclidean", {}, InputError, "contains NaN"),
+        ([[1.0, np.inf]], "euclidean", {}, InputError, "infinity"),
+        ([[1.0, 2.0]], "euclid", {}, ParameterError, "metric must be one of 'euclidean'.*got 'euclid'"),
+        ([[1.0, 2.0]], 3, {}, ParameterError, "metric must be one of"),
+        ([[1.0, 2.0]], "minkowski", {"p": 0.5}, ParameterError, "p must be a number of at least 1"),
+        ([[1.0, 2.0]], "minkowski", {"q": 2}, ParameterError, "metric='minkowski': .*'q'"),
+        ([[1.0, 2.0]], halved, {"p": 2}, ParameterError, "metric='halved' takes no parameters"),
+        ([[1.0, 2.0]], "euclidean", {"w": [1.0]}, ParameterError, "w must be one number for each of the 2 columns"),
+        ([[1.0, 2.0]], "euclidean", {"w": [0.0, 0.0]}, ParameterError, "w must be finite, from 0 up, and not 0"),
+        ([[1.0, 2.0]], "mahalanobis", {"cov": [[1.0]]}, ParameterError, r"cov must be a symmetric \(2, 2\)"),
+        ([[1.0, 2.0]], "mahalanobis", {}, InputError, "one row has no covariance"),
+        ([[1.0, 2.0], [3.0, 5.0]], "mahalanobis", {"shrinkage": 2}, ParameterError, "shrinkage must be"),
+        ([[1.0, 2.0], [0.0, 0.0]], "cosine", {}, InputError, "row 1 is zero in every column"),
+        ([[1.0, 2.0], [3.0, 3.0]], "correlation", {}, InputError, "row 1 is the same in every column"),
+        ([["a", "b"]], "gower", {}, InputError, "put them into a frame"),
+        ([[np.nan, 1.0]], "gower", {}, InputError, "column 0 has no value in any row"),
+    ],
+)
+def test_what_cannot_be_is_said(X, metric, params, error, message):
+    with pytest.raises(error, match=message):
+        pairwise(X, metric=metric, **params)
+
+
+def uncompilable(x, y):
+    return sorted({str(v) for v in x}, key=lambda s: {"k": s}["k"])
+
+
+def negative(x, y):
+    return -1.0
+
+
+def test_a_function_that_cannot_be_compiled_is_said_so():
+    with pytest.raises(ParameterError, match=r"metric: uncompilable cannot be compiled .* metric='precomputed'"):
+        pairwise([[1.0, 2.0]], metric=uncompilable)
+    with pytest.raises(InputError, match=r"metric: negative gave -1.0"):
+        pairwise([[1.0, 2.0], [2.0, 3.0]], metric=negative)
+
+
+@pytest.mark.parametrize("name", ["euclidean", "manhattan", "chebyshev", "minkowski", "cosine", "correlation"])
+@given(
+    X=arrays(
+        np.float64,
+        st.tuples(st.integers(2, 6), st.integers(2, 5)),
+        elements=st.floats(-1e100, 1e100, allow_subnormal=False),
+    )
+)
+def test_whatever_the_numbers_distances_are_finite(name, X):
+    try:
+        D = pairwise(X, metric=name)
+    except InputError:
+        return
+    assert np.isfinite(D).all()
+    assert (D >= 0).all()

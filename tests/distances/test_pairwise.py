@@ -1,0 +1,125 @@
+"""The tables that distances go into."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import pdist, squareform
+
+from coterie import machine
+from coterie.core.errors import InputError, ParameterError
+from coterie.distances import Distance, as_distance, pairwise, register
+from coterie.distances import distance as registry
+from coterie.distances.pairwise import STRIP, strips
+
+rng = np.random.default_rng(3)
+X = rng.normal(size=(230, 6))
+
+
+@pytest.fixture
+def in_strips(monkeypatch):
+    """Tables of many strips, so small as they are."""
+    import importlib
+
+    monkeypatch.setattr(importlib.import_module("coterie.distances.pairwise"), "STRIP", 40 * 230)
+
+
+class Ahead(Distance):
+    """How much larger the first numbers of two rows are: not the same both ways."""
+
+    name = "ahead"
+    symmetric = triangle = definite = False
+
+    def between(self, A, B, out):
+        out[:] = np.maximum(A[:, :1] - B[:, 0], 0)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_strips_and_threads_change_nothing(in_strips, n_jobs):
+    np.testing.assert_allclose(pairwise(X, n_jobs=n_jobs), squareform(pdist(X)), rtol=1e-12)
+    np.testing.assert_allclose(pairwise(X, condensed=True, n_jobs=n_jobs), pdist(X), rtol=1e-12)
+    np.testing.assert_array_equal(pairwise(X, n_jobs=n_jobs), pairwise(X, n_jobs=1))
+    np.testing.assert_array_equal(squareform(pairwise(X, condensed=True)), pairwise(X))
+
+
+def test_both_directions_are_kept_where_they_differ(in_strips):
+    D = pairwise(X, metric=Ahead())
+    np.testing.assert_allclose(D - D.T, X[:, :1] - X[:, 0])
+    with pytest.raises(ParameterError, match=r"condensed=True keeps one of d\(x, y\) and d\(y, x\)"):
+        pairwise(X, metric=Ahead(), condensed=True)
+
+
+def test_strips_are_all_rows_once():
+    for n, m in ((1, 1), (10, 3 * STRIP), (5000, 5000)):
+        cuts = strips(n, m)
+        assert [start for start, _ in cuts] == [0, *(stop for _, stop in cuts[:-1])]
+        assert cuts[-1][1] == n
+
+
+def test_out_is_filled_and_returned(tmp_path):
+    out = np.empty((230, 230))
+    assert pairwise(X, out=out) is out
+    np.testing.assert_array_equal(out, pairwise(X))
+    pairwise(X, out=tmp_path / "square.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "square.npy"), out)
+    pairwise(X.astype(np.float32), out=str(tmp_path / "condensed.npy"), condensed=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "condensed.npy"), pairwise(X.astype(np.float32), condensed=True))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            {"out": np.empty((2, 2))},
+            r"out must be a C-ordered array of shape \(230, 230\) and type float64; got \(2, 2",
+        ),
+        ({"out": np.empty((230, 230), np.float32)}, "type float64; got .* of float32"),
+        ({"out": "distances.csv"}, "out must be the path of an .npy file"),
+        ({"out": 3}, "out must be"),
+        ({"Y": X, "condensed": True}, "condensed=True is for the rows of X among themselves"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+    ],
+)
+def test_bad_options_are_said(options, message):
+    with pytest.raises(ParameterError, match=message):
+        pairwise(X, **options)
+
+
+def test_bad_rows_are_said():
+    with pytest.raises(InputError, match="X has 6 columns and Y has 5"):
+        pairwise(X, X[:, :5])
+    with pytest.raises(InputError, match=r"Y is sparse: .* Y.toarray\(\) makes them so"):
+        pairwise(X, sparse.csr_array(X))
+
+
+def test_what_does_not_fit_is_refused_before_it_is_begun(monkeypatch):
+    monkeypatch.setattr(machine, "free_memory", lambda: 10_000)
+    with pytest.raises(InputError, match=r"\(230, 230\) distances would take 423 KB and 10 KB are free: pass out="):
+        pairwise(X)
+
+
+def test_frames_are_rows():
+    np.testing.assert_array_equal(pairwise(pd.DataFrame(X)), pairwise(X))
+
+
+def test_a_registered_name_works_like_a_built_in_one(monkeypatch):
+    monkeypatch.setattr(registry, "_registered", {})
+    register("ahead", Ahead())
+    register("first", lambda x, y: abs(x[0] - y[0]), triangle=True)
+    np.testing.assert_array_equal(pairwise(X, metric="ahead"), pairwise(X, metric=Ahead()))
+    np.testing.assert_allclose(pairwise(X, metric="first"), np.abs(X[:, :1] - X[:, 0]), rtol=1e-12)
+    assert as_distance("first").triangle
+    assert not as_distance("first").definite
+    with pytest.raises(ParameterError, match="name='euclidean' is built in"):
+        register("euclidean", Ahead())
+    with pytest.raises(ParameterError, match="name must be text"):
+        register("", Ahead())
+    with pytest.raises(ParameterError, match="a function of two rows; got 3"):
+        register("three", 3)
+
+
+def test_memory_is_counted():
+    assert 0 < machine.free_memory() < 1 << 50
+    machine.check_room(1, "one byte", "nothing")

@@ -1,0 +1,101 @@
+"""Soft dynamic time warping: against sums over all paths, its limits, and its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coterie.core.errors import ParameterError
+from coterie.distances import dtw, soft_dtw
+from coterie.distances.series import joined
+from coterie.distances.soft_dtw import soft_gradient
+from coterie.distances.windows import Everywhere, Itakura, SakoeChiba
+from coterie.kernels.cpu import soft_dtw as cpu
+from coterie.kernels.plain import soft_dtw as plain
+
+WINDOWS = [Everywhere(), SakoeChiba(1), Itakura(2.0)]
+short = st.lists(st.floats(-5, 5, width=32), min_size=1, max_size=5)
+
+
+def costs_of_all_paths(x, y, i=0, j=0):
+    """By trying every path."""
+    own = (x[i] - y[j]) ** 2
+    if (i, j) == (len(x) - 1, len(y) - 1):
+        return [own]
+    ways = [(i + 1, j), (i, j + 1), (i + 1, j + 1)]
+    return [own + rest for a, b in ways if a < len(x) and b < len(y) for rest in costs_of_all_paths(x, y, a, b)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(short, short, st.floats(0.05, 50))
+def test_it_is_the_soft_minimum_over_all_paths(x, y, gamma):
+    costs = np.array(costs_of_all_paths(x, y))
+    want = costs.min() - gamma * np.log(np.exp((costs.min() - costs) / gamma).sum())
+    assert soft_dtw(x, y, gamma) == pytest.approx(want, rel=1e-9, abs=1e-9 * gamma)
+
+
+@settings(max_examples=40, deadline=None)
+@given(short, short, st.sampled_from([None, 1, 0.4, Itakura(2.0)]))
+def test_towards_gamma_zero_it_is_the_square_of_dtw(x, y, window):
+    hard = dtw(x, y, window=window) ** 2
+    soft = [soft_dtw(x, y, gamma, window=window) for gamma in (1e-6, 0.1, 1.0, 10.0)]
+    assert soft[0] == pytest.approx(hard, rel=1e-9, abs=1e-4)
+    assert soft == sorted(soft, reverse=True)
+    assert soft[0] <= hard + 1e-9 * (1 + hard)
+
+
+@settings(max_examples=40, deadline=None)
+@given(short, short)
+def test_the_divergence_is_symmetric_not_negative_and_zero_for_equal_series(x, y):
+    apart = soft_dtw(x, y, divergence=True)
+    assert apart >= -1e-9
+    assert apart == pytest.approx(soft_dtw(y, x, divergence=True), abs=1e-9)
+    assert soft_dtw(x, x, divergence=True) == 0.0
+
+
+@pytest.mark.parametrize("gamma", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize("window", WINDOWS, ids=lambda window: type(window).__name__)
+def test_the_gradient_is_that_of_finite_differences(gamma, window):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(7, 2)), rng.normal(size=(9, 2))
+    value, gradient = soft_gradient(x, y, gamma, window=window)
+    assert value == pytest.approx(soft_dtw(x, y, gamma, window=window), rel=1e-12)
+    step = 1e-5
+    for at in np.ndindex(x.shape):
+        there, back = x.copy(), x.copy()
+        there[at] += step
+        back[at] -= step
+        slope = (soft_dtw(there, y, gamma, window=window) - soft_dtw(back, y, gamma, window=window)) / (2 * step)
+        assert gradient[at] == pytest.approx(slope, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("n, m, channels", [(1, 1, 1), (1, 6, 1), (8, 3, 2), (30, 41, 3)])
+@pytest.mark.parametrize("window", WINDOWS, ids=lambda window: type(window).__name__)
+def test_compiled_and_plain_kernels_agree(n, m, channels, window):
+    rng = np.random.default_rng(1)
+    x, y = (joined([rng.normal(size=(length, channels))])(0) for length in (n, m))
+    low, high = window.band(n, m)
+    for gamma in (0.01, 1.0, 30.0):
+        tables = [ops.soft_table(x, y, low, high, gamma) for ops in (cpu, plain)]
+        np.testing.assert_allclose(*tables, rtol=1e-12, atol=1e-12)
+        shares = [ops.soft_alignment(x, y, tables[1], gamma) for ops in (cpu, plain)]
+        np.testing.assert_allclose(*shares, rtol=1e-9, atol=1e-12)
+        assert shares[0][0, 0] == pytest.approx(1.0)  # all paths begin there
+        found = []
+        for ops in (cpu, plain):
+            sums, value = (np.zeros((n, channels)), np.zeros(n), np.empty(1)), np.empty((1, 1))
+            series = np.zeros(1, np.int64), np.array([m])
+            ops.soft_align(x, y, *series, np.array([1.5]), low, high, gamma, *sums)
+            ops.soft_between(x, np.zeros(1, np.int64), np.array([n]), y, *series, low, high, gamma, value)
+            assert value[0, 0] == pytest.approx(sums[2][0], rel=1e-12)
+            found.append(sums)
+        for got, want in zip(*found, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("gamma", [0, -1.0, np.inf, np.nan, True, "soft"])
+def test_gamma_must_be_above_zero(gamma):
+    with pytest.raises(ParameterError, match="gamma must be a finite number above 0"):
+        soft_dtw([1, 2], [1, 2], gamma)
