@@ -1,0 +1,1 @@
+"""K-medoids: centers that are rows, by any distance."""

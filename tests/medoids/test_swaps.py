@@ -1,0 +1,153 @@
+"""Swaps of medoids: kernels against their twins, the loss against its definition."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from coterie.distances import pairwise
+from coterie.kernels.cpu import medoids as cpu
+from coterie.kernels.plain import medoids as plain
+from coterie.medoids import starts, swaps
+from coterie.medoids.table import Kept, Made, batches
+
+rng = np.random.default_rng(5)
+
+
+def kept(n, d=3, dtype=np.float64):
+    D = pairwise(rng.normal(size=(n, d)).astype(dtype))
+    return Kept(D, np.arange(n))
+
+
+def deviation(D, w, medoids):
+    return w @ D[list(medoids)].min(axis=0)
+
+
+def silhouette_loss(D, w, medoids):
+    two = np.sort(D[list(medoids)], axis=0)[:2].astype(np.float64)
+    return w @ np.divide(two[0], two[1], out=np.zeros(len(w)), where=two[0] > 0)
+
+
+LOSS = {swaps.Deviations: deviation, swaps.Silhouettes: silhouette_loss}
+KINDS = list(LOSS)
+
+
+def state(kind, table, w, medoids, ops):
+    """With these kernels, whatever the shape."""
+    made = kind.__new__(kind)
+    made.medoids, made.w, made.ops = np.array(medoids), w, ops
+    made.distances = np.ascontiguousarray(table.rows(made.medoids).T)
+    made.near = np.full((kind.depth, table.shape[1]), np.inf, table.dtype)
+    made.slot = np.full(made.near.shape, -1, np.int32)
+    made.removal = np.empty(len(medoids))
+    made._update(0)
+    return made
+
+
+@pytest.mark.parametrize("ops", [cpu, plain])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [2, 3, 6])
+@pytest.mark.parametrize("kind", KINDS)
+def test_changes_are_those_of_the_loss(kind, k, dtype, ops):
+    table, w = kept(45, dtype=dtype), rng.random(45)
+    medoids = rng.choice(45, k, replace=False)
+    here, D = state(kind, table, w, medoids, ops), table.D
+    now = LOSS[kind](D, w, medoids)
+    assert here.loss == pytest.approx(now, rel=1e-6)
+    change, best = np.empty(45), np.empty(45, np.int64)
+    here._judge(D, change, best)
+    for c in np.setdiff1d(np.arange(45), medoids):
+        after = [LOSS[kind](D, w, [*np.delete(medoids, s), c]) for s in range(k)]
+        assert change[c] == pytest.approx(min(after) - now, rel=1e-5, abs=1e-5 if dtype == np.float32 else 1e-10)
+        assert after[best[c]] == pytest.approx(min(after), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_state_stays_that_of_its_numpy_twin(kind):
+    table, w = kept(70), rng.random(70)
+    one, other = (state(kind, table, w, np.arange(5), ops) for ops in (cpu, plain))
+    for _ in range(8):
+        for part in batches(table.shape, 8):
+            assert one.improve(table.rows(part), part.start, 1) == other.improve(table.rows(part), part.start, 1)
+        np.testing.assert_array_equal(one.medoids, other.medoids)
+        np.testing.assert_array_equal(one.near, other.near)
+        np.testing.assert_allclose(one.removal, other.removal, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n, k", [(30, 2), (30, 4), (400, 7)])
+def test_a_descent_falls_and_ends_where_no_swap_helps(kind, n, k):
+    table, w = kept(n), rng.random(n) + 0.1
+    found = swaps.descend(table, kind(table, w, np.arange(k)), 100, 1, lambda *_: None)
+    assert found.converged
+    assert (np.diff(found.history) <= 1e-9).all()
+    assert found.loss == pytest.approx(LOSS[kind](table.D, w, found.medoids))
+    for c in range(n):
+        for s in range(k):
+            others = [*np.delete(found.medoids, s), c]
+            if len(set(others)) == k:
+                assert LOSS[kind](table.D, w, others) >= found.loss - 1e-9 * found.loss
+
+
+def test_tiny_tables_reach_the_best_there_is():
+    for seed in range(5):
+        D = pairwise(np.random.default_rng(seed).normal(size=(12, 2)))
+        table, w = Kept(D, np.arange(12)), np.ones(12)
+        best = min(deviation(D, w, each) for each in combinations(range(12), 3))
+        found = min(
+            swaps.descend(table, swaps.Deviations(table, w, starts.random(table, w, 3, rng, 1)), 50, 1, print).loss
+            for _ in range(10)
+        )
+        assert found == pytest.approx(best)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_nothing(n_jobs):
+    table, w = kept(700, dtype=np.float32), rng.random(700)
+    one = swaps.descend(table, swaps.Deviations(table, w, np.arange(9)), 100, 1, lambda *_: None)
+    many = swaps.descend(table, swaps.Deviations(table, w, np.arange(9)), 100, n_jobs, lambda *_: None)
+    np.testing.assert_array_equal(one.medoids, many.medoids)
+    assert one.history == many.history
+
+
+def test_the_silhouette_chooses_the_number_of_clusters():
+    corners = np.array([[0, 0], [30, 0], [0, 30], [30, 30], [15, 60]])
+    X = corners[np.arange(200) % 5] + rng.normal(size=(200, 2))
+    table, w = Kept(pairwise(X), np.arange(200)), np.ones(200)
+    found = swaps.descend_to_two(table, w, starts.plusplus(table, w, 12, rng, 1), 100, 1, lambda *_: None)
+    assert sorted(found.medoids % 5) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("method", starts.METHODS)
+@pytest.mark.parametrize("k", [1, 4, 25])
+def test_starts_are_different_rows(method, k):
+    table = kept(25)
+    chosen = starts.METHODS[method](table, np.ones(25), k, np.random.default_rng(0), 2)
+    assert len(set(chosen.tolist())) == k
+    assert (chosen >= 0).all()
+    assert (chosen < 25).all()
+
+
+def test_starts_of_rows_that_are_all_alike_are_different_rows():
+    table = Kept(np.zeros((9, 9)), np.arange(9))
+    for method in starts.METHODS.values():
+        assert len(set(method(table, np.ones(9), 4, rng, 1).tolist())) == 4
+
+
+def test_build_is_greedy():
+    table, w = kept(40), rng.random(40)
+    chosen = starts.build(table, w, 4, rng, 1)
+    for i in range(4):
+        losses = [deviation(table.D, w, [*chosen[:i], c]) for c in range(40)]
+        assert losses[chosen[i]] == pytest.approx(min(losses))
+
+
+def test_distances_made_or_kept_are_the_same():
+    from coterie.distances import as_distance
+
+    X = rng.normal(size=(300, 4))
+    made = Made(as_distance("euclidean"), X, X, np.arange(300))
+    np.testing.assert_array_equal(made.kept(2).D, made.rows(slice(0, 300)))
+    np.testing.assert_array_equal(made.rows(slice(3, 9)), made.rows(np.arange(3, 9)))
