@@ -40,6 +40,11 @@ class Estimator(BaseEstimator):
     _sparse = True  # whether rows may be sparse
     _holes = False  # whether NaN may stand for values that are missing
 
+    @property
+    def _called(self) -> str:
+        """Its name, and the options that decide what rows it takes."""
+        return type(self).__name__
+
     def _model(self, summary: Summary | None = None) -> Any:
         raise NotImplementedError
 
@@ -80,7 +85,7 @@ class Estimator(BaseEstimator):
         """The rows as they are; unless `first`, their columns must be those of `fit`."""
         source = as_source(X, sample_weight, y)
         if not self._sparse and hasattr(getattr(source, "X", None), "indptr"):
-            raise InputError(f"Input X is sparse: {type(self).__name__} needs dense rows (X.toarray() makes them so)")
+            raise InputError(f"Input X is sparse: {self._called} needs dense rows (X.toarray() makes them so)")
         self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
         engine = as_engine(self.engine, source, self.n_jobs)
         return source, engine, summarize(source, engine, self._holes, first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ class Summary(NamedTuple):
     mean: np.ndarray[Any, Any]  # (d,) of the values that are there
     variance: np.ndarray[Any, Any]  # (d,)
     unit: float  # a power of two of the size of the spread
+    gaps: int = 0  # values that are missing
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,19 @@ class Partial(Stats):
 
     moments: Any
     weight: Any  # of all rows
-    empty: Any  # rows that are nothing but holes
+    gaps: Any  # holes
+    empty: Any  # rows that are nothing but holes, and count
+
+
+@dataclass(frozen=True)
+class FirstEmpty(Stats):
+    """Where the first row that is nothing but holes, and counts, is."""
+
+    rows: Any
+    at: Any  # its number; infinite where there is none
+
+    def __add__(self, other: FirstEmpty) -> FirstEmpty:
+        return FirstEmpty(self.rows + other.rows, min(self.at, self.rows + other.at))
 
 
 @dataclass(frozen=True)
@@ -57,11 +70,12 @@ def summarize(source: Source, engine: Engine, holes: bool = False, to_fit: bool 
     first = source.pick([0])
     pivot = kernels.of(first.X, 1).take(first.X, [0])[0].astype(np.float64)
     pivot = np.where(np.isfinite(pivot), pivot, 0.0)
+    gaps = 0
     with np.errstate(all="ignore"):
         if holes:
             found = engine.sum(partial(_moments_of_what_is_there, pivot), source)
-            sums, weight = found.moments, found.weight
-            _check_holes(source, found, to_fit)
+            sums, weight, gaps = found.moments, found.weight, found.gaps
+            _check_holes(source, engine, found, to_fit)
         else:
             sums = engine.sum(partial(_moments, pivot), source)
             weight = sums.weight
@@ -72,21 +86,37 @@ def summarize(source: Source, engine: Engine, holes: bool = False, to_fit: bool 
     variance = np.maximum(sums.sum_xx / there - mean**2, 0.0)
     size = float(np.sqrt(variance.sum()))
     unit = 2.0 ** np.ceil(np.log2(size)) if size > 0 else 1.0
-    return Summary(int(sums.rows), float(weight), pivot + mean, variance, float(unit))
+    return Summary(int(sums.rows), float(weight), pivot + mean, variance, float(unit), int(gaps))
 
 
 def _moments_of_what_is_there(pivot: np.ndarray[Any, Any], chunk: Chunk) -> Partial:
-    X = chunk.X.astype(np.float64) - pivot
-    there = ~np.isnan(X)
+    there = ~np.isnan(chunk.X)
+    if there.all():  # the very numbers that rows get which may have no holes
+        sums = _moments(pivot, chunk)
+        return Partial(replace(sums, weight=np.full(len(pivot), sums.weight)), sums.weight, 0, 0)
+    X = np.where(there, chunk.X.astype(np.float64) - pivot, 0.0)
     w = np.ones(len(X)) if chunk.w is None else chunk.w
-    X = np.where(there, X, 0.0)
     moments = Moments(np.count_nonzero(w), w @ there, w @ X, w @ X**2)
-    return Partial(moments, w.sum(), np.count_nonzero(w * ~there.any(axis=1)))
+    return Partial(moments, w.sum(), there.size - np.count_nonzero(there), np.count_nonzero(_empty(chunk)))
 
 
-def _check_holes(source: Source, found: Partial, to_fit: bool) -> None:
+def _empty(chunk: Chunk) -> np.ndarray[Any, Any]:
+    """Whether a row is nothing but holes, and counts (n,)."""
+    empty: np.ndarray[Any, Any] = np.isnan(chunk.X).all(axis=1)
+    return empty if chunk.w is None else empty & (chunk.w > 0)
+
+
+def _first_empty(chunk: Chunk) -> FirstEmpty:
+    empty = _empty(chunk)
+    return FirstEmpty(len(empty), int(np.argmax(empty)) if empty.any() else np.inf)
+
+
+def _check_holes(source: Source, engine: Engine, found: Partial, to_fit: bool) -> None:
     if found.empty:
-        raise InputError(f"{int(found.empty)} rows of X are NaN in every column: drop them, they say nothing")
+        many, first = int(found.empty), int(engine.sum(_first_empty, source).at)
+        rows, them = ("1 row of X is", "it, it says") if many == 1 else (f"{many} rows of X are", "them, they say")
+        where = f"row {first}" if many == 1 else f"the first is row {first}"
+        raise InputError(f"{rows} NaN in every column ({where}, counted from 0): drop {them} nothing")
     nothing = np.flatnonzero(found.moments.weight == 0)
     if to_fit and len(nothing):
         names = ", ".join(_names(source)[j] for j in nothing[:5])
@@ -113,7 +143,8 @@ def _complaint(source: Source, holes: Holes, nan_allowed: bool) -> str:
         (
             "NaN",
             holes.nan * (not nan_allowed),
-            "drop those rows, fill them in (sklearn.impute), or work around them (GaussianMixture(missing='ignore'))",
+            "drop those rows, fill them in (sklearn.impute), or work around them "
+            "(KMeans(missing='ignore'), GaussianMixture(missing='ignore'))",
         ),
         ("infinity", holes.infinite, "drop those rows, or clip them"),
     ):

@@ -87,7 +87,7 @@ class BisectingKMeans(Partitional):
     ----------
     n_clusters : int, default=8
         How many clusters.
-    init : {'k-means++', 'forgy', 'random', 'random_partition', 'farthest'} or callable
+    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'} or callable
         Where the two centers of a cut start. A callable is called as ``init(X, 2, random_state)`` with the rows of
         the cluster and returns centers.
     n_init : int or 'auto', default='auto'

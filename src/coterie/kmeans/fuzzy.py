@@ -140,7 +140,7 @@ class FuzzyCMeans(Centers):
     m : float, default=2.0
         How fuzzy, above 1. Towards 1 the fit tends to that of `KMeans`; as m grows all memberships tend to
         1 / n_clusters.
-    init : {'k-means++', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
+    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
         Where the centers start, as in `KMeans`; those that are found by name take one step of K-means first.
     n_init : int or 'auto', default='auto'
         Starts, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.

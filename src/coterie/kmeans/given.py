@@ -68,17 +68,17 @@ def scaled(model: Lloyd, roots: np.ndarray | None) -> Lloyd:
 
 
 def in_units(
-    centers: np.ndarray, roots: np.ndarray | None, rows: Callable[[], tuple[Source, Engine, Summary]]
+    model: Lloyd, centers: np.ndarray, roots: np.ndarray | None, rows: Callable[[], tuple[Source, Engine, Summary]]
 ) -> np.ndarray:
-    """Centers of scaled rows in the units of the `rows`; of columns that distances do not see, the means."""
+    """Centers the model found of scaled rows in the units of the `rows`; of columns distances do not see, the means."""
     if roots is None:
         return centers
     made = centers / np.where(roots > 0, roots, 1)
     if (roots == 0).any():
         source, engine, summary = rows()
-        sums = engine.sum(partial(unseen, roots, centers), source)
-        filled = (sums.weight > 0)[:, None]
-        means = sums.sum_x / np.where(filled, sums.weight[:, None], 1)
+        sums = engine.sum(partial(unseen, model, roots, centers), source)
+        filled = sums.weight > 0
+        means = sums.sum_x / np.where(filled, sums.weight, 1)
         made[:, roots == 0] = np.where(filled, means, summary.mean[roots == 0])
     return made.astype(centers.dtype)
 
@@ -87,15 +87,18 @@ def in_units(
 class Unseen(Stats):
     """Sums of columns that distances do not see."""
 
-    weight: Any  # (k,)
+    weight: Any  # (k, columns) of w, where there is a value
     sum_x: Any  # (k, columns)
 
 
-def unseen(roots: np.ndarray, centers: np.ndarray, chunk: Chunk) -> Unseen:
+def unseen(model: Lloyd, roots: np.ndarray, centers: np.ndarray, chunk: Chunk) -> Unseen:
     """Sums over clusters of the columns whose root is 0; `centers` are those of scaled rows."""
     n, k = chunk.X.shape[0], len(centers)
-    labels = Lloyd(k, bounds=False).assign(centers, chunk._replace(X=scale_columns(roots, chunk.X)))
+    labels = model.assign(centers, chunk._replace(X=scale_columns(roots, chunk.X)))
     w = np.ones(n) if chunk.w is None else chunk.w
     picked = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k)).T
-    sum_x = picked @ chunk.X[:, np.flatnonzero(roots == 0)].astype(np.float64)
-    return Unseen(picked.sum(axis=1), sum_x.toarray() if sparse.issparse(sum_x) else sum_x)
+    X = chunk.X[:, np.flatnonzero(roots == 0)].astype(np.float64)
+    if sparse.issparse(X):
+        return Unseen(np.repeat(picked.sum(axis=1)[:, None], X.shape[1], axis=1), (picked @ X).toarray())
+    there = ~np.isnan(X)
+    return Unseen(picked @ there.astype(np.float64), picked @ np.where(there, X, 0.0))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -102,11 +102,16 @@ class Lloyd:
         empty = np.flatnonzero(self._free(stats.weight == 0))
         if len(empty) == 0:
             return centers
-        found, _ = engine.scan(partial(_costliest, centers, len(empty)), source, memos)
+        found, _ = engine.scan(partial(self.costliest, centers, len(empty)), source, memos)
         useful = min(len(empty), int(np.count_nonzero(found.cost > 0)))
         centers = centers.copy()
         centers[empty[:useful]] = found.rows[:useful]
         return centers
+
+    def costliest(self, centers: np.ndarray, most: int, chunk: Chunk, memo: Bounds) -> tuple[Costliest, Bounds]:
+        """By the distance to the center the row was last nearest to: no new search for the sake of a few rows."""
+        ops = kernels.of(chunk.X, len(centers))
+        return costliest_of(chunk, ops.own_squares(chunk.X, centers, memo.labels), most, ops.take), memo
 
     def objective(self, centers: np.ndarray, stats: KMeansStats) -> float:
         return float(stats.cost.sum())
@@ -119,7 +124,7 @@ class Lloyd:
 
     def carry(self, before: np.ndarray, after: np.ndarray, stats: KMeansStats) -> KMeansStats:
         """Means leave no sum of differences behind; the weights remain."""
-        return KMeansStats(stats.weight, np.zeros_like(stats.sum_dx), np.zeros_like(stats.cost), 0)
+        return replace(stats, sum_dx=np.zeros_like(stats.sum_dx), cost=np.zeros_like(stats.cost), moved=0)
 
     def assign(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
         if memo is not None:
@@ -152,14 +157,12 @@ def costliest(cost: np.ndarray, rows: np.ndarray, most: int) -> Costliest:
     return Costliest(cost[kept], rows[kept])
 
 
-def _costliest(centers: np.ndarray, most: int, chunk: Chunk, memo: Bounds) -> tuple[Costliest, Bounds]:
-    """By the distance to the center the row was last nearest to: no new search for the sake of a few rows."""
-    ops = kernels.of(chunk.X, len(centers))
-    cost = ops.own_squares(chunk.X, centers, memo.labels)
+def costliest_of(chunk: Chunk, cost: np.ndarray, most: int, take: Callable[[Any, np.ndarray], np.ndarray]) -> Costliest:
+    """The `most` costliest rows of a chunk, each of which costs `cost` (n,) times its weight."""
     if chunk.w is not None:
         cost = cost * chunk.w
     candidates = np.argsort(-cost, kind="stable")[: 4 * most]
-    return costliest(cost[candidates], ops.take(chunk.X, candidates), most), memo
+    return costliest(cost[candidates], take(chunk.X, candidates), most)
 
 
 def warn_of_empty_clusters(stats: KMeansStats, remedy: str, frozen: int = 0) -> None:

@@ -371,7 +371,7 @@ class KMedians(Centers):
         How many centers.
     metric : {'l1', 'l2'}, default='l1'
         The distance, and with it the median.
-    init : {'k-means++', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
+    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
         Where the centers start, as in `KMeans`. 'farthest' takes outliers first.
     n_init : int or 'auto', default='auto'
         Starts, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.

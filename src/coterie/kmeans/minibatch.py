@@ -31,7 +31,7 @@ class MiniBatchKMeans(Partitional):
     ----------
     n_clusters : int, default=8
         How many centers.
-    init : {'k-means++', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
+    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
         Where they start, found on `init_size` rows drawn at random.
     n_init : int or 'auto', default='auto'
         Starts, of which the best on the same rows is kept; 'auto' is 1 for k-means++, farthest and arrays, else 3.

@@ -74,7 +74,7 @@ class SphericalKMeans(Centers):
     ----------
     n_clusters : int, default=8
         How many centers.
-    init : {'k-means++', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
+    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
         Where they start, as in `KMeans`; of an array only the directions count, and a callable is given the rows at
         unit length.
     n_init : int or 'auto', default='auto'

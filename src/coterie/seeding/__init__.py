@@ -11,8 +11,9 @@ from coterie.core.protocols import Engine, Source
 from coterie.seeding.farthest import farthest
 from coterie.seeding.plusplus import plusplus
 from coterie.seeding.rows import forgy, random_partition
+from coterie.seeding.scalable import scalable
 
-__all__ = ["METHODS", "check_start", "farthest", "forgy", "plusplus", "random_partition", "start", "starts"]
+__all__ = ["METHODS", "check_start", "farthest", "forgy", "plusplus", "random_partition", "scalable", "start", "starts"]
 
 METHODS = {
     "k-means++": plusplus,
@@ -20,6 +21,7 @@ METHODS = {
     "random": forgy,  # scikit-learn's word
     "random_partition": random_partition,
     "farthest": farthest,
+    "k-means||": scalable,
 }
 
 
@@ -34,7 +36,7 @@ def start(
         return np.empty((0, source.shape[1]), source.dtype)
     if isinstance(init, str):
         method = METHODS[check_start(init, source, k)]
-        beside = {"chosen": chosen} if chosen is not None and method in (plusplus, farthest) else {}
+        beside = {"chosen": chosen} if chosen is not None and method in (plusplus, farthest, scalable) else {}
         return method(source, engine, rng, k, unit, **beside).astype(source.dtype, copy=False)
     if callable(init):
         init = init(getattr(source, "X", None), k, np.random.RandomState(rng.integers(2**32)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 
+Spread = Callable[..., np.ndarray[Any, Any]]  # what `kernels.plain.spread` does, perhaps by another distance
 WORK = 8  # centers a pass is about as much work as, for the choice of kernels
 
 
@@ -47,18 +49,20 @@ def plusplus(
     unit: float,
     n_candidates: int | None = None,
     chosen: Any = None,
+    spread: Spread | None = None,
 ) -> np.ndarray[Any, Any]:
     r"""Centers by greedy k-means++ [1]_: the best of several candidates in each round.
 
     One pass a center. While a pass scores the candidates of this round it also draws rows for the next, in proportion
     to the distances before this round's winner is known; each is then kept with probability (distance with the winner)
     / (distance without), which makes it a draw from the right distribution. If too few are left, a pass draws anew.
-    Centers `chosen` before (f, d) count as centers there are, and are not returned.
+    Centers `chosen` before (f, d) count as centers there are, and are not returned. `spread` measures by something else
+    than squared Euclidean distances.
 
     .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
     wanted = n_candidates or 2 + int(np.log(k))
-    search = _Search(source, engine, rng, unit, drawn=2 * wanted + 6, begun=chosen is not None)
+    search = _Search(source, engine, rng, unit, drawn=2 * wanted + 6, begun=chosen is not None, spread=spread)
     centers = [search.draw_row()] if chosen is None else list(chosen.astype(source.dtype, copy=False))
     given = 0 if chosen is None else len(centers)
     k += given
@@ -82,9 +86,17 @@ class _Search:
     """The passes of one seeding; the squared distance of every row to its nearest center stays with its part."""
 
     def __init__(
-        self, source: Source, engine: Engine, rng: np.random.Generator, unit: float, drawn: int, begun: bool = False
+        self,
+        source: Source,
+        engine: Engine,
+        rng: np.random.Generator,
+        unit: float,
+        drawn: int,
+        begun: bool = False,
+        spread: Spread | None = None,
     ):
         self.source, self.engine, self.rng, self.unit, self.drawn = source, engine, rng, unit, drawn
+        self.spread = spread
         self.memos = source.room(np.inf if begun else 1, source.dtype)
 
     def draw_row(self) -> np.ndarray[Any, Any]:
@@ -101,24 +113,39 @@ class _Search:
 
     def still_right(self, found: Draws, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Those of the rows drawn before `center` was chosen that pass for rows drawn after it."""
-        square = (((found.rows.astype(np.float64) - center) / self.unit) ** 2).sum(axis=1)
+        square = self._squares(found.rows, center)
         kept = self.rng.random(self.drawn) * found.square < square
         return found.rows[kept & np.isfinite(found.arrival)]
 
+    def _squares(self, rows: np.ndarray[Any, Any], center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if self.spread is None:
+            squares: np.ndarray[Any, Any] = (((rows.astype(np.float64) - center) / self.unit) ** 2).sum(axis=1)
+        else:
+            squares = np.full(len(rows), np.inf)
+            self.spread(rows, None, self.unit, center[None], squares)
+        return squares
+
     def _pass(self, points: np.ndarray[Any, Any] | None, drawn: int) -> Draws:
-        seed = int(self.rng.integers(2**63))
-        stats, self.memos = self.engine.scan(partial(_step, points, self.unit, seed, drawn), self.source, self.memos)
+        step = partial(_step, points, self.unit, int(self.rng.integers(2**63)), drawn, self.spread)
+        stats, self.memos = self.engine.scan(step, self.source, self.memos)
         return stats
 
 
 def _step(
-    points: np.ndarray[Any, Any] | None, unit: float, seed: int, drawn: int, chunk: Chunk, closest: Any
+    points: np.ndarray[Any, Any] | None,
+    unit: float,
+    seed: int,
+    drawn: int,
+    spread: Spread | None,
+    chunk: Chunk,
+    closest: Any,
 ) -> tuple[Draws, np.ndarray[Any, Any]]:
     ops = kernels.of(chunk.X, WORK)
+    spread = spread or ops.spread
     if closest is None:
         closest = np.full(chunk.X.shape[0], 1 if points is None else np.inf, chunk.X.dtype)
     # without a center every row is as far as any other
-    potential = np.zeros(1) if points is None else ops.spread(chunk.X, chunk.w, unit, points, closest)
+    potential = np.zeros(1) if points is None else spread(chunk.X, chunk.w, unit, points, closest)
     u = uniform(seed, chunk.part, 2 * drawn)
     total, rows = ops.draw(closest, chunk.w, u[:drawn])
     if total > 0:
