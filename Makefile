@@ -4,7 +4,10 @@ BIN := .venv/bin
 # Numba sees changes of a kernel's own file, not of the files it calls into: each state of the kernels has its own cache.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell cat src/coterie/kernels/cpu/*.py | cksum | cut -d ' ' -f 1)
 
-.PHONY: demo test check bench clean
+# Processes that share the tests between them. Kernels that one has compiled the others read from the cache.
+WORKERS ?= 2
+
+.PHONY: demo test slow check bench clean
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coterie needs Python 3.11 or newer")'
@@ -34,8 +37,11 @@ demo: .venv/demo  ## cluster a small real table
 	$(BIN)/coterie fit demo/penguins.csv -k 3 --missing drop --exclude year -o demo/labelled.csv --force
 	@echo; head -n 6 demo/labelled.csv
 
-test: .venv/test  ## all tests
-	$(BIN)/python -m pytest
+test: .venv/test  ## all tests but the slow ones
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+slow: .venv/test  ## tests that take minutes: long searches, large tables, every kernel for every width of registers
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
 
 check: .venv/check  ## lint, types, import rules
 	$(BIN)/ruff check
@@ -43,7 +49,7 @@ check: .venv/check  ## lint, types, import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/bench  ## peers side by side; the machine should have nothing else to do
+bench: .venv/bench slow  ## after the slow tests, peers side by side; the machine should have nothing else to do
 	$(BIN)/python -m benchmarks
 
 clean:

@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from coterie.distances.windows import Itakura, SakoeChiba
 from coterie.engines.local import Serial, Threads
 from coterie.kmeans.fuzzy import Fuzzy
+from coterie.kmeans.gram import Linear, Rbf
+from coterie.kmeans.kernel_lloyd import KernelLloyd
 from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.medians import Euclidean, Manhattan
+from coterie.kmeans.observed import Observed
 from coterie.kmeans.spherical import Spherical, unit_rows
+from coterie.kmeans.warped import Warped
 from coterie.mixture.gaussian import GaussianEM
 from coterie.mixture.prior import Prior, as_penalty
 from coterie.mixture.starts import Start
@@ -26,10 +31,22 @@ def blobs(n, d, k, spread=3.0, dtype=np.float64):
 
 SMALL = blobs(1200, 3, 3, spread=6.0)  # NumPy kernels
 LARGE = blobs(6000, 30, 20, spread=0.5)  # compiled kernels, in parts of 1500 rows
+FEW = SMALL[:600].copy()  # for models that look at every two rows
 COUNTS = sparse.random_array((4000, 60), density=0.1, rng=rng, format="csr") * 10.0
 
 HOLES = np.where(rng.random(SMALL.shape) < 0.1, np.nan, SMALL)
 HOLES = HOLES[~np.isnan(HOLES).all(axis=1)]
+MANY_HOLES = np.where(np.random.default_rng(1).random(LARGE.shape) < 0.3, np.nan, LARGE)
+
+_waves = np.random.default_rng(2)
+WAVES = np.sin(np.linspace(0, 6, 18) * _waves.integers(1, 4, size=(160, 1)) + _waves.normal(0, 0.5, (160, 1)))
+WAVES += _waves.normal(0, 0.3, WAVES.shape)
+RAGGED = np.where(np.arange(18) < 18 - 2 * _waves.integers(0, 4, size=(160, 1)), WAVES, np.nan)
+
+
+def observed(k, X, start="k-means++", **options):
+    """K-means of rows with holes like these, as the estimator would make it."""
+    return Observed(k, start, bounds=False, fill=np.nanmean(X, axis=0), **options)
 
 
 def mixture(k, structure, X, start="k-means++", reg_covar=1e-6, prior=None, **options):
@@ -82,8 +99,13 @@ MODELS = [
     pytest.param(Lloyd(8, "forgy"), SMALL, 100, id="kmeans-forgy"),
     pytest.param(Lloyd(8, "random_partition"), LARGE, 1500, id="kmeans-random-partition"),
     pytest.param(Lloyd(8, "farthest"), LARGE, 1500, id="kmeans-farthest"),
+    pytest.param(Lloyd(8, "k-means||"), LARGE, 1500, id="kmeans-scalable"),
     pytest.param(Lloyd(4, frozen=SMALL[:1]), SMALL, 100, id="kmeans-frozen-small"),
     pytest.param(Lloyd(20, frozen=LARGE[:1]), LARGE, 1500, id="kmeans-frozen"),
+    pytest.param(observed(3, HOLES), HOLES, 100, id="kmeans-missing-small"),
+    pytest.param(observed(4, HOLES, "farthest", frozen=SMALL[:1]), HOLES, 100, id="kmeans-missing-frozen"),
+    pytest.param(observed(20, MANY_HOLES), MANY_HOLES, 6000, id="kmeans-missing"),
+    pytest.param(observed(7, MANY_HOLES, "forgy"), MANY_HOLES.astype(np.float32), 6000, id="kmeans-missing-float32"),
     pytest.param(Spherical(4), unit_rows(SMALL), 100, id="spherical-small"),
     pytest.param(Spherical(20), unit_rows(LARGE), 1500, id="spherical"),
     pytest.param(Spherical(20), unit_rows(SINGLE), 1500, id="spherical-float32"),
@@ -101,6 +123,13 @@ MODELS = [
     pytest.param(Euclidean(3), SMALL, 300, id="geometric-medians-small"),
     pytest.param(Euclidean(20), LARGE, 6000, id="geometric-medians"),
     pytest.param(Euclidean(9, "random_partition"), SINGLE, 6000, id="geometric-medians-float32"),
+    pytest.param(KernelLloyd(5, Rbf(SMALL.mean(axis=0), 0.02)), FEW, 300, id="kernel-rbf"),
+    pytest.param(KernelLloyd(5, Linear(SMALL.mean(axis=0), 4.0), "random_partition"), FEW, 300, id="kernel-linear"),
+    pytest.param(KernelLloyd(6, Rbf(None, 0.002)), SINGLE[:600].copy(), 300, id="kernel-rbf-float32"),
+    pytest.param(Warped(3), WAVES, 80, id="series"),
+    pytest.param(Warped(4, "forgy", window=SakoeChiba(3), steps=3), RAGGED, 80, id="series-ragged"),
+    pytest.param(Warped(4, channels=2, window=Itakura()), RAGGED.astype(np.float32), 80, id="series-channels-float32"),
+    pytest.param(Warped(3, gamma=0.5, window=SakoeChiba(2)), WAVES[:80].copy(), 80, id="series-soft"),
     *MIXTURES,
 ]
 

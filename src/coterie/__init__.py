@@ -8,23 +8,31 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "BalancedKMeans": "coterie.kmeans.balanced",
     "BisectingKMeans": "coterie.kmeans.bisecting",
     "FuzzyCMeans": "coterie.kmeans.fuzzy",
     "GaussianMixture": "coterie.mixture.mixture",
     "KMeans": "coterie.kmeans.kmeans",
     "KMedians": "coterie.kmeans.medians",
+    "KMedoids": "coterie.medoids.kmedoids",
+    "KernelKMeans": "coterie.kmeans.kernel",
     "MiniBatchKMeans": "coterie.kmeans.minibatch",
     "SphericalKMeans": "coterie.kmeans.spherical",
+    "TimeSeriesKMeans": "coterie.kmeans.series",
 }
 
 __all__ = [
+    "BalancedKMeans",
     "BisectingKMeans",
     "FuzzyCMeans",
     "GaussianMixture",
     "KMeans",
     "KMedians",
+    "KMedoids",
+    "KernelKMeans",
     "MiniBatchKMeans",
     "SphericalKMeans",
+    "TimeSeriesKMeans",
     "__version__",
 ]
 

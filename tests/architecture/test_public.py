@@ -18,13 +18,17 @@ def modules_after(code: str) -> set[str]:
 
 def test_the_public_names_are_these():
     assert sorted(coterie.__all__) == [
+        "BalancedKMeans",
         "BisectingKMeans",
         "FuzzyCMeans",
         "GaussianMixture",
         "KMeans",
         "KMedians",
+        "KMedoids",
+        "KernelKMeans",
         "MiniBatchKMeans",
         "SphericalKMeans",
+        "TimeSeriesKMeans",
         "__version__",
     ]
     assert dir(coterie) == sorted(coterie.__all__)

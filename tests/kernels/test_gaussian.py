@@ -10,7 +10,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from test_vector_widths import WIDTHS
+from test_vector_widths import NARROW, WIDTHS
 
 from coterie.kernels import cpu, plain
 from coterie.kernels.plain import Gaussians
@@ -214,7 +214,7 @@ from test_gaussian import FORMS, TOLERANCE, assert_same, mixture
 from coterie.kernels import cpu, plain
 from coterie.kernels.cpu.vectors import REGISTER
 assert REGISTER == {register}, REGISTER
-for dtype in (np.float32, np.float64):
+for dtype in (np.{dtype},):
     for form in FORMS:
         for d, k in ((1, 1), (5, 3), (19, 6)):
             X, g = mixture(form, 300, d, k, dtype, shift=100)
@@ -225,11 +225,11 @@ for dtype in (np.float32, np.float64):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86 processors")
-@pytest.mark.parametrize("width", WIDTHS)
-def test_narrow_registers_give_the_same_sums(width, tmp_path):
+@pytest.mark.parametrize("width, dtype", NARROW)
+def test_narrow_registers_give_the_same_sums(width, dtype, tmp_path):
     name, features, register = WIDTHS[width]
     env = dict(os.environ, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features, NUMBA_CACHE_DIR=str(tmp_path))
     env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    code = PROGRAM.format(register=register)
+    code = PROGRAM.format(register=register, dtype=dtype)
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -65,21 +65,20 @@ def test_every_label_is_the_nearest_center_as_float64_finds_it(ops, name, k, dty
     np.testing.assert_array_equal(ops.nearest(X, centers), wanted)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("k", CENTERS)
+@pytest.mark.parametrize("k", [1, 8, 9, 40])
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
-def test_sums_are_those_of_the_loops(ops, name, k, dtype, weighted):
+def test_sums_are_those_of_the_loops(ops, name, k, dtype):
     X, centers = case(name, k, dtype)
-    w = rng.exponential(size=len(X)) * (rng.random(len(X)) > 0.2) if weighted else None
-    _, found = run_lloyd(ops, X, w, centers)
-    _, weight, sum_dx, cost = naive.lloyd(X, np.ones(len(X)) if w is None else w, centers)
     rtol = 2e-5 if dtype == np.float32 else 1e-11
-    np.testing.assert_allclose(found.weight, weight, rtol=1e-12)
-    np.testing.assert_allclose(found.cost, cost, rtol=rtol, atol=rtol * cost.max())
-    reach = np.sqrt(np.maximum(cost * weight, 0)).max()  # no sum of differences is longer
-    np.testing.assert_allclose(found.sum_dx, sum_dx, rtol=rtol, atol=rtol * reach)
+    for w in (None, rng.exponential(size=len(X)) * (rng.random(len(X)) > 0.2)):
+        _, found = run_lloyd(ops, X, w, centers)
+        _, weight, sum_dx, cost = naive.lloyd(X, np.ones(len(X)) if w is None else w, centers)
+        np.testing.assert_allclose(found.weight, weight, rtol=1e-12)
+        np.testing.assert_allclose(found.cost, cost, rtol=rtol, atol=rtol * cost.max())
+        reach = np.sqrt(np.maximum(cost * weight, 0)).max()  # no sum of differences is longer
+        np.testing.assert_allclose(found.sum_dx, sum_dx, rtol=rtol, atol=rtol * reach)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -132,7 +131,7 @@ def test_moments(ops, name):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("m", [1, 6, 8, 9, 20])
+@pytest.mark.parametrize("m", [1, 8, 9, 20])
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
 def test_potentials_of_candidates(ops, name, m, dtype):
