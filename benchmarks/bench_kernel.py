@@ -2,57 +2,77 @@
 
 from __future__ import annotations
 
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from benchmarks import data
-from benchmarks.competitors import KERNEL, NYSTROM, Competitor, KernelPlan
-from benchmarks.harness import (
-    Options,
-    Outcome,
-    Race,
-    against_fastest,
-    best_variant,
-    cells,
-    is_disturbed,
-    main,
-    names_of,
-    race,
-    raw,
-    timing_notes,
-)
-from benchmarks.report import NONE, Ratio, Result, Table, shape, times
+from benchmarks.competitors import Competitor
+from benchmarks.contest import Case, contest, timed
+from benchmarks.harness import Options, main
+from benchmarks.report import Result, shape
 
-Case = tuple[str, tuple[int, int, int]]  # type; n, d, k
 
-CASES: list[Case] = [
-    ("float64", (2_000, 10, 10)),
-    ("float64", (5_000, 10, 10)),
-    ("float32", (5_000, 10, 10)),
-    ("float64", (5_000, 100, 20)),
+def case(n: int, d: int, k: int, dtype: str) -> Case:
+    return {"label": f"{shape(n, d, k)}, {dtype}", "n": n, "d": d, "k": k, "dtype": dtype}
+
+
+CASES = [
+    case(2_000, 10, 10, "float64"),
+    case(5_000, 10, 10, "float64"),
+    case(5_000, 10, 10, "float32"),
+    case(5_000, 100, 20, "float64"),
 ]
-QUICK_CASES: list[Case] = [("float64", (1_000, 10, 5))]
-LARGE: list[Case] = [("float64", (50_000, 10, 10)), ("float32", (200_000, 20, 20))]
-LARGE_QUICK: list[Case] = [("float64", (5_000, 10, 5))]
+LARGE = [case(50_000, 10, 10, "float64"), case(200_000, 20, 20, "float32")]
+QUICK_CASES, QUICK_LARGE = [case(1_000, 10, 5, "float64")], [case(5_000, 10, 5, "float64")]
 LANDMARKS = 300
 SEED = 0
 
 
+def coterie(X: np.ndarray, k: int, gamma: float) -> np.ndarray:
+    from coterie import KernelKMeans
+
+    start = np.random.RandomState(SEED).randint(k, size=len(X))  # as tslearn draws it
+    return KernelKMeans(k, gamma=gamma, approximation="exact", init=start).fit(X).labels_
+
+
+def tslearn(X: np.ndarray, k: int, gamma: float) -> np.ndarray:
+    from tslearn.clustering import KernelKMeans
+
+    options = {"kernel_params": {"gamma": gamma}, "max_iter": 300, "random_state": SEED, "n_jobs": -1}
+    return KernelKMeans(k, kernel="rbf", **options).fit(X[:, :, None]).labels_
+
+
+def coterie_features(X: np.ndarray, k: int, gamma: float) -> np.ndarray:
+    from coterie import KernelKMeans
+
+    options = {"approximation": "nystrom", "n_landmarks": LANDMARKS, "random_state": SEED}
+    return KernelKMeans(k, gamma=gamma, **options).fit(X).labels_
+
+
+def sklearn_features(X: np.ndarray, k: int, gamma: float) -> np.ndarray:
+    from sklearn.cluster import KMeans
+    from sklearn.kernel_approximation import Nystroem
+
+    features = Nystroem(gamma=gamma, n_components=LANDMARKS, random_state=SEED).fit_transform(X)
+    return KMeans(k, n_init=1, random_state=SEED).fit(features).labels_
+
+
+EXACT = (
+    Competitor("coterie", "coterie", lambda X, plan: coterie(X, *plan)),
+    Competitor("tslearn", "tslearn", lambda X, plan: tslearn(X, *plan)),
+)
+FEATURES = (
+    Competitor("coterie:features", "coterie", lambda X, plan: coterie_features(X, *plan)),
+    Competitor("scikit-learn", "sklearn", lambda X, plan: sklearn_features(X, *plan)),
+)
+COMPETITORS = EXACT + FEATURES
+
+
 def measure(competitor: Competitor, case: dict[str, Any]) -> dict[str, Any]:
-    """Worker: seconds of the fits, and on the first turn what the partition costs."""
-    X = data.load(case["folder"], "X")
+    X = data.blobs(case["n"], case["d"], case["k"], data.OVERLAPPING, dtype=case["dtype"])
     gamma = 1 / float(X.var(axis=0, dtype=np.float64).sum())
-    plan = KernelPlan(case["k"], gamma, SEED, LANDMARKS)
-    competitor.fit(X[:500], plan)  # loads and compiles what there is to load and compile
-    seconds = []
-    for _ in range(case["repeats"]):
-        begin = perf_counter()
-        labels = competitor.fit(X, plan)
-        seconds.append(perf_counter() - begin)
-    return {"seconds": seconds, "objective": objective(X, labels, gamma) if case["turn"] == 0 else None}
+    return timed(lambda: competitor.fit(X, (case["k"], gamma)), 2, lambda labels: objective(X, labels, gamma))
 
 
 def objective(X: np.ndarray, labels: np.ndarray, gamma: float, most: int = 4_000) -> float:
@@ -65,60 +85,15 @@ def objective(X: np.ndarray, labels: np.ndarray, gamma: float, most: int = 4_000
     return float(1 - within / len(X))
 
 
-def best_seconds(outcome: Outcome) -> float:
-    return min(s for report in outcome.reports for s in report["seconds"])
-
-
-def median_seconds(outcome: Outcome) -> float:
-    return median(s for report in outcome.reports for s in report["seconds"])
-
-
-def run_case(case: Case, competitors: tuple[Competitor, ...], options: Options) -> Race:
-    dtype, (n, d, k) = case
-    with data.shared(X=data.blobs(n, d, k, data.OVERLAPPING, dtype=dtype)) as folder:
-        asked = {"folder": folder, "dtype": dtype, "k": k, "repeats": 2}
-        return race("bench_kernel:measure", asked, competitors, options.turns(3, quick=1), options=options)
-
-
-def row(case: Case, competitors: tuple[Competitor, ...], outcomes: Race) -> tuple[list[str], Ratio | None]:
-    dtype, size = case
-    best = best_variant(outcomes, best_seconds)
-    label = f"{shape(*size)}, {dtype}"
-    costs = {name: best_seconds(o) for name, o in best.items() if o.reports}
-    ratio = against_fastest(f"kernel K-means {label}", costs, is_disturbed(outcomes))
-    shown = cells(names_of(list(competitors)), best, lambda o: f"{best_seconds(o):.3f} ({median_seconds(o):.3f})")
-    found = cells(names_of(list(competitors)), best, lambda o: f"{o.reports[0]['objective']:.4f}")
-    return [label, *shown, times(ratio) if ratio else NONE, *found], ratio
-
-
-def table(title: str, cases: list[Case], competitors: tuple[Competitor, ...], options: Options) -> Result:
-    races = {case: run_case(case, competitors, options) for case in cases}
-    made = [row(case, competitors, outcomes) for case, outcomes in races.items()]
-    names = names_of(list(competitors))
-    found = Table(
-        title,
-        ["n, d, k", *names, "fastest peer / coterie", *(f"J of {name}" for name in names)],
-        [line for line, _ in made],
-        timing_notes(list(races.values())),
-    )
-    numbers = {line[0]: raw(outcomes) for (line, _), outcomes in zip(made, races.values(), strict=True)}
-    return Result([found], [ratio for _, ratio in made if ratio], numbers)
-
-
 def run(options: Options) -> Result:
-    exact = table(
-        "Kernel K-means (rbf), fit from one random partition until it settles: seconds, best (median)",
-        QUICK_CASES if options.quick else CASES,
-        KERNEL,
-        options,
+    exact, features = (
+        contest("bench_kernel:measure", title, quick if options.quick else cases, competitors, options, check="J")
+        for title, quick, cases, competitors in [
+            ("Kernel K-means (rbf) from one random partition", QUICK_CASES, CASES, EXACT),
+            (f"Nyström, {LANDMARKS} landmarks, then K-means", QUICK_LARGE, LARGE, FEATURES),
+        ]
     )
-    features = table(
-        f"Nyström, {LANDMARKS} landmarks, then K-means: seconds, best (median)",
-        LARGE_QUICK if options.quick else LARGE,
-        NYSTROM,
-        options,
-    )
-    return Result([*exact.tables, *features.tables], exact.ratios + features.ratios, exact.raw | features.raw)
+    return Result([*exact.tables, *features.tables], [*exact.ratios, *features.ratios], exact.raw | features.raw)
 
 
 if __name__ == "__main__":

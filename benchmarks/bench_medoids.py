@@ -59,7 +59,7 @@ def measure(competitor: Competitor, case: dict[str, Any]) -> dict[str, Any]:
 
 def run(options: Options) -> Result:
     cases = QUICK_CASES if options.quick else CASES
-    return contest("bench_medoids:measure", "K-medoids", cases, COMPETITORS, options, check="losses differ by")
+    return contest("bench_medoids:measure", "K-medoids", cases, COMPETITORS, options, check="loss")
 
 
 if __name__ == "__main__":

@@ -68,48 +68,12 @@ class FittedMixture:
 
 
 @dataclass(frozen=True)
-class FuzzyPlan:
-    """So many iterations of fuzzy c-means from one start, given both ways."""
-
-    start: np.ndarray  # (k, d)
-    memberships: np.ndarray  # (n, k)
-    m: float
-    max_iter: int
-
-
-@dataclass(frozen=True)
-class BalancedPlan:
-    """One fit of K-means with sizes within bounds."""
-
-    start: np.ndarray  # (k, d)
-    size_min: int
-    size_max: int
-    max_iter: int
-
-
-@dataclass(frozen=True)
-class Divided:
-    labels: np.ndarray  # (n,)
-    n_iter: int
-
-
-@dataclass(frozen=True)
-class KernelPlan:
-    """One fit of kernel K-means with a Gaussian kernel; exact ones start at `RandomState(seed).randint(k, size=n)`."""
-
-    k: int
-    gamma: float
-    seed: int
-    landmarks: int
-
-
-@dataclass(frozen=True)
 class Competitor:
     """``key`` is ``name`` or ``name:variant``; tables show the best variant under the name."""
 
     key: str
     package: str
-    fit: Callable[[np.ndarray, Any], Any]  # Plan or FuzzyPlan to Fitted, or of mixtures: MixturePlan to FittedMixture
+    fit: Callable[[np.ndarray, Any], Any]  # Plan to Fitted, MixturePlan to FittedMixture, or as the subject has it
     estimator: Callable[[], type] | None = None
     plusplus: Callable[[np.ndarray, int, int], np.ndarray] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -269,64 +233,6 @@ def pomegranate_mixture(X: np.ndarray, plan: MixturePlan) -> FittedMixture:
     return FittedMixture(model.priors.numpy(), means, covariances, plan.max_iter)
 
 
-def coterie_fuzzy(X: np.ndarray, plan: FuzzyPlan) -> Fitted:
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-
-    import coterie
-
-    model = coterie.FuzzyCMeans(len(plan.start), m=plan.m, init=plan.start, max_iter=plan.max_iter, tol=0.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fits are cut short on purpose
-        model.fit(X)
-    return Fitted(model.cluster_centers_, int(model.n_iter_))
-
-
-def skfuzzy_fit(X: np.ndarray, plan: FuzzyPlan) -> Fitted:
-    from skfuzzy import cmeans
-
-    found = cmeans(X.T, len(plan.start), plan.m, error=0.0, maxiter=plan.max_iter, init=plan.memberships.T)
-    return Fitted(found[0], int(found[5]))
-
-
-def balanced_fit(estimator: Callable[[], type]) -> Callable[[np.ndarray, BalancedPlan], Divided]:
-    """The fit function of a class with the arguments of k-means-constrained."""
-
-    def fit(X: np.ndarray, plan: BalancedPlan) -> Divided:
-        import warnings
-
-        model = estimator()(
-            len(plan.start),
-            size_min=plan.size_min,
-            size_max=plan.size_max,
-            init=plan.start,
-            n_init=1,
-            max_iter=plan.max_iter,
-            tol=0.0,
-            n_jobs=None,
-            random_state=0,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # fits are cut short on purpose
-            model.fit(X)
-        return Divided(model.labels_, int(model.n_iter_))
-
-    return fit
-
-
-def coterie_balanced() -> type:
-    import coterie
-
-    return coterie.BalancedKMeans
-
-
-def constrained() -> type:
-    from k_means_constrained import KMeansConstrained
-
-    return KMeansConstrained
-
-
 def relative_fit(package: str, name: str, **options: Any) -> Callable[[np.ndarray, Plan], Fitted]:
     """The fit function of the class of that name, which has scikit-learn's arguments, with these options of its own."""
 
@@ -365,38 +271,6 @@ def faiss_spherical(X: np.ndarray, plan: Plan) -> Fitted:
     return Fitted(model.centroids, len(model.obj))
 
 
-def coterie_kernel(X: np.ndarray, plan: KernelPlan) -> np.ndarray:
-    import numpy as np
-
-    import coterie
-
-    start = np.random.RandomState(plan.seed).randint(plan.k, size=len(X))
-    model = coterie.KernelKMeans(plan.k, gamma=plan.gamma, approximation="exact", init=start)
-    return model.fit(X).labels_
-
-
-def tslearn_kernel(X: np.ndarray, plan: KernelPlan) -> np.ndarray:
-    from tslearn.clustering import KernelKMeans
-
-    options = {"kernel_params": {"gamma": plan.gamma}, "max_iter": 300, "random_state": plan.seed, "n_jobs": -1}
-    return KernelKMeans(plan.k, kernel="rbf", **options).fit(X[:, :, None]).labels_
-
-
-def coterie_nystrom(X: np.ndarray, plan: KernelPlan) -> np.ndarray:
-    import coterie
-
-    options = {"approximation": "nystrom", "n_landmarks": plan.landmarks, "random_state": plan.seed}
-    return coterie.KernelKMeans(plan.k, gamma=plan.gamma, **options).fit(X).labels_
-
-
-def sklearn_nystrom(X: np.ndarray, plan: KernelPlan) -> np.ndarray:
-    from sklearn.cluster import KMeans
-    from sklearn.kernel_approximation import Nystroem
-
-    features = Nystroem(gamma=plan.gamma, n_components=plan.landmarks, random_state=plan.seed).fit_transform(X)
-    return KMeans(plan.k, n_init=1, random_state=plan.seed).fit(features).labels_
-
-
 def coterie(key: str, algorithm: str) -> Competitor:
     fit = estimator_fit(coterie_estimator, algorithm)
     return Competitor(key, "coterie", fit, coterie_estimator, coterie_plusplus)
@@ -421,10 +295,6 @@ COTERIE_MIXTURE = Competitor("coterie:mixture", "coterie", coterie_mixture(accel
 COTERIE_ACCELERATED = Competitor("coterie:accelerated mixture", "coterie", coterie_mixture(accelerate=True))
 SKLEARN_MIXTURE = Competitor("scikit-learn:mixture", "sklearn", sklearn_mixture)
 POMEGRANATE = Competitor("pomegranate", "pomegranate", pomegranate_mixture)
-COTERIE_FUZZY = Competitor("coterie:fuzzy", "coterie", coterie_fuzzy)
-SKFUZZY = Competitor("scikit-fuzzy", "skfuzzy", skfuzzy_fit)
-COTERIE_BALANCED = Competitor("coterie:balanced", "coterie", balanced_fit(coterie_balanced))
-CONSTRAINED = Competitor("k-means-constrained", "k_means_constrained", balanced_fit(constrained))
 COTERIE_MINIBATCH = Competitor("coterie:mini-batch", "coterie", relative_fit("coterie", "MiniBatchKMeans"))
 SKLEARN_MINIBATCH = Competitor("scikit-learn:mini-batch", "sklearn", relative_fit("sklearn.cluster", "MiniBatchKMeans"))
 COTERIE_BISECTING = Competitor("coterie:bisecting", "coterie", relative_fit("coterie", "BisectingKMeans"))
@@ -435,18 +305,10 @@ FAISS_SPHERICAL = Competitor("faiss:spherical", "faiss", faiss_spherical, dtypes
 FAISS_SPHERICAL_SKYLAKEX = Competitor(
     "faiss:spherical skylakex", "faiss", faiss_spherical, env={"OPENBLAS_CORETYPE": "SKYLAKEX"}, dtypes=("float32",)
 )
-COTERIE_KERNEL = Competitor("coterie:kernel", "coterie", coterie_kernel)
-TSLEARN_KERNEL = Competitor("tslearn", "tslearn", tslearn_kernel)
-COTERIE_NYSTROM = Competitor("coterie:nystrom", "coterie", coterie_nystrom)
-SKLEARN_NYSTROM = Competitor("scikit-learn:nystrom", "sklearn", sklearn_nystrom)
 
 KMEANS = (COTERIE, COTERIE_LLOYD, SKLEARN, SKLEARN_ELKAN, INTELEX, FAISS, FAISS_SKYLAKEX)
 MIXTURES = (COTERIE_MIXTURE, COTERIE_ACCELERATED, SKLEARN_MIXTURE, POMEGRANATE)
-FUZZY = (COTERIE_FUZZY, SKFUZZY)
-BALANCED = (COTERIE_BALANCED, CONSTRAINED)
 MINIBATCH = (COTERIE_MINIBATCH, SKLEARN_MINIBATCH)
 BISECTING = (COTERIE_BISECTING, SKLEARN_BISECTING)
-KERNEL = (COTERIE_KERNEL, TSLEARN_KERNEL)
-NYSTROM = (COTERIE_NYSTROM, SKLEARN_NYSTROM)
 SPHERICAL = (COTERIE_SPHERICAL, COTERIE_UNCONSTRAINED, FAISS_SPHERICAL, FAISS_SPHERICAL_SKYLAKEX)
-ALL = {c.key: c for c in KMEANS + MIXTURES + FUZZY + BALANCED + MINIBATCH + BISECTING + SPHERICAL + KERNEL + NYSTROM}
+ALL = {c.key: c for c in KMEANS + MIXTURES + MINIBATCH + BISECTING + SPHERICAL}

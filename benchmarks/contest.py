@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from time import perf_counter
 from typing import Any
 
-from benchmarks.competitors import Competitor
+from benchmarks.competitors import OURS, Competitor
 from benchmarks.harness import (
     Options,
     Outcome,
@@ -37,6 +38,13 @@ def timed(work: Callable[[], Any], repeats: int, check: Callable[[Any], float]) 
     return {"seconds": seconds, "check": check(answer)}
 
 
+def quietly(model: Any, X: Any) -> Any:
+    """A fit that is cut short on purpose."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X)
+
+
 def contest(
     target: str,
     title: str,
@@ -45,12 +53,12 @@ def contest(
     options: Options,
     *,
     rounds: int = 3,
-    check: str = "answers differ by",
+    check: str = "answer",
 ) -> Result:
     """One row a case; ``target`` is ``module:function`` of this package, which measures one competitor."""
     races = [race(target, case, competitors, options.turns(rounds), options=options) for case in cases]
     made = [_row(title, case, outcomes, competitors) for case, outcomes in zip(cases, races, strict=True)]
-    header = ["", *names_of(competitors), "fastest peer / coterie", check]
+    header = ["", *names_of(competitors), "fastest peer / coterie", f"{check}: coterie / peer"]
     table = Table(f"{title}: ms, best (median)", header, [line for line, _ in made], timing_notes(races))
     numbers = {case["label"]: raw(outcomes) for case, outcomes in zip(cases, races, strict=True)}
     return Result([table], [ratio for _, ratio in made if ratio], numbers)
@@ -61,7 +69,7 @@ def _row(title: str, case: Case, outcomes: Race, competitors: Sequence[Competito
     costs = {name: best_seconds(o) for name, o in best.items() if o.reports}
     ratio = against_fastest(f"{title} {case['label']}", costs, is_disturbed(outcomes))
     shown = cells(names_of(competitors), best, lambda o: f"{1e3 * best_seconds(o):.3g} ({1e3 * median_seconds(o):.3g})")
-    return [case["label"], *shown, times(ratio), _spread(outcomes)], ratio
+    return [case["label"], *shown, times(ratio), _beside(best, ratio)], ratio
 
 
 def best_seconds(outcome: Outcome) -> float:
@@ -72,7 +80,9 @@ def median_seconds(outcome: Outcome) -> float:
     return median(s for report in outcome.reports for s in report["seconds"])
 
 
-def _spread(outcomes: Race) -> str:
-    """Largest relative difference between the answers."""
-    found = [o.reports[0]["check"] for o in outcomes.values() if o.reports]
-    return f"{max(found) / min(found) - 1:.0e}" if len(found) > 1 and min(found) > 0 else NONE
+def _beside(best: Mapping[str, Outcome], ratio: Ratio | None) -> str:
+    """Our answer in parts of the fastest peer's."""
+    if ratio is None:
+        return NONE
+    ours, theirs = (best[name].reports[0]["check"] for name in (OURS, ratio.peer))
+    return f"{ours / theirs:.6g}" if theirs else NONE
