@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie import machine
 from coterie.core import loop
+from coterie.core.arguments import as_rng as as_rng
+from coterie.core.arguments import not_negative as not_negative
+from coterie.core.arguments import one_of as one_of
+from coterie.core.arguments import whole_number as whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.data import as_source
+from coterie.data.frames import is_frame
 from coterie.data.memory import MemorySource
 from coterie.data.summary import Summary, summarize
+from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
 
 
@@ -154,36 +161,40 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return tags
 
 
-def as_rng(random_state: Any) -> np.random.Generator:
-    """A generator from what scikit-learn users pass: None, a number, a RandomState, or a Generator."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"random_state must be None, a number from 0 up, a RandomState or a Generator; got {random_state!r}"
-        ) from None
+class ByDistance(BaseEstimator):
+    """An estimator that needs distances and nothing else: those of a `metric`, or given ones."""
+
+    metric: Any
+    metric_params: Any
+
+    @property
+    def _given_distances(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def _as_distance(self) -> Distance | None:
+        """The distance; None where the distances are given."""
+        if not self._given_distances:
+            return as_distance(self.metric, **(self.metric_params or {}))
+        if self.metric_params:
+            raise ParameterError(f"metric='precomputed' takes no metric_params; got {self.metric_params!r}")
+        return None
+
+    def _check_columns(self, X: Any, reset: bool) -> None:
+        """Number and names of columns; lists of series have none."""
+        if isinstance(X, list) and len({np.shape(row) for row in X}) > 1:
+            return
+        named = X if hasattr(X, "columns") or is_frame(X) else np.asarray(opened(X))
+        validate_data(self, named, reset=reset, skip_check_array=True)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._given_distances
+        return tags
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
-    """`value` if it is a whole number of at least `least`."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}; got {value!r}")
-    return int(value)
-
-
-def not_negative(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-        raise ParameterError(f"{name} must be a finite number of at least 0; got {value!r}")
-    return float(value)
-
-
-def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        yet = "" if len(choices) > 1 else ", the only choice there is yet"
-        raise ParameterError(f"{name} must be {' or '.join(map(repr, choices))}{yet}; got {value!r}")
-    return value
+def opened(X: Any) -> Any:
+    """The rows in a file, if `X` is its path."""
+    return as_source(X).X if isinstance(X, str | Path) else X  # type: ignore[attr-defined]
 
 
 def callbacks(callback: Any, verbose: Any, *others: loop.Callback) -> loop.Callback:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from coterie.core.errors import InputError
 from coterie.distances.distance import Array
 
 BLOCK = 512  # rows and columns compared with their mirror image at a time
+TOLERANCE = {4: 1e-5, 8: 1e-8}  # by itemsize: what rounding may make d(i, j) and d(j, i) differ by, of the largest
 
 
 def as_square(D: Any, name: str = "X") -> Array:
@@ -20,17 +22,30 @@ def as_square(D: Any, name: str = "X") -> Array:
         raise InputError(
             f"metric='precomputed' needs a square {name}, a row and a column for each object; its shape is {D.shape}"
         )
-    _check_values(D, name)
-    if np.diag(D).any():
-        i = int(np.flatnonzero(np.diag(D))[0])
-        raise InputError(f"{name}[{i}, {i}] is {D[i, i]:g}: the distance of an object to itself must be 0")
-    worst, i, j = _asymmetry(D)
-    if worst > 0:
+    check_values(D, name)
+    rounding = TOLERANCE[D.itemsize] * float(D.max())
+    i = int(np.diagonal(D).argmax())
+    if D[i, i] > rounding:
+        raise InputError(
+            f"{name}[{i}, {i}] is {D[i, i]:g}: the distance of an object to itself must be 0. Are these similarities?"
+        )
+    apart, i, j = _asymmetry(D)
+    if apart > rounding:
         raise InputError(
             f"{name} is not symmetric: {name}[{i}, {j}] is {D[i, j]:g} and {name}[{j}, {i}] is {D[j, i]:g}. "
             f"Pass ({name} + {name}.T) / 2 if both mean the same distance"
         )
     return D
+
+
+def put_symmetric(D: Array, out: Array) -> None:
+    """What is above the diagonal, and its mirror image below it: a matrix without the differences of rounding."""
+    for a, b in _block_pairs(len(D)):
+        block = D[a, b]
+        if a == b:
+            block = np.triu(block, 1)
+            block = block + block.T
+        out[a, b], out[b, a] = block, block.T
 
 
 def as_cross(D: Any, columns: int, name: str = "X") -> Array:
@@ -41,7 +56,7 @@ def as_cross(D: Any, columns: int, name: str = "X") -> Array:
             f"metric='precomputed' needs the distances of new objects to the {columns} objects of the fit, a column "
             f"for each of them; {name} has shape {D.shape}"
         )
-    _check_values(D, name)
+    check_values(D, name)
     return D
 
 
@@ -53,7 +68,8 @@ def _numbers(D: Any, name: str) -> Array:
         raise InputError(f"metric='precomputed' needs {name} to be numbers") from None
 
 
-def _check_values(D: Array, name: str) -> None:
+def check_values(D: Array, name: str) -> None:
+    """Refuses distances that are no numbers, infinite or negative, and says where."""
     if D.size == 0:
         raise InputError(f"{name} is empty, of shape {D.shape}")
     if D.min() >= 0 and D.max() < np.inf:  # NaN is neither
@@ -67,16 +83,20 @@ def _check_values(D: Array, name: str) -> None:
 
 
 def _asymmetry(D: Array) -> tuple[float, int, int]:
-    """The largest difference, beyond rounding, between a distance and its mirror image, and where it is."""
+    """The largest difference between a distance and its mirror image, and where it is."""
     worst = (0.0, 0, 0)
-    slack = 1e-5 if D.dtype == np.float32 else 1e-10
-    for a in range(0, len(D), BLOCK):
-        for b in range(a, len(D), BLOCK):
-            one, other = D[a : a + BLOCK, b : b + BLOCK], D[b : b + BLOCK, a : a + BLOCK].T
-            if np.array_equal(one, other):
-                continue
-            apart = np.abs(one - other) - slack * np.maximum(one, other)
-            if apart.max() > worst[0]:
-                i, j = np.unravel_index(int(apart.argmax()), apart.shape)
-                worst = float(apart.max()), a + int(i), b + int(j)
+    for a, b in _block_pairs(len(D)):
+        one, other = D[a, b], D[b, a].T
+        if np.array_equal(one, other):
+            continue
+        apart = np.abs(one - other)
+        i, j = np.unravel_index(int(apart.argmax()), apart.shape)
+        if apart[i, j] > worst[0]:
+            worst = float(apart[i, j]), a.start + int(i), b.start + int(j)
     return worst
+
+
+def _block_pairs(n: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks of rows, and of columns from theirs on."""
+    cuts = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+    return ((a, b) for i, a in enumerate(cuts) for b in cuts[i:])

@@ -8,17 +8,15 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coterie import machine
-from coterie.base import as_rng, callbacks, one_of, whole_number
+from coterie.base import ByDistance, as_rng, callbacks, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.loop import Progress
-from coterie.data.frames import is_frame
 from coterie.data.memory import as_weights
-from coterie.distances.distance import Distance, as_distance
 from coterie.distances.pairwise import strips
 from coterie.medoids import starts, swaps
 from coterie.medoids.objects import Rows, Things, as_objects
@@ -27,7 +25,7 @@ from coterie.medoids.table import Array, Kept, Made, sampled
 EXACT_ROWS = 100_000  # beyond which distances that do not fit into memory are not made again and again
 
 
-class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, ByDistance):
     r"""K-medoids: `n_clusters` of the rows themselves that are near to all rows, by any distance.
 
     .. math:: J = \sum_i w_i \min_k d(x_i, x_{m_k})
@@ -161,7 +159,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             How much each row counts; a row of weight two is that row twice, one of weight 0 is no medoid.
         """
         n_init, max_iter, watch = self._check_options()
-        objects = as_objects(X, self._distance())
+        objects = as_objects(X, self._as_distance())
         w = as_weights(sample_weight, len(objects))
         everyone = np.ones(len(objects)) if w is None else w
         counted = np.flatnonzero(everyone)
@@ -205,13 +203,6 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         w = as_weights(sample_weight, len(objects))
         nearest = self._nearest_two(objects, self._medoids)[0]
         return -float(nearest.sum() if w is None else w @ nearest)
-
-    def _distance(self) -> Distance | None:
-        if isinstance(self.metric, str) and self.metric == "precomputed":
-            if self.metric_params:
-                raise ParameterError(f"metric='precomputed' takes no metric_params; got {self.metric_params!r}")
-            return None
-        return as_distance(self.metric, **(self.metric_params or {}))
 
     def _table(
         self, objects: Rows | Things, counted: Array, w: Array, k: int, rng: np.random.Generator
@@ -275,13 +266,6 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         check_is_fitted(self)
         return self._medoids.others(X, partial(self._check_columns, X, reset=False))
 
-    def _check_columns(self, X: Any, reset: bool) -> None:
-        """Number and names of columns; lists of series have none."""
-        if isinstance(X, list) and len({np.shape(row) for row in X}) > 1:
-            return
-        named = X if hasattr(X, "columns") or is_frame(X) else np.asarray(X)
-        validate_data(self, named, reset=reset, skip_check_array=True)
-
     def _how_many(self, n: int) -> int:
         if self.n_clusters == "auto":
             k = min(whole_number("max_clusters", self.max_clusters, 2), n)
@@ -302,7 +286,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             least = 2 if self.objective == "silhouette" else 1
             whole_number("n_clusters", self.n_clusters, least)
         one_of("approximation", self.approximation, ("auto", "exact", "sample"))
-        if self.metric == "precomputed" and self.approximation == "sample":
+        if self._given_distances and self.approximation == "sample":
             raise ParameterError("approximation='sample' needs rows; with metric='precomputed' all distances are there")
         if isinstance(self.init, str):
             one_of("init", self.init, tuple(starts.METHODS))
@@ -311,11 +295,6 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if isinstance(n_init, str) and n_init == "auto":
             n_init = 3 if isinstance(self.init, str) and self.init == "random" else 1
         return whole_number("n_init", n_init, 1), whole_number("max_iter", self.max_iter, 1), watch
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
-        return tags
 
 
 def _given(init: Any, k: int, counted: Array) -> Array:

@@ -1,0 +1,41 @@
+"""Checks of single options, and the one way to make chance of what users pass for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.core.errors import ParameterError
+
+
+def as_rng(random_state: Any) -> np.random.Generator:
+    """A generator from what scikit-learn users pass: None, a number, a RandomState, or a Generator."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"random_state must be None, a number from 0 up, a RandomState or a Generator; got {random_state!r}"
+        ) from None
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """`value` if it is a whole number of at least `least`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}; got {value!r}")
+    return int(value)
+
+
+def not_negative(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+        raise ParameterError(f"{name} must be a finite number of at least 0; got {value!r}")
+    return float(value)
+
+
+def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        yet = "" if len(choices) > 1 else ", the only choice there is yet"
+        raise ParameterError(f"{name} must be {' or '.join(map(repr, choices))}{yet}; got {value!r}")
+    return value
