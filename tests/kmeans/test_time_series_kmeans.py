@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -185,11 +189,12 @@ def test_a_table_to_predict_has_the_columns_of_fit_and_a_list_need_not():
     assert model.predict(X[:, :20]).shape == (60,)
 
 
-@METRICS
-@pytest.mark.parametrize("series", [X, padded(RAGGED)], ids=["equal", "ragged"])
+@pytest.mark.parametrize(
+    "metric, series",
+    [("dtw", X), ("dtw", padded(RAGGED)), ("softdtw", X), ("softdtw", padded(RAGGED)), ("euclidean", X)],
+    ids=["dtw", "dtw-ragged", "softdtw", "softdtw-ragged", "euclidean"],
+)
 def test_any_number_of_threads_gives_the_same_bits(metric, series):
-    if metric == "euclidean" and np.isnan(series).any():
-        pytest.skip("needs series of one length")
     many = np.concatenate([series, series[::-1] + 0.1, series * 0.9])
     options = {"metric": metric, "random_state": 0, "max_iter": 3, "tol": 1e9}
     alone = TimeSeriesKMeans(3, n_jobs=1, **options).fit(many)
@@ -213,6 +218,23 @@ def test_float32_stays_float32():
     assert model.cluster_centers_.dtype == np.float32
     assert model.transform(X.astype(np.float32)).dtype == np.float32
     assert model.inertia_ == pytest.approx(objective(model, X.astype(np.float32)), rel=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=8), min_size=3, max_size=10),
+    st.sampled_from([None, 0, 2, 0.3, Itakura(1.5)]),
+    st.sampled_from(["dtw", "softdtw"]),
+)
+def test_any_series_are_clustered(series, window, metric):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = TimeSeriesKMeans(2, metric=metric, window=window, max_iter=5, random_state=0).fit(series)
+    assert set(model.labels_.tolist()) <= {0, 1}
+    rounding = 1e-12 * max(1.0, float(np.abs(model.history_).max()))
+    assert np.all(np.diff(model.history_) <= rounding)
+    assert all(np.isfinite(center).all() for center in model.cluster_centers_)
+    np.testing.assert_array_equal(model.predict(series), model.labels_)
 
 
 def test_an_empty_cluster_starts_anew():

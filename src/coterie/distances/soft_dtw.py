@@ -76,6 +76,9 @@ def soft_gradient(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None) -> 
 
 def soft_values(ops: Any, A: Series, B: Series, window: Any, gamma: float, out: Array) -> None:
     """The values (a, b) for all series of `A` and `B`, all in float64."""
+    if len(B) < len(A):  # B is what is worked on side by side: it should be the larger
+        soft_values(ops, B, A, window, gamma, out.T)
+        return
     for rows, columns, (low, high) in meetings(A, B, window):
         a, b = A[rows], B[columns]
         part = np.empty((len(a), len(b)))

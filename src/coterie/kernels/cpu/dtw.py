@@ -20,6 +20,7 @@ from coterie.kernels.plain.dtw import path  # a step a moment: nothing to gain
 __all__ = ["accumulated", "align", "between", "bounds", "envelope", "path"]
 
 VECTORS = 2  # in a tile: the way from a cell to the next is long enough for two
+TABLES = 1 << 25  # bytes of tables that an alignment keeps, if a few rows are no more
 LOOK = 8  # moments after which it is seen whether all lanes are above their limits
 
 
@@ -29,28 +30,32 @@ def lanes(itemsize):
     return VECTORS * REGISTER // itemsize
 
 
-def _sweep(kinds, local):
+def _least(v, above, across, left):
+    return v.lower(v.lower(above, across), left)
+
+
+def sweep(kinds, local, least=_least, outside=float("inf"), more=""):
     """Code that takes the tables of a tile from one row to the next, through the cells from `low` to `high` - 1.
 
     A cell is the least of those above, across and to the left, and what `local(v, place)` says it costs itself. Rows
-    begin with a column of infinity; `before` and `after`, where the two rows start, may be the same place.
+    begin with a column of what is `outside`; `before` and `after`, where the two rows start, may be the same place.
     """
 
     def codegen(context, b, sig, args):
-        v = Vectors("tile x x_at channels rows before after low high", context, b, sig, args)
+        v = Vectors("tile x x_at channels rows before after low high" + more, context, b, sig, args)
         wide = VECTORS * v.lanes
         above0, after0 = v.start("rows", v["before"]), v.start("rows", v["after"])
-        infinity = ir.Constant(v.type, [float("inf")] * v.lanes)
+        beyond = ir.Constant(v.type, [outside] * v.lanes)
         corner = v.at(above0, b.mul(v["low"], i64(wide)))
         across = [v.load(v.at(corner, r * v.lanes)) for r in range(VECTORS)]
-        with v.loop(v["low"], v["high"], 1, [*across, *[infinity] * VECTORS]) as cell:
+        with v.loop(v["low"], v["high"], 1, [*across, *[beyond] * VECTORS]) as cell:
             own = local(v, cell.t)
             place = b.mul(b.add(cell.t, i64(1)), i64(wide))
             above = [v.load(v.at(v.at(above0, place), r * v.lanes)) for r in range(VECTORS)]
             made = []
             for r in range(VECTORS):
                 across, left = cell.values[r], cell.values[VECTORS + r]
-                made.append(b.fadd(own[r], v.lower(v.lower(above[r], across), left)))
+                made.append(b.fadd(own[r], least(v, above[r], across, left)))
                 v.store(made[r], v.at(v.at(after0, place), r * v.lanes))
             cell.new = [*above, *made]
         return context.get_dummy_value()
@@ -58,7 +63,7 @@ def _sweep(kinds, local):
     return types.void(*kinds), codegen
 
 
-def _one_channel(price):
+def one_channel(price):
     def local(v, j):
         x = v.spread(v.b.load(v.start("x", v["x_at"])))
         y0 = v.start("tile", v.b.mul(j, i64(VECTORS * v.lanes)))
@@ -67,7 +72,7 @@ def _one_channel(price):
     return local
 
 
-def _many_channels(price):
+def many_channels(price):
     def local(v, j):
         b, wide = v.b, VECTORS * v.lanes
         x0, y0 = v.start("x", v["x_at"]), v.start("tile", b.mul(b.mul(j, v["channels"]), i64(wide)))
@@ -81,7 +86,7 @@ def _many_channels(price):
     return local
 
 
-def _square(v, difference):
+def square(v, difference):
     return v.b.fmul(difference, difference)
 
 
@@ -93,17 +98,17 @@ def _magnitude(v, difference):
 
 @intrinsic
 def squares_of_one(typingctx, tile, x, x_at, channels, rows, before, after, low, high):
-    return _sweep((tile, x, x_at, channels, rows, before, after, low, high), _one_channel(_square))
+    return sweep((tile, x, x_at, channels, rows, before, after, low, high), one_channel(square))
 
 
 @intrinsic
 def squares_of_many(typingctx, tile, x, x_at, channels, rows, before, after, low, high):
-    return _sweep((tile, x, x_at, channels, rows, before, after, low, high), _many_channels(_square))
+    return sweep((tile, x, x_at, channels, rows, before, after, low, high), many_channels(square))
 
 
 @intrinsic
 def magnitudes_of_any(typingctx, tile, x, x_at, channels, rows, before, after, low, high):
-    return _sweep((tile, x, x_at, channels, rows, before, after, low, high), _many_channels(_magnitude))
+    return sweep((tile, x, x_at, channels, rows, before, after, low, high), many_channels(_magnitude))
 
 
 @jit_inner
@@ -118,7 +123,7 @@ def _row(tile, x, x_at, rows, before, after, low, high, absolute):
 
 
 @jit_inner
-def _pack(B, start, length, first, tile):
+def pack(B, start, length, first, tile):
     """Series from `first` on into the tile, as many as it holds; how long the longest is."""
     wide, channels = lanes(B.itemsize), B.shape[1]
     longest = 0
@@ -137,7 +142,7 @@ def between(A, a_start, a_length, B, b_start, b_length, low, high, absolute, lim
     tile, row = aligned(most * B.shape[1] * wide, B), aligned((most + 1) * wide, B)
     for first in range(0, len(b_start), wide):
         used = min(wide, len(b_start) - first)
-        m = _pack(B, b_start, b_length, first, tile)
+        m = pack(B, b_start, b_length, first, tile)
         for i in range(len(a_start)):
             over = _through(A, a_start[i], a_length[i], m, low, high, absolute, limit, first, used, tile, row)
             for lane in range(used):
@@ -182,61 +187,81 @@ def _all_over(row, low, high, limit, first, used):
 
 @jit
 def align(center, B, b_start, b_length, w, low, high, sum_dx, met, cost):
+    """Tables too large to keep are made in blocks of rows: first what each block begins with, then, going back, all."""
     n, wide, most = len(center), lanes(B.itemsize), b_length.max()
     reach = 0
     for i in range(n):
         reach = max(reach, min(high[min(i + 1, n - 1)], most) - low[i])  # as far as the next row looks back
     stride = (reach + 2) * wide  # of a row of the tables: its window between columns of infinity
-    tile, rows = aligned(most * B.shape[1] * wide, B), aligned((n + 1) * stride, B)
-    places = np.empty(n + 1, np.int64)  # where column 0 of each row would be
-    for first in range(0, len(b_start), wide):
-        m = _pack(B, b_start, b_length, first, tile)
-        _tables(center, m, low, high, tile, rows, stride, places)
-        for lane in range(min(wide, len(b_start) - first)):
-            q = first + lane
-            cost[q] = rows[places[n] + b_length[q] * wide + lane]
-            _back(center, B, b_start[q], b_length[q], w[q], low, high, rows, places, lane, sum_dx, met)
-
-
-@jit_inner
-def _tables(center, m, low, high, tile, rows, stride, places):
-    """All rows of the tables of a tile, column j + 1 of row i + 1 being moments i and j."""
-    wide = lanes(center.itemsize)
-    for place in range(len(rows)):
-        rows[place] = np.inf
-    places[0] = 0
+    height = min(n, max(TABLES // (stride * B.itemsize), int(np.sqrt(n)) + 1))
+    blocks = (n + height - 1) // height
+    tile, rows = aligned(most * B.shape[1] * wide, B), aligned((height + 1) * stride, B)
+    edges = np.full((blocks, stride), np.inf, B.dtype)
     for lane in range(wide):
-        rows[lane] = 0
-    for i in range(len(center)):
-        places[i + 1] = (i + 1) * stride - low[i] * wide
-        _row(tile, center, i, rows, places[i], places[i + 1], low[i], min(high[i], m), False)
+        edges[0, lane] = 0
+    at = np.empty((2, wide), np.int64)  # the moments that each lane has come back to
+    for first in range(0, len(b_start), wide):
+        used = min(wide, len(b_start) - first)
+        m = pack(B, b_start, b_length, first, tile)
+        for block in range(blocks - 1):
+            _block(center, m, low, high, tile, rows, edges[block], block * height, (block + 1) * height)
+            for place in range(stride):
+                edges[block + 1, place] = rows[height * stride + place]
+        for lane in range(used):
+            at[0, lane], at[1, lane] = n - 1, b_length[first + lane] - 1
+        for block in range(blocks - 1, -1, -1):
+            begin, end = block * height, min(n, (block + 1) * height)
+            _block(center, m, low, high, tile, rows, edges[block], begin, end)
+            for lane in range(used):
+                q = first + lane
+                if end == n:
+                    cost[q] = rows[(n - begin) * stride + (b_length[q] - low[n - 1]) * wide + lane]
+                _back(center, B, b_start[q], w[q], low, high, rows, stride, begin, lane, at, sum_dx, met)
 
 
 @jit_inner
-def _back(center, B, start, m, w, low, high, rows, places, lane, sum_dx, met):
-    """From the last moments to the first, adding up what meets each moment of the center."""
+def _block(center, m, low, high, tile, rows, edge, begin, end):
+    """Rows of the tables from `begin` to `end` - 1, after the one before them: `edge`.
+
+    A row begins with the column before its window.
+    """
+    wide, stride = lanes(center.itemsize), len(edge)
+    for place in range((end - begin + 1) * stride):
+        rows[place] = edge[place] if place < stride else np.inf
+    before = -low[begin - 1] * wide if begin > 0 else 0
+    for i in range(begin, end):
+        after = (i - begin + 1) * stride - low[i] * wide
+        _row(tile, center, i, rows, before, after, low[i], min(high[i], m), False)
+        before = after
+
+
+@jit_inner
+def _back(center, B, start, w, low, high, rows, stride, begin, lane, at, sum_dx, met):
+    """From where a lane is back to the first row of a block, adding up what meets each moment of the center."""
     wide, channels = lanes(B.itemsize), B.shape[1]
-    i, j = len(center) - 1, m - 1
-    while True:
+    i, j = at[0, lane], at[1, lane]
+    while i >= begin:
         met[i] += w
         for channel in range(channels):
             sum_dx[i, channel] += w * (B[start + j, channel] - center[i, channel])
-        if i == 0 and j == 0:
-            break
         above = across = left = np.inf
         if i > 0:
+            row = (i - begin) * stride + (j - low[i - 1]) * wide + lane
             if low[i - 1] <= j < high[i - 1]:
-                above = rows[places[i] + (j + 1) * wide + lane]
+                above = rows[row + wide]
             if low[i - 1] <= j - 1 < high[i - 1]:
-                across = rows[places[i] + j * wide + lane]
+                across = rows[row]
         if j > low[i]:
-            left = rows[places[i + 1] + j * wide + lane]
-        if across <= above and across <= left:
+            left = rows[(i - begin + 1) * stride + (j - low[i]) * wide + lane]
+        if i == 0 and j == 0:
+            i = -1
+        elif across <= above and across <= left:
             i, j = i - 1, j - 1
         elif above <= left:
             i -= 1
         else:
             j -= 1
+    at[0, lane], at[1, lane] = i, j
 
 
 @jit
