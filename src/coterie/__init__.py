@@ -8,8 +8,10 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "AgglomerativeClustering": "coterie.hierarchy.agglomerative",
     "BalancedKMeans": "coterie.kmeans.balanced",
     "BisectingKMeans": "coterie.kmeans.bisecting",
+    "DivisiveClustering": "coterie.hierarchy.divisive",
     "FuzzyCMeans": "coterie.kmeans.fuzzy",
     "GaussianMixture": "coterie.mixture.mixture",
     "KMeans": "coterie.kmeans.kmeans",
@@ -22,8 +24,10 @@ _HOME = {
 }
 
 __all__ = [
+    "AgglomerativeClustering",
     "BalancedKMeans",
     "BisectingKMeans",
+    "DivisiveClustering",
     "FuzzyCMeans",
     "GaussianMixture",
     "KMeans",

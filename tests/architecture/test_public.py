@@ -18,8 +18,10 @@ def modules_after(code: str) -> set[str]:
 
 def test_the_public_names_are_these():
     assert sorted(coterie.__all__) == [
+        "AgglomerativeClustering",
         "BalancedKMeans",
         "BisectingKMeans",
+        "DivisiveClustering",
         "FuzzyCMeans",
         "GaussianMixture",
         "KMeans",

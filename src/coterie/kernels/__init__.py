@@ -78,6 +78,17 @@ def of_pairs(A: Any, B: Any) -> ModuleType:
     return cpu
 
 
+def of_clusters(n: int, d: int) -> ModuleType:
+    """The kernels of distances of `n` dense rows of `d` columns summed over clusters, likewise."""
+    if n * n * d <= SMALL:
+        from coterie.kernels.plain import silhouette as plain
+
+        return plain
+    from coterie.kernels.cpu import silhouette as cpu
+
+    return cpu
+
+
 def of_series(pairs: int, n: int, m: int) -> ModuleType:
     """The kernels of warping for so many pairs of series of `n` and `m` moments, likewise; all give the same bits."""
     if pairs * (n + m) <= FEW_DIAGONALS and n * m <= SMALL_COLUMN:
@@ -96,6 +107,17 @@ def of_soft_series(pairs: int, n: int, m: int) -> ModuleType:
 
         return plain
     from coterie.kernels.cpu import soft_dtw as cpu
+
+    return cpu
+
+
+def of_linkage(n: int, d: int) -> ModuleType:
+    """The kernels of merges by a matrix of distances of `n` rows of `d` columns, likewise: 1 if distances are given."""
+    if n * n * d <= SMALL:
+        from coterie.kernels.plain import linkage as plain
+
+        return plain
+    from coterie.kernels.cpu import linkage as cpu
 
     return cpu
 
@@ -125,5 +147,38 @@ def of_medoids(n: int, m: int, k: int) -> ModuleType:
 
         return plain
     from coterie.kernels.cpu import medoids as cpu
+
+    return cpu
+
+
+def of_trees(n: int) -> ModuleType:
+    """The kernels of all pairs of `n` leaves of a tree, likewise."""
+    if n * n <= SMALL:
+        from coterie.kernels.plain import trees as plain
+
+        return plain
+    from coterie.kernels.cpu import trees as cpu
+
+    return cpu
+
+
+def of_diana(n: int) -> ModuleType:
+    """The kernels of splits of `n` objects, likewise."""
+    if n * n <= SMALL:
+        from coterie.kernels.plain import diana as plain
+
+        return plain
+    from coterie.kernels.cpu import diana as cpu
+
+    return cpu
+
+
+def of_merging(n: int, edges: int) -> ModuleType:
+    """The kernels of merges of `n` rows along the edges of a graph, likewise."""
+    if n * edges <= SMALL:
+        from coterie.kernels.plain import merging as plain
+
+        return plain
+    from coterie.kernels.cpu import merging as cpu
 
     return cpu

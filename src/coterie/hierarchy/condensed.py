@@ -1,0 +1,95 @@
+"""Distances that the user brings, square or condensed, and strips of pairs from any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from coterie.core.errors import InputError, ParameterError
+from coterie.distances.distance import as_distance
+from coterie.distances.pairwise import pairwise, ready
+from coterie.distances.precomputed import as_square
+from coterie.hierarchy.given import square
+from coterie.hierarchy.tree import Array
+
+UpperRows = Callable[[int, int], Array]
+
+
+def upper_rows(X: Any, n: int, metric: Any, params: dict[str, Any]) -> UpperRows:
+    """A function of `start` and `stop`: the distances of those of the `n` rows to all later ones, row after row.
+
+    Of rows they are made when asked for; for metric='precomputed' `X` is all of them, square or condensed.
+    """
+    if is_precomputed(metric, params):
+        return upper_rows_of(as_square_or_condensed(X, n), n)
+    distance, A, _ = ready(as_distance(metric, **params), X)
+    check_leaves(len(A), n)
+    if not distance.symmetric:
+        raise ParameterError(f"metric={distance.name!r} is not symmetric: d(x, y) and d(y, x) differ")
+
+    def rows(start: int, stop: int) -> Array:
+        made = np.empty((stop - start, n - start), A.dtype)
+        distance.between(A[start:stop], A[start:], made)
+        return _above_diagonal(made)
+
+    return rows
+
+
+def upper_rows_of(D: Array, n: int) -> UpperRows:
+    """The same of distances that are there, square or condensed."""
+    if D.ndim == 1:
+        return lambda start, stop: D[row_start(n, start) : row_start(n, stop)]
+    return lambda start, stop: _above_diagonal(D[start:stop, start:])
+
+
+def square_distances(X: Any, n: int, metric: Any, params: dict[str, Any], n_jobs: int | None) -> Array:
+    """All distances of the `n` rows (n, n)."""
+    D = square(X) if is_precomputed(metric, params) else pairwise(X, metric=metric, n_jobs=n_jobs, **params)
+    check_leaves(len(D), n)
+    return D
+
+
+def as_square_or_condensed(Y: Any, n: int, name: str = "X") -> Array:
+    """`Y` if it is the distances of `n` objects: all of them (n, n), or those above the diagonal (n (n - 1) / 2,)."""
+    if np.ndim(Y) != 1:
+        D = as_square(Y, name)
+        check_leaves(len(D), n, name)
+        return D
+    try:
+        D = np.asarray(Y)
+        D = np.ascontiguousarray(D, dtype=np.float32 if D.dtype == np.float32 else np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be distances, as numbers") from None
+    if len(D) != row_start(n, n):
+        raise InputError(
+            f"{name} holds {len(D)} distances: above the diagonal of those of {n} leaves there are {row_start(n, n)}"
+        )
+    wrong = np.flatnonzero(~np.isfinite(D) | (D < 0))
+    if len(wrong):
+        raise InputError(f"{name}[{wrong[0]}] is {D[wrong[0]]:g}: distances must be finite and at least 0")
+    return D
+
+
+def check_leaves(rows: int, n: int, name: str = "X") -> None:
+    if rows != n:
+        raise InputError(f"{name} has {rows} rows and the tree {n} leaves: they must be the same")
+
+
+def is_precomputed(metric: Any, params: dict[str, Any]) -> bool:
+    if not isinstance(metric, str) or metric != "precomputed":
+        return False
+    if params:
+        raise ParameterError(f"metric='precomputed' takes no parameters; got {', '.join(params)}")
+    return True
+
+
+def row_start(n: int, i: int) -> int:
+    """Where row `i` of the distances above the diagonal begins."""
+    return i * n - i * (i + 1) // 2
+
+
+def _above_diagonal(strip: Array) -> Array:
+    rows, columns = strip.shape
+    return strip[np.arange(columns) > np.arange(rows)[:, None]]

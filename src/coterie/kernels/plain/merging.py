@@ -1,0 +1,53 @@
+"""Merges along the edges of a graph, each the shortest of all; the compiled kernel says what it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+COMPLETE, AVERAGE, WARD = 0, 1, 2
+
+
+def merge_along(ends: Array, rule: int, length: Array, weight: Array, means: Array, Z: Array) -> None:
+    n = len(means)
+    size, mass, center = dict.fromkeys(range(n), 1), dict(enumerate(weight.tolist())), dict(enumerate(means))
+    edges = {(max(pair), min(pair)): value for pair, value in zip(ends.tolist(), length.tolist(), strict=True)}
+
+    def grown(a: int, b: int) -> float:
+        return float(((center[a] - center[b]) ** 2).sum()) * mass[a] * mass[b] / (mass[a] + mass[b])
+
+    if rule == WARD:
+        edges = {pair: grown(*pair) for pair in edges}
+    for new in range(n, 2 * n - 1):
+        (b, a), value = min(edges.items(), key=lambda edge: (edge[1], edge[0]))
+        size[new], mass[new] = size[a] + size[b], mass[a] + mass[b]
+        Z[new - n] = a, b, value, size[new]
+        share = mass[b] / mass[new]
+        center[new] = center[a] + (center[b] - center[a]) * share
+        to_a, to_b = (_neighbours(edges, part) for part in (a, b))
+        edges = {pair: value for pair, value in edges.items() if a not in pair and b not in pair}
+        for other in (to_a.keys() | to_b.keys()) - {a, b}:
+            one, two = to_a.get(other, to_b.get(other)), to_b.get(other, to_a.get(other))
+            if rule == WARD:
+                edges[new, other] = grown(new, other)
+            else:
+                edges[new, other] = max(one, two) if rule == COMPLETE else one + (two - one) * share
+
+
+def merge_in_order(ends: Array, length: Array, Z: Array) -> None:
+    n = len(Z) + 1
+    cluster, size, new = np.arange(n), [1.0] * n, n  # the cluster of every row
+    for (i, j), value in zip(ends.tolist(), length.tolist(), strict=True):
+        a, b = sorted((int(cluster[i]), int(cluster[j])))
+        if a != b:
+            cluster[(cluster == a) | (cluster == b)] = new
+            size.append(size[a] + size[b])
+            Z[new - n] = a, b, value, size[new]
+            new += 1
+
+
+def _neighbours(edges: dict[tuple[int, int], float], part: int) -> dict[int, float]:
+    return {x + y - part: value for (x, y), value in edges.items() if part in (x, y)}

@@ -1,0 +1,388 @@
+"""What a tree tells: cuts, cophenetic distances, orders of leaves, text. SciPy and loops are the references."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy.cluster import hierarchy as scipy_tree
+from scipy.spatial.distance import pdist, squareform
+
+from coterie import machine
+from coterie.core.errors import InputError, ParameterError
+from coterie.distances import pairwise
+from coterie.hierarchy import (
+    banner_coefficient,
+    check_tree,
+    cophenet,
+    cophenetic_correlation,
+    cut,
+    inconsistent,
+    leaf_order,
+    leaves,
+    to_newick,
+)
+from coterie.hierarchy.tree import as_tree
+from coterie.kernels.cpu import trees as compiled
+from coterie.kernels.plain import trees as plain
+
+METHODS = ["single", "complete", "average", "weighted", "ward", "centroid", "median"]
+
+
+def rows(n, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, 3))
+
+
+def tree(n, method, seed=0):
+    return scipy_tree.linkage(rows(n, seed), method)
+
+
+def chain(n):
+    """The deepest tree there is, one leaf joining at every merge."""
+    steps = np.arange(1, n)
+    return np.stack([np.concatenate([[0], np.arange(n, 2 * n - 2)]), steps, steps, steps + 1], axis=1).astype(float)
+
+
+def same_partition(a, b):
+    return len(set(zip(a, b, strict=True))) == len(set(a)) == len(set(b))
+
+
+# cuts
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [2, 3, 60, 500])
+def test_cuts_are_those_of_scipy(method, n):
+    Z = tree(n, method)
+    for height in np.quantile(Z[:, 2], [0, 0.1, 0.5, 0.9, 1]):
+        assert same_partition(cut(Z, height=height), scipy_tree.fcluster(Z, height, "distance"))
+    for depth, limit in itertools.product([1, 2, 4], [0.0, 0.71, 1.0, 1.15]):
+        expected = scipy_tree.fcluster(Z, limit, "inconsistent", depth=depth)
+        assert same_partition(cut(Z, inconsistency=limit, depth=depth), expected)
+    for k in {1, 2, n // 2, n - 1, n} - {0}:
+        expected = scipy_tree.fcluster(Z, k, "maxclust")
+        if len(set(expected)) == k:  # SciPy makes fewer where heights fall
+            assert same_partition(cut(Z, n_clusters=k), expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_as_many_clusters_as_asked_for_each_within_one_of_fewer(method):
+    Z = scipy_tree.linkage(np.random.default_rng(0).integers(0, 3, size=(60, 3)), method)  # many ties
+    before = cut(Z, n_clusters=60)
+    for k in range(59, 0, -1):
+        labels = cut(Z, n_clusters=k)
+        assert len(set(labels)) == k
+        assert len(set(zip(before, labels, strict=True))) == k + 1
+        before = labels
+
+
+def test_labels_are_numbered_by_first_appearance():
+    labels = cut(tree(200, "average"), n_clusters=17)
+    assert labels.dtype == np.int32
+    assert list(dict.fromkeys(labels.tolist())) == list(range(17))
+
+
+def test_a_low_merge_above_a_high_one_is_not_kept_alone():
+    Z = [[0, 1, 5.0, 2], [2, 3, 4.0, 3]]
+    assert cut(Z, height=4.5).tolist() == [0, 1, 2]
+    assert cut(Z, n_clusters=2).tolist() == [0, 0, 1]
+    Z = np.array([[0, 1, 5.0, 2], [2, 4, 4.0, 3], [3, 5, 4.5, 4]])
+    assert cut(Z, height=4.6).tolist() == [0, 1, 2, 3]
+    assert len(set(scipy_tree.fcluster(Z, 4.6, "distance"))) == 4
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({}, "one of n_clusters, height and inconsistency; got none"),
+        ({"n_clusters": 2, "height": 1.0}, "got n_clusters, height"),
+        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1"),
+        ({"n_clusters": 11}, "n_clusters must be from 1 to 10"),
+        ({"height": -1.0}, "height must be a finite number of at least 0"),
+        ({"height": np.nan}, "height must be a finite number"),
+        ({"inconsistency": 1.0, "depth": 0}, "depth must be a whole number of at least 1"),
+    ],
+)
+def test_cuts_that_cannot_be(options, message):
+    with pytest.raises(ParameterError, match=message):
+        cut(tree(10, "ward"), **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("depth", [1, 2, 3, 50])
+def test_inconsistency_is_that_of_scipy(method, depth):
+    Z = tree(80, method)
+    np.testing.assert_allclose(inconsistent(Z, depth), scipy_tree.inconsistent(Z, depth), rtol=1e-6, atol=1e-7)
+
+
+# cophenetic distances
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [2, 3, 40, 500])
+def test_cophenetic_distances_are_those_of_scipy(method, n):
+    Z = tree(n, method)
+    found = cophenet(Z)
+    np.testing.assert_array_equal(found, scipy_tree.cophenet(Z))
+    single = cophenet(Z, dtype=np.float32)
+    assert single.dtype == np.float32
+    np.testing.assert_array_equal(single, found.astype(np.float32))
+
+
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("n", [2, 3, 30])
+def test_compiled_meetings_are_the_plain_ones(n, upper):
+    for Z in (tree(n, "median", seed=n), tree(n, "average"), chain(n)):
+        t = as_tree(Z)
+        where = t.parent, t.siblings(), t.size, t.first, t.height
+        for start, stop in ((0, n), (1, n), (n // 2, n // 2 + 1)):
+            out = np.full((2, n * n), -1.0)
+            for kernels, room in zip((plain, compiled), out, strict=True):
+                kernels.cophenetic_rows(*where, start, stop, upper, np.empty(n), room)
+            np.testing.assert_array_equal(*out)
+
+
+@pytest.mark.parametrize("n", [3, 50, 450])
+def test_correlation_is_that_of_scipy_however_distances_come(n):
+    X = rows(n)
+    Y, Z = pdist(X), tree(n, "average")
+    expected, distances = scipy_tree.cophenet(Z, Y)
+    assert cophenetic_correlation(Z, X) == pytest.approx(expected, abs=1e-12)
+    assert cophenetic_correlation(Z, X.astype(np.float32)) == pytest.approx(expected, abs=1e-5)
+    assert cophenetic_correlation(Z, Y, "precomputed") == pytest.approx(expected, abs=1e-12)
+    assert cophenetic_correlation(Z, squareform(Y), "precomputed") == pytest.approx(expected, abs=1e-12)
+    found, same = cophenet(Z, Y)
+    assert found == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_array_equal(same, distances)
+
+
+def test_correlation_with_another_metric():
+    X, Z = rows(60), tree(60, "complete")
+    expected = np.corrcoef(pdist(X, "minkowski", p=3), scipy_tree.cophenet(Z))[0, 1]
+    assert cophenetic_correlation(Z, X, "minkowski", p=3) == pytest.approx(expected, abs=1e-12)
+
+
+def test_distances_far_from_zero_keep_their_correlation():
+    Z, Y = tree(40, "average"), 1e6 + pdist(rows(40))
+    expected = np.corrcoef(pdist(rows(40)), scipy_tree.cophenet(Z))[0, 1]
+    assert cophenetic_correlation(Z, Y, "precomputed") == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_threads_change_nothing(n_jobs):
+    X, Z = rows(3000), tree(3000, "single")
+    found, distances = cophenetic_correlation(Z, X, n_jobs=n_jobs), scipy_tree.cophenet(Z)
+    assert found == cophenetic_correlation(Z, X, n_jobs=1)
+    assert found == pytest.approx(np.corrcoef(pdist(X), distances)[0, 1], abs=1e-12)
+    np.testing.assert_array_equal(cophenet(Z, n_jobs=n_jobs), distances)
+
+
+def test_what_has_no_correlation_is_said():
+    with pytest.raises(InputError, match="three at least"):
+        cophenetic_correlation(tree(2, "single"), rows(2))
+    with pytest.raises(InputError, match="all distances are equal"):
+        cophenetic_correlation([[0, 1, 1, 2], [2, 3, 2, 3]], np.full(3, 0.1), "precomputed")
+    with pytest.raises(InputError, match="all heights of Z are equal"):
+        cophenetic_correlation([[0, 1, 1, 2], [2, 3, 1, 3]], rows(3))
+    with pytest.raises(InputError, match="X has 4 rows and the tree 3 leaves"):
+        cophenetic_correlation(tree(3, "single"), rows(4))
+    with pytest.raises(InputError, match="Y holds 4 distances: above the diagonal of those of 3 leaves there are 3"):
+        cophenet(tree(3, "single"), np.ones(4))
+    with pytest.raises(InputError, match=re.escape("Y[1] is nan")):
+        cophenet(tree(3, "single"), [1.0, np.nan, 2.0])
+    with pytest.raises(ParameterError, match="dtype must be 'float64' or 'float32'; got 'int64'"):
+        cophenet(tree(3, "single"), dtype=int)
+
+
+def test_what_does_not_fit_is_refused(monkeypatch):
+    monkeypatch.setattr(machine, "free_memory", lambda: 1000)
+    with pytest.raises(InputError, match="cophenetic_correlation, which keeps none of them"):
+        cophenet(tree(50, "average"))
+    with pytest.raises(InputError, match="tables of an optimal leaf order"):
+        leaf_order(tree(50, "average"), rows(50))
+
+
+# the order of leaves
+
+
+def line_length(Z, D):
+    order = leaves(Z)
+    return D[order[:-1], order[1:]].sum()
+
+
+def every_flip(Z):
+    for flips in itertools.product([False, True], repeat=len(Z)):
+        flipped, flip = Z.copy(), np.array(flips)
+        flipped[flip, :2] = flipped[flip, 1::-1]
+        yield flipped
+
+
+@pytest.mark.parametrize("method", ["average", "single", "median"])
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+def test_no_flips_make_a_shorter_line(method, n):
+    for seed in range(4):
+        X, Z = rows(n, seed), tree(n, method, seed)
+        D = squareform(pdist(X))
+        ordered = leaf_order(Z, X)
+        np.testing.assert_array_equal(np.sort(ordered[:, :2]), np.sort(Z[:, :2]))
+        assert line_length(ordered, D) == pytest.approx(min(line_length(flip, D) for flip in every_flip(Z)))
+
+
+@pytest.mark.parametrize("method", ["average", "ward", "single"])
+def test_the_line_is_no_longer_than_that_of_scipy(method):
+    """Whose is not the shortest there is, for some trees."""
+    X, Z = rows(400), tree(400, method)
+    Y = pdist(X)
+    expected = line_length(scipy_tree.optimal_leaf_ordering(Z, Y), squareform(Y))
+    for ordered in (leaf_order(Z, X), leaf_order(Z, Y, "precomputed"), leaf_order(Z, X, n_jobs=1)):
+        assert line_length(ordered, squareform(Y)) <= expected * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "bounds", [(0, 3, 7, 9, 14), (0, 0, 1, 5, 12), (2, 8, 11, 11, 12), (0, 0, 1, 1, 2), (0, 5, 9, 10, 11)]
+)
+def test_compiled_lines_are_the_plain_ones(bounds, dtype):
+    D = np.abs(rows(20) @ rows(20, 1).T).astype(dtype)
+    a, _, b, _, _ = bounds
+    M = np.stack([D, D]) * 2
+    for table, kernels in zip(M, (plain, compiled), strict=True):
+        for start, stop in ((a, (a + b) // 2), ((a + b) // 2, b)):
+            kernels.join_ends(D, *bounds, start, stop, table, np.empty((3, 2, 20), dtype))
+    np.testing.assert_array_equal(*M)
+
+
+# leaves, text, coefficients
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_leaves_are_those_of_scipy(method):
+    Z = tree(300, method)
+    np.testing.assert_array_equal(leaves(Z), scipy_tree.leaves_list(Z))
+
+
+def parsed(text):
+    """Names and lengths of a Newick text as nested lists, by a reader of its own."""
+    tokens = re.findall(r"'(?:[^']|'')*'|[(),;]|:[^(),;]+|[^(),:;']+", text)
+    stack = [[]]
+    for token in tokens:
+        if token == "(":
+            stack.append([])
+        elif token == ")":
+            stack[-2].append([stack.pop(), None])
+        elif token.startswith(":"):
+            stack[-1][-1][1] = float(token[1:])
+        elif token not in (",", ";"):
+            name = token[1:-1].replace("''", "'") if token.startswith("'") else token
+            stack[-1].append([name, None])
+    return stack[0][0]
+
+
+def ways(node):
+    """(name, length of the way up) of all leaves, and of all pairs of them."""
+    name, length = node
+    if isinstance(name, str):
+        return {name: length or 0.0}, {}
+    (one, among), (two, others) = (ways(child) for child in name)
+    between = {frozenset((a, b)): one[a] + two[b] for a in one for b in two}
+    return {leaf: way + (length or 0.0) for leaf, way in {**one, **two}.items()}, {**among, **others, **between}
+
+
+@pytest.mark.parametrize("method", ["average", "centroid"])
+def test_ways_along_newick_branches_are_cophenetic_distances(method):
+    Z = tree(30, method)
+    names = [f"leaf {i}'s (no; [{i}]: a_b)" for i in range(30)]
+    _, found = ways(parsed(to_newick(Z, names)))
+    D = squareform(scipy_tree.cophenet(Z))
+    for i, j in itertools.combinations(range(30), 2):
+        assert found[frozenset((names[i], names[j]))] == pytest.approx(D[i, j])
+
+
+def test_newick_by_hand():
+    Z = [[0, 1, 1.0, 2], [2, 3, 4.0, 3]]
+    assert to_newick(Z, ["a", "it's", ""]) == "('':2.0,(a:0.5,'it''s':0.5):1.5);"
+    assert to_newick(Z, lengths=False) == "(2,(0,1));"
+    with pytest.raises(ParameterError, match="names must be 3, one for each leaf; got 2"):
+        to_newick(Z, ["a", "b"])
+
+
+def test_coefficients_by_hand():
+    assert banner_coefficient([[0, 1, 1.0, 2], [2, 3, 4.0, 3]]) == pytest.approx(1 - (1 / 4 + 1 / 4 + 1) / 3)
+    with pytest.raises(InputError, match="no merge above height 0"):
+        banner_coefficient([[0, 1, 0.0, 2]])
+
+
+def test_deep_trees_need_no_recursion():
+    n = 200_000
+    Z = chain(n)
+    np.testing.assert_array_equal(np.sort(leaves(Z)), np.arange(n))
+    np.testing.assert_array_equal(cut(Z, n_clusters=3), np.maximum(np.arange(n) - (n - 3), 0))
+    falling = Z.copy()
+    falling[:, 2] = Z[::-1, 2]
+    assert len(set(cut(falling, height=10.0))) == n
+    assert inconsistent(Z)[-1, 2] == 2
+    text = to_newick(Z, lengths=False)
+    assert text.count("(") == text.count(")") == n - 1
+
+
+def test_a_tree_of_one_leaf():
+    Z = np.empty((0, 4))
+    assert leaves(Z).tolist() == cut(Z, n_clusters=1).tolist() == cut(Z, height=1.0).tolist() == [0]
+    assert to_newick(Z) == "0;"
+    assert cophenet(Z).shape == (0,)
+    assert inconsistent(Z).shape == leaf_order(Z, [[1.0]]).shape == (0, 4)
+
+
+# what is no tree
+
+
+@pytest.mark.parametrize(
+    "Z, message",
+    [
+        ([[0, 1, 1.0]], "its shape is"),
+        ([0, 1, 1.0, 2], "its shape is"),
+        ("tree", "must be numbers"),
+        ([[0, 1, np.nan, 2]], "all must be finite"),
+        ([[0, 1, -1.0, 2]], "has the height -1: heights must be at least 0"),
+        ([[0, 0.5, 1.0, 2]], "whole numbers from 0"),
+        ([[-1, 1, 1.0, 2]], "whole numbers from 0"),
+        ([[0, 3, 1.0, 2], [1, 2, 2.0, 3]], "cluster 3, which is not formed before: with 3 leaves it can be 2 at most"),
+        ([[0, 1, 1.0, 2], [0, 2, 2.0, 3]], "of which one was merged before"),
+        ([[0, 0, 1.0, 2]], "of which one was merged before"),
+        ([[0, 1, 1.0, 3]], "has 3 leaves: its two parts have 2"),
+    ],
+)
+def test_what_is_no_tree_is_refused(Z, message):
+    with pytest.raises(InputError, match=message):
+        check_tree(Z)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    arrays.arrays(np.float64, (4, 4), elements=st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, -1, 0.5, np.nan, np.inf])),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.floats(width=32)), max_size=3),
+)
+def test_any_numbers_are_a_tree_or_an_error(noise, changes):
+    Z = tree(5, "average")
+    for i, j, value in changes:
+        Z[i, j] = value
+    for given_tree in (noise, Z):
+        try:
+            check_tree(given_tree)
+        except InputError:
+            continue
+        assert scipy_tree.is_valid_linkage(given_tree)
+        assert sorted(leaves(given_tree)) == list(range(5))
+        assert len(set(cut(given_tree, n_clusters=3))) == 3
+
+
+def test_distances_by_hand_are_those_of_pairwise():
+    X, Z = rows(20), tree(20, "average")
+    np.testing.assert_array_equal(
+        leaf_order(Z, X, "manhattan"), leaf_order(Z, pairwise(X, metric="manhattan"), "precomputed")
+    )

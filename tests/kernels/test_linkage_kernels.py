@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import itertools
+
+import numba
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist, pdist, squareform
+
+from coterie import machine
+from coterie.kernels.cpu import boxes, centers, chain, nearest, spanning, ward
+from coterie.kernels.cpu import linkage as compiled
+from coterie.kernels.plain import linkage as plain
+from coterie.kernels.plain.linkage import LARGEST, MEAN, WARD, Merges
+
+DTYPES = (np.float32, np.float64)
+KINDS = {"complete": (LARGEST, False), "average": (MEAN, False), "weighted": (MEAN, True), "ward": (WARD, False)}
+
+
+@numba.njit
+def least_of(numbers, count, best, index):
+    nearest.least(numbers, 0, count, best, index)
+    return nearest.first_least(best, index)
+
+
+@numba.njit
+def search(tree, points, weight, group, a):
+    waiting, costs = np.empty(boxes.DEEP, np.int64), np.empty(boxes.DEEP)
+    return boxes.search(tree, points, weight, group, a, np.inf, waiting, costs)
+
+
+@numba.njit
+def chained(links, clusters, lengths):
+    """The length of the chain of these clusters at these distances."""
+    length = chain.push(links, 0, clusters[0], np.inf)
+    for i in range(1, len(clusters)):
+        length = chain.follow(links, length, clusters[i], lengths[i])
+    return length
+
+
+def nothing(done: int) -> None:
+    pass
+
+
+def naive(X: np.ndarray, weight: np.ndarray, method: str) -> np.ndarray:
+    """Heights, by what the method means: every two clusters compared, at every step."""
+    clusters = [([i], X[i], weight[i]) for i in range(len(X))]
+    kept = {}  # distances of clusters that came about by merging, where they have no closed form
+
+    def apart(a, b):
+        (rows, center, w), (others, other, v) = a, b
+        lengths, each = cdist(X[rows], X[others]), np.outer(weight[rows], weight[others])
+        return {
+            "single": lambda: lengths.min(),
+            "complete": lambda: lengths.max(),
+            "average": lambda: (lengths * each).sum() / each.sum(),
+            "weighted": lambda: kept.get(frozenset([*rows, -1, *others]), lengths.min()),
+            "centroid": lambda: np.linalg.norm(center - other),
+            "median": lambda: np.linalg.norm(center - other),
+            "ward": lambda: np.sqrt(2 * w * v / (w + v)) * np.linalg.norm(center - other),
+        }[method]()
+
+    heights = []
+    while len(clusters) > 1:
+        a, b = min(itertools.combinations(clusters, 2), key=lambda pair: apart(*pair))
+        heights.append(apart(a, b))
+        rest = [c for c in clusters if c is not a and c is not b]
+        share = 0.5 if method == "median" else a[2] / (a[2] + b[2])
+        both = (a[0] + b[0], share * a[1] + (1 - share) * b[1], a[2] + b[2])
+        for c in rest:
+            kept[frozenset([*both[0], -1, *c[0]])] = (apart(a, c) + apart(b, c)) / 2
+        clusters = [*rest, both]
+    return np.array(heights)
+
+
+def by_matrix(kernel, X, weight, method):
+    D = squareform(pdist(X)).astype(X.dtype)
+    if method == "single":
+        return kernel.prim(D).height
+    if method in ("centroid", "median"):
+        return np.sqrt(kernel.closest(D * D, weight, method == "median", nothing).height)
+    if method == "ward":
+        D = D * D * 2 * weight * weight[:, None] / (weight + weight[:, None])
+    heights = kernel.chain(D.astype(X.dtype), weight, *KINDS[method], nothing).height
+    return np.sqrt(heights) if method == "ward" else heights
+
+
+def by_points(X, weight, method):
+    if method == "single":
+        left, right = spanning.prim(X, nothing)
+        return np.linalg.norm(X[left] - X[right], axis=1)
+    if method == "ward":
+        return np.sqrt(ward.ward(X, weight, nothing).height)
+    equal = method == "median"
+    return np.sqrt(centers.centers(X, np.ones(len(X)) if equal else weight, equal, nothing).height)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("method", ["single", *KINDS, "centroid", "median"])
+@pytest.mark.parametrize("kernel", [plain, compiled])
+def test_merges_by_a_matrix_are_those_of_the_definition(kernel, method, dtype):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(24, 3)).astype(dtype), rng.uniform(0.5, 3, size=24)
+    heights = by_matrix(kernel, X, weight, method)
+    want = naive(X.astype(np.float64), weight, method)
+    rises = method not in ("centroid", "median")
+    np.testing.assert_allclose(np.sort(heights) if rises else heights, want, rtol=1e-4 if dtype == np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("method", ["single", "ward", "centroid", "median"])
+def test_merges_of_points_are_those_of_the_definition(method, dtype):
+    rng = np.random.default_rng(1)
+    X, weight = rng.normal(size=(24, 3)).astype(dtype), rng.uniform(0.5, 3, size=24)
+    heights = by_points(X, weight, method)
+    want = naive(X.astype(np.float64), weight, method)
+    rises = method not in ("centroid", "median")
+    np.testing.assert_allclose(np.sort(heights) if rises else heights, want, rtol=1e-4 if dtype == np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("method", ["single", *KINDS, "centroid", "median"])
+@pytest.mark.parametrize("n", [2, 3, 65, 257, 900])  # less than a tile, and enough for columns to move together twice
+def test_compiled_merges_are_those_of_numpy(method, n, dtype):
+    rng = np.random.default_rng(2)
+    X, weight = rng.normal(size=(n, 4)).astype(dtype), rng.uniform(0.5, 3, size=n)
+    got, want = by_matrix(compiled, X, weight, method), by_matrix(plain, X, weight, method)
+    np.testing.assert_allclose(got, want, rtol=1e-3 if dtype == np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_the_first_of_the_least_is_found(dtype, count):
+    wide, lanes = nearest.wide(np.dtype(dtype).itemsize), nearest.lanes(np.dtype(dtype).itemsize)
+    rng = np.random.default_rng(3)
+    best, index = np.empty(lanes, dtype), np.empty(lanes, np.int32)
+    for _ in range(50):
+        numbers = rng.integers(0, 9, size=count * wide).astype(dtype)
+        assert least_of(numbers, len(numbers), best, index) == (numbers.min(), numbers.argmin())
+
+
+@pytest.mark.parametrize("n, d", [(5, 1), (9, 2), (700, 3), (1000, 1)])
+def test_boxes_hide_no_point(n, d):
+    rng = np.random.default_rng(4)
+    points, weight, group = rng.normal(size=(n, d)), rng.uniform(0.5, 50, size=n), rng.integers(0, 3, size=n)
+    points[: n // 2] = points[rng.integers(0, n, size=n // 2)]  # and equal ones
+    tree = boxes.built(points, weight, np.arange(n))
+    boxes.find_groups(tree, group)
+    assert sorted(tree.member) == list(range(n))
+    cost = cdist(points, points, "sqeuclidean") * 2 * weight * weight[:, None] / (weight + weight[:, None])
+    cost[group[:, None] == group] = np.inf
+    for a in range(0, n, max(1, n // 60)):
+        found, least = search(tree, points, weight, group, a)
+        if np.isinf(cost[a].min()):
+            assert found == -1
+        else:
+            np.testing.assert_allclose([cost[a, found], least], cost[a].min(), rtol=1e-12)
+
+
+def test_ward_in_boxes_merges_as_ward_does_also_where_chains_are_long():
+    X = 1.2 ** np.arange(1, 400)[:, None]  # every row's nearest is the one before it: one chain through all
+    for rows in (X, np.random.default_rng(5).normal(size=(800, 2))):
+        weight = np.ones(len(rows))
+        got, want = (f(rows, weight, nothing).height for f in (ward.ward_in_boxes, ward.ward))
+        np.testing.assert_allclose(np.sort(got), np.sort(want), rtol=1e-9)
+
+
+def test_boruvka_grows_prims_tree():
+    rng = np.random.default_rng(6)
+    for X in (rng.normal(size=(1500, 2)), rng.integers(0, 9, size=(1500, 2)).astype(float)):
+        lengths = []
+        for left, right in (
+            spanning.prim(X, nothing),
+            spanning.boruvka(X, lambda f, calls: machine.in_threads(f, calls, 2), nothing),
+        ):
+            merges = Merges(left, right, np.zeros(len(left)))
+            assert compiled.labelled(merges, len(X))[-1, 3] == len(X)  # no circle: all are joined
+            lengths.append(np.sort(((X[left] - X[right]) ** 2).sum(axis=1)))
+        np.testing.assert_array_equal(*lengths)
+
+
+def test_a_chain_that_meets_itself_ends_with_the_two_nearest():
+    links = chain.new_chain(5)
+    length = chained(links, np.array([3, 1, 4, 0, 1]), np.array([np.inf, 9.0, 5.0, 4.0, 3.0]))
+    assert links.cluster[:length].tolist() == [3, 1, 0]
+    assert links.link[:length].tolist() == [np.inf, 9.0, 3.0]
+    assert links.place.tolist() == [2, 1, -1, 0, -1]
+
+
+def test_merges_are_numbered_alike():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(90, 2))
+    left, right = spanning.prim(X, nothing)
+    merges = Merges(left, right, np.arange(89.0))
+    np.testing.assert_array_equal(compiled.labelled(merges, 90), plain.labelled(merges, 90))
