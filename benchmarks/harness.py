@@ -34,7 +34,10 @@ PACKAGES = (
     "pomegranate",
     "scikit-fuzzy",
     "tslearn",
+    "dtaidistance",
+    "aeon",
     "k-means-constrained",
+    "fastcluster",
 )
 LONGEST = 1800.0  # seconds for one worker
 

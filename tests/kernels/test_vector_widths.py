@@ -12,8 +12,12 @@ import pytest
 PROGRAM = """
 import numpy as np
 from coterie.kernels import cpu, plain
-from coterie.kernels.cpu import observed
-from coterie.kernels.plain import observed as plain_observed
+from coterie.kernels.cpu import dtw as warped, observed
+from coterie.kernels.plain import dtw as plain_warped, observed as plain_observed
+from coterie.kernels.cpu import silhouette, spanning, ward
+from coterie.kernels.plain import silhouette as plain_silhouette
+from coterie.kernels.cpu import linkage as merges
+from coterie.kernels.plain import linkage as plain_merges
 from coterie.kernels.cpu.vectors import REGISTER
 assert REGISTER == {register}, REGISTER
 rng = np.random.default_rng(0)
@@ -40,10 +44,35 @@ for dtype in (np.{dtype},):
             np.testing.assert_allclose(got.weight, want.weight, rtol=1e-4)
             np.testing.assert_allclose(got.sum_dx, want.sum_dx, rtol=1e-4, atol=1e-3)
             np.testing.assert_allclose(got.cost, want.cost, rtol=1e-5)
+        sums = []
+        for ops in (silhouette, plain_silhouette):
+            counts = np.bincount(labels)
+            given = ops.layout(X, np.ones(n), labels, counts)
+            total = np.zeros((len(counts), ops.places(counts, X.itemsize)))
+            for block in ops.blocks(given):
+                for clusters, rows, values in ops.sums(given, *block):
+                    total[clusters, rows] += values
+            sums.append(total[:, given.where] / total.max())
+        np.testing.assert_allclose(*sums, rtol=1e-4, atol=1e-6)
         near, far = np.full(n, np.inf, dtype), np.full(n, np.inf, dtype)
         np.testing.assert_allclose(
             cpu.spread(X, None, 1.0, centers, near), plain.spread(X, None, 1.0, centers, far), rtol=1e-5
         )
+    series = rng.normal(size=(40, 12)).astype(dtype).reshape(-1, 1)
+    start, length = np.arange(40) * 12, np.full(40, 12)
+    low, high = np.maximum(np.arange(12) - 3, 0), np.minimum(np.arange(12) + 4, 12)
+    tables = np.empty((2, 5, 40), dtype)
+    for ops, out in zip((warped, plain_warped), tables):
+        ops.between(series, start[:5], length[:5], series, start, length, low, high, False, np.empty(0, dtype), out)
+    assert np.array_equal(*tables)
+    X = rng.normal(size=(300, 3)).astype(dtype)
+    D = ((X[:, None] - X) ** 2).sum(axis=2)
+    ones, kind, quiet = np.ones(300), plain_merges.WARD, lambda done: None
+    want = plain_merges.chain(D.copy(), ones, kind, False, quiet).height
+    np.testing.assert_allclose(merges.chain(D.copy(), ones, kind, False, quiet).height, want, rtol=1e-3)
+    np.testing.assert_allclose(np.sort(ward.ward(X, ones, quiet).height), np.sort(want), rtol=1e-3)
+    left, right = spanning.prim(X, quiet)
+    np.testing.assert_allclose(np.sort(D[left, right]), np.sort(plain_merges.prim(D).height), rtol=1e-4)
 """
 
 SSE = "+sse,+sse2,+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+fxsr,+cmov"

@@ -1,0 +1,111 @@
+"""Weight, mean and scatter of every cluster, by two passes over the rows on any engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from coterie import kernels
+from coterie.core.errors import InputError
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.stats import Stats
+from coterie.data import as_source
+from coterie.data.summary import summarize
+from coterie.engines import as_engine
+from coterie.metrics.labels import Array, Labels, check_several, labels_of_rows
+
+
+@dataclass(frozen=True)
+class Totals(Stats):
+    weight: Any  # (k,)
+    sum_dx: Any  # (k, d) about a pivot of each cluster
+
+
+@dataclass(frozen=True)
+class Scatter(Stats):
+    sum_square: Any  # (k,) of w |x - center|^2
+    sum_distance: Any  # (k,) of w |x - center|
+
+
+class Moments(NamedTuple):
+    """What the clusters that count are like."""
+
+    weight: Array  # (k,)
+    means: Array  # (k, d)
+    sum_square: Array  # (k,)
+    sum_distance: Array  # (k,)
+    clusters: Array  # (k,) which of all they are
+
+    @property
+    def between(self) -> float:
+        """The sum of squares between the means and the mean of all rows."""
+        moved = self.means - self.means[0]
+        squares = ((moved - self.weight @ moved / self.weight.sum()) ** 2).sum(axis=1)
+        return float(self.weight @ squares)
+
+
+def opened(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> tuple[Source, Engine, Labels]:
+    """The rows with their labels, and where to compute on them; `labels` None is one cluster."""
+    n = (getattr(X, "shape", None) or as_source(X).shape)[0]
+    found = labels_of_rows(np.zeros(n, np.int64) if labels is None else labels, n)
+    source = as_source(X, sample_weight, found.codes)
+    return source, as_engine("auto", source, n_jobs), found
+
+
+def cluster_moments(source: Source, engine: Engine, labels: Labels) -> Moments:
+    """Of the clusters whose weight is not 0; the codes of the labels are the `y` of the source.
+
+    Sums are taken about a row of each cluster: small numbers, and none where all rows of a cluster are equal.
+    """
+    summarize(source, engine)
+    pivots = _one_row_each(source, labels)
+    totals = engine.sum(partial(_totals, pivots), source)
+    counted = np.flatnonzero(totals.weight)
+    means = pivots + totals.sum_dx / np.where(totals.weight > 0, totals.weight, 1.0)[:, None]
+    scatter = engine.sum(partial(scatter_about, means), source)
+    found = (totals.weight, means, scatter.sum_square, scatter.sum_distance)
+    return Moments(*(values[counted] for values in found), counted)
+
+
+def moments_of_several(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> Moments:
+    """The same straight from the user's rows, for indices that compare clusters: two of them must count."""
+    source, engine, found = opened(X, labels, sample_weight, n_jobs)
+    check_several(found)
+    moments = cluster_moments(source, engine, found)
+    if len(moments.weight) < 2:
+        raise InputError("only one cluster has rows whose sample_weight is not 0: this index needs at least two")
+    return moments
+
+
+def scatter_about(centers: Array, chunk: Chunk) -> Scatter:
+    """How far the rows of each cluster lie from its center."""
+    k, w = len(centers), chunk.w
+    squares = kernels.of(chunk.X, k).own_squares(_wide(chunk.X), centers, chunk.y.astype(np.int32))
+    distances = np.sqrt(squares)
+    return Scatter(*(np.bincount(chunk.y, part if w is None else part * w, k) for part in (squares, distances)))
+
+
+def _one_row_each(source: Source, labels: Labels) -> Array:
+    """The first row of each cluster (k, d)."""
+    first = np.empty(labels.k, np.int64)
+    first[labels.codes[::-1]] = np.arange(len(labels.codes))[::-1]
+    rows = source.pick(first).X
+    return _wide(rows.toarray() if sparse.issparse(rows) else rows)
+
+
+def _totals(pivots: Array, chunk: Chunk) -> Totals:
+    n, k = len(chunk.y), len(pivots)
+    w = np.ones(n) if chunk.w is None else chunk.w
+    member = sparse.csr_array((w, chunk.y, np.arange(n + 1)), shape=(n, k)).T
+    weight = np.bincount(chunk.y, w, k)
+    if sparse.issparse(chunk.X):
+        return Totals(weight, (member @ _wide(chunk.X)).toarray() - weight[:, None] * pivots)
+    return Totals(weight, member @ (_wide(chunk.X) - pivots[chunk.y]))
+
+
+def _wide(X: Any) -> Any:
+    return X.astype(np.float64, copy=False)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from coterie import metrics
+
+
+def test_the_public_names_are_these():
+    assert metrics.__all__ == [
+        "adjusted_mutual_info_score",
+        "adjusted_rand_score",
+        "bcss",
+        "calinski_harabasz_score",
+        "davies_bouldin_score",
+        "dunn_score",
+        "fowlkes_mallows_score",
+        "homogeneity_completeness_v_measure",
+        "inertia",
+        "matched_confusion",
+        "mutual_info_score",
+        "normalized_mutual_info_score",
+        "purity_score",
+        "rand_score",
+        "silhouette_samples",
+        "silhouette_score",
+        "tss",
+    ]
+    assert all(getattr(metrics, name).__doc__ for name in metrics.__all__)
+
+
+def test_a_textbook_table_needs_no_compiler():
+    program = """
+import sys
+from coterie import metrics
+X, labels = [[0.0, 1], [1, 1], [9, 2], [8, 2]], [0, 0, 1, 1]
+for index in (metrics.silhouette_score, metrics.dunn_score, metrics.davies_bouldin_score, metrics.inertia):
+    index(X, labels)
+assert not {"numba", "dask", "matplotlib"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
