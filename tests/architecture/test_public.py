@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
@@ -50,3 +54,14 @@ def test_importing_coterie_loads_nothing_heavy():
 def test_a_textbook_table_is_clustered_without_a_compiler():
     code = "import numpy as np, coterie; coterie.KMeans(3).fit(np.random.default_rng(0).normal(size=(150, 4)))"
     assert modules_after(code).isdisjoint({"numba", "llvmlite", "dask", "matplotlib", "polars"})
+
+
+@pytest.mark.parametrize("name", ["coterie.kernels.cpu", "coterie.kernels.plain", "coterie.kernels.sparse"])
+def test_no_file_hides_a_kernel(name):
+    """A file becomes a name of its package once it is imported, and would take the place of a function of that name."""
+    package = import_module(name)
+    for module in iter_modules(package.__path__):
+        import_module(f"{name}.{module.name}")
+    body = ast.parse(Path(package.__file__).read_text()).body
+    kernels = [node.name for node in body if isinstance(node, ast.FunctionDef)]
+    assert [kernel for kernel in kernels if not callable(getattr(package, kernel))] == []

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from coterie import machine
-from coterie.kernels.cpu import boxes, centers, chain, nearest, spanning, ward
+from coterie.kernels.cpu import boxes, centers, chain, neighbours, spanning, ward
 from coterie.kernels.cpu import linkage as compiled
 from coterie.kernels.plain import linkage as plain
 from coterie.kernels.plain.linkage import LARGEST, MEAN, WARD, Merges
@@ -19,8 +19,8 @@ KINDS = {"complete": (LARGEST, False), "average": (MEAN, False), "weighted": (ME
 
 @numba.njit
 def least_of(numbers, count, best, index):
-    nearest.least(numbers, 0, count, best, index)
-    return nearest.first_least(best, index)
+    neighbours.least(numbers, 0, count, best, index)
+    return neighbours.first_least(best, index)
 
 
 @numba.njit
@@ -131,7 +131,7 @@ def test_compiled_merges_are_those_of_numpy(method, n, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_first_of_the_least_is_found(dtype, count):
-    wide, lanes = nearest.wide(np.dtype(dtype).itemsize), nearest.lanes(np.dtype(dtype).itemsize)
+    wide, lanes = neighbours.wide(np.dtype(dtype).itemsize), neighbours.lanes(np.dtype(dtype).itemsize)
     rng = np.random.default_rng(3)
     best, index = np.empty(lanes, dtype), np.empty(lanes, np.int32)
     for _ in range(50):

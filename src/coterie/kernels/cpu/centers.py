@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_inner
-from coterie.kernels.cpu.nearest import first_least, lanes, least, meet, wide
+from coterie.kernels.cpu.neighbours import first_least, lanes, least, meet, wide
 from coterie.kernels.cpu.ward import Clusters, hide, merge, show, singles
 from coterie.kernels.plain.linkage import Merges, new_merges, slices
 

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 from coterie.kernels.cpu.chain import cut, follow, new_chain, push
 from coterie.kernels.cpu.jit import jit, jit_inner
-from coterie.kernels.cpu.nearest import first_least, lanes, least, wide
+from coterie.kernels.cpu.neighbours import first_least, lanes, least, wide
 from coterie.kernels.cpu.vectors import Vectors
 from coterie.kernels.plain.linkage import CENTER, LARGEST, MEAN, WARD, Merges, new_merges, slices
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.kernels.cpu.boxes import DEEP, built, find_groups, search
 from coterie.kernels.cpu.jit import jit, jit_inner
-from coterie.kernels.cpu.nearest import first_least, lanes, packed, place_of, reach, take_out, wide
+from coterie.kernels.cpu.neighbours import first_least, lanes, packed, place_of, reach, take_out, wide
 from coterie.kernels.plain.linkage import slices
 
 Threads = Callable[[Callable[..., None], list[tuple[int, int]]], Iterable[None]]

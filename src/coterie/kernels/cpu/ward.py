@@ -10,7 +10,7 @@ import numpy as np
 from coterie.kernels.cpu.boxes import DEEP, built, drop, joining_cost, renew, search
 from coterie.kernels.cpu.chain import cut, follow, new_chain, push
 from coterie.kernels.cpu.jit import jit, jit_inner
-from coterie.kernels.cpu.nearest import cheapest, first_least, lanes, packed, place_of, put, take_out, wide
+from coterie.kernels.cpu.neighbours import cheapest, first_least, lanes, packed, place_of, put, take_out, wide
 from coterie.kernels.plain.linkage import Merges, new_merges, slices
 
 # A chain no longer than this is left after a merge, and another begun elsewhere. So clusters grow alike: a chain that
