@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import BisectingKMeans, KMeans
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
+from coterie.kmeans import bisecting
 from reference.shared_data import published
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -338,3 +339,33 @@ def what_chance_rules_out(estimator):
 )
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+def many_rows(n=40_000):
+    rng = np.random.default_rng(4)
+    return np.array([[0, 0], [0, 9], [20, 0], [20, 9]])[rng.integers(4, size=n)] + rng.normal(size=(n, 2))
+
+
+def test_a_sketch_on_a_sample_ends_where_all_rows_would(monkeypatch):
+    X = many_rows()
+    sketched = BisectingKMeans(4, random_state=0).fit(X)
+    monkeypatch.setattr(bisecting, "MANY", 100)
+    whole = BisectingKMeans(4, random_state=0).fit(X)
+    assert sketched.inertia_ == pytest.approx(whole.inertia_, rel=1e-3)
+    np.testing.assert_array_equal(sketched.labels_, sketched.predict(X))
+    assert sketched.inertia_ == sketched.history_[-1]
+
+
+def test_a_sample_without_weight_is_no_sketch():
+    X, w = many_rows(), np.zeros(40_000)
+    w[[0, 1, 2, 3]] = 1
+    model = BisectingKMeans(4, random_state=0).fit(X, sample_weight=w)
+    np.testing.assert_allclose(np.sort(model.cluster_centers_, axis=0), np.sort(X[:4], axis=0))
+    assert model.inertia_ == pytest.approx(0, abs=1e-20)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_nothing_of_a_sketch(n_jobs):
+    X = many_rows()
+    one, many = (BisectingKMeans(3, random_state=1, n_jobs=jobs).fit(X) for jobs in (1, n_jobs))
+    np.testing.assert_array_equal(one.cluster_centers_, many.cluster_centers_)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from coterie import machine
 from coterie.core.errors import InputError
 from coterie.distances.distance import Array
 
@@ -72,7 +75,8 @@ def check_values(D: Array, name: str) -> None:
     """Refuses distances that are no numbers, infinite or negative, and says where."""
     if D.size == 0:
         raise InputError(f"{name} is empty, of shape {D.shape}")
-    if D.min() >= 0 and D.max() < np.inf:  # NaN is neither
+    strips = [(D[start : start + BLOCK],) for start in range(0, len(D), BLOCK)]
+    if all(machine.in_threads(_sound, strips, None)):
         return
     for what, bad in (("not finite", ~np.isfinite(D)), ("negative", D < 0)):
         if bad.any():
@@ -82,18 +86,22 @@ def check_values(D: Array, name: str) -> None:
             )
 
 
+def _sound(strip: Array) -> bool:
+    return bool(strip.min() >= 0 and strip.max() < np.inf)  # NaN is neither
+
+
 def _asymmetry(D: Array) -> tuple[float, int, int]:
     """The largest difference between a distance and its mirror image, and where it is."""
-    worst = (0.0, 0, 0)
-    for a, b in _block_pairs(len(D)):
-        one, other = D[a, b], D[b, a].T
-        if np.array_equal(one, other):
-            continue
-        apart = np.abs(one - other)
-        i, j = np.unravel_index(int(apart.argmax()), apart.shape)
-        if apart[i, j] > worst[0]:
-            worst = float(apart[i, j]), a.start + int(i), b.start + int(j)
-    return worst
+    return max(machine.in_threads(partial(_apart, D), _block_pairs(len(D)), None), key=itemgetter(0))
+
+
+def _apart(D: Array, a: slice, b: slice) -> tuple[float, int, int]:
+    one, other = D[a, b], D[b, a].T
+    if np.array_equal(one, other):
+        return 0.0, 0, 0
+    apart = np.abs(one - other)
+    i, j = np.unravel_index(int(apart.argmax()), apart.shape)
+    return float(apart[i, j]), a.start + int(i), b.start + int(j)
 
 
 def _block_pairs(n: int) -> Iterator[tuple[slice, slice]]:

@@ -12,14 +12,14 @@ SMALL_COLUMN = 1 << 24  # the same for costs of runs, of which NumPy compares wh
 FEW_DIAGONALS = 1 << 12  # the same for warping, of which NumPy does a diagonal of a table at a time
 
 
-def of(X: Any, k: int) -> ModuleType:
-    """The kernels for rows like `X` and `k` centers: a function of type and shape alone.
+def of(X: Any, k: int, among: int = 0) -> ModuleType:
+    """The kernels for rows like `X`, of a table of at least `among`, and `k` centers: by type and shape alone.
 
     `plain` is NumPy and costs no compilation; `cpu` is compiled for dense rows, `sparse` for CSR rows. All have the
     same names, but for those of Gaussian components and fuzzy clusters, whose rows are dense; and their labels agree.
     """
     n, d = X.shape
-    if n * d * k <= SMALL:
+    if max(n, among) * d * k <= SMALL:
         from coterie.kernels import plain
 
         return plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -20,6 +20,9 @@ from coterie.core.stats import Stats
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, alike
 from coterie.seeding import check_start, starts
+
+SAMPLE = 8192  # rows on which a cut of many rows is sketched
+MANY = 4  # times as many
 
 
 class Tree(NamedTuple):
@@ -89,7 +92,7 @@ class BisectingKMeans(Partitional):
         How many clusters.
     init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'} or callable
         Where the two centers of a cut start. A callable is called as ``init(X, 2, random_state)`` with the rows of
-        the cluster and returns centers.
+        the cluster, or a sample of many, and returns centers.
     n_init : int or 'auto', default='auto'
         Starts of every cut, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.
     max_iter : int, default=300
@@ -126,7 +129,8 @@ class BisectingKMeans(Partitional):
     Notes
     -----
     A cut costs 4 n' d operations an iteration on the n' rows of its cluster, so that k clusters of even size cost about
-    as much as log2(k) fits of two clusters. Beside the rows it keeps a copy of those of the cluster that is cut, and 8
+    as much as log2(k) fits of two clusters. Of 32 768 rows or more, a sample of 8192 takes most iterations, and all rows
+    take the last ones, from where those ended. Beside the rows it keeps a copy of those of the cluster that is cut, and 8
     bytes a row. A cluster of equal rows is not cut; if only such are left there are fewer clusters than asked for, with
     a warning. The same bits on any number of threads.
 
@@ -240,8 +244,12 @@ class BisectingKMeans(Partitional):
         """Two clusters of the rows of a leaf, and which of them are in the second."""
         spread = leaf.cost / leaf.weight  # the sum of the variances of the columns
         unit = 2.0 ** float(np.ceil(0.5 * np.log2(spread))) if spread > 0 else 1.0
-        model = Lloyd(2, self.init, unit, float(self.tol) * spread / source.shape[1])
+        model = Lloyd(2, self.init, unit, float(self.tol) * spread / source.shape[1], among=source.shape[0])
         rows = source if leaf.rows is None else source.subset(leaf.rows)
+        few = _sample(rows, rng)
+        if few is not None:  # most iterations are those of a few rows; all rows take the last ones
+            sketch, _ = self._descend(model, few, engine, n_init, max_iter, None, rng=rng)
+            model, n_init = replace(model, start=sketch.params), 1
         found, labels = self._descend(model, rows, engine, n_init, max_iter, None, rng=rng)
         return found, np.asarray(labels) == 1
 
@@ -263,6 +271,16 @@ class BisectingKMeans(Partitional):
             )
         watch = callbacks(self.callback, self.verbose)
         return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
+
+
+def _sample(rows: Source, rng: np.random.Generator) -> Source | None:
+    """Some rows of many, if one of them counts."""
+    n = rows.shape[0]
+    if n < MANY * SAMPLE:
+        return None
+    few = rows.subset(np.sort(rng.choice(n, SAMPLE, replace=False)))
+    w = few.pick(np.arange(SAMPLE)).w
+    return few if w is None or w.any() else None
 
 
 class _Leaf(NamedTuple):
