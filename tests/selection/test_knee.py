@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference.shared_data import published
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.selection import kneedle, second_derivative
+from reference.shared_data import published
 
 SHAPES = ["concave_increasing", "concave_decreasing", "convex_increasing", "convex_decreasing"]
 
