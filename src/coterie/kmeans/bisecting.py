@@ -129,10 +129,10 @@ class BisectingKMeans(Partitional):
     Notes
     -----
     A cut costs 4 n' d operations an iteration on the n' rows of its cluster, so that k clusters of even size cost about
-    as much as log2(k) fits of two clusters. Of 32 768 rows or more, a sample of 8192 takes most iterations, and all rows
-    take the last ones, from where those ended. Beside the rows it keeps a copy of those of the cluster that is cut, and 8
-    bytes a row. A cluster of equal rows is not cut; if only such are left there are fewer clusters than asked for, with
-    a warning. The same bits on any number of threads.
+    as much as log2(k) fits of two clusters. Of 32 768 rows or more, a sample of 8192 takes most iterations, and all
+    rows take the last ones, from where those ended. Beside the rows it keeps a copy of those of the cluster that is
+    cut, and 8 bytes a row. A cluster of equal rows is not cut; if only such are left there are fewer clusters than
+    asked for, with a warning. The same bits on any number of threads.
 
     References
     ----------
