@@ -36,7 +36,7 @@ def coterie(X: np.ndarray, start: np.ndarray) -> np.ndarray:
 def constrained(X: np.ndarray, start: np.ndarray) -> np.ndarray:
     from k_means_constrained import KMeansConstrained
 
-    return quietly(KMeansConstrained(n_jobs=-1, **options_of(start, len(X))), X).labels_
+    return quietly(KMeansConstrained(n_jobs=1, **options_of(start, len(X))), X).labels_
 
 
 COMPETITORS = (
