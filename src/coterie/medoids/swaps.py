@@ -11,7 +11,7 @@ import numpy as np
 from coterie import kernels, machine
 from coterie.medoids.table import Array, batches
 
-SLICE = 16  # candidates a thread judges at a time
+SLICE = 64  # candidates a thread judges at a time
 ROUNDING = 1e-12  # of the loss: what a swap must gain at least
 
 Watch = Callable[[int, float], Any]
