@@ -15,10 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie import machine
 from coterie.core import loop
-from coterie.core.arguments import as_rng as as_rng
-from coterie.core.arguments import not_negative as not_negative
-from coterie.core.arguments import one_of as one_of
-from coterie.core.arguments import whole_number as whole_number
+from coterie.core.arguments import as_rng
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.data import as_source

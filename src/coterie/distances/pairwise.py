@@ -52,7 +52,8 @@ def pairwise(
 
     Notes
     -----
-    Costs O(n m d) operations, by vector code at about the speed of a matrix product, and no memory beside the result.
+    Costs O(n m d) operations, by vector code: as fast as a matrix product for some 16 columns, up to twice its time for
+    many. Beside the result it needs room for a strip of rows a thread.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.base import one_of
+from coterie.core.arguments import one_of
 from coterie.core.errors import ParameterError
 from coterie.data.memory import as_weights
 from coterie.distances.euclidean import Euclidean

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
-from coterie.base import one_of
+from coterie.core.arguments import one_of
 from coterie.core.errors import InputError
 from coterie.distances.pairwise import strips
 from coterie.hierarchy.condensed import UpperRows, as_square_or_condensed, row_start, upper_rows, upper_rows_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.base import not_negative, whole_number
+from coterie.core.arguments import not_negative, whole_number
 from coterie.core.errors import ParameterError
 from coterie.hierarchy.tree import Array, Tree, as_tree
 

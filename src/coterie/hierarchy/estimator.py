@@ -9,7 +9,8 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.base import ByDistance, not_negative, opened, whole_number
+from coterie.base import ByDistance, opened
+from coterie.core.arguments import not_negative, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import Distance
 from coterie.distances.precomputed import as_cross, as_square

@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import kernels
-from coterie.base import Partitional, Summary, as_rng, callbacks, not_negative, one_of, whole_number
+from coterie.base import Partitional, Summary, callbacks
 from coterie.core import loop
+from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats

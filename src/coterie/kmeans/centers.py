@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.base import Partitional, callbacks, not_negative, whole_number
+from coterie.base import Partitional, callbacks
+from coterie.core.arguments import not_negative, whole_number
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import check_start, starts

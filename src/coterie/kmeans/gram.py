@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.base import Summary, one_of
+from coterie.base import Summary
+from coterie.core.arguments import one_of
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 

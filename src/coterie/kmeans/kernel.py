@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.base import Partitional, Summary, as_rng, callbacks, not_negative, one_of, summarize, whole_number
+from coterie.base import Partitional, Summary, callbacks, summarize
+from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
 from coterie.kmeans.gram import Kernel, Precomputed, as_kernel, check_matrix, facts, is_symmetric, kernel_matrix

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.base import Partitional, Summary, as_rng, callbacks, not_negative, one_of, whole_number
+from coterie.base import Partitional, Summary, callbacks
+from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
 from coterie.kmeans.exact import Exact, exact_if_possible

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, seeding
-from coterie.base import Summary, one_of
+from coterie.base import Summary
+from coterie.core.arguments import one_of
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.kmeans.centers import Centers
-from coterie.kmeans.lloyd import Bounds, Costliest, Lloyd, alike, costliest
+from coterie.kmeans.lloyd import Bounds, Costliest, Lloyd, alike, costliest_of
 
 BINS = (16, 4)  # powers of two; the fewer where the more would take much room
 CELLS = 1 << 16  # clusters x columns beyond which there are fewer bins
@@ -317,10 +318,7 @@ def _costliest(metric: str, centers: np.ndarray, most: int, chunk: Chunk, memo: 
     """By the distance to the center the row was last nearest to: no new search for the sake of a few rows."""
     labels = memo.labels if isinstance(memo, Bounds) else memo
     cost = kernels.of_medians(chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
-    if chunk.w is not None:
-        cost = cost * chunk.w
-    candidates = np.argsort(-cost, kind="stable")[: 4 * most]
-    return costliest(cost[candidates], chunk.X[candidates], most), memo
+    return costliest_of(chunk, cost, most, lambda X, rows: X[rows]), memo
 
 
 def _counts(

@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.base import Partitional, Summary, as_rng, callbacks, in_memory, not_negative, whole_number
+from coterie.base import Partitional, Summary, callbacks, in_memory
 from coterie.core import loop, online
+from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.errors import FitInterruptedWarning
 from coterie.core.protocols import Chunk
 from coterie.kmeans.kmeans import check_enough_rows

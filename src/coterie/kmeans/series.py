@@ -7,14 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.base import (
-    Partitional,
-    Summary,
-    callbacks,
-    not_negative,
-    one_of,
-    whole_number,
-)
+from coterie.base import Partitional, Summary, callbacks
+from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats

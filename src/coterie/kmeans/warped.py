@@ -18,7 +18,7 @@ from coterie.distances.search import nearest_of
 from coterie.distances.series import Series, from_table
 from coterie.distances.soft_dtw import soft_kernels_for, soft_values
 from coterie.distances.windows import Everywhere
-from coterie.kmeans.lloyd import Costliest, costliest
+from coterie.kmeans.lloyd import Costliest, costliest_of
 
 ALIKE = 1e-12  # a share of the objective: what it falls by less is rounding
 PASSES = 32  # of a fit, about, for the choice of kernels
@@ -175,10 +175,7 @@ class Warped:
         """Series that cost most, by DTW; infinity stands for NaN, which would not be equal to itself."""
         rows, among = self._series(chunk.X), self._series(centers)
         _, cost = nearest_of(kernels_for(rows, among, PASSES), rows, among, self.window, False, labels)
-        cost = cost if chunk.w is None else cost * chunk.w
-        candidates = np.argsort(-cost, kind="stable")[: 4 * most]
-        found = np.where(np.isnan(chunk.X[candidates]), np.inf, chunk.X[candidates])
-        return costliest(cost[candidates], found, most), labels
+        return costliest_of(chunk, cost, most, lambda X, rows: np.where(np.isnan(X[rows]), np.inf, X[rows])), labels
 
 
 def replaced(centers: np.ndarray, which: np.ndarray, rows: np.ndarray) -> np.ndarray:

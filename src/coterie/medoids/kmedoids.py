@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from coterie import machine
-from coterie.base import ByDistance, as_rng, callbacks, one_of, whole_number
+from coterie.base import ByDistance, callbacks
+from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.loop import Progress
 from coterie.data.memory import as_weights

@@ -11,8 +11,9 @@ from scipy import optimize, special
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.base import Estimator, Summary, as_rng, callbacks, not_negative, one_of, whole_number
+from coterie.base import Estimator, Summary, callbacks
 from coterie.core import loop, online
+from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.mixture import forms, given
 from coterie.mixture.gaussian import Components, GaussianEM

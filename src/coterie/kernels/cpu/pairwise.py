@@ -18,7 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from coterie.kernels.cpu.jit import jit, jit_reassociating
-from coterie.kernels.cpu.simd import PANEL, VECTORS, _against_panel, points
+from coterie.kernels.cpu.simd import PANEL, VECTORS, against_panel, points
 from coterie.kernels.cpu.vectors import Vectors
 
 CannotCompile = numba.core.errors.NumbaError
@@ -33,7 +33,7 @@ def _distances(kinds, step, last=None):
 
     def codegen(context, b, sig, args):
         v = Vectors("tile tile_at panels panel_at factor out at stride d", context, b, sig, args)
-        totals = _against_panel(v, [v.zero] * PANEL, lambda x, c, total: step(v, b.fsub(x, c), total))
+        totals = against_panel(v, [v.zero] * PANEL, lambda x, c, total: step(v, b.fsub(x, c), total))
         factor, start = v.spread(v["factor"]), v.start("out", v["at"])
         for j in range(PANEL):
             for r in range(VECTORS):

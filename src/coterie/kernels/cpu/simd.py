@@ -84,7 +84,7 @@ def load_tile(typingctx, X, rows, shift, inverse, tile, norm, at, ahead, d):
     return sig, codegen
 
 
-def _against_panel(v, start, step):
+def against_panel(v, start, step):
     """One accumulator for each (center, vector of rows), taken through all columns by `step`."""
     b = v.b
     tile0, panel0 = v.start("tile", v["tile_at"]), v.start("panels", v["panel_at"])
@@ -107,7 +107,7 @@ def _two_best(step):
         v = Vectors(names, context, b, sig, args)
         start0 = v.start("start", v["first"])
         starts = [v.spread(b.load(v.at(start0, j))) for j in range(PANEL)]
-        scores = _against_panel(v, starts, partial(step, v))
+        scores = against_panel(v, starts, partial(step, v))
         numbers = [v.spread(b.add(b.trunc(v["first"], i32), i32(j))) for j in range(PANEL)]
         state = [v.start(name, v["at"]) for name in ("best", "second", "index")]
         for r in range(VECTORS):
@@ -175,7 +175,7 @@ def improve_panel(typingctx, tile, tile_at, panels, panel_at, chosen, near, heav
             difference = b.fsub(x, c)
             return v.fma(difference, difference, total)
 
-        squares = _against_panel(v, [v.zero] * PANEL, square)
+        squares = against_panel(v, [v.zero] * PANEL, square)
         near0, heavy0, sums0 = v.start("near"), v.start("heavy"), v.start("sums", v["sums_at"])
         for r in range(VECTORS):
             near = v.load(v.at(near0, r * v.lanes))
