@@ -27,9 +27,11 @@ from benchmarks.report import NONE, Ratio, Result, Table, times
 Case = dict[str, Any]  # JSON; has a `label`, and a `dtype` where not every library takes it
 
 
-def timed(work: Callable[[], Any], repeats: int, check: Callable[[Any], float]) -> dict[str, Any]:
-    """Worker: seconds of every repeat after a first one that loads what is to be loaded."""
-    answer = work()
+def timed(
+    work: Callable[[], Any], repeats: int, check: Callable[[Any], float], *, loaded: bool = False
+) -> dict[str, Any]:
+    """Worker: seconds of every repeat, after a first one that loads what is to be loaded unless that is done."""
+    answer = None if loaded else work()
     seconds = []
     for _ in range(repeats):
         begin = perf_counter()

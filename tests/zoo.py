@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from coterie.core.stats import Stats
 from coterie.distances.windows import Itakura, SakoeChiba
 from coterie.engines.local import Serial, Threads
+from coterie.families import Bernoulli, Categorical, DirichletPrior, GammaPrior, Gaussian, Multinomial, Poisson, Product
+from coterie.families.normal_prior import Prior, as_penalty
+from coterie.families.structures import as_structure
 from coterie.kmeans.fuzzy import Fuzzy
 from coterie.kmeans.gram import Linear, Rbf
 from coterie.kmeans.kernel_lloyd import KernelLloyd
@@ -16,10 +20,13 @@ from coterie.kmeans.medians import Euclidean, Manhattan
 from coterie.kmeans.observed import Observed
 from coterie.kmeans.spherical import Spherical, unit_rows
 from coterie.kmeans.warped import Warped
+from coterie.mixture.beliefs import Dirichlet, NormalWishart, Sticks
+from coterie.mixture.dirichlet import Believed, DirichletProcess, with_conjugate_prior
+from coterie.mixture.family_em import MixtureEM
+from coterie.mixture.family_starts import FamilyStart
 from coterie.mixture.gaussian import GaussianEM
-from coterie.mixture.prior import Prior, as_penalty
 from coterie.mixture.starts import Start
-from coterie.mixture.structures import as_structure
+from coterie.mixture.variational import VariationalGaussians
 
 rng = np.random.default_rng(0)
 
@@ -64,6 +71,42 @@ def mixture(k, structure, X, start="k-means++", reg_covar=1e-6, prior=None, **op
     )
 
 
+def bayesian(k, form, X, mixing, start="kmeans"):
+    """A variational Gaussian mixture for rows like these."""
+    plain = mixture(k, form, X, start)
+    belief = NormalWishart(form, plain.origin, 1.0, float(X.shape[1]), plain.unit**2)
+    return VariationalGaussians(**vars(plain), mixing=mixing, belief=belief)
+
+
+def family_mixture(k, family, X, start="k-means++", holes=False, **options):
+    """A mixture of that family for rows like these, as the estimator would make it."""
+    return MixtureEM(k, family.learned(family.survey(X), holes), start=FamilyStart(start), **options)
+
+
+def process(k, family, X, start="k-means++", holes=False):
+    """A Dirichlet process of that family for rows like these, with as many components to begin with."""
+    believed = Believed(with_conjugate_prior(family.learned(family.survey(X), holes)))
+    return DirichletProcess(k, believed, start=FamilyStart(start), sticks=Sticks(0.7))
+
+
+def drawn_of(draw, params, n, seed=3):
+    """Rows of a mixture whose components have these parameters (k, ...)."""
+    chance = np.random.default_rng(seed)
+    return draw(chance, params[chance.integers(len(params), size=n)]).astype(np.float64)
+
+
+_tastes = np.random.default_rng(4)
+EVENTS = drawn_of(lambda rng, p: rng.poisson(p), _tastes.gamma(1.0, 4.0, (4, 6)), 1500)
+MANY_EVENTS = drawn_of(lambda rng, p: rng.poisson(p), _tastes.gamma(2.0, 2.0, (8, 20)), 6000)
+ANSWERS = drawn_of(lambda rng, p: rng.random(p.shape) < p, _tastes.beta(0.6, 0.6, (4, 12)), 4000)
+TEXTS = sparse.csr_array(drawn_of(lambda rng, p: rng.multinomial(25, p), _tastes.dirichlet(np.full(80, 0.1), 5), 4000))
+KINDS = drawn_of(lambda rng, p: rng.binomial(3, p), _tastes.beta(0.5, 0.5, (4, 9)), 4000)
+LOST_EVENTS = np.where(_tastes.random(EVENTS.shape) < 0.2, np.nan, EVENTS)
+LOST_EVENTS = LOST_EVENTS[~np.isnan(LOST_EVENTS).all(axis=1)]
+MIXED = np.column_stack([EVENTS, KINDS[:1500, :4], ANSWERS[:1500, :2]])
+LOST_KINDS = np.where(_tastes.random(KINDS.shape) < 0.2, np.nan, KINDS)
+TABLE = Product([("poisson", range(6)), ("categorical", range(6, 10)), ("bernoulli", [10, 11])])
+
 SINGLE = LARGE.astype(np.float32)
 SMALL_STRUCTURES = ("VVV", "EEE", "VVI", "VII", "VEV", "EVE")
 LARGE_STRUCTURES = ("VVV", "EEE", "EEI", "EII")
@@ -72,8 +115,8 @@ PRIOR = Prior(concentration=3.0, shrinkage=2.0)
 
 def leaves(params):
     """The arrays and numbers that parameters are made of, whatever holds them."""
-    if isinstance(params, tuple):
-        return [leaf for each in params for leaf in leaves(each)]
+    if isinstance(params, tuple | Stats):
+        return [leaf for each in (params if isinstance(params, tuple) else params.leaves()) for leaf in leaves(each)]
     return [] if params is None else [params]
 
 
@@ -87,6 +130,40 @@ MIXTURES = [
     pytest.param(mixture(3, "EEE", HOLES, missing=True), HOLES, 600, id="gaussian-missing-tied"),
     pytest.param(mixture(3, "VVV", SMALL, prior=PRIOR), SMALL, 300, id="gaussian-prior"),
     pytest.param(mixture(3, "VEV", SMALL, "random_from_data"), SMALL, 300, id="gaussian-random-from-data"),
+]
+BAYESIAN = [
+    pytest.param(bayesian(5, "full", SMALL, Sticks(0.2)), SMALL, 300, id="bayesian-full-small"),
+    pytest.param(bayesian(5, "tied", SMALL, Dirichlet(0.2)), SMALL, 300, id="bayesian-tied-small"),
+    pytest.param(bayesian(5, "diag", SMALL, Sticks(2.0), "random"), SMALL, 300, id="bayesian-diag-small"),
+    pytest.param(bayesian(5, "spherical", SMALL, Dirichlet(0.01)), SMALL, 300, id="bayesian-spherical-small"),
+    pytest.param(bayesian(8, "full", LARGE, Sticks(0.2)), LARGE, 6000, id="bayesian-full"),
+    pytest.param(bayesian(8, "diag", SINGLE, Dirichlet(0.2)), SINGLE, 6000, id="bayesian-diag-float32"),
+]
+FAMILIES = [
+    pytest.param(family_mixture(4, Poisson(), EVENTS), EVENTS, 300, id="poisson-small"),
+    pytest.param(family_mixture(8, Poisson(), MANY_EVENTS), MANY_EVENTS, 3000, id="poisson"),
+    pytest.param(family_mixture(8, Poisson(), MANY_EVENTS), MANY_EVENTS.astype(np.float32), 3000, id="poisson-float32"),
+    pytest.param(family_mixture(4, Poisson(), EVENTS, e_step_kind="hard"), EVENTS, 300, id="poisson-hard"),
+    pytest.param(family_mixture(4, Poisson(GammaPrior(2.0, 1.0)), EVENTS), EVENTS, 300, id="poisson-prior"),
+    pytest.param(family_mixture(3, Poisson(), LOST_EVENTS, holes=True), LOST_EVENTS, 600, id="poisson-missing"),
+    pytest.param(family_mixture(4, Bernoulli(), ANSWERS, "random_from_data"), ANSWERS, 1000, id="bernoulli"),
+    pytest.param(family_mixture(5, Multinomial(), TEXTS), TEXTS, 1000, id="multinomial-sparse"),
+    pytest.param(
+        family_mixture(5, Multinomial(DirichletPrior(1.2)), TEXTS, concentration=2.0),
+        TEXTS,
+        2000,
+        id="multinomial-prior",
+    ),
+    pytest.param(family_mixture(4, Categorical(), KINDS), KINDS, 1000, id="categorical"),
+    pytest.param(family_mixture(4, Categorical(), LOST_KINDS, holes=True), LOST_KINDS, 1000, id="categorical-missing"),
+    pytest.param(family_mixture(4, TABLE, MIXED), MIXED, 500, id="product"),
+]
+PROCESSES = [
+    pytest.param(process(5, Gaussian(), SMALL), SMALL, 300, id="process-gaussian"),
+    pytest.param(process(5, Gaussian("diag"), HOLES, holes=True), HOLES, 300, id="process-gaussian-missing"),
+    pytest.param(process(6, Poisson(), EVENTS), EVENTS, 300, id="process-poisson"),
+    pytest.param(process(6, Multinomial(), TEXTS), TEXTS, 1000, id="process-multinomial-sparse"),
+    pytest.param(process(6, Categorical(), KINDS, "random_from_data"), KINDS, 1000, id="process-categorical"),
 ]
 MODELS = [
     pytest.param(Lloyd(3), SMALL, 100, id="kmeans-small"),
@@ -131,6 +208,9 @@ MODELS = [
     pytest.param(Warped(4, channels=2, window=Itakura()), RAGGED.astype(np.float32), 80, id="series-channels-float32"),
     pytest.param(Warped(3, gamma=0.5, window=SakoeChiba(2)), WAVES[:80].copy(), 80, id="series-soft"),
     *MIXTURES,
+    *BAYESIAN,
+    *FAMILIES,
+    *PROCESSES,
 ]
 
 ENGINES = [

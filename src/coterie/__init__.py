@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 _HOME = {
     "AgglomerativeClustering": "coterie.hierarchy.agglomerative",
     "BalancedKMeans": "coterie.kmeans.balanced",
+    "BayesianGaussianMixture": "coterie.mixture.bayesian",
     "BisectingKMeans": "coterie.kmeans.bisecting",
     "DivisiveClustering": "coterie.hierarchy.divisive",
     "FuzzyCMeans": "coterie.kmeans.fuzzy",
@@ -19,13 +20,17 @@ _HOME = {
     "KMedoids": "coterie.medoids.kmedoids",
     "KernelKMeans": "coterie.kmeans.kernel",
     "MiniBatchKMeans": "coterie.kmeans.minibatch",
+    "Mixture": "coterie.mixture.family_mixture",
     "SphericalKMeans": "coterie.kmeans.spherical",
     "TimeSeriesKMeans": "coterie.kmeans.series",
+    "choose_k": "coterie.selection.choose",
+    "diagnose": "coterie.diagnosis",
 }
 
 __all__ = [
     "AgglomerativeClustering",
     "BalancedKMeans",
+    "BayesianGaussianMixture",
     "BisectingKMeans",
     "DivisiveClustering",
     "FuzzyCMeans",
@@ -35,9 +40,12 @@ __all__ = [
     "KMedoids",
     "KernelKMeans",
     "MiniBatchKMeans",
+    "Mixture",
     "SphericalKMeans",
     "TimeSeriesKMeans",
     "__version__",
+    "choose_k",
+    "diagnose",
 ]
 
 

@@ -24,6 +24,7 @@ def test_the_public_names_are_these():
     assert sorted(coterie.__all__) == [
         "AgglomerativeClustering",
         "BalancedKMeans",
+        "BayesianGaussianMixture",
         "BisectingKMeans",
         "DivisiveClustering",
         "FuzzyCMeans",
@@ -33,9 +34,12 @@ def test_the_public_names_are_these():
         "KMedoids",
         "KernelKMeans",
         "MiniBatchKMeans",
+        "Mixture",
         "SphericalKMeans",
         "TimeSeriesKMeans",
         "__version__",
+        "choose_k",
+        "diagnose",
     ]
     assert dir(coterie) == sorted(coterie.__all__)
     for name in coterie.__all__:

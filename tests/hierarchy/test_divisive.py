@@ -1,13 +1,17 @@
-"""Divisive analysis: the definition by loops, laws of splits, and where new rows go."""
+"""Splits from the top, by distances and by K-means: definitions by loops, laws, and where new rows go."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from coterie import DivisiveClustering, machine
+from coterie import BisectingKMeans, DivisiveClustering, machine
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
 from coterie.hierarchy import banner_coefficient, check_tree, cut
@@ -22,7 +26,19 @@ def same_partition(a, b):
     return len(set(zip(a, b, strict=True))) == len(set(a)) == len(set(b))
 
 
-@parametrize_with_checks([DivisiveClustering(3)])
+def what_weights_rule_out(estimator):
+    if estimator.method == "bisecting":
+        number = "labels are numbered by first rows, and there the order of rows changes"
+        return {f"check_sample_weight_equivalence_on_{form}_data": number for form in ("dense", "sparse")}
+    kinds = "s_pandas_series", "s_not_an_array", "s_list", "s_shape", "s_not_overwritten", "_equivalence_on_dense_data"
+    checks = (*(f"check_sample_weight{kind}" for kind in kinds), "check_all_zero_sample_weights_error")
+    return dict.fromkeys(checks, "DIANA has no weights")
+
+
+@parametrize_with_checks(
+    [DivisiveClustering(3), DivisiveClustering(3, method="bisecting", random_state=0)],
+    expected_failed_checks=what_weights_rule_out,
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -147,8 +163,166 @@ def test_what_cannot_be(monkeypatch):
         DivisiveClustering(2, distance_threshold=1.0).fit(X)
     with pytest.raises(InputError, match="n_samples=3 rows cannot make n_clusters=4"):
         DivisiveClustering(4).fit(X[:3])
-    with pytest.raises(TypeError):
+    with pytest.raises(InputError, match=r"sample_weight must be None for method='diana'.*'bisecting' takes weights"):
         DivisiveClustering().fit(X, sample_weight=np.ones(75))
+    with pytest.raises(ParameterError, match="method must be 'diana' or 'bisecting'; got 'top'"):
+        DivisiveClustering(method="top").fit(X)
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)
-    with pytest.raises(InputError, match="or BisectingKMeans, which needs no distances"):
+    with pytest.raises(InputError, match="or method='bisecting', which needs no distances"):
         DivisiveClustering().fit(X)
+
+
+# by K-means
+
+STRATEGIES = pytest.mark.parametrize("strategy", ["biggest_inertia", "largest_cluster"])
+
+
+def bisected(k=3, rows=X, sample_weight=None, **options):
+    options = {"method": "bisecting", "random_state": 0} | options
+    return DivisiveClustering(k, **options).fit(rows, sample_weight=sample_weight)
+
+
+def naive_measures(Z, rows, w, by_weight):
+    """Of every merge: the inertia of its rows about their mean, or their weight."""
+    members = {i: [i] for i in range(len(rows))}
+    for i, (a, b, _, size) in enumerate(Z):
+        own = members[len(rows) + i] = members[int(a)] + members[int(b)]
+        assert len(own) == size
+        mean = np.average(rows[own], axis=0, weights=w[own])
+        yield w[own].sum() if by_weight else (w[own] * ((rows[own] - mean) ** 2).sum(axis=1)).sum()
+
+
+@STRATEGIES
+@pytest.mark.parametrize("weighted", [False, True])
+def test_heights_are_what_a_cluster_was_split_for(strategy, weighted):
+    w = rng.integers(1, 5, size=len(X)).astype(float) if weighted else np.ones(len(X))
+    model = bisected(4, sample_weight=w if weighted else None, bisecting_strategy=strategy)
+    Z = check_tree(model.linkage_matrix_)
+    assert (np.diff(Z[:, 2]) >= 0).all()
+    naive = list(naive_measures(Z, X, w, strategy == "largest_cluster"))
+    np.testing.assert_allclose(Z[:, 2], naive, rtol=2e-3)  # centers end within `tol` of means
+    assert model.divisive_coefficient_ == banner_coefficient(Z)
+
+
+@STRATEGIES
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_cut_of_the_tree_is_bisecting_k_means(strategy, dtype):
+    rows = rng.normal(size=(90, 3)).astype(dtype)
+    Z = bisected(1, rows, bisecting_strategy=strategy).linkage_matrix_
+    for k in (2, 7, 30, 89):
+        flat = BisectingKMeans(k, bisecting_strategy=strategy, random_state=0).fit(rows)
+        for full in (True, False):
+            model = bisected(k, rows, bisecting_strategy=strategy, compute_full_tree=full)
+            assert same_partition(model.labels_, flat.labels_)
+            np.testing.assert_array_equal(model.labels_, cut(Z, n_clusters=k))
+            assert same_partition(model.predict(rows + 0.5), flat.predict(rows + 0.5))
+            np.testing.assert_array_equal(model.predict(rows), model.labels_)
+        assert model.linkage_matrix_ is model.children_ is model.distances_ is model.divisive_coefficient_ is None
+
+
+@STRATEGIES
+def test_a_threshold_bounds_what_is_split(strategy):
+    Z = bisected(bisecting_strategy=strategy).linkage_matrix_
+    threshold = float(Z[-6, 2])
+    for full in (True, False):
+        options = {"bisecting_strategy": strategy, "distance_threshold": threshold, "compute_full_tree": full}
+        model = bisected(None, **options)
+        assert model.n_clusters_ == 1 + int((Z[:, 2] >= threshold).sum())
+        np.testing.assert_array_equal(model.labels_, cut(Z, n_clusters=model.n_clusters_))
+    assert bisected(None, distance_threshold=1e9).n_clusters_ == 1
+    assert bisected(None, distance_threshold=0.0).n_clusters_ == len(X)
+
+
+@STRATEGIES
+def test_weight_two_is_the_row_twice(strategy):
+    options = {"init": "farthest", "bisecting_strategy": strategy}
+    heavy = bisected(5, sample_weight=np.repeat([1.0, 2.0], [40, 35]), **options)
+    twice = bisected(5, rows=np.r_[X, X[40:]], **options)
+    np.testing.assert_array_equal(heavy.labels_, twice.labels_[:75])
+    np.testing.assert_array_equal(heavy.labels_[40:], twice.labels_[75:])
+    np.testing.assert_allclose(heavy.distances_[-10:], twice.distances_[-10:], rtol=1e-9)
+
+
+def test_rows_of_weight_zero_follow_the_others():
+    w = np.repeat([1.0, 0.0], [60, 15])
+    model = bisected(3, sample_weight=w, init="farthest")
+    absent = bisected(3, rows=X[:60], init="farthest")
+    np.testing.assert_array_equal(model.labels_, absent.predict(X))
+    np.testing.assert_allclose(model.distances_[15:], absent.distances_, rtol=1e-9)
+    assert (model.distances_[:15] == 0).all()
+
+
+def test_sparse_dask_and_float32_rows_give_the_same_clusters():
+    da = pytest.importorskip("dask.array")
+    dense = bisected(3, init="farthest")
+    for rows in (sparse.csr_array(X), X.astype(np.float32), da.from_array(X, chunks=(25, 3)), pd.DataFrame(X)):
+        model = bisected(3, rows=rows, init="farthest")
+        np.testing.assert_array_equal(model.labels_, dense.labels_)
+        np.testing.assert_array_equal(model.predict(rows), dense.labels_)
+        np.testing.assert_allclose(model.distances_[-3:], dense.distances_[-3:], rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_no_bisection(n_jobs):
+    rows = rng.normal(size=(3000, 90))
+    many, one = (bisected(4, rows=rows, n_jobs=jobs, compute_full_tree=False) for jobs in (n_jobs, 1))
+    np.testing.assert_array_equal(many.labels_, one.labels_)
+    many, one = (bisected(4, rows=rows[:200], n_jobs=jobs) for jobs in (n_jobs, 1))
+    np.testing.assert_array_equal(many.linkage_matrix_, one.linkage_matrix_)
+
+
+def test_rows_that_are_alike_are_one_cluster_with_a_warning():
+    rows = np.repeat([[0.1, 0.2], [1.3, 5.7], [9.1, 2.9]], 4, axis=0)
+    with pytest.warns(ConvergenceWarning, match="only 3 of 5 clusters have rows: X has too few distinct rows"):
+        model = bisected(5, rows=rows)
+    assert model.labels_.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert model.n_clusters_ == 3
+    assert (check_tree(model.linkage_matrix_)[:9, 2] == 0).all()
+    assert (model.distances_[9:] > 0).all()
+    np.testing.assert_array_equal(model.predict(rows), model.labels_)
+    alike = bisected(1, rows=np.ones((6, 2)))
+    assert (alike.distances_ == 0).all()
+    assert alike.divisive_coefficient_ == 0.0
+    assert bisected(None, rows=rows, distance_threshold=0.0).n_clusters_ == 3
+
+
+@given(
+    st.integers(2, 24).flatmap(lambda n: st.lists(st.integers(-3, 3), min_size=2 * n, max_size=2 * n)),
+    st.sampled_from([1.0, 1e-150, 1e100]),
+)
+def test_trees_of_hostile_rows_are_trees(values, scale):
+    rows = np.array(values, dtype=float).reshape(-1, 2) * scale + scale
+    Z = check_tree(bisected(1, rows=rows).linkage_matrix_)
+    assert (np.diff(Z[:, 2]) >= 0).all()
+    assert Z[-1, 3] == len(rows)
+
+
+@pytest.mark.parametrize(
+    "metric, params", [("manhattan", None), ("precomputed", None), ("euclidean", {"w": [1, 2, 3]})]
+)
+def test_means_need_straight_lines(metric, params):
+    with pytest.raises(ParameterError, match=r"needs metric='euclidean' without.*'diana' takes any distance"):
+        bisected(metric=metric, metric_params=params)
+
+
+def test_what_no_bisection_can_be(monkeypatch):
+    with pytest.raises(InputError, match="n_samples=3 rows cannot make n_clusters=4"):
+        bisected(4, rows=X[:3])
+    with pytest.raises(InputError, match=r"n_samples=2 rows \(of weight above 0\) cannot make n_clusters=3"):
+        bisected(3, rows=X[:4], sample_weight=[1, 1, 0, 0])
+    with pytest.raises(InputError, match="n_samples=1 makes no tree"):
+        bisected(None, rows=X[:1], distance_threshold=1.0)
+    with pytest.raises(ParameterError, match="bisecting_strategy must be"):
+        bisected(bisecting_strategy="worst")
+    monkeypatch.setattr(machine, "free_memory", lambda: 20_000)
+    with pytest.raises(InputError, match=r"the tree of 75 clusters would take.*compute_full_tree=False"):
+        bisected()
+    assert bisected(3, compute_full_tree=False).n_clusters_ == 3
+
+
+def test_an_interrupt_ends_the_fit():
+    def init(rows, k, random_state):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bisected(3, init=init, n_init=1)

@@ -13,7 +13,7 @@ from coterie.core import loop
 from coterie.core.protocols import Chunk
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
-from coterie.mixture import forms
+from coterie.families import forms
 from coterie.mixture.gaussian import GaussianEM
 
 SOFT = [p for p in zoo.MIXTURES if p.values[0].e_step_kind == "soft"]

@@ -12,6 +12,7 @@ import pytest
 import zoo
 from coterie.core import loop
 from coterie.core.protocols import Chunk
+from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
 
@@ -36,8 +37,13 @@ def twice(X):
 def assert_alike(a, b, rtol=1e-9, without=""):
     for field in fields(b):
         if field.name != without:
-            x, y = getattr(a, field.name), getattr(b, field.name)
-            np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * np.abs(y).max(), err_msg=field.name)
+            for x, y in zip(numbers(getattr(a, field.name)), numbers(getattr(b, field.name)), strict=True):
+                np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * np.abs(y).max(), err_msg=field.name)
+
+
+def numbers(value):
+    """The arrays and numbers that statistics are made of, however they are nested."""
+    return [leaf for each in value.leaves() for leaf in numbers(each)] if isinstance(value, Stats) else [value]
 
 
 def assert_same(a, b):

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import GaussianMixture, KMeans
-from coterie.mixture.structures import STRUCTURES
+from coterie.families.structures import STRUCTURES
 from mixture.rows import climbs, groups, log_joint, matrices, posterior, steps_of
 
 ALL = pytest.mark.parametrize("name", list(STRUCTURES))

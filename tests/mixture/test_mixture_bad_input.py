@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 
 from coterie import GaussianMixture
 from coterie.core.errors import InputError, ParameterError
+from coterie.families.structures import ALIASES, STRUCTURES
 from coterie.mixture import Prior
-from coterie.mixture.structures import ALIASES, STRUCTURES
 
 ROWS = np.random.default_rng(0).normal(size=(30, 3))
 

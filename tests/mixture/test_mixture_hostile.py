@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import GaussianMixture
-from coterie.mixture.structures import STRUCTURES
+from coterie.families.structures import STRUCTURES
 
 ALL = pytest.mark.parametrize("name", list(STRUCTURES))
 FLOORS = pytest.mark.parametrize("reg_covar", [1e-6, 0], ids=["floor", "no floor"])

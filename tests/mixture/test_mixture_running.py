@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import GaussianMixture
 from coterie.core.errors import FitInterruptedWarning, ParameterError
+from coterie.families.structures import STRUCTURES
 from coterie.mixture.starts import METHODS
-from coterie.mixture.structures import STRUCTURES
 from mixture.rows import far_from_settled, groups
 
 ALL = pytest.mark.parametrize("name", list(STRUCTURES))

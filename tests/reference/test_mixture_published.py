@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import GaussianMixture
-from coterie.mixture.structures import STRUCTURES
+from coterie.families.structures import STRUCTURES
 from reference.shared_data import FOLDER, load, published
 
 SLACK = 0.1  # of a log-likelihood

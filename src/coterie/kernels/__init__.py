@@ -182,3 +182,26 @@ def of_merging(n: int, edges: int) -> ModuleType:
     from coterie.kernels.cpu import merging as cpu
 
     return cpu
+
+
+def of_products(X: Any, k: int) -> ModuleType:
+    """The kernels of products of rows like `X` with `k` others: NumPy's own for dense rows, compiled for CSR ones."""
+    n = X.shape[0]
+    if not hasattr(X, "indptr") or (n + len(X.data)) * k <= SMALL:
+        from coterie.kernels.plain import products as plain
+
+        return plain
+    from coterie.kernels.cpu import products as cpu
+
+    return cpu
+
+
+def of_posteriors(n: int, k: int) -> ModuleType:
+    """The kernels of posteriors of `n` rows in `k` components, likewise; an exponential counts as 40 multiply-adds."""
+    if 40 * n * k <= SMALL:
+        from coterie.kernels.plain import posteriors as plain
+
+        return plain
+    from coterie.kernels.cpu import posteriors as cpu
+
+    return cpu

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -190,57 +191,56 @@ class BisectingKMeans(Partitional):
         sample_weight : array (n,), optional
             How much each row counts; a row of weight two is that row twice.
         """
-        n_init, max_iter, watch = self._check_options()
-        source, engine, summary = self._open(X, sample_weight, first=True)
+        whole_number("n_clusters", self.n_clusters, 1)
+        watch = callbacks(self.callback, self.verbose)
+        growth, summary = self._plant(X, sample_weight)
         check_enough_rows(self.n_clusters, summary)
-        check_start(self.init, source, 2)
-        cut = partial(self._cut, source, engine, n_init, max_iter, as_rng(self.random_state))
-        growth = _Growth(source, engine, summary, self.bisecting_strategy)
-        exhausted = self._grow(growth, cut, watch)
+        history = self._grow(growth, watch)
         tree = growth.tree()
-        labels = growth.labels(tree, source, engine)
-        self._learn_columns(X, source)
+        labels = growth.labels(tree)
+        self._learn_columns(X, growth.source)
         self.tree_, self.cluster_centers_, self.labels_ = tree, tree.centers[tree.leaves()], labels
-        self.inertia_, self.history_ = growth.history[-1], np.array(growth.history)
-        self._n_features_out = len(self.cluster_centers_)
-        if exhausted:
-            warnings.warn(
-                f"only {len(self.cluster_centers_)} of {self.n_clusters} clusters have rows: "
-                "X has too few distinct rows for more",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        self.inertia_, self.history_ = history[-1], np.array(history)
+        self._n_features_out = len(history)
+        if growth.exhausted:
+            warn_of_few_rows(len(history), self.n_clusters)
         return self
 
-    def _grow(self, growth: _Growth, cut: Any, watch: Any) -> bool:
-        """Cuts until there are enough clusters; whether no cluster was left to cut before that."""
-        while len(growth.history) < self.n_clusters:
-            if not growth.waiting:
-                return True
-            leaf = growth.next()
+    def _plant(self, X: Any, sample_weight: Any) -> tuple[Growth, Summary]:
+        """A tree of all rows that can be cut, and their summary."""
+        n_init, max_iter = self._check_options()
+        source, engine, summary = self._open(X, sample_weight, first=True)
+        check_start(self.init, source, 2)
+        halve = partial(self._halve, source, engine, n_init, max_iter, as_rng(self.random_state))
+        return Growth(source, engine, summary, self.bisecting_strategy, halve), summary
+
+    def _grow(self, growth: Growth, watch: Any) -> list[float]:
+        """Cuts until there are enough clusters, or none is left to cut; the objective at first and after each."""
+        history = [growth.cost()]
+        while len(history) < self.n_clusters:
             try:
-                found, labels = cut(leaf)
+                found = growth.cut()
             except KeyboardInterrupt:
-                if len(growth.history) == 1:
+                if len(history) == 1:
                     raise
                 warnings.warn("interrupted: the clusters so far are kept", FitInterruptedWarning, stacklevel=3)
                 break
-            if (found.stats.weight == 0).any():
-                continue  # its rows are all alike
-            growth.cut(leaf, found, labels)
-            centers = np.stack([growth.centers[node] for node in growth.open()])
-            if found.stopped or watch(loop.Progress(0, len(growth.history) - 1, centers, growth.history[-1])):
+            if found is None:
                 break
-        return False
+            history.append(growth.cost())
+            centers = np.stack([growth.centers[node] for node in growth.open()])
+            if found.stopped or watch(loop.Progress(0, len(history) - 1, centers, history[-1])):
+                break
+        return history
 
-    def _cut(
+    def _halve(
         self,
         source: Source,
         engine: Engine,
         n_init: int,
         max_iter: int,
         rng: np.random.Generator,
-        leaf: _Leaf,
+        leaf: Leaf,
     ) -> tuple[loop.Fit, np.ndarray]:
         """Two clusters of the rows of a leaf, and which of them are in the second."""
         spread = leaf.cost / leaf.weight  # the sum of the variances of the columns
@@ -261,8 +261,7 @@ class BisectingKMeans(Partitional):
     def _params(self) -> Tree:
         return self.tree_
 
-    def _check_options(self) -> tuple[int, int, Any]:
-        whole_number("n_clusters", self.n_clusters, 1)
+    def _check_options(self) -> tuple[int, int]:
         one_of("bisecting_strategy", self.bisecting_strategy, ("biggest_inertia", "largest_cluster"))
         not_negative("tol", self.tol)
         if not isinstance(self.init, str) and not callable(self.init):
@@ -270,8 +269,15 @@ class BisectingKMeans(Partitional):
                 "init must be the name of a method or a callable, for every cut starts anew; "
                 f"got {type(self.init).__name__}"
             )
-        watch = callbacks(self.callback, self.verbose)
-        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
+        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1)
+
+
+def warn_of_few_rows(found: int, n_clusters: int) -> None:
+    warnings.warn(
+        f"only {found} of {n_clusters} clusters have rows: X has too few distinct rows for more",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
 
 
 def _sample(rows: Source, rng: np.random.Generator) -> Source | None:
@@ -284,7 +290,7 @@ def _sample(rows: Source, rng: np.random.Generator) -> Source | None:
     return few if w is None or w.any() else None
 
 
-class _Leaf(NamedTuple):
+class Leaf(NamedTuple):
     rank: float  # the least is cut first
     node: int  # decides between equal ranks
     rows: np.ndarray | None  # their numbers; None: all
@@ -292,31 +298,52 @@ class _Leaf(NamedTuple):
     cost: float
 
 
-class _Growth:
+class Growth:
     """A tree that grows: its nodes, and the clusters that may yet be cut."""
 
-    def __init__(self, source: Source, engine: Engine, summary: Summary, strategy: str):
+    def __init__(
+        self,
+        source: Source,
+        engine: Engine,
+        summary: Summary,
+        strategy: str,
+        halve: Callable[[Leaf], tuple[loop.Fit, np.ndarray]],
+    ):
+        self.source, self.engine, self.halve = source, engine, halve
         self.by_weight = strategy == "largest_cluster"
         self.children: list[tuple[int, int]] = []
         self.centers: list[np.ndarray] = []
         self.costs: list[float] = []
-        self.rows: list[Any] = []
-        self.waiting: list[_Leaf] = []
+        self.rows: list[Any] = []  # of a node that was not cut; None: cut
+        self.cuts: list[tuple[int, float]] = []  # the node that was cut, and the cost or weight that singled it out
+        self.waiting: list[Leaf] = []
+        self.exhausted = False
         mean = summary.mean.astype(source.dtype)
         stats, _ = engine.scan(partial(Lloyd(1, bounds=False).e_step, mean[None]), source, None)
-        self.history = [float(stats.cost[0])]
         self._add(mean, None, float(stats.weight[0]), float(stats.cost[0]))
 
-    def next(self) -> _Leaf:
-        return heapq.heappop(self.waiting)
+    def cut(self, least: float = 0.0) -> loop.Fit | None:
+        """Cuts the first cluster in rank, of a cost (weight) of `least` at least; None if there is none to cut."""
+        while self.waiting and -self.waiting[0].rank >= least:
+            leaf = heapq.heappop(self.waiting)
+            found, second = self.halve(leaf)
+            if (found.stats.weight > 0).all():  # else its rows are all alike
+                self._cut(leaf, found, second)
+                return found
+        self.exhausted = not self.waiting
+        return None
 
-    def cut(self, leaf: _Leaf, found: loop.Fit, second: np.ndarray) -> None:
+    def _cut(self, leaf: Leaf, found: loop.Fit, second: np.ndarray) -> None:
         self.children[leaf.node] = len(self.children), len(self.children) + 1
+        self.cuts.append((leaf.node, -leaf.rank))
         for j, half in enumerate((~second, second)):
             rows = np.flatnonzero(half) if leaf.rows is None else leaf.rows[half]
             self._add(found.params[j], rows, float(found.stats.weight[j]), float(found.stats.cost[j]))
         self.rows[leaf.node] = None
-        self.history.append(sum(self.costs[node] for node in self.open()))
+
+    def cost(self) -> float:
+        """The objective."""
+        return sum(self.costs[node] for node in self.open())
 
     def open(self) -> list[int]:
         """The nodes that were not cut, those of one branch beside each other."""
@@ -336,12 +363,12 @@ class _Growth:
         clusters[leaves] = np.arange(len(leaves))
         return Tree(np.array(self.children, np.int32), np.stack(self.centers), clusters)
 
-    def labels(self, tree: Tree, source: Source, engine: Engine) -> Any:
+    def labels(self, tree: Tree) -> Any:
         """What the tree says of every row; where there is room for it, it is known already."""
-        room = source.room(-1, np.int32)
+        room = self.source.room(-1, np.int32)
         if room[0] is None:
-            return source.join(engine.map(partial(Bisected().assign, tree), source))
-        labels = source.join(room)
+            return self.source.join(self.engine.map(partial(Bisected().assign, tree), self.source))
+        labels = self.source.join(room)
         for cluster, node in enumerate(tree.leaves()):
             labels[self.rows[node]] = cluster
         return labels
@@ -353,4 +380,4 @@ class _Growth:
         self.costs.append(cost)
         self.rows.append(slice(None) if rows is None else rows)
         if cost > 0:
-            heapq.heappush(self.waiting, _Leaf(-weight if self.by_weight else -cost, node, rows, weight, cost))
+            heapq.heappush(self.waiting, Leaf(-weight if self.by_weight else -cost, node, rows, weight, cost))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from coterie.mixture.prior import Prior
+from coterie.families.normal_prior import Prior
 
 __all__ = ["Prior"]

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-from coterie.kernels.plain.gaussian import Gaussians, posterior, weighted_sums
-from coterie.mixture import forms, missing
-from coterie.mixture.prior import Penalty
-from coterie.mixture.structures import FLOOR, Structure, covariances, lifted
+from coterie.families import forms
+from coterie.families.normal_prior import Penalty
+from coterie.families.structures import FLOOR, Structure, covariances, lifted
+from coterie.kernels.plain.gaussian import Gaussians, weighted_sums
+from coterie.mixture import missing
+from coterie.mixture.em import DEAD, EM, RESEEDS, Event, Worst
 from coterie.seeding.plusplus import uniform
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
-DEAD = 1e-8  # share of an average component's weight below which a component has no rows
-RESEEDS = 2  # times a component may start anew in one run
-BLOCK = 1 << 18  # numbers of a block of densities
-
-
-class Event(NamedTuple):
-    """Something a fit had to put right."""
-
-    iteration: int
-    component: int
-    what: str  # "floored": singular covariance; "reseeded": no rows left
 
 
 class Components(NamedTuple):
@@ -59,18 +48,7 @@ class GaussianStats(Stats):
 
 
 @dataclass(frozen=True)
-class Worst(Stats):
-    """The row that the mixture explains worst."""
-
-    log_density: float
-    row: Any  # (d,)
-
-    def __add__(self, other: Worst) -> Worst:
-        return self if self.log_density <= other.log_density else other
-
-
-@dataclass(frozen=True)
-class GaussianEM:
+class GaussianEM(EM):
     r"""Maximises :math:`\sum_i w_i \log \sum_k \pi_k N(x_i; \mu_k, \Sigma_k)` plus the log density of a prior [1]_.
 
     All that the M-step needs are the weights, sums and scatters of the components under the posterior, and they add
@@ -97,19 +75,12 @@ class GaussianEM:
         return self.structure.form
 
     @property
-    def converges(self) -> bool:
-        return self.e_step_kind != "stochastic"
-
-    @property
     def reg_covar(self) -> float:
         return float((self.penalty.floor / self.unit**2).max())
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Components:
         found = self.start if isinstance(self.start, Components) else self.start(self, source, engine, rng)
         return found._replace(steps=int(rng.integers(2**31)) if self.e_step_kind == "stochastic" else 0)
-
-    def begin(self, source: Source) -> None:
-        return None
 
     # E-step
 
@@ -258,30 +229,6 @@ class GaussianEM:
             size += float(stats.weight.sum()) * len(self.unit) * thin
         return 16 * self.precision * size + 1e-10
 
-    def settled(
-        self,
-        before: Components,
-        after: Components,
-        stats: GaussianStats,
-        history: Sequence[float],
-        stretch: float | None = None,
-    ) -> bool:
-        """Whether what is left to gain, by Aitken's estimate, is below the tolerance."""
-        if not self.converges or any(event.what == "reseeded" for event in after.events):
-            return False
-        gains = -np.diff(history[-5:])
-        if gains[-1] <= self.rounding(after, stats, history[-1]) / 8:
-            return True
-        if len(gains) < 4:  # a start at which components all but coincide is left slowly at first
-            return False
-        enough = self.tol * (1.0 + float(stats.weight.sum()) / 1000)
-        if stretch is not None:  # every other gain is a leap: no rate to go by
-            plain = gains.reshape(2, 2).min(axis=1).max()
-            return bool(max(10 * gains.max(), plain * stretch) < enough)
-        with np.errstate(over="ignore"):  # of a gain after none: a component that started anew
-            rate = float((gains[1:] / np.maximum(gains[:-1], np.finfo(np.float64).tiny)).max())
-        return bool(rate < 1 and gains[-1] * max(1.0, rate / (1 - rate)) < enough)
-
     # statistics as a vector that does not depend on the parameters, for acceleration
 
     def to_vector(self, c: Components, stats: GaussianStats) -> np.ndarray:
@@ -329,29 +276,15 @@ class GaussianEM:
             return missing.log_joint(chunk.X, self.gaussians(c), missing.patterns(chunk.X))
         return kernels.of(chunk.X, self.n_components).log_joint(chunk.X, self.gaussians(c))
 
-    def assign(self, c: Components, chunk: Chunk, memo: Any = None) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: self.log_joint(c, part).argmax(axis=1).astype(np.int32))
-
-    def log_densities(self, c: Components, chunk: Chunk) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: posterior(self.log_joint(c, part))[1])
-
-    def probabilities(self, c: Components, chunk: Chunk) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: posterior(self.log_joint(c, part))[0])
-
-    def uncertainty(self, c: Components, chunk: Chunk) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: 1 - posterior(self.log_joint(c, part))[0].max(axis=1))
-
-    def entropy(self, c: Components, chunk: Chunk) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: special.entr(posterior(self.log_joint(c, part))[0]).sum(axis=1))
-
     def impute(self, c: Components, chunk: Chunk) -> np.ndarray:
         return missing.impute(chunk.X, self.gaussians(c), missing.patterns(chunk.X))
 
-    def _by_blocks(self, chunk: Chunk, answer: Any) -> np.ndarray:
-        """`answer` of blocks of rows whose densities fit the cache."""
-        n, rows = chunk.X.shape[0], max(256, BLOCK // self.n_components)
-        pieces = [answer(chunk._replace(X=chunk.X[i : i + rows])) for i in range(0, n, rows)]
-        return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+    def draw(self, c: Components, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """So many rows of each component, one component after the other."""
+        k, d = c.means.shape
+        scales = np.linalg.cholesky(forms.dense(self.form, c.covariances, k, d))
+        parts = zip(counts, c.means, scales, strict=True)
+        return np.concatenate([mean + rng.standard_normal((n, d)) @ scale.T for n, mean, scale in parts])
 
 
 def _positive(form: str, scatter: np.ndarray) -> bool:

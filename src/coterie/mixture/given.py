@@ -12,7 +12,7 @@ FIXABLE = ("weights", "means", "covariances")
 
 
 def weights(value: Any, k: int) -> np.ndarray:
-    found = _numbers("weights_init", value, (k,))
+    found = numbers("weights_init", value, (k,))
     if (found < 0).any() or abs(found.sum() - 1) > 1e-6:
         raise ParameterError(
             f"weights_init must be {k} numbers from 0 up that sum to 1; they sum to {found.sum():.6g}"
@@ -22,13 +22,13 @@ def weights(value: Any, k: int) -> np.ndarray:
 
 
 def means(value: Any, k: int, d: int) -> np.ndarray:
-    return _numbers("means_init", value, (k, d))
+    return numbers("means_init", value, (k, d))
 
 
 def covariances(value: Any, form: str, k: int, d: int) -> np.ndarray:
     """Covariances by form, from precisions of the same form."""
     shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[form]
-    precisions = _numbers("precisions_init", value, shape)
+    precisions = numbers("precisions_init", value, shape)
     if form in ("diag", "spherical"):
         if (precisions <= 0).any():
             raise ParameterError(f"precisions_init must be above 0; the least is {precisions.min():.6g}")
@@ -52,6 +52,17 @@ def fixed(value: Any) -> frozenset[str]:
     if wrong:
         raise ParameterError(f"fixed must be names among {', '.join(map(repr, FIXABLE))}; got {wrong[0]!r}")
     return frozenset(names)
+
+
+def concentration(value: Any, k: int) -> np.ndarray:
+    """Of a Dirichlet prior of the weights: a number, or one a component."""
+    try:
+        found = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.full(2, np.nan)
+    if found.shape not in ((), (k,)) or not np.isfinite(found).all() or (found <= 0).any():
+        raise ParameterError(f"concentration must be a number above 0, or n_components={k} of them; got {value!r}")
+    return found
 
 
 def known_labels(y: Any, k: int) -> np.ndarray | None:
@@ -116,7 +127,7 @@ def _labels(name: str, value: Any) -> np.ndarray:
     return np.clip(array, -2, np.iinfo(np.int32).max).astype(np.int32)  # what is out of range stays so
 
 
-def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+def numbers(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):

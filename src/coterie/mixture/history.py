@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.core.errors import ObjectiveRoseWarning
 from coterie.core.loop import Progress
-from coterie.mixture.gaussian import Components, Event, GaussianEM, GaussianStats
+from coterie.mixture.em import EM, Event
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class History:
 class Recorder:
     """A callback that writes the history of each run, and checks that EM climbs."""
 
-    def __init__(self, model: GaussianEM):
+    def __init__(self, model: EM):
         self.model = model
         self.runs: dict[int, list[tuple[Any, ...]]] = {}
         self.events: dict[int, list[Event]] = {}
-        self.last: tuple[Components, GaussianStats, float] | None = None
+        self.last: tuple[Any, Any, float] | None = None
 
     def __call__(self, progress: Progress) -> None:
         c, stats, i = progress.params, progress.stats, progress.iteration
@@ -58,7 +58,7 @@ class Recorder:
         events += [event._replace(iteration=i) for event in c.events]
         self.last = c, stats, progress.objective
 
-    def _check(self, iteration: int, rise: float, c: Components, stats: GaussianStats, objective: float) -> None:
+    def _check(self, iteration: int, rise: float, c: Any, stats: Any, objective: float) -> None:
         if c.events or self.model.e_step_kind == "stochastic":
             return
         if rise > 16 * self.model.rounding(c, stats, objective):

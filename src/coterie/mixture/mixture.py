@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import optimize, special
-from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.base import Estimator, Summary, callbacks
-from coterie.core import loop, online
-from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
-from coterie.core.errors import InputError, ParameterError
-from coterie.mixture import forms, given
+from coterie.base import Summary
+from coterie.core import loop
+from coterie.core.arguments import not_negative, one_of
+from coterie.core.errors import ParameterError
+from coterie.families.normal_prior import as_penalty, sizeable
+from coterie.families.structures import as_structure
+from coterie.mixture import given
+from coterie.mixture.answers import MixtureEstimator
 from coterie.mixture.gaussian import Components, GaussianEM
-from coterie.mixture.history import Recorder
-from coterie.mixture.prior import as_penalty, sizeable
-from coterie.mixture.search import spurious
+from coterie.mixture.search import sound_first
 from coterie.mixture.starts import METHODS, Start
-from coterie.mixture.structures import as_structure
 
 
-class GaussianMixture(DensityMixin, Estimator):
+class GaussianMixture(MixtureEstimator):
     r"""A mixture of Gaussians, fitted by EM.
 
     .. math:: \max_{\pi, \mu, \Sigma} \sum_i w_i \log \sum_k \pi_k N(x_i; \mu_k, \Sigma_k)
@@ -177,129 +175,13 @@ class GaussianMixture(DensityMixin, Estimator):
 
     _sparse = False
 
-    # fitting
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the mixture of `X`.
-
-        Parameters
-        ----------
-        X : array, frame, path of an .npy file, or Dask array (n, d)
-            The rows.
-        y : array (n,) of int, optional
-            The component of each row, where it is known, else -1. Known rows keep their component; if all are known,
-            the fit is the closed-form estimate. A single component leaves nothing to know: `y` is then ignored.
-        sample_weight : array (n,), optional
-            How much each row counts; a row of weight two is that row twice.
-        """
-        n_init, max_iter = self._check_options()
-        known = given.known_labels(y, self.n_components)
-        source, engine, summary = self._open(X, sample_weight, first=True, y=known)
-        if summary.rows < self.n_components:
-            raise InputError(
-                f"n_samples={summary.rows} rows (of weight above 0) cannot make n_components={self.n_components}: "
-                "ask for fewer"
-            )
-        model = self._model(summary, source.dtype)
-        model = replace(model, start=self._start(model, X, sample_weight, source.shape[0], known))
-        recorder = Recorder(model)
-        watch = callbacks(self.callback, self.verbose, recorder)
-        key = partial(sound_first, model, summary.rows)
-        found, labels = self._descend(
-            model, source, engine, n_init, max_iter, watch, accelerate=bool(self.accelerate), key=key
-        )
-        self._learn_columns(X, source)
-        self._publish(model, found.params, source.dtype)
-        self.labels_, self.history_ = labels, recorder.history(found.run)
-        self.log_likelihood_ = float(found.stats.log_likelihood)
-        self.lower_bound_ = float(found.stats.bound) / summary.weight
-        self.n_iter_, self.converged_ = found.passes - 1, found.converged
-        self._state, self._batches = online.State(found.params, found.stats), 1
-        return self
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fit, and return the likeliest component of every row."""
-        return self.fit(X, y, sample_weight).labels_
-
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """One step of incremental EM with `X` as the batch [4]_; the first batch also starts the mixture.
-
-        Old batches fade: the t-th counts for (t + 1)^-0.6 of all.
-
-        .. [4] O. Cappé & E. Moulines (2009), On-line expectation-maximization algorithm for latent data models,
-           J. Royal Statistical Society B 71, 593-613. https://doi.org/10.1111/j.1467-9868.2009.00698.x
-        """
-        if not hasattr(self, "_components"):
-            return self.fit(X, y, sample_weight)
-        self._check_options()
-        known = given.known_labels(y, self.n_components)
-        source, _, summary = self._open(X, sample_weight, first=False, y=known)
-        self._batches += 1
-        share = (self._batches + 1.0) ** -0.6
-        decay = (1 - share) / share * summary.weight / float(self._state.seen.weight.sum())
-        self._state, stats = online.step(self._fitted_model, self._state, source.pick(slice(None)), decay)
-        self._publish(self._fitted_model, self._state.params, source.dtype)
-        self.labels_ = self.predict(X)
-        self.log_likelihood_ = float(stats.log_likelihood)
-        self.lower_bound_, self.n_iter_, self.converged_ = float(stats.bound) / summary.weight, self._batches, False
-        return self
-
     # answers
-
-    def predict_proba(self, X: Any) -> Any:
-        """How likely every row is to come from each component (n, k)."""
-        return self._map(X, "probabilities")
-
-    def score_samples(self, X: Any) -> Any:
-        """The log density of every row (n,)."""
-        return self._map(X, "log_densities")
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean log density of the rows."""
-        likelihood, total = self._likelihood(X, sample_weight)
-        return likelihood / total
-
-    def uncertainty(self, X: Any) -> Any:
-        """1 less the probability of the likeliest component, of every row (n,)."""
-        return self._map(X, "uncertainty")
-
-    def entropy(self, X: Any) -> Any:
-        """The entropy of every row's posterior, in nats (n,): 0 where its component is certain."""
-        return self._map(X, "entropy")
-
-    def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Bayes' information criterion, -2 log L + p log n: lower is better (mclust's has the other sign)."""
-        likelihood, total = self._likelihood(X, sample_weight)
-        return -2 * likelihood + self.n_parameters_ * float(np.log(total))
-
-    def aic(self, X: Any, sample_weight: Any = None) -> float:
-        """Akaike's information criterion, -2 log L + 2 p: lower is better."""
-        return -2 * self._likelihood(X, sample_weight)[0] + 2 * self.n_parameters_
-
-    def icl(self, X: Any, sample_weight: Any = None) -> float:
-        """Integrated complete likelihood: BIC with each row in its likeliest component, so that overlap costs."""
-        source, engine, model = self._answer(X, sample_weight)
-        hard = replace(model, e_step_kind="hard")
-        stats, _ = engine.scan(partial(hard.e_step, self._params), source, None)
-        return -2 * float(stats.bound) + self.n_parameters_ * float(np.log(stats.weight.sum()))
 
     def impute(self, X: Any) -> Any:
         """`X` with NaN replaced by the mean given what is there of the row, over all components."""
         if not self._holes:
             raise ParameterError("impute needs missing='ignore'; this mixture has missing='error'")
         return self._map(X, "impute")
-
-    def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Rows drawn from the mixture (n_samples, d), and the component of each."""
-        whole_number("n_samples", n_samples, 1)
-        check_is_fitted(self)
-        c, rng = self._components, as_rng(self.random_state)
-        counts = rng.multinomial(n_samples, c.weights / c.weights.sum())
-        k, d = c.means.shape
-        scales = np.linalg.cholesky(forms.dense(self._model().form, c.covariances, k, d))
-        parts = zip(counts, c.means, scales, strict=True)
-        rows = np.concatenate([mean + rng.standard_normal((n, d)) @ scale.T for n, mean, scale in parts])
-        return rows.astype(self.means_.dtype), np.repeat(np.arange(k), counts)
 
     def cdf(self, x: Any) -> np.ndarray:
         """The share of the mixture up to each `x`; for one column only."""
@@ -343,14 +225,6 @@ class GaussianMixture(DensityMixin, Estimator):
             precision=float(np.finfo(dtype).eps),
         )
 
-    @property
-    def _params(self) -> Components:
-        return self._components
-
-    @property
-    def _holes(self) -> bool:
-        return self.missing == "ignore"
-
     def _start(self, model: GaussianEM, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
         """Parameters, or what finds them."""
         k, d = self.n_components, len(model.origin)
@@ -367,11 +241,7 @@ class GaussianMixture(DensityMixin, Estimator):
         start = self.init_params if known is None or known.min() < 0 else known  # nothing to seek if all are known
         if isinstance(start, str):
             return Start(start, tuple(parts.items()))
-        resp = given.responsibilities(start, rows, k)
-        soft, engine, _ = self._open(X, sample_weight, first=True, y=resp)
-        nowhere = model.nowhere()
-        found = model.m_step(nowhere, engine.sum(partial(model.given, nowhere), soft))
-        return model.with_parts(found, parts)
+        return model.with_parts(self._from_responsibilities(model, X, sample_weight, rows, start), parts)
 
     def _given_parts(self, model: GaussianEM) -> dict[str, np.ndarray]:
         """Weights, means and covariances, as far as they are given."""
@@ -402,11 +272,6 @@ class GaussianMixture(DensityMixin, Estimator):
         free = {"weights": k - 1, "means": k * d, "covariances": model.structure.n_parameters(k, d)}
         self.n_parameters_ = sum(count for name, count in free.items() if name not in model.fixed)
 
-    def _likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
-        """Log-likelihood and weight of the rows."""
-        _, stats = self._sum(X, sample_weight)
-        return float(stats.log_likelihood), float(stats.weight.sum())
-
     def _one_column(self, name: str) -> Components:
         check_is_fitted(self)
         if self._components.means.shape[1] != 1:
@@ -415,25 +280,15 @@ class GaussianMixture(DensityMixin, Estimator):
             )
         return self._components
 
+    @staticmethod
+    def _rank(model: GaussianEM, rows: int, found: loop.Fit) -> tuple[int, float]:
+        return sound_first(model, rows, found.params), found.objective
+
     def _check_options(self) -> tuple[int, int]:
-        whole_number("n_components", self.n_components, 1)
-        one_of("e_step", self.e_step, ("soft", "hard", "stochastic"))
-        one_of("missing", self.missing, ("error", "ignore"))
         if isinstance(self.init_params, str):
             one_of("init_params", self.init_params, METHODS)
         not_negative("reg_covar", self.reg_covar)
-        not_negative("tol", self.tol)
-        callbacks(self.callback, self.verbose)
-        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 1)
-
-
-def sound_first(model: GaussianEM, rows: int, found: loop.Fit) -> tuple[int, float]:
-    """Orders fits by their objectives, those that rest on next to no rows after all others."""
-    c = found.params
-    matrices = forms.dense(model.form, c.covariances, *c.means.shape)
-    away = c.means - c.weights @ c.means
-    whole = np.tensordot(c.weights, matrices, 1) + (c.weights[:, None] * away).T @ away
-    return int(spurious(model, c.weights * rows, matrices, whole, model.unit)), found.objective
+        return super()._check_options()
 
 
 def _deviations(c: Components) -> np.ndarray:

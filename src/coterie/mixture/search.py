@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.families import forms
 from coterie.mixture.gaussian import Components, GaussianEM
 from coterie.mixture.trials import Trials, chosen, together
 
@@ -161,3 +162,11 @@ def spurious(
     collapsed = values[..., 0] < np.maximum(flat * values[..., -1], 20 * model.reg_covar)
     few, thin = counts < enough, thin & (collapsed | (counts < 5 * enough))
     return np.where(few.any(axis=-1), 2, thin.any(axis=-1))
+
+
+def sound_first(model: GaussianEM, rows: int, c: Components) -> int:
+    """What fits are ordered by before their objectives: those that rest on next to no rows come after all others."""
+    matrices = forms.dense(model.form, c.covariances, *c.means.shape)
+    away = c.means - c.weights @ c.means
+    whole = np.tensordot(c.weights, matrices, 1) + (c.weights[:, None] * away).T @ away
+    return int(spurious(model, c.weights * rows, matrices, whole, model.unit))

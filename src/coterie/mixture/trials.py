@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.mixture import forms
+from coterie.families import forms
 from coterie.mixture.gaussian import Components, GaussianEM, GaussianStats
 
 BLOCK = 1 << 17  # numbers of a block of densities

@@ -2,6 +2,43 @@
 
 from __future__ import annotations
 
+from coterie.selection.choose import choose_k
+from coterie.selection.chosen import ChooseK
+from coterie.selection.criteria import Curve
+from coterie.selection.dendrogram import DendrogramGap, dendrogram_gap
+from coterie.selection.gap import Gap, gap_statistic
 from coterie.selection.knee import Knee, kneedle, second_derivative
+from coterie.selection.mixtures import MixtureTable, mixture_table
+from coterie.selection.progress import Progress
+from coterie.selection.splitting import Split, Splitting, g_means, x_means
+from coterie.selection.stability import Stability, stability
+from coterie.selection.sweep import Sweep, sweep
+from coterie.selection.tendency import Tendency, tendency
+from coterie.selection.votes import Vote
 
-__all__ = ["Knee", "kneedle", "second_derivative"]
+__all__ = [
+    "ChooseK",
+    "Curve",
+    "DendrogramGap",
+    "Gap",
+    "Knee",
+    "MixtureTable",
+    "Progress",
+    "Split",
+    "Splitting",
+    "Stability",
+    "Sweep",
+    "Tendency",
+    "Vote",
+    "choose_k",
+    "dendrogram_gap",
+    "g_means",
+    "gap_statistic",
+    "kneedle",
+    "mixture_table",
+    "second_derivative",
+    "stability",
+    "sweep",
+    "tendency",
+    "x_means",
+]

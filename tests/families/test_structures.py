@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import ortho_group
 
 from coterie.core.errors import ParameterError
-from coterie.mixture.structures import ALIASES, STRUCTURES, Structure, as_structure, covariances
+from coterie.families.structures import ALIASES, STRUCTURES, Structure, as_structure, covariances
 
 NAMES = list(STRUCTURES)
 SIZES = [(2, 2), (3, 2), (2, 3), (3, 3)]  # (k, d)

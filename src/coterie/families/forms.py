@@ -60,6 +60,11 @@ def mahalanobis(form: str, factor: np.ndarray, sums: np.ndarray) -> np.ndarray:
     return whitened.sum(axis=(-1, -2) if form == "tied" else (-1, -2, -3))
 
 
+def traces(factor: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """The trace of inverse covariance times `sums` of each component (k,); full or diag."""
+    return (factor**2 * sums).sum(axis=-1) if factor.ndim == 2 else ((sums @ factor) * factor).sum(axis=(-1, -2))
+
+
 def dense(form: str, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
     """Covariances as matrices (..., k, d, d)."""
     if form == "full":

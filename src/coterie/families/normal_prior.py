@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import ParameterError
-from coterie.mixture import forms
+from coterie.families import forms
 
 LEAST = 1e-20  # of a column's variance: less cannot be told from none, with `reg_covar` or without
 

@@ -161,6 +161,17 @@ def covariances(
     return scatter * _to_volume(volume, weight, log_size)[..., None, None], None
 
 
+def own_covariances(form: str, weight: np.ndarray, scatter: np.ndarray, d: int) -> np.ndarray:
+    """The likeliest covariances of components that know nothing of each other, by form; not for "tied".
+
+    The weights (k,) may be those of each column (k, d) where these are independent.
+    """
+    if form == "diag":
+        weight = np.broadcast_to(weight.reshape(len(weight), -1), scatter.shape)
+        return covariances("VVI", weight[..., None], scatter[..., None, None])[0][..., 0, 0]
+    return covariances(ALIASES[form], weight.reshape(-1, 1), scatter[:, None], d=d)[0][:, 0]
+
+
 def _own_shapes(volume: str, weight: np.ndarray, scatter: np.ndarray) -> np.ndarray:
     """Each component keeps the shape of its scatter (..., k, d)."""
     return scatter * _to_volume(volume, weight, np.log(scatter).mean(axis=-1))[..., None]

@@ -1,0 +1,191 @@
+"""Categorical: one of several values in each column, independent."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse, special
+
+from coterie.core.errors import InputError, ParameterError
+from coterie.families import simplex
+from coterie.families.family import Family
+from coterie.families.levels import MOST, Values, one_hot
+from coterie.families.linear import ExponentialFamily, Linear, Sums
+from coterie.families.prior import DirichletPrior, Pseudo, as_prior
+
+
+class Chances(NamedTuple):
+    probability: np.ndarray  # (k, categories of all columns, one column after the other)
+
+
+class Categorical(ExponentialFamily):
+    r"""A category in each column, columns independent given the component: a mixture of it is latent class analysis.
+
+    .. math:: P(x) = \prod_j p_{j x_j}, \quad T(x) = \text{one-hot } x, \quad \hat p_{jc} = n_{jc} / n_j
+
+    Values are whatever numbers the columns hold; of frames, text too (`Mixture.from_frame`). A value that no row had
+    in the fit is an error when it turns up later, unless `n_categories` says that it can.
+
+    Do not use it for numbers whose order or distance means something.
+
+    Parameters
+    ----------
+    n_categories : int or sequence of int, optional
+        Categories are 0 to `n_categories` - 1, of every column or of each, whether rows have them all or not. By
+        default they are the values that rows have.
+    prior : DirichletPrior or 'default', optional
+        Of the probabilities of each column; the estimate is then in proportion to counts + concentration - 1. 'default'
+        is DirichletPrior(1.5).
+
+    Attributes
+    ----------
+    probability_ : array (m,)
+        Of all categories of the first column, then of the second ...; at least 1e-10 each. `split` has it by column.
+    categories : list of arrays
+        The values of each column, once they are known.
+
+    Examples
+    --------
+    >>> from coterie.families import Categorical
+    >>> family = Categorical().fit([[0, 5], [1, 5], [1, 7], [1, 7]])
+    >>> [column.tolist() for column in family.split(family.probability_[None])]
+    [[[0.25, 0.75]], [[0.5, 0.5]]]
+    """
+
+    name = "categorical"
+    by_column = True
+    weighs_columns = False
+
+    def __init__(self, n_categories: Any = None, prior: Any = None):
+        self.n_categories = n_categories
+        self.prior = prior
+
+    # which values there are
+
+    def survey(self, X: np.ndarray) -> Values:
+        plain = Family.survey(self, X)
+        values = (np.unique(column[np.isfinite(column)]) for column in np.asarray(X, np.float64).T)
+        return Values(plain.off, plain.example, tuple(found[: MOST + 1] for found in values))
+
+    def check(self, survey: Values, names: list[str] | None = None) -> None:
+        super().check(survey, names)
+        names = names or [f"column {j}" for j in range(len(survey.values))]
+        for j, (name, found) in enumerate(zip(names, survey.values, strict=True)):
+            if len(found) > MOST:
+                raise InputError(f"{name} has more than {MOST} different values: is it one of categories?")
+            allowed = self._allowed(j, len(names))
+            unknown = found if allowed is None else np.setdiff1d(found, allowed)
+            if allowed is not None and len(unknown):
+                raise InputError(
+                    f"{name} has the value {unknown[0]:g}, which is none of its {len(allowed)} categories: drop those "
+                    "rows, fit again with such rows, or say n_categories"
+                )
+
+    def _allowed(self, j: int, d: int) -> np.ndarray | None:
+        """Values that column j of d may have; None before they are known."""
+        if hasattr(self, "_levels"):
+            return self._levels[j]
+        if self.n_categories is None:
+            return None
+        counts = np.broadcast_to(self.n_categories, d) if np.ndim(self.n_categories) == 0 else self.n_categories
+        if len(counts) != d or np.min(counts) < 1:
+            raise ParameterError(
+                f"n_categories must be a whole number above 0, or one for each of the {d} columns; "
+                f"got {self.n_categories!r}"
+            )
+        return np.arange(float(counts[j]))
+
+    def learned(self, survey: Values, holes: bool = False) -> Self:
+        found = super().learned(survey, holes)
+        d = len(survey.values)
+        allowed = [self._allowed(j, d) for j in range(d)]
+        found._levels = tuple(
+            values if told is None else told for told, values in zip(allowed, survey.values, strict=True)
+        )
+        return found
+
+    @property
+    def categories(self) -> list[np.ndarray]:
+        return list(self._fitted._levels if hasattr(self, "_params") else self._levels)
+
+    def alike(self, other: Family) -> bool:
+        return (
+            isinstance(other, Categorical)
+            and len(self._levels) == len(other._levels)
+            and all(np.array_equal(a, b) for a, b in zip(self._levels, other._levels, strict=True))
+        )
+
+    @property
+    def translates(self) -> bool:
+        return any(not np.array_equal(levels, np.arange(len(levels))) for levels in self._levels)
+
+    def translate(self, X: np.ndarray) -> np.ndarray:
+        """Values as their numbers among the categories."""
+        if not self.translates:
+            return X
+        codes = np.empty(X.shape, X.dtype)
+        for j, levels in enumerate(self._levels):
+            codes[:, j] = np.where(np.isnan(X[:, j]), np.nan, np.searchsorted(levels, X[:, j]))
+        return codes
+
+    def restore(self, X: np.ndarray) -> np.ndarray:
+        return np.stack([levels[X[:, j].astype(np.intp)] for j, levels in enumerate(self._levels)], axis=1)
+
+    # density
+
+    def features(self, X: np.ndarray) -> sparse.csr_array:
+        """One-hot rows; a value that is missing has no place in them."""
+        return one_hot(X, self._first)
+
+    @property
+    def _first(self) -> np.ndarray:
+        """Where the categories of each column begin (d + 1,)."""
+        return np.concatenate([[0], np.cumsum([len(levels) for levels in self._levels])]).astype(np.int32)
+
+    # parameters
+
+    def natural(self, params: Chances) -> np.ndarray:
+        return np.log(params.probability)
+
+    def log_normalizer(self, params: Chances) -> np.ndarray:
+        return np.zeros(len(params.probability))
+
+    def n_parameters(self, k: int, params: Chances) -> int:
+        return k * (params.probability.shape[1] - len(self._levels))
+
+    def split(self, probability: np.ndarray) -> list[np.ndarray]:
+        """Probabilities (k, all categories) column by column, (k, categories) each."""
+        levels = self._fitted._levels if hasattr(self, "_params") else self._levels
+        return np.split(probability, np.cumsum([len(each) for each in levels])[:-1], axis=-1)
+
+    # estimates
+
+    def from_means(self, mean: np.ndarray) -> Chances:
+        return Chances(np.concatenate([simplex.likeliest(column) for column in self.split(mean)], axis=1))
+
+    def pseudo(self) -> Pseudo:
+        prior = as_prior(self.prior, DirichletPrior, DirichletPrior(1.5), "Categorical")
+        return Pseudo() if prior is None else Pseudo(0.0, np.asarray(prior.concentration) - 1.0)
+
+    # the posterior: a Dirichlet density for each column
+
+    def expected(self, stats: Sums) -> Linear:
+        natural = [special.digamma(a) - special.digamma(a.sum(axis=1, keepdims=True)) for a in self._posterior(stats)]
+        return Linear(np.concatenate(natural, axis=1), np.zeros(len(stats.weight)))
+
+    def log_evidence(self, stats: Sums) -> np.ndarray:
+        def log_size(columns: list[np.ndarray]) -> np.ndarray:
+            return sum(special.gammaln(a).sum(axis=1) - special.gammaln(a.sum(axis=1)) for a in columns)
+
+        return log_size(self._posterior(stats)) - log_size(self._posterior(stats.scaled(0.0)))
+
+    def _posterior(self, stats: Sums) -> list[np.ndarray]:
+        """The concentration (k, categories) of each column; no prior is flat."""
+        return self.split(stats.sum_t + self.pseudo().sum_t + 1.0)
+
+    # sampling
+
+    def draw(self, params: Chances, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
+        columns = [rng.choice(len(p[j]), n, p=p[j] / p[j].sum()) for p in self.split(params.probability)]
+        return np.stack(columns, axis=1).astype(np.float64)

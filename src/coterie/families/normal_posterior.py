@@ -1,0 +1,75 @@
+r"""What is believed of means and covariances after rows were seen: normal-inverse-Wishart densities.
+
+With shrinkage :math:`\kappa`, mean :math:`m`, degrees of freedom :math:`\nu` and scale :math:`\Psi`,
+:math:`\Sigma \sim W^{-1}(\Psi, \nu)` and :math:`\mu \mid \Sigma \sim N(m, \Sigma / \kappa)`. Where columns are
+independent each has one of its own, of one column, with :math:`\nu + d - 1` degrees of freedom: the density of the
+matrices, taken at diagonal ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy import special
+
+from coterie.core.errors import ParameterError
+from coterie.families import forms, packing
+from coterie.families.linear import Linear
+from coterie.families.normal_prior import Penalty
+
+
+@dataclass(frozen=True)
+class NormalPosterior:
+    """One for each component; by columns, arrays are (k, d) and matrices diagonals."""
+
+    shrinkage: np.ndarray  # (k,)
+    mean: np.ndarray  # (k, d)
+    dof: np.ndarray  # (k,)
+    scale: np.ndarray  # (k, d, d)
+
+    @classmethod
+    def of(cls, form: str, prior: Penalty, weight: np.ndarray, first: np.ndarray, second: np.ndarray) -> Self:
+        """After rows of these moments about the origin."""
+        k, d = first.shape
+        if form == "spherical":
+            raise ParameterError("the posterior of Gaussian needs structure='full' or 'diag'; got 'spherical'")
+        n = weight[:, 0] if form == "full" else np.broadcast_to(weight, (k, d))
+        shrinkage = n + prior.shrinkage
+        if not np.all(shrinkage > 0):
+            raise ParameterError("the posterior of Gaussian needs a prior of shrinkage above 0")
+        wide = shrinkage[:, None] if form == "full" else shrinkage
+        mean = (first + prior.shrinkage * prior.mean) / wide
+        scale = second + prior.scatter(form, k, np.array(float(k)))
+        ones, center = np.full(k, prior.shrinkage), np.broadcast_to(prior.mean, (k, d))
+        scale = scale + forms.outer(form, ones, center, center)
+        scale = scale - (forms.outer(form, shrinkage, mean, mean) if form == "full" else shrinkage * mean**2)
+        dof = n + prior.rows - d - 2.0 + (0.0 if form == "full" else d - 1.0)
+        return cls(shrinkage, mean, dof, scale)
+
+    def log_size(self) -> np.ndarray:
+        """Logarithms of the integrals of the densities without their constants (k,)."""
+        if self.scale.ndim == 2:
+            half = 0.5 * self.dof
+            each = special.gammaln(half) - half * np.log(0.5 * self.scale)
+            return (each + 0.5 * np.log(2.0 * np.pi / self.shrinkage)).sum(axis=1)
+        d = self.mean.shape[1]
+        volume = np.linalg.slogdet(self.scale)[1] - d * np.log(2.0)
+        half = 0.5 * (self.dof[:, None] - np.arange(d))
+        size = special.gammaln(half).sum(axis=1) + 0.25 * d * (d - 1) * np.log(np.pi)
+        return size - 0.5 * self.dof * volume + 0.5 * d * np.log(2.0 * np.pi / self.shrinkage)
+
+    def expected(self, by_column: bool) -> Linear:
+        """The mean natural parameters, and minus the mean log normalizers, in sum or `by_column`."""
+        d = self.mean.shape[1]
+        if self.scale.ndim == 2:
+            P = self.dof / self.scale
+            log_det = special.digamma(0.5 * self.dof) - np.log(0.5 * self.scale)
+            normalizer = 0.5 * (np.log(2.0 * np.pi) + 1.0 / self.shrinkage + P * self.mean**2 - log_det)
+            return Linear(packing.natural("diag", P, self.mean), -normalizer if by_column else -normalizer.sum(axis=1))
+        P = self.dof[:, None, None] * np.linalg.inv(self.scale)
+        steps = special.digamma(0.5 * (self.dof[:, None] - np.arange(d))).sum(axis=1)
+        log_det = steps + d * np.log(2.0) - np.linalg.slogdet(self.scale)[1]
+        squares = d / self.shrinkage + np.einsum("ki,kij,kj->k", self.mean, P, self.mean)
+        return Linear(packing.natural("full", P, self.mean), -0.5 * (d * np.log(2.0 * np.pi) + squares - log_det))

@@ -1,0 +1,25 @@
+"""What an E-step makes of log densities."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.kernels.plain.gaussian import Weights, posterior
+
+
+def posteriors(
+    scores: np.ndarray,
+    offset: np.ndarray,
+    w: Weights,
+    e_step: str = "soft",
+    known: np.ndarray | None = None,
+    u: np.ndarray | None = None,
+) -> tuple[np.ndarray, float, float]:
+    """w r (n, k); log-likelihood and bound, less what scores leave out.
+
+    The log joints are `scores` (n, k), which may be overwritten, plus `offset` (k,); the rest is as in
+    `gaussian.posterior`.
+    """
+    r, per_row, bound = posterior(scores + offset, e_step, known, u)
+    w = np.broadcast_to(np.ones(1) if w is None else w, len(r))
+    return w[:, None] * r, float(w @ per_row), float(w @ bound)

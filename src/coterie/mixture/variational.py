@@ -1,0 +1,148 @@
+"""Gaussian mixtures by variational Bayes: distributions of the parameters in place of parameters."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.core.errors import ObjectiveRoseWarning
+from coterie.core.loop import Progress
+from coterie.core.protocols import Engine, Source
+from coterie.families import forms
+from coterie.kernels.plain.gaussian import Gaussians
+from coterie.mixture.beliefs import Dirichlet, Moments, NormalWishart, Sticks
+from coterie.mixture.gaussian import LOG_TWO_PI, Components, Event, GaussianEM, GaussianStats
+
+
+class Posterior(NamedTuple):
+    """What is believed of the parameters. `weights`, `means` and `covariances` are those of the mean mixture."""
+
+    weights: np.ndarray  # (k,)
+    means: np.ndarray  # (k, d)
+    covariances: np.ndarray  # by form: the inverse of the expected precision
+    factor: np.ndarray  # by form: upper triangular U with U U' the expected precision
+    log_det: np.ndarray  # (k,) log |U|
+    concentration: np.ndarray  # (k,) Dirichlet, or (2, k) Beta
+    mean_precision: np.ndarray  # (k,)
+    dof: np.ndarray  # (k,)
+    events: tuple[Event, ...] = ()
+    steps: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariationalGaussians(GaussianEM):
+    r"""Maximises the evidence lower bound over q(z) q(weights) prod_k q(mean_k, precision_k) [1]_ [2]_.
+
+    .. math:: L = \sum_i w_i \log \sum_k \exp E_q[\log \pi_k N(x_i; \mu_k, \Lambda_k^{-1})]
+              - \mathrm{KL}(q(\pi) \| p(\pi)) - \sum_k \mathrm{KL}(q(\mu_k, \Lambda_k) \| p(\mu_k, \Lambda_k))
+
+    with q(z) at its best. The E-step is that of EM for Gaussians at the mean parameters with other log weights, and
+    the M-step needs the same sums: so every engine runs it, and the bound belongs to the beliefs it is stated for.
+
+    .. [1] H. Attias (2000), A variational Bayesian framework for graphical models, NIPS 12.
+    .. [2] C. M. Bishop (2006), Pattern recognition and machine learning, section 10.2.
+    """
+
+    mixing: Dirichlet | Sticks
+    belief: NormalWishart
+
+    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Posterior:
+        """Beliefs after rows that are divided as the likeliest Gaussians of the start divide them."""
+        if isinstance(self.start, Posterior):
+            return self.start
+        plain = self.plain
+        guess = plain.init(source, engine, rng)
+        stats, _ = engine.scan(partial(plain.e_step, guess), source, None)
+        return self.m_step(guess, stats)
+
+    @property
+    def plain(self) -> GaussianEM:
+        """EM for the same components."""
+        return GaussianEM(**{field.name: getattr(self, field.name) for field in fields(GaussianEM)})
+
+    def gaussians(self, c: Any) -> Gaussians:
+        """Gaussians whose log densities, unnormalised, are the expected ones."""
+        if isinstance(c, Components):
+            return super().gaussians(c)
+        d = len(self.origin)
+        log_precision = self.belief.expected_log_det(c.dof, 2 * c.log_det)
+        offset = 0.5 * (log_precision - d * LOG_TWO_PI - d / c.mean_precision)
+        return Gaussians(
+            self.form, self.mixing.expected_log(c.concentration) + offset, c.means, c.factor, c.weights @ c.means
+        )
+
+    def m_step(self, c: Any, stats: GaussianStats) -> Posterior:
+        """The beliefs after rows of these statistics, taken about the means of `c`."""
+        concentration = self.mixing.after(stats.weight)
+        found = self.belief.after(c.means, stats.weight, stats.sum_dx, stats.sum_dxx)
+        f = forms.factors(self.form, found.covariances, *found.means.shape)
+        return Posterior(
+            self.mixing.mean(concentration),
+            found.means,
+            f.covariances,
+            f.factor,
+            f.log_det,
+            concentration,
+            found.mean_precision,
+            found.dof,
+            steps=c.steps + 1,
+        )
+
+    def repair(self, c: Any, stats: GaussianStats, source: Source, engine: Engine, memos: list[Any]) -> Any:
+        """A component without rows is as it was believed to be before any: nothing to put right."""
+        return c
+
+    def objective(self, c: Any, stats: GaussianStats) -> float:
+        return -(float(stats.bound) - self.divergence(c))
+
+    def divergence(self, c: Posterior) -> float:
+        """KL of all beliefs from what they were before the rows."""
+        moments = Moments(c.means, c.mean_precision, c.dof, c.covariances)
+        return self.mixing.divergence(c.concentration) + self.belief.divergence(moments, c.factor, 2 * c.log_det)
+
+
+@dataclass(frozen=True)
+class BoundHistory:
+    """The evidence lower bound at the start and after every iteration; it never falls."""
+
+    iteration: np.ndarray  # (m,)
+    lower_bound: np.ndarray  # (m,) = fit - divergence
+    fit: np.ndarray  # (m,) of w log sum_k exp E[log p(x, z = k)]
+    divergence: np.ndarray  # (m,) of the beliefs from the prior
+    counts: np.ndarray  # (m, k) rows of each component
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+
+class BoundRecorder:
+    """A callback that writes the history of each run, and checks that the bound climbs."""
+
+    def __init__(self, model: Any):
+        self.model = model
+        self.runs: dict[int, list[tuple[Any, ...]]] = {}
+
+    def __call__(self, progress: Progress) -> None:
+        record, stats = self.runs.setdefault(progress.run, []), progress.stats
+        bound, fit = -progress.objective, float(stats.bound)
+        if record and record[-1][1] - bound > 16 * self.model.rounding(progress.params, stats, bound):
+            warnings.warn(
+                f"the lower bound fell by {record[-1][1] - bound:.3g} in iteration {progress.iteration}, more than "
+                "rounding allows",
+                ObjectiveRoseWarning,
+                stacklevel=2,
+            )
+        record.append((progress.iteration, bound, fit, fit - bound, np.array(stats.weight)))
+
+    def history(self, run: int) -> BoundHistory:
+        return BoundHistory(*map(np.array, zip(*self.runs[run], strict=True)))
+
+
+def used(counts: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Which components have rows: at least one, by weight, in expectation."""
+    return np.asarray(counts) >= 1.0

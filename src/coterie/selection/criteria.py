@@ -1,0 +1,176 @@
+"""Indices of clusters over the number of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie import metrics
+from coterie.core.arguments import as_rng, one_of
+from coterie.core.errors import InputError
+from coterie.data import as_source
+from coterie.data.memory import as_weights
+from coterie.kmeans.medians import KMedians
+from coterie.kmeans.spherical import SphericalKMeans
+from coterie.selection.tables import aligned
+
+Array = np.ndarray[Any, Any]
+Index = Callable[[Any], tuple[float, float] | None]
+MANY = 10_000  # rows beyond which what looks at every two of them looks at a sample
+SAMPLE = 2_000  # rows whose silhouettes are taken then
+NAMES = ("objective", "inertia", "silhouette", "calinski_harabasz", "davies_bouldin", "dunn")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A criterion over the number of clusters, at those K at which it is a finite number."""
+
+    name: str
+    ks: Array  # (m,)
+    values: Array  # (m,)
+    best: int | None  # the K of the best value; None for what falls with K anyway, and where there is no value
+    higher_is_better: bool
+    errors: Array | None = None  # (m,) standard errors, where values are estimates
+    note: str | None = None  # how values were estimated, if they were
+
+    @property
+    def lead(self) -> float | None:
+        """How clear the best is: how far the runner-up is behind, in parts of the best value; None without both."""
+        if self.best is None or len(self.values) < 2:
+            return None
+        first = float(self.values[self.ks == self.best][0])
+        others = self.values[self.ks != self.best]
+        second = float(others.max() if self.higher_is_better else others.min())
+        size = max(abs(first), abs(second))
+        return abs(first - second) / size if size > 0 else 0.0
+
+    def table(self) -> list[dict[str, Any]]:
+        """A row for each K."""
+        rows = [{"k": int(k), self.name: float(value)} for k, value in zip(self.ks, self.values, strict=True)]
+        for row, error in zip(rows, [] if self.errors is None else self.errors.tolist(), strict=False):
+            row["error"] = error
+        for row in rows:
+            row["best"] = row["k"] == self.best
+        return rows
+
+    def __str__(self) -> str:
+        return aligned(self.table()) + (f"\n{self.note}" if self.note else "")
+
+
+def curve_of(sweep: Any, name: str, random_state: Any = 0) -> Curve:
+    """The criterion called `name` of a `Sweep`."""
+    one_of("name", name, NAMES)
+    if name == "objective" or (name == "inertia" and hasattr(sweep.models[0], "inertia_")):
+        return Curve(name, sweep.ks, sweep.objectives, None, False)
+    rows = _Rows(sweep, random_state)
+    choices: dict[str, tuple[Index, bool]] = {
+        "inertia": (rows.inertia, False),
+        "silhouette": (rows.silhouette, True),
+        "calinski_harabasz": (rows.calinski_harabasz, True),
+        "davies_bouldin": (rows.davies_bouldin, False),
+        "dunn": (rows.dunn, True),
+    }
+    index, higher = choices[name]
+    ks, values, errors = _defined(sweep.ks, sweep.labels, index)
+    best = None
+    if name != "inertia" and len(ks):
+        best = int(ks[values.argmax() if higher else values.argmin()])
+    estimated = rows.many and name in ("silhouette", "dunn")
+    return Curve(
+        name, ks, values, best, higher, errors if name == "silhouette" and estimated else None,
+        rows.note(name) if estimated else None,
+    )  # fmt: skip
+
+
+def _defined(ks: Array, labels: list[Any], index: Index) -> tuple[Array, Array, Array]:
+    """K at which an index is a finite number, with its values and their errors."""
+    found = [(k, index(mine)) for k, mine in zip(ks.tolist(), labels, strict=True)]
+    kept = [(k, *estimate) for k, estimate in found if estimate is not None and np.isfinite(estimate[0])]
+    table = np.array(kept, dtype=np.float64).reshape(-1, 3)
+    return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
+
+
+class _Rows:
+    """The rows of a sweep, by the distance its estimator goes by, and indices of labels: value and standard error.
+
+    None where there is no such index: one cluster, or too many.
+    """
+
+    def __init__(self, sweep: Any, random_state: Any):
+        self.X, self.given = sweep.X, sweep.sample_weight
+        self.n, self.seed = len(sweep.labels[0]), int(as_rng(random_state).integers(2**31))
+        w = as_weights(self.given, self.n)
+        self.w = np.ones(self.n) if w is None else w
+        self.n_jobs = getattr(sweep.models[0], "n_jobs", None)
+        self.metric = metric_of(sweep.models[0])
+        self.many = self.n > MANY
+
+    def note(self, name: str) -> str:
+        if name == "dunn":
+            return f"of a sample of {MANY} of {self.n} rows: gaps look wider, and clusters narrower, than they are"
+        return f"estimates from {SAMPLE} of {self.n} rows, each measured against all"
+
+    def inertia(self, labels: Any) -> tuple[float, float]:
+        return metrics.inertia(self.X, labels, sample_weight=self.given, n_jobs=self.n_jobs), 0.0
+
+    def silhouette(self, labels: Any) -> tuple[float, float] | None:
+        weight = self._weights(labels)
+        alone = weight[np.asarray(labels)] - np.minimum(self.w, 1.0) <= 0
+        if np.count_nonzero(weight) < 2 or alone[self.w > 0].all():
+            return None
+        how: dict[str, Any] = {**self.metric, "sample_weight": self.given, "n_jobs": self.n_jobs}
+        if self.many:
+            how |= {"method": "sampled", "sample_size": SAMPLE, "random_state": self.seed}
+        value, error = metrics.silhouette_score(self.X, labels, return_error=True, **how)
+        return value, error
+
+    def calinski_harabasz(self, labels: Any) -> tuple[float, float] | None:
+        weight = self._weights(labels)
+        if not 2 <= np.count_nonzero(weight) < weight.sum():
+            return None
+        return self._by_means(metrics.calinski_harabasz_score, labels)
+
+    def davies_bouldin(self, labels: Any) -> tuple[float, float] | None:
+        if np.count_nonzero(self._weights(labels)) < 2:
+            return None
+        return self._by_means(metrics.davies_bouldin_score, labels)
+
+    def dunn(self, labels: Any) -> tuple[float, float] | None:
+        X, w, labels = self.X, self.w, np.asarray(labels)
+        if self.many:
+            rows = np.sort(np.random.default_rng(self.seed).choice(self.n, MANY, replace=False))
+            X, w, labels = self._some(rows), w[rows], labels[rows]
+        if len(np.unique(labels[w > 0])) < 2:
+            return None
+        return metrics.dunn_score(X, labels, **self.metric, sample_weight=w, n_jobs=self.n_jobs), 0.0
+
+    def _weights(self, labels: Any) -> Array:
+        """Of the clusters (k,)."""
+        weight: Array = np.bincount(np.asarray(labels), self.w)
+        return weight
+
+    def _by_means(self, score: Callable[..., float], labels: Any) -> tuple[float, float]:
+        if self.metric["metric"] == "precomputed":
+            raise InputError("X are distances, which have no means: use the curves 'silhouette' or 'dunn'")
+        return score(self.X, labels, sample_weight=self.given, n_jobs=self.n_jobs), 0.0
+
+    def _some(self, rows: Array) -> Any:
+        if self.metric["metric"] == "precomputed":
+            return np.asarray(self.X)[np.ix_(rows, rows)]
+        return as_source(self.X).pick(rows).X
+
+
+def metric_of(model: Any) -> dict[str, Any]:
+    """The distance an estimator goes by, as `coterie.metrics` is told."""
+    if isinstance(model, SphericalKMeans):
+        return {"metric": "cosine"}
+    if isinstance(model, KMedians):
+        return {"metric": "manhattan" if model.metric == "l1" else "euclidean"}
+    if getattr(model, "metric_weights", None) is not None:
+        return {"metric": "euclidean", "metric_params": {"w": model.metric_weights}}
+    if hasattr(model, "metric_params"):
+        return {"metric": model.metric, "metric_params": model.metric_params}
+    return {"metric": "euclidean"}

@@ -1,0 +1,225 @@
+"""Centers for one number of clusters after another, each from what the last one found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from coterie import kernels, machine, seeding
+from coterie.core import loop
+from coterie.core.errors import InputError
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.stats import Stats
+from coterie.kmeans.fuzzy import Fuzzy
+from coterie.kmeans.lloyd import Lloyd
+from coterie.kmeans.observed import Filling, Observed
+from coterie.seeding.plusplus import WORK, Draws, uniform
+
+Array = np.ndarray[Any, Any]
+CANDIDATES = 16  # rows, drawn by their squared distances, of which the best becomes a center
+HOPE = 5.0  # times its last gain that a descent may lie behind the best before it is given up
+GROWING = ("k-means++", "farthest", "forgy", "random")  # starts whose first k centers are a start for k
+
+
+@dataclass(frozen=True)
+class Rung:
+    """The best there is for one number of clusters."""
+
+    centers: Array  # (k, d)
+    objective: float
+    weight: Array  # (k,)
+    memos: list[Any] | None = None  # of the last pass
+
+
+@dataclass(frozen=True)
+class Potential(Stats):
+    """What all rows cost if one of several points is a center too."""
+
+    cost: Any  # (points,)
+
+
+@dataclass(frozen=True)
+class Distinct(Stats):
+    """The rows that count, each once."""
+
+    rows: Any  # (m, d)
+
+    def __add__(self, other: Distinct) -> Distinct:
+        return Distinct(np.unique(np.concatenate([self.rows, other.rows]), axis=0))
+
+
+class Ladder:
+    """The best centers for each of `models`, known by their numbers of clusters; they only get better.
+
+    Upwards [1]_: the centers found for K, and one more. Rows are drawn by their squared distances, and the one with
+    which all rows cost least is taken; as the others are still there, the objective cannot be worse than that of K.
+    Starts of their own, the first K of one long sequence, are tried beside it, and given up once what they gain shows
+    that they will not catch up. Downwards: the two centers whose union costs least become one. Upwards again where
+    that helped, so that no K ends worse than one before it.
+
+    .. [1] Vardakas & Likas (2022), Global k-means++: an effective relaxation of the global k-means clustering
+       algorithm.
+    """
+
+    def __init__(
+        self, models: Mapping[int, Any], source: Source, engine: Engine, rng: np.random.Generator, max_iter: int
+    ):
+        self.models, self.source, self.engine, self.rng, self.max_iter = models, source, engine, rng, max_iter
+        self.ks, self.rungs = sorted(models), dict[int, Rung]()
+        top = models[self.ks[-1]]
+        self.filled = Filling(engine, top.fill) if isinstance(top, Observed) else engine
+        self.frozen = getattr(top, "frozen", None)
+        self.held = 0 if self.frozen is None else len(self.frozen)
+
+    def climb(self, starts: int, done: Callable[[int], bool]) -> None:
+        """All rungs, with so many starts of their own each; ends where `done(k)`, which is told of each, says so."""
+        with machine.one_blas_thread:
+            sequences = self._sequences(starts)
+            for below, k in zip([None, *self.ks], self.ks, strict=False):
+                if below is not None:
+                    self._try(k, self._up(below, k))
+                    self.rungs[below] = replace(self.rungs[below], memos=None)
+                for sequence in sequences:
+                    self._try(k, None if sequence is None else self._off_rows(k, sequence[:k], self.held))
+                if done(k):
+                    break
+
+    def refine(self) -> None:
+        """Downwards, and upwards again where that helped."""
+        with machine.one_blas_thread:
+            reached = sorted(self.rungs)
+            better = {k for k, above in reversed(list(pairwise(reached))) if self._try(k, self._down(above, k))}
+            for below, k in pairwise(reached):
+                if below in better and self._try(k, self._up(below, k)):
+                    better.add(k)
+
+    def _sequences(self, starts: int) -> list[Array | None]:
+        """Centers of which the first k are a start, for every k; None where each k has to find its own."""
+        top = self.models[self.ks[-1]]
+        if not isinstance(top.start, str) or top.start not in GROWING:
+            return [None] * starts
+        free, held = self.ks[-1] - self.held, None if self.frozen is None else self.frozen.astype(self.source.dtype)
+        found = [
+            seeding.start(top.start, self.source, self.filled, rng, free, top.unit, held)
+            for rng in self.rng.spawn(starts)
+        ]
+        if top.start in ("k-means++", "farthest") and len(np.unique(found[0], axis=0)) < free:
+            raise self._too_few()
+        return found if held is None else [np.concatenate([held, centers]) for centers in found]
+
+    def _try(self, k: int, start: Array | None) -> bool:
+        """Whether a descent from `start`, or from a start of the model's own, is better than what there is."""
+        best, model = self.rungs.get(k), self.models[k]
+        if start is not None:
+            model = replace(model, start=start[self.held :])
+        watch = _Hopeless(np.inf if best is None else best.objective)
+        found = loop.fit(model, self.source, self.engine, rng=self.rng, max_iter=self.max_iter, callback=watch)
+        if found.stopped and not watch.given_up:
+            raise KeyboardInterrupt  # the loop keeps what one descent has reached; there are others
+        if best is not None and found.objective >= best.objective:
+            return False
+        self.rungs[k] = Rung(found.params, found.objective, found.stats.weight, found.memos)
+        return True
+
+    def with_more(self, centers: Array, k: int, memos: list[Any] | None = None) -> Array:
+        """These centers, and others up to `k`; `memos` are of the last pass with the centers given."""
+        kept = len(centers)
+        while len(centers) < k:
+            centers, memos = np.concatenate([centers, self._another(centers, memos)]), None
+        return self._off_rows(k, centers, kept)
+
+    def _up(self, below: int, k: int) -> Array:
+        return self.with_more(self.rungs[below].centers, k, self.rungs[below].memos)
+
+    def _down(self, above: int, k: int) -> Array:
+        return merged(self.rungs[above].centers, self.rungs[above].weight, k, self.held)
+
+    def _another(self, centers: Array, memos: list[Any] | None) -> Array:
+        """The row (1, d), of some drawn by their squared distances, with which all rows cost least."""
+        model, seed = self.models[self.ks[-1]], int(self.rng.integers(2**63))
+        step = partial(_draw, model, centers, model.unit, seed)
+        drawn, closest = self.filled.scan(step, self.source, memos)
+        candidates = drawn.rows[np.isfinite(drawn.arrival)]
+        if len(candidates) == 0:
+            raise self._too_few()
+        points = np.concatenate([centers[:1], candidates])
+        found, _ = self.filled.scan(partial(_score, points, model.unit), self.source, closest)
+        best = int(np.argmin(found.cost[1:]))
+        return candidates[best : best + 1]
+
+    def _too_few(self) -> InputError:
+        return too_few_distinct(len(self.filled.sum(_distinct, self.source).rows))
+
+    def _off_rows(self, k: int, centers: Array, kept: int) -> Array:
+        """A fuzzy center on a row would be held there: all but the first `kept` move to the means of their rows."""
+        if not isinstance(self.models[k], Fuzzy):
+            return centers
+        hard = Lloyd(k, bounds=False)
+        stats, _ = self.engine.scan(partial(hard.e_step, centers), self.source, None)
+        return np.concatenate([centers[:kept], hard.m_step(centers, stats)[kept:]])
+
+
+class _Hopeless:
+    """Whether a descent gains too little to reach the objective that there is."""
+
+    def __init__(self, objective: float):
+        self.objective, self.before, self.given_up = objective, np.inf, False
+
+    def __call__(self, progress: loop.Progress) -> bool:
+        gain, self.before = self.before - progress.objective, progress.objective
+        self.given_up = progress.iteration > 1 and progress.objective - HOPE * gain > self.objective
+        return self.given_up
+
+
+def merged(centers: Array, weight: Array, k: int, held: int = 0) -> Array:
+    """Centers of which, again and again, the two whose union costs least are one (k, d); the first `held` stay."""
+    free, w = centers[held:].astype(np.float64), weight[held:].astype(np.float64)
+    while held + len(free) > k and len(free) > 1:
+        both = w[:, None] + w
+        cost = cdist(free, free, "sqeuclidean") * (w[:, None] * w / np.where(both > 0, both, 1.0))
+        np.fill_diagonal(cost, np.inf)
+        i, j = np.unravel_index(int(cost.argmin()), cost.shape)
+        between = free[i] + w[j] / (w[i] + w[j]) * (free[j] - free[i]) if w[i] + w[j] > 0 else free[i]
+        if between.any():  # opposite directions have none between them
+            free[i] = between
+        w[i] += w[j]
+        free, w = np.delete(free, j, axis=0), np.delete(w, j)
+    return np.concatenate([centers[:held], free.astype(centers.dtype)])
+
+
+def too_few_distinct(distinct: int) -> InputError:
+    return InputError(
+        f"X has {distinct} distinct rows (of weight above 0), which make no more clusters than that: "
+        f"ks must not go beyond {distinct}"
+    )
+
+
+def _distinct(chunk: Chunk) -> Distinct:
+    counting = np.arange(chunk.X.shape[0]) if chunk.w is None else np.flatnonzero(chunk.w)
+    return Distinct(np.unique(kernels.of(chunk.X, 1).take(chunk.X, counting), axis=0))
+
+
+def _draw(
+    model: Any, centers: Array, unit: float, seed: int, chunk: Chunk, memo: Any = None
+) -> tuple[Draws, np.ndarray[Any, Any]]:
+    """Rows by their squared distances to the nearest center, and these squares."""
+    ops = kernels.of(chunk.X, len(centers))
+    squares = ops.own_squares(chunk.X, centers, model.assign(centers, chunk, memo))
+    closest = (squares / unit**2).astype(chunk.X.dtype)
+    u = uniform(seed, chunk.part, 2 * CANDIDATES)
+    total, rows = ops.draw(closest, chunk.w, u[:CANDIDATES])
+    if total > 0:
+        arrival = -np.log(u[CANDIDATES:]) / total
+    else:
+        arrival, rows = np.full(CANDIDATES, np.inf), np.zeros(CANDIDATES, np.int64)
+    return Draws(np.zeros(1), arrival, ops.take(chunk.X, rows), closest[rows].astype(np.float64)), closest
+
+
+def _score(points: Array, unit: float, chunk: Chunk, closest: Array) -> tuple[Potential, Array]:
+    return Potential(kernels.of(chunk.X, WORK).spread(chunk.X, chunk.w, unit, points, closest)), closest

@@ -1,0 +1,361 @@
+"""Every check finds its fault, and nothing in clean tables; the result is plain, and the same on any thread."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+
+import coterie
+from coterie import diagnose
+from coterie.core.errors import InputError, ParameterError
+from coterie.diagnosis import Check, Diagnosis, Finding
+from diagnosis import faults
+
+CASES = [
+    pytest.param(check, table, id=f"{check}-{i}")
+    for check, tables in faults.FAULTS.items()
+    for i, table in enumerate(tables)
+]
+SHAPES = [(200, 1, 2), (150, 2, 3), (600, 2, 5), (3000, 2, 2), (400, 5, 4), (500, 20, 3), (300, 100, 2)]
+
+
+def names(found):
+    return [finding.check for finding in found.findings]
+
+
+@pytest.mark.parametrize("check, table", CASES)
+def test_every_fault_is_found(check, table):
+    X, model = table(2)
+    finding = diagnose(X, model, random_state=2)[check].finding
+    assert finding is not None
+    assert finding.severity in ("note", "warning", "serious")
+    assert any(character.isdigit() for character in finding.sentence)
+    assert finding.sentence.endswith(".")
+    assert finding.remedy.endswith(".")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check, table", CASES)
+def test_every_fault_is_found_from_most_seeds(check, table):
+    """Even rows are told from even rows by chance one time in twenty; all else should fail less often."""
+    found = [diagnose(*table(seed), random_state=seed)[check].finding is not None for seed in range(3, 13)]
+    assert sum(found) >= 8
+
+
+@pytest.mark.parametrize("n, d, k", SHAPES)
+def test_nothing_is_found_in_clean_clusters(n, d, k):
+    X, y = faults.blobs(3, n, d, k)
+    assert names(diagnose(X, y, random_state=0)) == []
+
+
+@pytest.mark.parametrize("n, d, k", SHAPES[1::2])
+def test_nor_without_labels_and_their_number_is_chosen_right(n, d, k):
+    X, _ = faults.blobs(4, n, d, k)
+    found = diagnose(X, random_state=0)
+    assert names(found) == []
+    assert found.ok
+    assert found.n_clusters == k
+
+
+@pytest.mark.slow
+def test_false_alarms_are_rare():
+    """Of 84 clean tables no more than three: what 3 % would give half of the time, and 1 % once in a hundred."""
+    tables = [faults.blobs(seed, n, d, k) for n, d, k in SHAPES for seed in range(10, 22)]
+    alarms = [names(diagnose(X, random_state=0)) for X, _ in tables]
+    assert sum(map(bool, alarms)) <= 3, [alarm for alarm in alarms if alarm]
+
+
+MODELS = [
+    coterie.KMeans(3, random_state=0),
+    coterie.MiniBatchKMeans(3, random_state=0),
+    coterie.BisectingKMeans(3, random_state=0),
+    coterie.BalancedKMeans(3, random_state=0),
+    coterie.KMedians(3, random_state=0),
+    coterie.KMedoids(3, random_state=0),
+    coterie.FuzzyCMeans(3, random_state=0),
+    coterie.GaussianMixture(3, random_state=0),
+    coterie.AgglomerativeClustering(3),
+    coterie.AgglomerativeClustering(3, linkage="single"),
+    coterie.DivisiveClustering(3),
+    coterie.KMeans(3, metric_weights=[1, 0.5], random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_models_of_all_kinds_are_looked_at(model):
+    X, _ = faults.blobs(3, 240)
+    found = diagnose(X, model.fit(X), random_state=0)
+    assert names(found) == []
+    assert found.clusters == type(model).__name__
+    assert found.n_clusters == 3
+
+
+def test_checks_of_what_a_model_does_not_assume_say_nothing():
+    X, y = faults.long_ones(0)
+    X[:, 1] += 100 * y
+    round_, full = (
+        diagnose(X, coterie.GaussianMixture(2, covariance_type=kind, random_state=0).fit(X), random_state=0)
+        for kind in ("spherical", "full")
+    )
+    assert "elongated_clusters" in names(round_)
+    assert names(full) == []
+    assert full["elongated_clusters"].value > full["elongated_clusters"].threshold
+
+
+def test_single_linkage_has_not_missed_the_pieces_it_found():
+    X, _ = faults.rings(0)
+    model = coterie.AgglomerativeClustering(2, linkage="single").fit(X)
+    assert "nested_clusters" not in names(diagnose(X, model, random_state=0))
+
+
+def test_rows_are_seen_as_the_model_sees_them():
+    X, _ = faults.blobs(3)
+    X = X * [1, 1000]
+    weighed = coterie.KMeans(3, metric_weights=1 / X.var(axis=0), random_state=0).fit(X)
+    assert diagnose(X, weighed, random_state=0)["unscaled_columns"].value == pytest.approx(1)
+
+
+def test_clusters_far_apart_along_a_column_do_not_make_it_one_of_other_units():
+    X, _ = faults.blobs(3, k=1)
+    X[::2, 0] += 60
+    found = diagnose(X, np.arange(len(X)) % 2, random_state=0)
+    assert found["unscaled_columns"].value > 10
+    assert found["dominating_column"].value > 0.99
+    assert names(found) == []
+
+
+def test_rows_of_a_small_cluster_that_was_merged_are_no_outliers():
+    X, _ = faults.blobs(3, k=1)
+    X[:40] += 40
+    found = diagnose(X, np.zeros(len(X)), random_state=0)
+    assert 600 * found["outliers"].value <= 2  # of forty, for one may lie at the edge of them
+    assert "too_few_clusters" in names(found)
+    alone = np.concatenate([X, [[400.0, 0.0]]])
+    assert diagnose(alone, np.zeros(len(alone)), random_state=0)["outliers"].finding.details["indices"][0] == 600
+
+
+def test_labels_of_any_kind_will_do_and_minus_one_is_no_cluster():
+    X, y = faults.blobs(3)
+    words = np.array(["a", "b", "c"])[y]
+    assert diagnose(X, words, random_state=0)["tiny_clusters"].value == pytest.approx(1 / 3)
+    part = np.where(np.arange(len(X)) < 60, -1, y)
+    found = diagnose(X, part, random_state=0)
+    assert found.n_clusters == 3
+    assert names(found) == []
+    assert diagnose(X, np.full(len(X), -1), random_state=0).n_clusters is None
+
+
+def test_columns_and_clusters_are_called_by_their_names():
+    X, _ = faults.blobs(3)
+    table = pd.DataFrame(X * [1, 1000], columns=["age", "income"])
+    for frame in (table, pl.DataFrame(table.to_dict("list"))):
+        finding = diagnose(frame, random_state=0)["unscaled_columns"].finding
+        assert "spread of income is" in finding.sentence
+        assert "that of age" in finding.sentence
+        assert finding.details["widest"] == "income"
+    model = coterie.GaussianMixture(2, random_state=0).fit(table)
+    assert diagnose(table, model, random_state=0).clusters == "GaussianMixture"  # predict sees the names of columns
+
+
+def test_missing_values_are_counted_and_the_rest_is_about_complete_rows():
+    X, y = faults.blobs(3)
+    holes = X.copy()
+    holes[:50, 0] = np.nan
+    holes[40:60, 1] = np.nan
+    found = diagnose(pd.DataFrame(holes, columns=["a", "b"]), y, random_state=0)
+    assert found.rows == 540
+    assert found["missing_values"].value == 0.1
+    assert found["missing_values"].finding.details["columns"] == {"a": 50, "b": 20}
+    assert names(found) == ["missing_values"]
+    nothing = diagnose(np.full((5, 2), np.nan), random_state=0)
+    assert (nothing.rows, list(nothing.checks)) == (0, ["missing_values"])
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    X, _ = faults.blobs(3, 1500, 6)
+    one, two = (json.dumps(diagnose(X, random_state=5, n_jobs=jobs).to_dict()) for jobs in (1, 2))
+    assert one == two
+
+
+def test_a_row_of_weight_zero_is_not_there():
+    X, _ = faults.blobs(3)
+    w = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    w[::3], X[::3] = 0, 1e6
+    kept = w > 0
+    assert (
+        diagnose(X, sample_weight=w, random_state=0).to_dict()
+        == diagnose(X[kept], sample_weight=w[kept], random_state=0).to_dict()
+    )
+
+
+def test_weight_two_is_the_row_twice_in_spreads_and_shares():
+    X, y = faults.blobs(3)
+    X[:, 1] *= 30
+    w = 1 + np.arange(len(X)) % 2 * 2
+    once = diagnose(X, y, sample_weight=w, random_state=0)
+    often = diagnose(np.repeat(X, w, axis=0), np.repeat(y, w), random_state=0)
+    for check in ("unscaled_columns", "dominating_column", "unequal_sizes", "unequal_spread", "elongated_clusters"):
+        assert once[check].value == pytest.approx(often[check].value, rel=1e-9)
+
+
+def test_float32_rows_tell_the_same():
+    X, y = faults.unequally_wide(0)
+    single, double = (diagnose(rows, y, random_state=0) for rows in (X.astype(np.float32), X))
+    assert names(single) == names(double)
+    assert single["unequal_spread"].value == pytest.approx(double["unequal_spread"].value, rel=1e-5)
+
+
+@pytest.mark.parametrize("change", [lambda X: X * 1e-140, lambda X: X * 1e140, lambda X: X + 1e8, lambda X: -X])
+def test_neither_unit_nor_origin_matters(change):
+    X, y = faults.long_ones(0)
+    assert names(diagnose(change(X), y, random_state=0)) == names(diagnose(X, y, random_state=0)) != []
+
+
+def test_large_tables_are_sampled_and_findings_say_so():
+    X, y = faults.blobs(3, 5000)
+    X[7] += 1000
+    found = diagnose(X, y, sample_size=1000, random_state=0)
+    assert found.sample == 1000
+    assert "sample of 1,000" in str(found)
+    assert found["duplicated_rows"].rows == 5000
+    assert found["outliers"].rows == 1000
+    assert found.to_dict() == diagnose(X, y, sample_size=1000, random_state=0).to_dict()
+
+
+def test_files_and_dask_arrays_are_read(tmp_path):
+    da = pytest.importorskip("dask.array")
+    X, y = faults.blobs(3)
+    np.save(tmp_path / "rows.npy", X)
+    expected = names(diagnose(X, y, random_state=0))
+    assert names(diagnose(tmp_path / "rows.npy", y, random_state=0)) == expected
+    assert names(diagnose(da.from_array(X, chunks=(200, 2)), y, random_state=0)) == expected
+
+
+def test_the_result_is_plain_data_then_text():
+    X, _ = faults.blobs(3)
+    found = diagnose(X * [1, 1000], random_state=0)
+    assert isinstance(found, Diagnosis)
+    assert isinstance(found["unscaled_columns"], Check)
+    assert all(isinstance(finding, Finding) for finding in found.findings)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
+    assert not found.ok
+    text = str(found)
+    for finding in found.findings:
+        assert f"{finding.severity}: {finding.check}" in text
+    words = " ".join(text.split())
+    assert all(finding.remedy in words and finding.sentence in words for finding in found.findings)
+    assert max(map(len, text.splitlines())) <= 100
+    severities = [finding.severity for finding in found.findings]
+    assert severities == sorted(severities, key=("serious", "warning", "note").index)
+    with pytest.raises(KeyError):
+        found["no_such_check"]
+
+
+def test_notes_alone_are_fine():
+    X, y = faults.unequally_large(0)
+    found = diagnose(X, y, random_state=0)
+    assert names(found) == ["unequal_sizes"]
+    assert found.ok
+
+
+def test_every_check_is_in_the_docs():
+    X, _ = faults.blobs(3, 100)
+    page = (Path(__file__).parents[2] / "docs" / "diagnose.md").read_text(encoding="utf-8")
+    assert [check for check in diagnose(X, random_state=0).checks if f"`{check}`" not in page] == []
+    assert set(faults.FAULTS) == set(diagnose(X, random_state=0).checks)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[1.0, 2.0]],
+        [[1.0], [1.0]],
+        [[1.0, 2.0], [3.0, 4.0]],
+        np.ones((50, 1)),
+        np.ones((300, 3)),
+        np.repeat([[0.0], [1.0]], 60, axis=0),
+        np.random.default_rng(0).integers(0, 2, (200, 2)),
+        np.random.default_rng(0).normal(size=(25, 60)),
+        np.random.default_rng(0).normal(size=(60, 700)),
+        np.full((100, 2), 1e-310) * np.arange(100)[:, None],
+        np.arange(12_000)[:, None] == [0, 1],
+    ],
+    ids=[
+        "one row",
+        "two equal",
+        "two",
+        "constant",
+        "constant 3",
+        "two places",
+        "four places",
+        "wide",
+        "wider",
+        "tiny",
+        "lone",
+    ],
+)
+def test_odd_tables_are_told_apart_from_faulty_ones(X):
+    found = diagnose(X, random_state=0)
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert all(check.reason for check in found.checks.values() if check.value is None)
+
+
+numbers = st.one_of(st.sampled_from([0.0, -0.0, 1.0, 1e-30, 1e30, np.nan]), st.floats(-1e6, 1e6))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_hostile_tables_give_a_result_or_an_error_that_says_why(data):
+    shape = data.draw(st.tuples(st.integers(1, 70), st.integers(1, 3)))
+    X = data.draw(arrays(np.float64, shape, elements=numbers))
+    w = data.draw(st.none() | arrays(np.float64, shape[0], elements=st.sampled_from([0.0, 1.0, 2.5])))
+    labels = data.draw(st.none() | arrays(np.int64, shape[0], elements=st.integers(-1, 3)))
+    try:
+        found = diagnose(X, labels, sample_weight=w, random_state=0, n_jobs=1)
+    except InputError:
+        assert w is not None
+        assert not w.any()
+        return
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert str(found)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda X: diagnose(sparse.csr_array(X)), "Input X is sparse: diagnose needs dense rows"),
+        (lambda X: diagnose(np.where(X[0, 0] == X, np.inf, X)), "infinity: column 0"),
+        (lambda X: diagnose(X, coterie.KMeans(2)), "model must be fitted: call KMeans.fit"),
+        (lambda X: diagnose(X, [0, 1]), "labels has 2 entries and X has 30 rows"),
+        (lambda X: diagnose(X, sample_size=10), "sample_size must be a whole number of at least 100; got 10"),
+        (lambda X: diagnose(X, sample_weight=np.zeros(30)), "sample_weight is zero for every row"),
+        (lambda X: diagnose(X, random_state="x"), "random_state must be None, a number"),
+        (
+            lambda X: diagnose(X @ X.T, coterie.KMedoids(2, metric="precomputed").fit(np.abs(X - X[:, 0]))),
+            "diagnose looks at rows as points",
+        ),
+    ],
+)
+def test_errors_say_what_was_found_and_what_to_do(call, message):
+    X = np.random.default_rng(0).normal(size=(30, 1))
+    with pytest.raises((InputError, ParameterError), match=message):
+        call(X)
+
+
+def test_chance_of_one_check_does_not_move_another():
+    """What is drawn for the clusters of K-means changes nothing for checks of rows."""
+    X, y = faults.blobs(3, 3000)
+    run = partial(diagnose, X, sample_size=500, random_state=9)
+    own, given_ = run(), run(y)
+    for check in ("concentration", "evenly_spread", "duplicated_rows", "correlated_columns"):
+        assert own[check] == given_[check]

@@ -1,0 +1,92 @@
+"""A family as a user writes it, in a few lines, on every engine."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from coterie import Mixture
+from coterie.core.errors import InputError
+from coterie.families import ExponentialFamily, Product
+
+
+class Chance(NamedTuple):
+    p: np.ndarray  # (k, d)
+
+
+class Geometric(ExponentialFamily):
+    """Failures before the first success, columns independent."""
+
+    by_column = takes_sparse = True
+    support = "whole numbers from 0 up"
+
+    def supports(self, values):
+        return (values >= 0) & (values == np.floor(values))
+
+    def natural(self, params):
+        return np.log1p(-params.p)
+
+    def log_normalizer(self, params):
+        return -np.log(params.p)
+
+    def from_means(self, mean):
+        return Chance(np.clip(1 / (1 + mean), 1e-10, 1 - 1e-10))
+
+    def draw(self, params, j, n, rng):
+        return rng.geometric(params.p[j], (n, params.p.shape[1])) - 1.0
+
+
+TRUTH = np.array([[0.1, 0.6, 0.3], [0.5, 0.2, 0.8]])
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=3000)
+    return rng.geometric(TRUTH[labels]) - 1.0, labels
+
+
+def test_it_is_the_distribution_that_it_says(rows):
+    X, _ = rows
+    family = Geometric().fit(X)
+    np.testing.assert_allclose(family.p_, 1 / (1 + X.mean(axis=0)))
+    np.testing.assert_allclose(family.log_prob(X), stats.geom(family.p_, loc=-1).logpmf(X).sum(axis=1))
+    np.testing.assert_allclose(family.sample(50_000, random_state=0).mean(axis=0), X.mean(axis=0), rtol=0.05)
+
+
+def test_engines_agree_and_the_truth_is_found(rows):
+    X, _ = rows
+    threads = Mixture(Geometric(), 2, random_state=0, n_jobs=3).fit(X)
+    serial = Mixture(Geometric(), 2, random_state=0, engine="serial").fit(X)
+    np.testing.assert_array_equal(threads.components_.p, serial.components_.p)
+    order = np.argsort(serial.components_.p[:, 0])
+    np.testing.assert_allclose(serial.components_.p[order], TRUTH, atol=0.05)
+
+
+def test_weights_known_rows_holes_sparse_rows_and_groups_come_for_free(rows):
+    X, labels = rows
+    times = np.random.default_rng(1).integers(1, 4, size=len(X))
+    weighted = Mixture(Geometric(), 2, init_params=labels).fit(X, sample_weight=times)
+    repeated = Mixture(Geometric(), 2, init_params=np.repeat(labels, times)).fit(np.repeat(X, times, axis=0))
+    np.testing.assert_allclose(weighted.components_.p, repeated.components_.p, rtol=1e-8)
+    known = Mixture(Geometric(), 2).fit(X, labels)
+    np.testing.assert_allclose(known.components_.p[1], 1 / (1 + X[labels == 1].mean(axis=0)))
+    holes = X.copy()
+    holes[::3, 0] = np.nan
+    there = Mixture(Geometric(), 2, missing="ignore").fit(holes, labels)
+    np.testing.assert_allclose(there.components_.p[0, 0], 1 / (1 + np.nanmean(holes[labels == 0, 0])))
+    thin = Mixture(Geometric(), 2, init_params=labels).fit(sparse.csr_array(X))
+    dense = Mixture(Geometric(), 2, init_params=labels).fit(X)
+    assert thin.log_likelihood_ == pytest.approx(dense.log_likelihood_, rel=1e-10)
+    grouped = Mixture(Product([(Geometric(), [0, 1]), ("poisson", [2])]), 2, random_state=0).fit(X)
+    assert set(grouped.components_) == {"Geometric", "poisson"}
+
+
+def test_values_off_its_support_are_refused(rows):
+    with pytest.raises(
+        InputError, match=r"Geometric does not take: column 0 \(1, such as -1\).*whole numbers from 0 up"
+    ):
+        Mixture(Geometric(), 1).fit([[-1.0], [2.0]])

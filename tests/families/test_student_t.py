@@ -1,0 +1,131 @@
+"""Heavy tails: outliers count less, Gaussians are the limit, the likelihood never falls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from coterie import Mixture
+from coterie.core.errors import ParameterError
+from coterie.families import Gaussian, StudentT
+
+rng = np.random.default_rng(11)
+STRUCTURES = pytest.mark.parametrize("structure", ["full", "diag"])
+CENTERS = np.array([[0.0, 0.0, 0.0], [9.0, 9.0, 0.0], [-9.0, 9.0, 5.0]])
+
+
+def clouds(n=150, outliers=0):
+    local = np.random.default_rng(1)
+    rows = [local.normal(size=(n, 3)) + center for center in CENTERS]
+    return np.concatenate([*rows, local.uniform(-80, 80, size=(outliers, 3))])
+
+
+@STRUCTURES
+@pytest.mark.parametrize("dof, tolerance", [(np.inf, 1e-9), (1e9, 1e-6)])
+def test_a_gaussian_is_the_limit(structure, dof, tolerance):
+    X, w = rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3)) + 4.0, rng.uniform(0.5, 2.0, 80)
+    t, gaussian = StudentT(dof, structure).fit(X, w), Gaussian(structure).fit(X, w)
+    np.testing.assert_allclose(t.location_, gaussian.mean_, rtol=tolerance)
+    np.testing.assert_allclose(t.scale_, gaussian.covariance_, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(t.log_prob(X), gaussian.log_prob(X), rtol=tolerance)
+
+
+def test_one_column_is_the_fit_of_scipy():
+    x = stats.t(4.0, 2.0, 3.0).rvs(400, random_state=2)
+    found = StudentT().fit(x[:, None])
+    dof, location, scale = stats.t.fit(x)
+    assert found.dof_ == pytest.approx(dof, rel=1e-3)
+    assert found.location_[0] == pytest.approx(location, abs=1e-3)
+    assert np.sqrt(found.scale_[0, 0]) == pytest.approx(scale, rel=1e-3)
+
+
+def test_an_outlier_counts_the_less_the_farther_it_is():
+    X = np.concatenate([rng.normal(size=(100, 2)), [[50.0, 0.0]]])
+    near, far = StudentT().fit(X), StudentT().fit(np.concatenate([X[:-1], [[5e5, 0.0]]]))
+    inner = Gaussian().fit(X[:-1])
+    assert np.abs(near.location_ - inner.mean_).max() < 0.1
+    assert np.abs(far.location_ - near.location_).max() < 0.02
+    assert far.scale_[0, 0] < 2 * inner.covariance_[0, 0]
+    assert Gaussian().fit(X).covariance_[0, 0] > 10 * inner.covariance_[0, 0]
+
+
+def test_rows_without_tails_are_as_good_as_gaussian():
+    X = rng.uniform(-1, 1, size=(300, 2))
+    found = StudentT().fit(X)
+    assert found.dof_ == pytest.approx(200.0)
+    assert found.log_prob(X).sum() == pytest.approx(Gaussian().fit(X).log_prob(X).sum(), rel=0.01)
+
+
+@STRUCTURES
+@pytest.mark.parametrize("dof", [None, 3.0, np.inf])
+@pytest.mark.parametrize("outliers", [0, 40])
+def test_the_likelihood_never_falls(structure, dof, outliers):
+    model = Mixture(StudentT(dof, structure), 3, init_params="random_from_data", random_state=3, tol=1e-4)
+    model.fit(clouds(60, outliers))
+    slack = 1e-9 * abs(model.lower_bound_)
+    assert len(model.history_.lower_bound) > 8
+    assert (np.diff(model.history_.lower_bound + model.history_.log_prior) >= -slack).all()
+    assert (model.history_.kl >= -slack).all()
+
+
+def test_outliers_do_not_move_the_components():
+    X = clouds(outliers=45)
+    heavy = Mixture(StudentT(), 3, random_state=0).fit(X)
+    apart = np.linalg.norm(heavy.components_.location[:, None] - CENTERS, axis=2)
+    assert sorted(apart.argmin(axis=1)) == [0, 1, 2]
+    assert apart.min(axis=1).max() < 0.5
+    light = Mixture(StudentT(np.inf), 3, random_state=0).fit(X)
+    away = np.linalg.norm(light.components_.location[:, None] - CENTERS, axis=2)
+    assert away.min(axis=0).max() > 2.0
+
+
+def test_a_mixture_with_infinite_dof_is_the_gaussian_one():
+    X = clouds()
+    t, gaussian = (Mixture(family, 3, random_state=0).fit(X) for family in (StudentT(np.inf), Gaussian()))
+    assert t.log_likelihood_ == pytest.approx(gaussian.log_likelihood_, rel=1e-5)
+    assert t.n_parameters_ == gaussian.n_parameters_
+    assert Mixture(StudentT(), 3, random_state=0).fit(X).n_parameters_ == gaussian.n_parameters_ + 3
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_nothing(n_jobs):
+    X = np.random.default_rng(0).standard_t(3, size=(9000, 20))
+    many, one = (Mixture(StudentT(), 2, random_state=0, n_jobs=jobs).fit(X) for jobs in (n_jobs, 1))
+    for a, b in zip(many.components_, one.components_, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("scale, shift", [(1e-150, 0.0), (1e150, 0.0), (1.0, 1e9)])
+def test_units_and_places_do_not_matter(scale, shift):
+    X = rng.standard_t(4, size=(200, 2)).round(4)
+    one, other = StudentT().fit(X), StudentT().fit(X * scale + shift)
+    assert other.dof_ == pytest.approx(one.dof_, rel=1e-4)
+    np.testing.assert_allclose((other.location_ - shift) / scale, one.location_, atol=1e-5)
+    np.testing.assert_allclose(other.scale_ / scale / scale, one.scale_, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"dof": -1.0}, "dof must be None or a number above 0"),
+        ({"dof": "many"}, "dof must be None or a number above 0"),
+        ({"structure": "tied"}, "structure must be 'full' or 'diag'; got 'tied'"),
+        ({"reg_covar": -1.0}, "reg_covar must be a finite number"),
+    ],
+)
+def test_options_are_refused_with_what_they_can_be(options, words):
+    with pytest.raises(ParameterError, match=words):
+        StudentT(**options).fit(clouds())
+
+
+@pytest.mark.parametrize("dof", [3.0, 300.0, np.inf])
+def test_the_bound_is_the_likelihood_after_every_pass(dof):
+    """Also for as many degrees of freedom as are ever estimated."""
+    X, family = clouds(20), StudentT(dof)
+    family = family.learned(family.survey(X))
+    features, resp = family.features(X), np.random.default_rng(2).dirichlet(np.ones(2), len(X))
+    params = family.estimate(family.statistics(None, features, resp))
+    prepared = family.prepare(params)
+    bound = family.expected_log_prob(params, family.statistics(prepared, features, resp))
+    assert bound == pytest.approx((resp * family.scores(prepared, features)).sum(), rel=1e-9)

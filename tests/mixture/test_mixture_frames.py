@@ -1,0 +1,157 @@
+"""Tables of mixed columns: which family a column gets, and frames in and out."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+from coterie import Mixture
+from coterie.core.errors import InputError, ParameterError
+from coterie.families import Gamma, Poisson
+
+
+def table(n=600, seed=0):
+    """A table with a column of every kind, and the group of each row."""
+    rng = np.random.default_rng(seed)
+    labels = np.r_[0, 1, 2, rng.integers(3, size=n - 3)]
+    colors = np.array(["red", "green", "blue"])
+    frame = pd.DataFrame(
+        {
+            "visits": rng.poisson(np.array([1, 12, 5])[labels]),
+            "color": colors[np.where(rng.random(n) < 0.85, labels, rng.integers(3, size=n))],
+            "member": rng.random(n) < np.array([0.05, 0.9, 0.5])[labels],
+            "bought": (rng.random(n) < np.array([0.9, 0.1, 0.1])[labels]).astype(int),
+            "income": rng.normal(np.array([1e4, 3e4, 2e4])[labels], 3e3),
+            "change": rng.integers(-3, 4, size=n),
+        }
+    )
+    return frame, labels
+
+
+EITHER = pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+
+
+def made_by(library, frame):
+    return frame if library is pd.DataFrame else pl.from_pandas(frame)
+
+
+@EITHER
+def test_a_column_gets_the_family_of_what_it_holds(library):
+    frame, labels = table()
+    model = Mixture.from_frame(made_by(library, frame), 3, random_state=0)
+    assert {name: family.split("(")[0] for name, family in model.families_.items()} == {
+        "visits": "Poisson",
+        "color": "Categorical",
+        "member": "Categorical",
+        "bought": "Bernoulli",
+        "income": "Gaussian",
+        "change": "Gaussian",
+    }
+    assert "Poisson(): visits; Categorical(): color, member" in repr(model)
+    assert adjusted_rand_score(model.labels_, labels) > 0.95
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+
+
+@EITHER
+def test_answers_take_frames_with_the_same_columns(library):
+    frame, _ = table()
+    model = Mixture.from_frame(made_by(library, frame), 3, random_state=0)
+    np.testing.assert_array_equal(model.predict(made_by(library, frame)), model.labels_)
+    mixed = made_by(library, frame[[*frame.columns[::-1]]].assign(more=1))  # order and others do not matter
+    np.testing.assert_array_equal(model.predict(mixed), model.labels_)
+    assert model.score(made_by(library, frame)) == pytest.approx(model.log_likelihood_ / len(frame))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(made_by(library, frame)), model.labels_)
+    assert clone(model).fit(made_by(library, frame)).log_likelihood_ == model.log_likelihood_
+
+
+@EITHER
+def test_samples_of_a_frame_are_a_frame(library):
+    frame, _ = table()
+    drawn, labels = Mixture.from_frame(made_by(library, frame), 3, random_state=0).sample(50)
+    assert isinstance(drawn, library)
+    assert list(drawn.columns) == list(frame.columns)
+    assert set(drawn["color"]) <= {"red", "green", "blue"}
+    assert len(labels) == 50
+
+
+def test_pandas_and_polars_agree():
+    frame, _ = table()
+    one, other = (Mixture.from_frame(made_by(kind, frame), 3, random_state=0) for kind in (pd.DataFrame, pl.DataFrame))
+    assert one.log_likelihood_ == other.log_likelihood_
+
+
+def test_families_can_be_told():
+    frame, _ = table()
+    prior = Poisson(prior="default")
+    told = {"change": None, "visits": prior, "income": "gamma", "bought": "categorical"}
+    frame["income"] = frame["income"].abs()
+    model = Mixture.from_frame(frame, 3, families=told, random_state=0)
+    assert "change" not in model.families_
+    assert model.families_["visits"] == "Poisson(prior='default')"
+    assert model.families_["income"].startswith(type(Gamma()).__name__)
+    assert model.families_["bought"] == model.families_["color"]
+    with pytest.raises(ParameterError, match="names the column 'wealth'"):
+        Mixture.from_frame(frame, 3, families={"wealth": "gamma"})
+    with pytest.raises(ParameterError, match="leaves no column"):
+        Mixture.from_frame(frame, 3, families=dict.fromkeys(frame.columns))
+
+
+def test_verbose_says_what_was_picked(capsys):
+    Mixture.from_frame(table(60)[0], 1, verbose=1)
+    assert capsys.readouterr().out.splitlines()[:2] == ["visits: Poisson()", "color: Categorical()"]
+
+
+@EITHER
+def test_what_is_missing_drops_out(library):
+    frame, labels = table()
+    rng = np.random.default_rng(1)
+    for name in ("visits", "color", "income"):
+        frame[name] = frame[name].astype(object if name == "color" else float)
+        frame.loc[rng.random(len(frame)) < 0.2, name] = None if name == "color" else np.nan
+    model = Mixture.from_frame(made_by(library, frame), 3, random_state=0)
+    assert model.families_["visits"] == "Poisson()"  # whole numbers, though some are missing
+    assert adjusted_rand_score(model.labels_, labels) > 0.85
+    assert np.isfinite(model.score_samples(made_by(library, frame))).all()
+    with pytest.raises(InputError, match="NaN"):
+        Mixture.from_frame(made_by(library, frame), 3, missing="error")
+
+
+def test_a_single_column_alone_has_its_own_density():
+    frame, _ = table()
+    model = Mixture.from_frame(frame, 3, random_state=0)
+    alone = pd.DataFrame({name: [np.nan] for name in frame.columns}).assign(visits=4.0)
+    rates = model.components_["poisson"].rate[:, 0]
+    density = np.log(model.weights_ @ (rates**4 * np.exp(-rates) / 24))
+    assert model.score_samples(alone)[0] == pytest.approx(density)
+
+
+def test_wrong_frames_are_named():
+    frame, _ = table()
+    model = Mixture.from_frame(frame, 3, random_state=0)
+    pink = frame[:3].copy()
+    pink.loc[0, "color"] = "pink"
+    with pytest.raises(InputError, match="column 'color' has the value 'pink', which is none of its 3 categories"):
+        model.predict(pink)
+    with pytest.raises(InputError, match="X lacks the column 'income'"):
+        model.predict(frame.drop(columns="income"))
+    with pytest.raises(InputError, match="must be a pandas, Polars or Arrow table; got ndarray"):
+        model.predict(frame.to_numpy())
+    with pytest.raises(InputError, match=r"visits \(1, such as -1\)"):
+        model.predict(frame.assign(visits=[-1] + [2] * (len(frame) - 1)))
+    with pytest.raises(InputError, match="column 'visits' held numbers in the fit, and now 'many'"):
+        model.predict(frame.assign(visits="many"))
+    with pytest.raises(InputError, match=r"column 'day' holds .*leave it out"):
+        Mixture.from_frame(frame.assign(day=pd.Timestamp("2020-01-01")), 2)
+
+
+def test_weights_and_known_rows_go_along():
+    frame, labels = table(300)
+    model = Mixture.from_frame(frame, 3, y=labels, sample_weight=np.full(300, 2.0))
+    visits = [frame["visits"][labels == j].mean() for j in range(3)]
+    np.testing.assert_allclose(model.components_["poisson"].rate[:, 0], visits)

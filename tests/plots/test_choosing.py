@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from coterie import choose_k
+from coterie.core.errors import InputError
+from coterie.datasets import make_blobs
+from coterie.plots.choosing import panels
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    X = make_blobs(150, 2, centers=3, cluster_std=0.3, random_state=0)[0]
+    return choose_k(X, range(1, 7), ["silhouette", "davies_bouldin", "gap", "elbow"])
+
+
+def test_every_criterion_has_a_panel_with_its_numbers(chosen):
+    drawn = {panel.name: panel for panel in panels(chosen)}
+    assert set(drawn) == {"support", "objective", "silhouette", "davies_bouldin", "gap"}
+    np.testing.assert_array_equal(drawn["gap"].values, chosen.results["gap"].gap)
+    np.testing.assert_array_equal(drawn["gap"].errors, chosen.results["gap"].se)
+    assert drawn["silhouette"].ks.tolist() == [2, 3, 4, 5, 6]
+
+
+def test_the_picture_shows_them(chosen):
+    axes = chosen.plot()
+    drawn = panels(chosen)
+    assert len(axes) == len(drawn)
+    for ax, panel in zip(axes[1:], drawn[1:], strict=True):
+        curve = next(line for line in ax.lines if len(line.get_xdata()) == len(panel.ks))
+        np.testing.assert_array_equal(curve.get_ydata(), panel.values)
+    heights = [bar.get_height() for bar in axes[0].patches]
+    np.testing.assert_allclose(heights, chosen.support)
+    axes[0].figure.canvas.draw()
+
+
+def test_given_axes_are_drawn_into(chosen):
+    from matplotlib.figure import Figure
+
+    given = Figure().subplots(3, 2)
+    axes = chosen.plot(given)
+    assert [ax.figure for ax in axes] == [given[0, 0].figure] * 5
+    assert not given[2, 1].get_visible()
+    with pytest.raises(InputError, match="axes must be at least 5"):
+        chosen.plot(given[:1])

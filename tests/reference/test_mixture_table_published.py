@@ -1,0 +1,55 @@
+"""The tables of mclust by one call: 14 structures, one to nine components.
+
+mclust stops EM early and tries one start. A higher likelihood than printed is no mistake, a lower one is.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from coterie.families.structures import STRUCTURES
+from coterie.selection import mixture_table
+from reference.shared_data import load, published
+
+SLACK = 0.2  # of BIC
+
+
+@cache
+def table(name):
+    return mixture_table(load(f"r/{name}"), range(1, 10), random_state=0)
+
+
+@pytest.mark.parametrize("name", ["iris", "faithful"])
+def test_every_cell_is_as_good_as_printed_and_none_is_spurious(name):
+    found, printed = table(name).table(mclust=True), published(f"mclust.{name}.bic")["value"]
+    worse = []
+    for row in found:
+        for structure in STRUCTURES:
+            bic = printed[structure][str(row["k"])]
+            if bic is not None and (row[structure] is None or row[structure] < bic - SLACK):
+                worse.append((structure, row["k"], row[structure], bic))
+    assert worse == []
+    assert table(name).failures == {}
+
+
+@pytest.mark.parametrize("name, digits", [("iris", 4), ("faithful", 3)])
+def test_one_component_is_as_printed_to_the_last_digit(name, digits):
+    found, printed = table(name).table(mclust=True)[0], published(f"mclust.{name}.bic")["value"]
+    for structure in STRUCTURES:
+        assert round(found[structure], digits) == printed[structure]["1"]
+
+
+@pytest.mark.parametrize("name", ["iris", "faithful"])
+def test_the_best_is_what_mclust_chooses(name):
+    printed = published(f"mclust.{name}.bic")["value"]
+    best = max((v, s, int(k)) for s, row in printed.items() for k, v in row.items() if v is not None)
+    first = table(name).best(1)[0]
+    assert (first.structure, first.k) == best[1:]
+    assert first.value == pytest.approx(-best[0], abs=0.05)
+
+
+def test_the_best_three_of_iris_by_bic_and_icl():
+    assert [str(choice) for choice in table("iris").best()] == ["VEV,2", "VEV,3", "VVV,2"]
+    assert [str(choice) for choice in table("iris").best(2, "icl")] == ["VEV,2", "VEV,3"]
+    assert np.isclose(table("iris").models[2, "VEV"].log_likelihood_, -215.726, atol=0.01)

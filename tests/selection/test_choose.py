@@ -1,0 +1,216 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from coterie import KMedians, choose_k
+from coterie.core.errors import InputError, ParameterError
+from coterie.datasets import make_blobs
+from coterie.selection import Vote
+from coterie.selection.study import CRITERIA
+from coterie.selection.votes import WEIGHTS, nearness, together, vote
+
+KS = np.array([1, 2, 3])
+CHEAP = ("silhouette", "davies_bouldin", "elbow")
+
+
+def blobs(k=4, n=300, std=0.25, seed=0):
+    return make_blobs(n, 2, centers=k, cluster_std=std, random_state=seed)[0]
+
+
+def apart(k, n):
+    """Round clusters of n rows each, far apart."""
+    rng = np.random.default_rng(k)
+    centers = 12.0 * np.array([(j % 2, j // 2 % 2, j // 4) for j in range(k)])
+    return np.repeat(centers, n, axis=0) + rng.normal(size=(n * k, 3))
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_clear_clusters_are_counted_and_all_criteria_say_so(k):
+    found = choose_k(apart(k, 80))
+    counted = [each for each in found.votes if each.weight > 0]
+    assert found.recommended == k
+    assert found.tendency.clustered
+    assert found.confidence > 0.9
+    assert [each.k for each in counted] == [k] * len(counted)
+    assert found.reason.startswith(f"All {len(counted)} criteria say {k}.")
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n, d", [(150, 2), (400, 6)])
+@pytest.mark.parametrize("kind", ["uniform", "gaussian", "long gaussian"])
+def test_rows_without_clusters_are_one(kind, n, d, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, d)) if kind == "uniform" else rng.normal(size=(n, d))
+    if kind == "long gaussian":
+        X[:, 0] *= 4
+    found = choose_k(X, budget="quick")
+    assert found.recommended == 1
+    assert "no clusters" in found.reason
+
+
+def test_more_clusters_than_a_first_look_has_are_found():
+    side = np.arange(5.0)
+    centers = np.array([(a, b) for a in side for b in side])
+    X = np.repeat(centers, 30, axis=0) + np.random.default_rng(0).normal(0, 0.06, (750, 2))
+    found = choose_k(X, methods=["tendency", "silhouette", "davies_bouldin", "icl"])
+    assert found.recommended == 25
+
+
+def test_overlap_is_named_where_bic_and_icl_differ():
+    rng = np.random.default_rng(1)
+    X = np.concatenate(
+        [rng.normal(0, 1, (400, 2)), rng.normal([2.2, 0], 1, (400, 2)), rng.normal([12, 0], 1, (400, 2))]
+    )
+    found = choose_k(X, range(1, 6))
+    said = {each.criterion: each.k for each in found.votes}
+    assert found.recommended == 2
+    assert (said["icl"], said["bic"]) == (2, 3)
+    assert "BIC says 3" in found.reason
+    assert "overlap" in found.reason
+
+
+def test_groups_of_groups_are_named():
+    rng = np.random.default_rng(0)
+    groups, pairs = np.array([[0.0, 0], [40, 0], [0, 40]]), np.array([[-2.5, -2.5], [2.5, 2.5]])
+    X = np.concatenate([group + own + rng.normal(0, 0.4, (60, 2)) for group in groups for own in pairs])
+    found = choose_k(X, range(1, 9))
+    said = {each.criterion: each.k for each in found.votes}
+    assert found.recommended == 6
+    assert said["silhouette"] == 3
+    assert "Silhouette says 3" in found.reason
+    assert "the 6 clusters lie within fewer, larger groups" in found.reason
+
+
+def test_the_answer_is_the_same_on_any_number_of_threads():
+    X = blobs()
+    one, three = (choose_k(X, n_jobs=n) for n in (1, 3))
+    assert one.table() == three.table()
+    assert str(one) == str(three)
+
+
+def test_a_criterion_says_the_same_whichever_others_are_asked():
+    X = blobs()
+    alone = choose_k(X, range(1, 7), ["gap"]).results["gap"]
+    among = choose_k(X, range(1, 7), ["silhouette", "gap", "stability"]).results["gap"]
+    np.testing.assert_array_equal(alone.gap, among.gap)
+
+
+def test_every_criterion_can_be_asked():
+    found = choose_k(blobs(3, 120), range(1, 6), CRITERIA)
+    assert {each.criterion for each in found.votes} == set(CRITERIA) == set(WEIGHTS)
+    assert found.recommended == 3
+    assert {"k", "objective", "silhouette", "gap", "gap_se", "bic", "icl", "support", "recommended"} <= set(
+        found.table()[0]
+    )
+
+
+def test_a_thorough_look_tries_all_structures():
+    found = choose_k(blobs(2, 60), range(1, 4), ["icl"], budget="thorough")
+    assert len(found.results["mixtures"].structures) == 14
+
+
+def test_weights_are_rows():
+    X = blobs(3, 90)
+    w = np.random.default_rng(0).integers(1, 4, len(X))
+    once = choose_k(np.repeat(X, w, axis=0), range(1, 6), CHEAP)
+    weighted = choose_k(X, range(1, 6), CHEAP, sample_weight=w)
+    for a, b in zip(once.table(), weighted.table(), strict=True):
+        assert a["silhouette"] == pytest.approx(b["silhouette"]) if a["k"] > 1 else a["silhouette"] is None
+        assert a["objective"] == pytest.approx(b["objective"])
+
+
+def test_rows_of_no_weight_are_not_there():
+    X = blobs(3, 90)
+    far = np.concatenate([X, [[1e6, 1e6]]])
+    a = choose_k(X, range(1, 6), CHEAP)
+    b = choose_k(far, range(1, 6), CHEAP, sample_weight=np.r_[np.ones(90), 0.0])
+    np.testing.assert_allclose(a.support, b.support)
+    assert b.n == 90
+
+
+def test_frames_and_single_precision():
+    X = blobs(3, 90)
+    assert choose_k(pd.DataFrame(X, columns=["a", "b"]), range(1, 6), CHEAP).recommended == 3
+    found = choose_k(X.astype(np.float32), range(1, 6), CHEAP)
+    assert found.sweep.models[2].cluster_centers_.dtype == np.float32
+    assert found.recommended == 3
+
+
+def test_many_rows_are_sampled_and_it_says_so():
+    found = choose_k(apart(4, 1000), range(1, 6), ["silhouette"], budget="quick")
+    assert (found.rows, found.n) == (3000, 4000)
+    assert "of 3000 of 4000 rows" in str(found)
+    assert found.recommended == 4
+
+
+def test_another_estimator_makes_the_clusters():
+    found = choose_k(blobs(3, 90), range(1, 6), ["silhouette"], estimator=KMedians(random_state=1))
+    assert type(found.sweep.models[0]) is KMedians
+    assert found.recommended == 3
+
+
+@pytest.mark.parametrize(
+    "X", [np.zeros((20, 2)), np.repeat([[0.0, 1.0], [5.0, 1.0]], 10, axis=0), np.arange(3.0)[:, None], np.zeros((1, 3))]
+)
+def test_next_to_no_distinct_rows(X):
+    found = choose_k(X)
+    assert 1 <= found.recommended <= len(np.unique(X, axis=0))
+    assert found.reason
+    for row in found.table():
+        assert all(value is None or np.isfinite(value) for value in row.values())
+
+
+def test_one_column():
+    X = np.concatenate([np.random.default_rng(0).normal(m, 0.3, 60) for m in (0, 5, 10)])[:, None]
+    assert choose_k(X).recommended == 3
+
+
+def test_progress_is_told_and_ends_it():
+    seen = []
+    found = choose_k(blobs(), range(1, 6), CHEAP, progress=lambda step: seen.append(step.what) or step.done == 2)
+    assert seen == ["silhouette", "davies_bouldin"]
+    assert [each.criterion for each in found.votes] == seen
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"methods": "silhoutte"}, "methods must be 'auto' or of .*got 'silhoutte'"),
+        ({"methods": []}, "methods must be .*there are none"),
+        ({"budget": 20}, "budget must be 'quick' or 'normal' or 'thorough'; got 20"),
+        ({"ks": [0, 2]}, "ks must be whole numbers of at least 1"),
+        ({"progress": 3}, "progress must be None or a function"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(ParameterError, match=message):
+        choose_k(blobs(), **options)
+
+
+def test_more_clusters_than_rows_and_missing_values():
+    X = blobs(2, 20)
+    with pytest.raises(InputError, match=r"ks go up to 30, .* 20 distinct"):
+        choose_k(X, range(1, 31))
+    X[3, 1] = np.nan
+    with pytest.raises(InputError, match="NaN"):
+        choose_k(X)
+
+
+def test_support_is_one_at_the_best_and_falls_off():
+    np.testing.assert_allclose(nearness(np.array([0.0, 2.0, np.nan])), [np.exp(-2), 1.0, 0.0])
+    np.testing.assert_array_equal(nearness(np.full(3, np.nan)), np.zeros(3))
+
+
+def test_votes_add_up_by_weight():
+    a = vote("silhouette", KS, np.array([0.0, 1.0, 0.5]))
+    b = vote("bic", KS, np.array([0.0, 0.2, 1.0]))
+    assert (a.k, a.confidence, b.k) == (2, 0.5, 3)
+    np.testing.assert_allclose(together([a, b], KS), [0.0, 1.1 / 1.5, 1.0 / 1.5])
+    np.testing.assert_array_equal(together([a.without("no")], KS), np.zeros(3))
+
+
+def test_a_vote_for_what_cannot_be_had_goes_to_the_next():
+    a = vote("icl", KS, np.array([1.0, 0.6, 0.2])).among(KS > 1, KS)
+    assert isinstance(a, Vote)
+    assert (a.k, a.confidence) == (2, pytest.approx(0.4))
+    assert vote("icl", KS, np.array([1.0, 0.0, 0.0])).among(KS > 1, KS).k is None
