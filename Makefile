@@ -34,7 +34,7 @@ WORKERS ?= 2
 demo: .venv/demo  ## cluster a small real table
 	@mkdir -p demo
 	$(BIN)/coterie demo penguins -o demo/penguins.csv --force
-	$(BIN)/coterie fit demo/penguins.csv -k 3 --missing drop --exclude year -o demo/labelled.csv --force
+	$(BIN)/coterie fit demo/penguins.csv -k auto --missing drop --exclude year -o demo/labelled.csv --force
 	@echo; head -n 6 demo/labelled.csv
 
 test: .venv/test  ## all tests but the slow ones

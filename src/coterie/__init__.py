@@ -25,6 +25,8 @@ _HOME = {
     "TimeSeriesKMeans": "coterie.kmeans.series",
     "choose_k": "coterie.selection.choose",
     "diagnose": "coterie.diagnosis",
+    "load": "coterie.files",
+    "save": "coterie.files",
 }
 
 __all__ = [
@@ -46,6 +48,8 @@ __all__ = [
     "__version__",
     "choose_k",
     "diagnose",
+    "load",
+    "save",
 ]
 
 

@@ -24,6 +24,7 @@ from coterie.data.memory import MemorySource
 from coterie.data.summary import Summary, summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
+from coterie.twins import HasTwin
 
 
 def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
@@ -31,7 +32,7 @@ def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
     return MemorySource(chunk.X, chunk.w), local.Serial()
 
 
-class Estimator(BaseEstimator):
+class Estimator(HasTwin, BaseEstimator):
     """An estimator around a model: opens the rows, runs the loop, and asks the model for answers.
 
     A subclass has the options `engine`, `n_jobs` and `random_state`, builds its model in `_model`, and keeps what a
@@ -158,7 +159,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return tags
 
 
-class ByDistance(BaseEstimator):
+class ByDistance(HasTwin, BaseEstimator):
     """An estimator that needs distances and nothing else: those of a `metric`, or given ones."""
 
     metric: Any

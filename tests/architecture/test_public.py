@@ -40,6 +40,8 @@ def test_the_public_names_are_these():
         "__version__",
         "choose_k",
         "diagnose",
+        "load",
+        "save",
     ]
     assert dir(coterie) == sorted(coterie.__all__)
     for name in coterie.__all__:

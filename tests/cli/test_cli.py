@@ -1,42 +1,12 @@
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("cyclopts")
-
 from coterie.cli import main
 
 FIT = ["fit", "penguins.csv", "-k", "3", "--missing", "drop"]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def penguins(folder, capsys) -> Path:
-    assert main(["demo", "penguins"]) == 0
-    capsys.readouterr()
-    return folder / "penguins.csv"
-
-
-def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    paths = os.pathsep.join(filter(None, sys.path))
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=os.environ | {"PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8"} | environment,
-        timeout=120,
-        check=False,
-    )
 
 
 def names(folder: Path) -> list[str]:
@@ -92,7 +62,7 @@ def test_options_reach_the_job(penguins, capsys):
     assert main([*FIT, "--scale", "robust", "--exclude", "year", "--n-init", "2", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert plain["scale"] == "robust"
-    assert plain["n_init"] == 2
+    assert plain["options"]["n_init"] == 2
     assert plain["skipped"]["year"] == "excluded"
 
 
@@ -118,8 +88,8 @@ def test_demo_writes_where_it_is_told(folder, capsys):
             3,
             "more clusters than there are rows (342)",
         ),
-        (["fit", "penguins.csv", "-k", "six"], 2, 'Error: -k takes a number (8), not "six".'),
-        (["fit", "penguins.csv", "-k", "2:12"], 2, 'Error: -k takes a number (8), not "2:12".'),
+        (["fit", "penguins.csv", "-k", "six"], 2, 'Error: -k takes a number (8), a range (2:12) or auto, not "six".'),
+        (["fit", "penguins.csv", "-k", "12:2"], 2, "Error: -k 12:2 is no range"),
         (["fit", "penguins.csv", "-k", "0"], 2, "at least 1"),
         (["fit", "penguins.csv", "--seed", "-1"], 2, "seed must be at least 0"),
         (["fit", "penguins.csv", "--scale", "log"], 2, "Choose from"),
@@ -160,7 +130,7 @@ def test_a_bug_asks_for_a_report_and_shows_the_traceback_with_debug_only(penguin
     def broken(*_):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr("coterie.cli.commands.run", broken)
+    monkeypatch.setattr("coterie.jobs.run", broken)
     assert main(FIT) == 1
     plain = capsys.readouterr().err
     assert "RuntimeError: out of luck" in plain
@@ -170,8 +140,20 @@ def test_a_bug_asks_for_a_report_and_shows_the_traceback_with_debug_only(penguin
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_an_interrupt_of_compiled_code_is_an_interrupt(penguins, capsys, monkeypatch):
+    def interrupted(*_):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as pressed:
+            raise SystemError("returned a result with an exception set") from pressed
+
+    monkeypatch.setattr("coterie.jobs.run", interrupted)
+    assert main(FIT) == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+
+
 @pytest.mark.parametrize("package, arguments", [("cyclopts", ["--help"]), ("polars", FIT)])
-def test_a_missing_extra_says_what_to_install(penguins, package, arguments):
+def test_a_missing_extra_says_what_to_install(penguins, package, arguments, python):
     done = python(
         f"import sys; sys.modules[{package!r}] = None\nfrom coterie.cli import main\nsys.exit(main({arguments}))"
     )
@@ -179,21 +161,46 @@ def test_a_missing_extra_says_what_to_install(penguins, package, arguments):
     assert done.stderr == 'The command line needs a few more packages. Run: pip install "coterie[cli]"\n'
 
 
+# Progress
+
+
+def make_terminal(monkeypatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+@pytest.mark.parametrize("arguments", [FIT, ["choose-k", *FIT[1:2], "-k", "2:4", *FIT[4:], "--budget", "quick"]])
+def test_a_terminal_is_shown_how_far_the_work_is(penguins, capsys, monkeypatch, arguments):
+    make_terminal(monkeypatch)
+    assert main(arguments) == 0
+    captured = capsys.readouterr()
+    assert "penguins.csv" in captured.err
+    assert "\x1b" in captured.err
+    assert "\x1b" not in captured.out
+
+
+def test_a_quiet_terminal_stays_quiet(penguins, capsys, monkeypatch):
+    make_terminal(monkeypatch)
+    assert main([*FIT, "-q"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 # The process
 
 
-def test_help_imports_nothing_heavy():
+def test_help_imports_nothing_heavy(python):
     done = python(
         "import sys; from coterie.cli import main\n"
-        "codes = [main(['--help']), main(['fit', '--help'])]\n"
+        "commands = ['fit', 'predict', 'choose-k', 'compare', 'info', 'doctor', 'demo']\n"
+        "codes = {main(['--help']), *(main([command, '--help']) for command in commands)}\n"
         "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'polars'} & set(sys.modules)\n"
         "print(codes, sorted(heavy), file=sys.stderr)"
     )
-    assert done.stderr == "[0, 0] []\n"
+    assert done.stderr == "{0} []\n"
     assert "--missing" in done.stdout
 
 
-def test_the_module_runs_as_a_program_and_hands_on_its_exit_code():
+def test_the_module_runs_as_a_program_and_hands_on_its_exit_code(python):
     done = python("import runpy; runpy.run_module('coterie', run_name='__main__')\n")
     assert done.returncode == 0
     assert "Usage: coterie" in done.stdout
@@ -205,7 +212,7 @@ def test_the_module_runs_as_a_program_and_hands_on_its_exit_code():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C there")
-def test_an_interrupt_while_writing_leaves_no_file(penguins, folder):
+def test_an_interrupt_while_writing_leaves_no_file(penguins, folder, python):
     done = python(
         "import os, signal, sys\n"
         "import polars\n"
@@ -224,7 +231,7 @@ def test_an_interrupt_while_writing_leaves_no_file(penguins, folder):
     assert names(folder) == ["penguins.csv"]
 
 
-def test_a_terminal_without_the_characters_still_gets_the_result(penguins):
+def test_a_terminal_without_the_characters_still_gets_the_result(penguins, python):
     done = python(f"from coterie.cli import main; raise SystemExit(main({FIT}))", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert "344 rows ? 8 columns ? using 5 numeric" in done.stdout

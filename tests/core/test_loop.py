@@ -123,3 +123,23 @@ def test_an_interrupt_before_anything_is_known_is_raised():
 
     with pytest.raises(KeyboardInterrupt):
         loop.fit(Halving(), None, Broken(), rng=np.random.default_rng(0))
+
+
+def test_an_interrupt_of_compiled_code_is_one():
+    """It comes out as a SystemError whose cause it is."""
+
+    def interrupt(progress):
+        if progress.iteration == 5:
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    with pytest.warns(FitInterruptedWarning):
+        found = fit(interrupt)
+    assert found.stopped
+
+
+def test_other_system_errors_are_raised():
+    def fail(progress):
+        raise SystemError("something else")
+
+    with pytest.raises(SystemError, match="something else"):
+        fit(fail)

@@ -16,13 +16,15 @@ def result():
         rows_used=11_999,
         n_columns=5,
         columns=("orders", "basket"),
+        categories=(),
         skipped=(SkippedColumn("city", "text"), SkippedColumn("id", "identifier")),
         scale="standard",
         missing="dropped 1 row",
+        title="K-means",
         k=2,
         seed=7,
-        n_init=10,
-        inertia=19_802.4,
+        options={"n_init": 10},
+        scores={"inertia": 19_802.4},
         iterations=1,
         converged=True,
         seconds=0.126,
@@ -39,6 +41,7 @@ def result():
         labels=np.zeros(12_000, dtype=int),
         notes=("skipped as text: city.",),
         output="labelled.csv",
+        added=("cluster", "cluster_distance"),
     )
 
 
@@ -74,7 +77,7 @@ def test_a_long_list_of_skipped_columns_is_cut_short(result):
 
 
 def test_small_inertia_keeps_its_digits(result):
-    assert "inertia 0.01235 ·" in as_text(replace(result, inertia=0.012_345_6))
+    assert "inertia 0.01235 ·" in as_text(replace(result, scores={"inertia": 0.012_345_6}))
 
 
 def test_the_dictionary_survives_a_round_trip_through_json(result):

@@ -65,7 +65,7 @@ def test_overlap_is_named_where_bic_and_icl_differ():
     said = {each.criterion: each.k for each in found.votes}
     assert found.recommended == 2
     assert (said["icl"], said["bic"]) == (2, 3)
-    assert "BIC says 3" in found.reason
+    assert "BIC and prediction strength say 3" in found.reason
     assert "overlap" in found.reason
 
 

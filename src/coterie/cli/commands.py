@@ -1,16 +1,25 @@
 """The commands. Each is parse, run, render; nothing heavy is imported before a command runs."""
 
-import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from coterie.jobs import Job, Missing, Scale, run
-from coterie.report import JobResult, as_dict, as_text
+from coterie import jobs
+from coterie.cli.options import (
+    AlgorithmOptions,
+    DataOptions,
+    RunOptions,
+    WriteOptions,
+    as_number,
+    split,
+)
+from coterie.cli.screen import progress_of, show
+from coterie.jobs import Budget
+from coterie.jobs.methods import Algorithm
+
+NO_DATA, NO_ALGORITHM, PLAIN, NOWHERE = DataOptions(), AlgorithmOptions(), RunOptions(), WriteOptions()
 
 
 def _version() -> str:
@@ -22,6 +31,7 @@ def _version() -> str:
 app = App(
     name="coterie",
     help="Find the groups in a table.",
+    help_format="plaintext",
     help_epilogue="Add --debug to any command to see where an error came from.",
     version=_version,
     suppress_keyboard_interrupt=False,
@@ -31,7 +41,8 @@ app = App(
 
 def call(arguments: Sequence[str]) -> None:
     """Run the command that `arguments` spell, letting every error through."""
-    app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    spelled = ["./-" if argument == "-" else argument for argument in arguments]  # a lone hyphen is no option here
+    app(spelled, exit_on_error=False, print_error=False, result_action="return_value")
 
 
 @app.command
@@ -39,64 +50,199 @@ def fit(
     data: Path,
     /,
     *,
-    k: Annotated[str, Parameter(name="-k")] = "8",
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
-    columns: Annotated[list[str] | None, Parameter(alias="-c")] = None,
-    exclude: list[str] | None = None,
-    scale: Scale = "auto",
-    missing: Missing = "error",
-    seed: int = 0,
-    n_init: int = 10,
-    force: bool = False,
-    as_json: Annotated[bool, Parameter(name="--json")] = False,
-    quiet: Annotated[bool, Parameter(alias="-q")] = False,
+    k: Annotated[str, Parameter(name="-k")] = "auto",
+    algorithm: Annotated[Algorithm, Parameter(alias="-a")] = "kmeans",
+    writing: WriteOptions = NOWHERE,
+    model: Path | None = None,
+    budget: Budget = "normal",
+    sample: int | None = None,
+    strict: bool = False,
+    table: DataOptions = NO_DATA,
+    options: AlgorithmOptions = NO_ALGORITHM,
+    running: RunOptions = PLAIN,
 ) -> None:
-    """Cluster the rows of a table with K-means.
+    """Cluster the rows of a table.
 
     Parameters
     ----------
     data
-        The table: .csv, .tsv, .parquet or .npy.
+        The table: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, .xlsx, .npy, .npz, .safetensors, or - for CSV from
+        standard input.
     k
-        Number of clusters.
-    output
-        Write the table with its clusters here: .csv, .tsv or .parquet.
-    columns
-        Columns to use, separated by commas. Without it: every numeric column but identifiers.
-    exclude
-        Columns to leave out, separated by commas.
-    scale
-        How to make columns comparable; auto is standard for tables and none for .npy.
+        Number of clusters: a number, a range (2:12) to choose from, or auto.
+    algorithm
+        How to cluster.
+    model
+        Write the fitted model here (.safetensors), for predict and for coterie.load.
+    budget
+        How much the choice of a number of clusters may cost.
+    sample
+        Fit so many rows drawn at random; the others get the cluster that is nearest.
+    strict
+        Stop with exit code 4, and write nothing, if the fit has not converged.
+    """
+    job = jobs.Job(
+        data,
+        model=model,
+        method=algorithm,
+        k=as_number(k),
+        options=options.told(),
+        budget=budget,
+        sample=sample,
+        strict=strict,
+        output=writing.output,
+        force=writing.force,
+        seed=running.seed,
+        threads=running.threads,
+        **table.told(),
+    )
+    with progress_of(running) as progress:
+        result = jobs.run(job, progress)
+    show(result, running)
+
+
+@app.command
+def choose_k(
+    data: Path,
+    /,
+    *,
+    k: Annotated[str, Parameter(name="-k")] = "auto",
+    algorithm: Annotated[Algorithm, Parameter(alias="-a")] = "kmeans",
+    methods: list[str] | None = None,
+    budget: Budget = "normal",
+    table: DataOptions = NO_DATA,
+    running: RunOptions = PLAIN,
+) -> None:
+    """Say how many clusters a table has.
+
+    Parameters
+    ----------
+    data
+        The table, as for fit.
+    k
+        Numbers of clusters to look at: a range (2:12), or auto.
+    algorithm
+        Whose clusters are judged.
+    methods
+        Criteria to ask, separated by commas: silhouette, gap, bic, icl, elbow, stability and others. Without it: what
+        the budget says.
+    budget
+        How much it may cost.
+    """
+    job = jobs.ChooseJob(
+        data,
+        method=algorithm,
+        k=as_number(k),
+        criteria=split(methods),
+        budget=budget,
+        seed=running.seed,
+        threads=running.threads,
+        **table.told(),
+    )
+    with progress_of(running) as progress:
+        result = jobs.choose(job, progress)
+    show(result, running)
+
+
+@app.command
+def predict(
+    model: Path,
+    data: Path,
+    /,
+    *,
+    writing: WriteOptions = NOWHERE,
+    proba: bool = False,
+    distance: bool = False,
+    missing: Literal["error", "drop", "ignore"] = "error",
+    as_json: Annotated[bool, Parameter(name="--json")] = False,
+    quiet: Annotated[bool, Parameter(alias="-q")] = False,
+) -> None:
+    """Say to which clusters of a fitted model the rows of a table belong.
+
+    Parameters
+    ----------
+    model
+        The model, as fit --model wrote it.
+    data
+        The table, as for fit, with the columns that the model was fitted to.
+    proba
+        Write the probability of every cluster, too.
+    distance
+        Write the distance to every center, too.
     missing
         What to do about missing values.
-    seed
-        Seed of the random starts; the same seed gives the same clusters.
-    n_init
-        Number of random starts; the best one counts.
-    force
-        Replace the output file if it exists.
     as_json
         Print the result as one JSON object.
     quiet
         Print the result only: no notes, no progress.
     """
-    job = Job(
-        data,
-        k=_cluster_count(k),
-        columns=_names(columns),
-        exclude=_names(exclude),
-        scale=scale,
-        missing=missing,
-        seed=seed,
-        n_init=n_init,
-        output=output,
-        force=force,
+    job = jobs.PredictJob(
+        model, data, proba=proba, distance=distance, missing=missing, output=writing.output, force=writing.force
     )
-    with _progress(quiet) as progress:
-        result = run(job, progress)
-    if not quiet:
-        _print_notes(result)
-    print(json.dumps(as_dict(result), indent=2) if as_json else as_text(result))
+    running = RunOptions(as_json=as_json, quiet=quiet)
+    with progress_of(running) as progress:
+        result = jobs.predict(job, progress)
+    show(result, running)
+
+
+@app.command
+def compare(
+    data: Path,
+    /,
+    *,
+    algorithm: Annotated[list[Algorithm], Parameter(alias="-a")],
+    k: Annotated[str, Parameter(name="-k")] = "auto",
+    table: DataOptions = NO_DATA,
+    running: RunOptions = PLAIN,
+) -> None:
+    """Run several algorithms on the same rows: scores, times, and how far they agree.
+
+    Parameters
+    ----------
+    data
+        The table, as for fit.
+    algorithm
+        How to cluster; give it once for each.
+    k
+        Number of clusters: a number, a range (3:8) of which each is tried, or auto for the one that is recommended.
+    """
+    job = jobs.CompareJob(
+        data,
+        methods=tuple(algorithm),
+        k=as_number(k),
+        seed=running.seed,
+        threads=running.threads,
+        **table.told(),
+    )
+    with progress_of(running) as progress:
+        result = jobs.compare(job, progress)
+    show(result, running)
+
+
+@app.command
+def info(file: Path, /, *, as_json: Annotated[bool, Parameter(name="--json")] = False) -> None:
+    """Say what is in a file, and what fit would do with it.
+
+    Parameters
+    ----------
+    file
+        A table, as for fit, or a model.
+    as_json
+        Print it as one JSON object.
+    """
+    show(jobs.inspect(file), RunOptions(as_json=as_json))
+
+
+@app.command
+def doctor(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> None:
+    """Say what this installation has, what is missing, and how to get it.
+
+    Parameters
+    ----------
+    as_json
+        Print it as one JSON object.
+    """
+    show(jobs.examine(), RunOptions(as_json=as_json))
 
 
 @app.command
@@ -123,35 +269,3 @@ def demo(
     path = write_demo(name, output or Path(f"{name}.csv"), overwrite=force)
     table = load_demo(name)
     print(f"wrote {path} ({len(table):,} rows · {len(table.columns):,} columns) · licence: {table.licence}")
-
-
-def _cluster_count(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        from coterie.core.errors import ParameterError
-
-        raise ParameterError(f'-k takes a number (8), not "{text}".') from None
-
-
-def _names(options: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(name.strip() for option in options or () for name in option.split(",") if name.strip())
-
-
-def _print_notes(result: JobResult) -> None:
-    for note in result.notes:
-        print(f"note: {note}", file=sys.stderr)
-    for warning in result.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str], None] | None]:
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-
-    with Console(stderr=True).status("starting") as status:
-        yield lambda stage: status.update(escape(stage))

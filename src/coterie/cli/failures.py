@@ -15,6 +15,7 @@ class Exit(IntEnum):
     BUG = 1
     USAGE = 2
     DATA = 3
+    NOT_CONVERGED = 4
     INTERRUPTED = 130
     CLOSED_PIPE = 141
 
@@ -33,7 +34,7 @@ def explain(error: BaseException, *, debug: bool) -> int:
 
 
 def _verdict(error: BaseException) -> tuple[Exit, str]:
-    if isinstance(error, KeyboardInterrupt):
+    if _was_interrupted(error):
         return Exit.INTERRUPTED, "Interrupted."
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRA_PACKAGES:
         return Exit.USAGE, 'The command line needs a few more packages. Run: pip install "coterie[cli]"'
@@ -46,12 +47,25 @@ def _verdict(error: BaseException) -> tuple[Exit, str]:
 
     if isinstance(error, InputError):
         return Exit.DATA, f"Error: {error}"
+    from coterie.jobs import NotConvergedError
+
+    if isinstance(error, NotConvergedError):
+        return Exit.NOT_CONVERGED, f"Error: {error}"
     if isinstance(error, OSError) and error.filename is not None:
         return Exit.DATA, f'Error: cannot use "{error.filename}": {error.strerror}.'
     return Exit.BUG, (
         f"Error: {type(error).__name__}: {error}\n"
         "  This is a bug in coterie: please report it with the command you ran. --debug shows the traceback."
     )
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is what it all began with; compiled code makes a SystemError of it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _is_usage_error(error: BaseException) -> bool:

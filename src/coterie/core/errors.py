@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class InputError(ValueError):
     """The data cannot be used as it is; the message says what was found and what to do."""
@@ -11,9 +14,28 @@ class ParameterError(ValueError):
     """An option has a value it cannot have; the message lists what it can be."""
 
 
+class ModelFileError(InputError):
+    """A model cannot be written to a file, or a file cannot be read; the message says what was found."""
+
+
+class DroppedOptionWarning(UserWarning):
+    """An option that the answers of a model do not depend on was not written to its file."""
+
+
 class FitInterruptedWarning(UserWarning):
     """The fit was stopped from the keyboard; the best result so far was kept."""
 
 
 class ObjectiveRoseWarning(RuntimeWarning):
     """A step that cannot make the objective worse did, by more than rounding: a fault to be reported."""
+
+
+@contextmanager
+def plain_interrupts() -> Iterator[None]:
+    """Ctrl-C within compiled code comes out of it as a SystemError; here it is raised as what it was."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.accelerate import Squarem
-from coterie.core.errors import FitInterruptedWarning
+from coterie.core.errors import FitInterruptedWarning, plain_interrupts
 from coterie.core.protocols import Engine, Memo, Model, Params, Source
 
 
@@ -62,7 +62,8 @@ def fit(
     for run, child in enumerate(rng.spawn(n_init)):
         descent = _Descent(model, source, engine, run, callback, accelerate)
         try:
-            found = descent.go(child, max_iter, keep_memos=n_init == 1)
+            with plain_interrupts():
+                found = descent.go(child, max_iter, keep_memos=n_init == 1)
         except KeyboardInterrupt:
             if best is None and descent.reached is None:
                 raise

@@ -3,71 +3,197 @@
 Importing this module is cheap: arrays, tables and estimators are loaded when a job runs.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from coterie.report.result import JobResult
+if TYPE_CHECKING:
+    from coterie.report import (
+        ChoiceResult,
+        ComparisonResult,
+        JobResult,
+        MachineInfo,
+        ModelInfo,
+        PredictionResult,
+        TableInfo,
+    )
 
-__all__ = ["Job", "JobResult", "Missing", "Scale", "run"]
+__all__ = [
+    "Budget",
+    "ChooseJob",
+    "CompareJob",
+    "Job",
+    "Missing",
+    "NotConvergedError",
+    "Number",
+    "PredictJob",
+    "Scale",
+    "Step",
+    "TableJob",
+    "choose",
+    "compare",
+    "examine",
+    "inspect",
+    "predict",
+    "run",
+]
 
 Scale: TypeAlias = Literal["auto", "standard", "robust", "minmax", "none"]
-Missing: TypeAlias = Literal["error", "drop", "mean", "median"]
+Missing: TypeAlias = Literal["error", "drop", "mean", "median", "ignore"]
+Budget: TypeAlias = Literal["quick", "normal", "thorough"]
+Number: TypeAlias = int | tuple[int, int] | Literal["auto"]
 
 
 @dataclass(frozen=True)
-class Job:
-    """A table to cluster, and how.
+class Step:
+    """How far a job is: what it does now, and how much of that is done where it can tell."""
+
+    what: str
+    done: int = 0
+    total: int | None = None
+
+
+Progress: TypeAlias = Callable[[Step], None]
+
+
+class NotConvergedError(RuntimeError):
+    """A fit came to its last iteration before it had settled, and the job was told to be strict."""
+
+
+@dataclass(frozen=True)
+class TableJob:
+    """A table, and how its rows become numbers.
 
     Attributes
     ----------
     path : Path
-        The table: ``.csv``, ``.tsv``, ``.parquet`` or ``.npy``.
-    method : {"kmeans"}
-        The algorithm.
-    k : int
-        Number of clusters.
+        The table, of any kind that `coterie.jobs.formats` reads; ``-`` is CSV on standard input.
     columns : tuple of str
         Columns to use; none named means every numeric column that is not an identifier.
     exclude : tuple of str
         Columns to leave out.
+    id, weight : str or None
+        Columns that name the rows, and that say how much each row counts.
+    one_hot : tuple of str
+        Columns of categories that become a column of zeros and ones for each value.
     scale : {"auto", "standard", "robust", "minmax", "none"}
-        How to make columns comparable. ``auto`` is ``standard`` for a table and ``none`` for ``.npy``, whose
+        How to make columns comparable. ``auto`` is ``standard`` for a table and ``none`` for arrays, whose
         columns are taken to share a unit.
-    missing : {"error", "drop", "mean", "median"}
-        What to do about missing values.
+    missing : {"error", "drop", "mean", "median", "ignore"}
+        What to do about missing values; ``ignore`` leaves them to the algorithm.
     seed : int
-        Seed of the random starts.
-    n_init : int
-        Number of starts; the best one counts.
-    output : Path or None
-        Where to write the table with its clusters: ``.csv``, ``.tsv`` or ``.parquet``.
-    force : bool
-        Whether `output` may replace a file, or a column, that is there already.
+        Seed of all that is random.
+    threads : int or None
+        Threads to use; None is all cores. The result does not depend on it.
     """
 
     path: Path
-    method: Literal["kmeans"] = "kmeans"
-    k: int = 8
     columns: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    id: str | None = None
+    weight: str | None = None
+    one_hot: tuple[str, ...] = ()
     scale: Scale = "auto"
     missing: Missing = "error"
     seed: int = 0
-    n_init: int = 10
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Job(TableJob):
+    """A table to cluster, and how.
+
+    Attributes
+    ----------
+    method : str
+        The algorithm, of `coterie.jobs.methods.METHODS`.
+    k : int, (int, int) or "auto"
+        Number of clusters, or the first and last of those to choose from.
+    options : mapping
+        Options of the algorithm by their names on the command line; what is not there is the method's own.
+    budget : {"quick", "normal", "thorough"}
+        How much the choice of a number of clusters may cost.
+    sample : int or None
+        Fit so many rows drawn at random; the others get the cluster that the fitted model says.
+    strict : bool
+        Whether a fit that has not converged is an error.
+    output : Path or None
+        Where to write the table with its clusters.
+    model : Path or None
+        Where to write the fitted model.
+    force : bool
+        Whether files, or columns, that are there already may be replaced.
+    """
+
+    method: str = "kmeans"
+    k: Number = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget = "normal"
+    sample: int | None = None
+    strict: bool = False
+    output: Path | None = None
+    model: Path | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """A table whose rows get clusters of a model that was fitted before.
+
+    Attributes
+    ----------
+    model : Path
+        A file that a `Job` wrote, or `coterie.save`.
+    path : Path
+        The table, with the columns that the model was fitted to.
+    proba, distance : bool
+        Whether to write the probability of every cluster, and the distance to every center.
+    missing : {"error", "drop", "ignore"}
+    output : Path or None
+        Where to write the table with its clusters.
+    force : bool
+        Whether files, or columns, that are there already may be replaced.
+    """
+
+    model: Path
+    path: Path
+    proba: bool = False
+    distance: bool = False
+    missing: Missing = "error"
     output: Path | None = None
     force: bool = False
 
 
-def run(job: Job, progress: Callable[[str], None] | None = None) -> JobResult:
+@dataclass(frozen=True)
+class ChooseJob(TableJob):
+    """A table, and how to look for its number of clusters: by which criteria (none named: what `budget` says)."""
+
+    method: str = "kmeans"
+    k: Number = "auto"
+    criteria: tuple[str, ...] = ()
+    budget: Budget = "normal"
+
+
+@dataclass(frozen=True)
+class CompareJob(TableJob):
+    """A table, and the algorithms to run on it side by side, each with every number of clusters."""
+
+    methods: tuple[str, ...] = ()
+    k: Number = "auto"
+    budget: Budget = "quick"
+
+
+def run(job: Job, progress: Progress | None = None) -> JobResult:
     """Run `job`.
 
     Parameters
     ----------
     job : Job
     progress : callable, optional
-        Called with a few words at the start of each stage.
+        Called with a `Step` at the start of each stage and, within long ones, now and then.
 
     Returns
     -------
@@ -80,8 +206,49 @@ def run(job: Job, progress: Callable[[str], None] | None = None) -> JobResult:
     ParameterError
         If an option has a value that is never right.
     FileExistsError
-        If `job.output` exists and `job.force` is false. Nothing is written then.
+        If a file to be written exists and `job.force` is false. Nothing is written then.
+    NotConvergedError
+        If `job.strict` and the fit has not converged. Nothing is written then.
     """
     from coterie.jobs.runner import execute
 
-    return execute(job, progress or (lambda stage: None))
+    return execute(job, progress or silent)
+
+
+def choose(job: ChooseJob, progress: Progress | None = None) -> ChoiceResult:
+    """How many clusters the table of `job` has; errors and `progress` are those of `run`."""
+    from coterie.jobs.choosing import execute
+
+    return execute(job, progress or silent)
+
+
+def compare(job: CompareJob, progress: Progress | None = None) -> ComparisonResult:
+    """Every algorithm of `job` on the same rows; errors and `progress` are those of `run`."""
+    from coterie.jobs.comparing import execute
+
+    return execute(job, progress or silent)
+
+
+def predict(job: PredictJob, progress: Progress | None = None) -> PredictionResult:
+    """Clusters of a fitted model for the table of `job`; errors and `progress` are those of `run`."""
+    from coterie.jobs.predicting import execute
+
+    return execute(job, progress or silent)
+
+
+def inspect(path: Path) -> TableInfo | ModelInfo:
+    """What is in the file, and what a job would do with it."""
+    from coterie.jobs.inspecting import inspect
+
+    return inspect(path)
+
+
+def examine() -> MachineInfo:
+    """What this machine and this installation have, and what is missing."""
+    from coterie.jobs.doctor import examine
+
+    return examine()
+
+
+def silent(step: Step) -> None:
+    """What is told of progress when nobody asked."""

@@ -1,71 +1,214 @@
-"""From chosen columns to a matrix: missing values, constant columns, scale."""
+"""From chosen columns to what an algorithm takes: missing values, constant columns, categories, scale."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coterie.core.errors import InputError
-from coterie.jobs import Missing, Scale
-from coterie.jobs.columns import Choice
-from coterie.jobs.table import ARRAY, Table
+from coterie.core.errors import InputError, ParameterError
+from coterie.jobs import Missing, Scale, TableJob
+from coterie.jobs.columns import Choice, choose, require
+from coterie.jobs.methods import Method
+from coterie.jobs.table import Table
 from coterie.report.result import SkippedColumn
 
 CONSTANT = "constant"
 NAMED_TO_EXCLUDE = 3
 
 Matrix = NDArray[np.floating]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What was learned from one table, and makes rows of numbers of any other with the same columns.
+
+    A column of categories becomes a column of zeros and ones for each of its values, which is not scaled: rows of
+    different categories are then √2 apart, as two rows are in the mean (of squares) in a standardised column.
+    """
+
+    numbers: tuple[str, ...]
+    categories: dict[str, tuple[str, ...]]  # the values of each
+    missing: Missing
+    fill: tuple[float, ...]  # in place of missing numbers
+    scale: Scale
+    shift: tuple[float, ...]
+    spread: tuple[float, ...]
+    single: bool  # whether numbers are float32
+    mixed: bool = False  # whether the algorithm takes the columns as they are
+    series: bool = False  # whether a row is a series
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns of the matrix."""
+        made = (f"{name}={value}" for name, values in self.categories.items() for value in values)
+        return (*self.numbers, *made)
+
+    def apply(self, table: Table) -> "Rows":
+        """The rows of `table`, as those were from which this was learned."""
+        for name in (*self.numbers, *self.categories):
+            require(name, table.typed.columns)
+        X = _matrix(table, self.numbers, self.single)
+        _refuse_infinite(X, self.numbers)
+        absent, names = _absent(table, X, self)
+        X, kept, treatment = self._without_missing(X, absent, names)
+        given: Any = self._scaled(X)
+        if self.categories:
+            shown = self._indicators(table, kept, X.dtype)
+            X, given = np.hstack([X, shown]), np.hstack([given, shown])
+        if self.mixed:
+            given = table.typed.select([*self.numbers, *self.categories]).filter(pl.Series(kept))
+        return Rows(X, given, kept, treatment)
+
+    def _scaled(self, X: Matrix) -> Matrix:
+        shift, spread = np.array(self.shift), np.array(self.spread)
+        if not shift.any() and (spread == 1.0).all():
+            return X
+        scaled: Matrix = ((X - shift) / spread).astype(X.dtype)
+        return scaled
+
+    def _without_missing(self, X: Matrix, absent: Mask, names: tuple[str, ...]) -> tuple[Matrix, Mask, str]:
+        everything = np.ones(len(X), dtype=bool)
+        complete = np.asarray(~absent.any(axis=1))
+        if complete.all():
+            return X, everything, "none"
+        if self.missing == "error":
+            raise InputError(_missing_choices(absent, names, self.mixed))
+        if self.missing == "drop":
+            if not complete.any():
+                counts = _by_column(names, absent.sum(axis=0))
+                raise InputError(f"no row is complete ({counts}). Try --missing median.")
+            return X[complete], complete, f"dropped {_rows(len(X) - int(complete.sum()))}"
+        if self.missing == "ignore":
+            return X, everything, f"{int(absent.sum()):,} left as they are"
+        filled = np.where(np.isnan(X), np.array(self.fill), X).astype(X.dtype)
+        return filled, everything, f"{int(absent.sum()):,} filled with the {self.missing} of the column"
+
+    def _indicators(self, table: Table, kept: Mask, dtype: Any) -> Matrix:
+        columns = [
+            (texts == value).fill_null(False).to_numpy()[kept]
+            for name, values in self.categories.items()
+            for texts in [table.typed[name].cast(pl.String)]
+            for value in values
+        ]
+        return np.column_stack(columns).astype(dtype)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that take part: in the table's own units, and as the algorithm takes them."""
+
+    X: Matrix  # (n, d) numbers, and categories as zeros and ones
+    given: Any  # (n, ...) scaled numbers, or a frame
+    kept: Mask  # (rows of the table,) which of them these are
+    treatment: str  # of missing values, in words
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """The rows and columns that take part.
+    """A table ready for an algorithm, and how it was made so."""
 
-    `X` is in the table's own units and `scaled` is what the algorithm sees; `kept` marks the rows of the
-    table that the rows of both stand for.
-    """
-
-    X: Matrix  # (n, d)
-    scaled: Matrix  # (n, d)
-    kept: NDArray[np.bool_]  # (rows of the table,)
-    columns: tuple[str, ...]
+    rows: Rows
+    preparation: Preparation
+    weight: NDArray[np.float64] | None  # (n,)
     skipped: tuple[SkippedColumn, ...]
-    scale: Scale
-    missing: str
     warnings: tuple[str, ...]
 
 
-def prepare(table: Table, choice: Choice, missing: Missing, scale: Scale) -> Prepared:
-    """Fill or drop missing values, drop constant columns, scale the rest."""
-    X = _matrix(table, choice.used)
-    _refuse_infinite(X, choice.used)
-    X, kept, treatment = _without_missing(X, choice.used, missing)
-    varies = np.ptp(X, axis=0) > 0
-    constant = [name for name, varied in zip(choice.used, varies, strict=True) if not varied]
-    if not varies.any():
-        raise InputError(f"every column is constant ({', '.join(constant)}): all rows are alike.")
-    X = X[:, varies]
-    columns = tuple(name for name in choice.used if name not in constant)
-    scale = _resolved(scale, table)
-    scaled, scale_warnings = _scaled(X, columns, scale)
+def prepare(table: Table, job: TableJob, method: Method) -> Prepared:
+    """Choose columns, learn from them how to make numbers of them, and do so."""
+    _check_missing(job.missing, method)
+    choice = choose(table, job, mixed=method.mixed)
+    learned, constant, warnings = _learned(table, choice, job, method)
+    rows = learned.apply(table)
     return Prepared(
-        X=X,
-        scaled=scaled,
-        kept=kept,
-        columns=columns,
+        rows=rows,
+        preparation=learned,
+        weight=None if job.weight is None else _weights(table, job.weight)[rows.kept],
         skipped=(*choice.skipped, *(SkippedColumn(name, CONSTANT) for name in constant)),
-        scale=scale,
-        missing=treatment,
-        warnings=(*(f'column "{name}" is constant and was dropped.' for name in constant), *scale_warnings),
+        warnings=(*(f'column "{name}" is constant and was dropped.' for name in constant), *warnings),
     )
 
 
-def _matrix(table: Table, columns: tuple[str, ...]) -> Matrix:
-    frame = table.typed.select(columns)
-    single = all(kind == pl.Float32 for kind in frame.dtypes)
-    numbers = frame.cast(pl.Float32 if single else pl.Float64).fill_null(np.nan)
+def _check_missing(missing: Missing, method: Method) -> None:
+    if missing == "ignore" and not method.holes:
+        raise ParameterError(f"--missing ignore is not for {method.title}: use drop, mean or median.")
+    if missing in ("mean", "median") and method.mixed:
+        raise ParameterError(f"--missing {missing} is not for {method.title}: use drop or ignore.")
+
+
+def _learned(
+    table: Table, choice: Choice, job: TableJob, method: Method
+) -> tuple[Preparation, list[str], tuple[str, ...]]:
+    """The preparation, the columns that it leaves out as constant, and what there is to warn of."""
+    kinds = [table.typed.schema[name] for name in choice.numbers]
+    single = bool(kinds) and all(kind == pl.Float32 for kind in kinds)
+    as_it_is = Preparation(
+        choice.numbers,
+        {name: _values(table.typed[name]) for name in choice.categories},
+        job.missing,
+        fill=(),
+        scale="none",
+        shift=(0.0,) * len(choice.numbers),
+        spread=(1.0,) * len(choice.numbers),
+        single=single,
+        mixed=method.mixed,
+        series=method.series,
+    )
+    X = _matrix(table, choice.numbers, single)
+    _refuse_infinite(X, choice.numbers)
+    filled = replace(as_it_is, fill=_fill(X, job.missing))
+    X = filled.apply(table).X[:, : len(choice.numbers)]
+    constant = [] if method.series else [name for name, x in zip(choice.numbers, X.T, strict=True) if _is_constant(x)]
+    if len(constant) == len(choice.numbers) and not choice.categories:
+        raise InputError(f"every column is constant ({', '.join(constant)}): all rows are alike.")
+    varies = [j for j, name in enumerate(choice.numbers) if name not in constant]
+    numbers = tuple(choice.numbers[j] for j in varies)
+    scale = _resolved(job.scale, table, method)
+    shift, spread, warnings = _scaling(X[:, varies], numbers, scale)
+    kept_fill = tuple(filled.fill[j] for j in varies) if filled.fill else ()
+    learned = replace(filled, numbers=numbers, fill=kept_fill, scale=scale, shift=shift, spread=spread)
+    return learned, constant, warnings
+
+
+def _values(column: pl.Series) -> tuple[str, ...]:
+    return tuple(sorted(column.cast(pl.String).drop_nulls().unique().to_list()))
+
+
+def _matrix(table: Table, columns: tuple[str, ...], single: bool) -> Matrix:
+    dtype = np.float32 if single else np.float64
+    if not columns:
+        return np.empty((table.rows, 0), dtype)
+    numbers = table.typed.select(columns).cast(pl.Float32 if single else pl.Float64).fill_null(np.nan)
     return numbers.to_numpy(order="c")
+
+
+def _absent(table: Table, X: Matrix, how: Preparation) -> tuple[Mask, tuple[str, ...]]:
+    """Which values are missing (n, columns), and the names of the columns.
+
+    The end of a series is not missing, unless it is all of it.
+    """
+    absent = np.isnan(X)
+    if how.series:
+        at_the_end = np.logical_and.accumulate(absent[:, ::-1], axis=1)[:, ::-1]
+        absent &= ~at_the_end | absent.all(axis=1, keepdims=True)
+    if how.categories:
+        empty = [table.typed[name].is_null().to_numpy() for name in how.categories]
+        absent = np.column_stack([absent, *empty])
+    return absent, (*how.numbers, *how.categories)
+
+
+def _fill(X: Matrix, missing: Missing) -> tuple[float, ...]:
+    if missing not in ("mean", "median"):
+        return ()
+    middle = np.nanmean(X, axis=0) if missing == "mean" else np.nanmedian(X, axis=0)
+    return tuple(middle.tolist())
+
+
+def _is_constant(column: NDArray[np.floating]) -> bool:
+    return bool(np.nanmax(column) == np.nanmin(column))
 
 
 def _refuse_infinite(X: Matrix, columns: tuple[str, ...]) -> None:
@@ -77,31 +220,25 @@ def _refuse_infinite(X: Matrix, columns: tuple[str, ...]) -> None:
         )
 
 
-def _without_missing(X: Matrix, columns: tuple[str, ...], missing: Missing) -> tuple[Matrix, NDArray[np.bool_], str]:
-    absent = np.isnan(X)
-    complete = np.asarray(~absent.any(axis=1))
-    everything = np.ones(len(X), dtype=bool)
-    if complete.all():
-        return X, everything, "none"
-    if missing == "error":
-        raise InputError(_missing_choices(absent, columns))
-    if missing == "drop":
-        if not complete.any():
-            counts = _by_column(columns, absent.sum(axis=0))
-            raise InputError(f"no row is complete ({counts}). Try --missing median.")
-        return X[complete], complete, f"dropped {_rows(len(X) - int(complete.sum()))}"
-    middle = np.nanmean(X, axis=0) if missing == "mean" else np.nanmedian(X, axis=0)
-    filled = np.where(absent, middle, X).astype(X.dtype)
-    return filled, everything, f"{int(absent.sum()):,} filled with the {missing} of the column"
+def _weights(table: Table, name: str) -> NDArray[np.float64]:
+    column = table.typed[name]
+    if not column.dtype.is_numeric():
+        raise InputError(f'column "{name}" is not numeric: a weight is a number of at least 0.')
+    weights = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    wrong = int((~(weights >= 0) | np.isinf(weights)).sum())
+    if wrong:
+        raise InputError(f'{_rows(wrong)} have no weight in column "{name}": a weight is a number of at least 0.')
+    return weights
 
 
-def _missing_choices(absent: NDArray[np.bool_], columns: tuple[str, ...]) -> str:
+def _missing_choices(absent: Mask, columns: tuple[str, ...], mixed: bool) -> str:
     n = len(absent)
     incomplete = int(absent.any(axis=1).sum())
     counts = absent.sum(axis=0)
+    other = "--missing ignore" if mixed else "--missing median"
     return (
         f"{incomplete:,} of {_rows(n)} have missing values ({_by_column(columns, counts)}).\n"
-        f"  Choose one: --missing drop (keeps {_rows(n - incomplete)}), --missing median, "
+        f"  Choose one: --missing drop (keeps {_rows(n - incomplete)}), {other}, "
         f"or --exclude {_to_exclude(columns, counts)}."
     )
 
@@ -123,29 +260,33 @@ def _rows(n: int) -> str:
     return f"{n:,} row" if n == 1 else f"{n:,} rows"
 
 
-def _resolved(scale: Scale, table: Table) -> Scale:
-    if scale != "auto":
-        return scale
-    return "none" if table.path.suffix.lower() == ARRAY else "standard"
+def _resolved(scale: Scale, table: Table, method: Method) -> Scale:
+    if scale == "auto":
+        return "none" if table.is_array or method.mixed or method.series else "standard"
+    if (method.mixed or method.series) and scale != "none":
+        raise ParameterError(f"--scale {scale} is not for {method.title}: use none.")
+    return scale
 
 
-def _scaled(X: Matrix, columns: tuple[str, ...], scale: Scale) -> tuple[Matrix, tuple[str, ...]]:
-    if scale == "none":
-        return X, ()
+def _scaling(
+    X: Matrix, columns: tuple[str, ...], scale: Scale
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[str, ...]]:
+    """What is taken from each column, by what it is divided, and what there is to warn of."""
+    count = len(columns)
+    if scale == "none" or count == 0:
+        return (0.0,) * count, (1.0,) * count, ()
+    X = X.astype(np.float64)
     if scale == "minmax":
-        return (X - X.min(axis=0)) / np.ptp(X, axis=0), ()
-    deviation = X.std(axis=0, dtype=np.float64)
+        low = np.nanmin(X, axis=0)
+        return tuple(low.tolist()), tuple((np.nanmax(X, axis=0) - low).tolist()), ()
+    deviation = np.nanstd(X, axis=0)
     if scale == "standard":
-        return _standardised(X, X.mean(axis=0, dtype=np.float64), deviation), ()
-    low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
-    spread = high - low
+        return tuple(np.nanmean(X, axis=0).tolist()), tuple(deviation.tolist()), ()
+    low, middle, high = np.nanquantile(X, [0.25, 0.5, 0.75], axis=0)
+    spread = np.where(high > low, high - low, deviation)
     warnings = tuple(
         f'half of column "{name}" is one value: it was scaled by its standard deviation.'
-        for name, width in zip(columns, spread, strict=True)
+        for name, width in zip(columns, high - low, strict=True)
         if width == 0
     )
-    return _standardised(X, middle, np.where(spread > 0, spread, deviation)), warnings
-
-
-def _standardised(X: Matrix, middle: NDArray[np.float64], spread: NDArray[np.float64]) -> Matrix:
-    return ((X - middle) / spread).astype(X.dtype)
+    return tuple(middle.tolist()), tuple(spread.tolist()), warnings

@@ -16,7 +16,7 @@ from coterie import kernels
 from coterie.base import Partitional, Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
-from coterie.core.errors import FitInterruptedWarning, ParameterError
+from coterie.core.errors import FitInterruptedWarning, ParameterError, plain_interrupts
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.kmeans.kmeans import check_enough_rows
@@ -219,7 +219,8 @@ class BisectingKMeans(Partitional):
         history = [growth.cost()]
         while len(history) < self.n_clusters:
             try:
-                found = growth.cut()
+                with plain_interrupts():
+                    found = growth.cut()
             except KeyboardInterrupt:
                 if len(history) == 1:
                     raise

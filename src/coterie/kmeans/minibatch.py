@@ -11,7 +11,7 @@ import numpy as np
 from coterie.base import Partitional, Summary, callbacks, in_memory
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, whole_number
-from coterie.core.errors import FitInterruptedWarning
+from coterie.core.errors import FitInterruptedWarning, plain_interrupts
 from coterie.core.protocols import Chunk
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
@@ -129,13 +129,14 @@ class MiniBatchKMeans(Partitional):
         stopping = _Stopping(self, summary, batch_size / rows.count)
         history: list[float] = []
         try:
-            for step in range(max(1, self.max_iter * rows.count // batch_size)):
-                before = state.params
-                state, stats = self._learn(model, state, rows.any(batch_size), rng)
-                history.append(float(stats.cost.sum() / stats.weight.sum()))
-                done = watch(loop.Progress(0, step + 1, state.params, history[-1]))
-                if done or stopping(before, state.params, history[-1]):
-                    break
+            with plain_interrupts():
+                for step in range(max(1, self.max_iter * rows.count // batch_size)):
+                    before = state.params
+                    state, stats = self._learn(model, state, rows.any(batch_size), rng)
+                    history.append(float(stats.cost.sum() / stats.weight.sum()))
+                    done = watch(loop.Progress(0, step + 1, state.params, history[-1]))
+                    if done or stopping(before, state.params, history[-1]):
+                        break
         except KeyboardInterrupt:
             if state.seen is None:
                 raise

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from coterie import kernels, seeding
 from coterie.base import Summary, in_memory
 from coterie.core import loop
-from coterie.core.errors import FitInterruptedWarning, ParameterError
+from coterie.core.errors import FitInterruptedWarning, ParameterError, plain_interrupts
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.kmeans.lloyd import Lloyd
 
@@ -182,10 +182,11 @@ class Climb:
         """The whole search, from these centers; Ctrl-C ends it with what it has reached."""
         self.best = (centers - self.rows.origin) / self.rows.unit
         try:
-            self.begin(self.best)
-            (_wander if self.kind == "fast" else _breed)(self)
-            if not self.stopped:
-                self.finish()
+            with plain_interrupts():
+                self.begin(self.best)
+                (_wander if self.kind == "fast" else _breed)(self)
+                if not self.stopped:
+                    self.finish()
         except KeyboardInterrupt:
             warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
             self.stopped = True

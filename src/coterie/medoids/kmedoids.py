@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie import machine
 from coterie.base import ByDistance, callbacks
 from coterie.core.arguments import as_rng, one_of, whole_number
-from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
+from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError, plain_interrupts
 from coterie.core.loop import Progress
 from coterie.data.memory import as_weights
 from coterie.distances.pairwise import strips
@@ -230,14 +230,15 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def _best(self, table: Any, w: Array, begins: Iterator[Array], max_iter: int, watch: Any) -> swaps.Found:
         best: swaps.Found | None = None
         try:
-            for run, medoids in enumerate(begins):
-                found = self._descend(
-                    table, w, medoids, max_iter, lambda i, j, run=run: watch(Progress(run, i, None, j))
-                )
-                if best is None or found.loss < best.loss:
-                    best = found
-                if found.stopped:
-                    break
+            with plain_interrupts():
+                for run, medoids in enumerate(begins):
+                    found = self._descend(
+                        table, w, medoids, max_iter, lambda i, j, run=run: watch(Progress(run, i, None, j))
+                    )
+                    if best is None or found.loss < best.loss:
+                        best = found
+                    if found.stopped:
+                        break
         except KeyboardInterrupt:
             if best is None:
                 raise

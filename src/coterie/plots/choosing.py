@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.core.errors import InputError
+from coterie.plots.display import new_figure
 from coterie.plots.palette import FAINT, INK, MARK
 from coterie.selection.chosen import NAMES, ChooseK
 
@@ -79,10 +80,8 @@ def panels(chosen: ChooseK) -> list[Panel]:
 
 
 def _new_axes(count: int) -> Any:
-    from matplotlib.figure import Figure
-
     lines = -(-count // COLUMNS)
-    figure = Figure(figsize=(10, 2.3 * lines + 0.4), layout="constrained")
+    figure = new_figure((10, 2.3 * lines + 0.4), layout="constrained")
     return figure.subplots(lines, min(COLUMNS, count), squeeze=False).ravel()
 
 

@@ -1,0 +1,166 @@
+"""Options that commands share, and what their texts mean."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from coterie.core.errors import ParameterError
+from coterie.jobs import Missing, Number, Scale
+
+DATA = Group("Data", sort_key=2)
+ALGORITHM = Group("Algorithm", sort_key=3)
+RUNNING = Group("Running", sort_key=4)
+
+Names = list[str] | None
+
+
+@Parameter(name="*", group=DATA)
+@dataclass(frozen=True)
+class DataOptions:
+    """How rows of the table become numbers.
+
+    Parameters
+    ----------
+    columns
+        Columns to use, separated by commas. Without it: every numeric column but identifiers.
+    exclude
+        Columns to leave out, separated by commas.
+    id
+        Column that names the rows; it takes no part.
+    weight
+        Column that says how much each row counts.
+    one_hot
+        Columns of categories to use as zeros and ones, separated by commas.
+    scale
+        How to make columns comparable; auto is standard for tables and none for arrays.
+    missing
+        What to do about missing values; ignore (kmeans, gmm, mixture) uses what is there.
+    """
+
+    columns: Annotated[Names, Parameter(alias="-c")] = None
+    exclude: Names = None
+    id: str | None = None
+    weight: str | None = None
+    one_hot: Names = None
+    scale: Scale = "auto"
+    missing: Missing = "error"
+
+    def told(self) -> dict[str, Any]:
+        """As jobs take them."""
+        names = {name: split(getattr(self, name)) for name in ("columns", "exclude", "one_hot")}
+        return {"id": self.id, "weight": self.weight, "scale": self.scale, "missing": self.missing, **names}
+
+
+@Parameter(name="*", group=ALGORITHM)
+@dataclass(frozen=True)
+class AlgorithmOptions:
+    """What an algorithm is told; each belongs to some of them only.
+
+    Parameters
+    ----------
+    n_init
+        Number of random starts; the best one counts.
+    max_iter
+        Most iterations of a start.
+    tol
+        Stop when an iteration gains no more than this.
+    search
+        kmeans: look for a better optimum than starts find (none, fast, global).
+    covariance
+        gmm, bayes-gmm: full, tied, diag, spherical; gmm also auto, or one of mclust's names such as VVE.
+    metric
+        kmedoids, average, complete, single, weighted, divisive: a distance such as manhattan or cosine;
+        kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.
+    kernel
+        kernel: rbf, linear, polynomial, sigmoid or cosine.
+    gamma
+        kernel: width of the kernel.
+    fuzzifier
+        fuzzy: exponent of the memberships, above 1.
+    batch_size
+        minibatch: rows in a batch.
+    size_min
+        balanced: fewest rows of a cluster.
+    size_max
+        balanced: most rows of a cluster.
+    window
+        kmeans-dtw: how far in time moments may be matched.
+    """
+
+    n_init: int | None = None
+    max_iter: int | None = None
+    tol: float | None = None
+    search: str | None = None
+    covariance: str | None = None
+    metric: str | None = None
+    kernel: str | None = None
+    gamma: float | None = None
+    fuzzifier: float | None = None
+    batch_size: int | None = None
+    size_min: int | None = None
+    size_max: int | None = None
+    window: int | None = None
+
+    def told(self) -> dict[str, Any]:
+        """Those that were given, by name."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@Parameter(name="*", group=RUNNING)
+@dataclass(frozen=True)
+class RunOptions:
+    """How a command runs, and what it prints.
+
+    Parameters
+    ----------
+    seed
+        Seed of all that is random; the same seed gives the same result.
+    threads
+        Threads to use; all cores if not given. The result does not depend on it.
+    as_json
+        Print the result as one JSON object.
+    quiet
+        Print the result only: no notes, no progress.
+    """
+
+    seed: int = 0
+    threads: int | None = None
+    as_json: Annotated[bool, Parameter(name="--json")] = False
+    quiet: Annotated[bool, Parameter(alias="-q")] = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class WriteOptions:
+    """Where results are written.
+
+    Parameters
+    ----------
+    output
+        Write the table with its clusters here: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, or .npy (labels).
+    force
+        Replace files that exist.
+    """
+
+    output: Annotated[Path | None, Parameter(alias="-o")] = None
+    force: bool = False
+
+
+def split(options: Sequence[str] | None) -> tuple[str, ...]:
+    """Names given one by one, or separated by commas."""
+    return tuple(name.strip() for option in options or () for name in option.split(",") if name.strip())
+
+
+def as_number(text: str) -> Number:
+    """``8``, ``2:12`` or ``auto``."""
+    if text == "auto":
+        return "auto"
+    first, colon, last = text.partition(":")
+    try:
+        return (int(first), int(last)) if colon else int(first)
+    except ValueError:
+        raise ParameterError(f'-k takes a number (8), a range (2:12) or auto, not "{text}".') from None

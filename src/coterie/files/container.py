@@ -1,0 +1,189 @@
+"""The file itself: safetensors, with one JSON text in its metadata; written whole or not at all, and checked first."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.core.errors import ModelFileError, ParameterError
+
+FORMAT = 1  # of what is written; files of a higher one are refused
+KEY = "coterie"
+SUFFIX = ".safetensors"
+LONGEST_HEADER = 100_000_000  # bytes; the same as safetensors' own
+DTYPES = {
+    "F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8,
+    "U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8, "BOOL": np.bool_,
+}  # fmt: skip
+
+
+# writing
+
+
+def to_bytes(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> bytes:
+    """The whole file; the same for the same content."""
+    from safetensors.numpy import save
+
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    head = {"format": FORMAT, "sha256": digest(text, tensors), "content": text}
+    written: bytes = save(tensors, {KEY: json.dumps(head, separators=(",", ":"))})
+    return written
+
+
+def digest(text: str, tensors: dict[str, np.ndarray]) -> str:
+    """Of all that is in the file."""
+    total = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        total.update(f"\0{name} {tensors[name].dtype.name} {tensors[name].shape}\0".encode())
+        total.update(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8).data)
+    return total.hexdigest()
+
+
+def check_place(path: Path, overwrite: bool) -> None:
+    """Refuse a place that cannot be written, before any work is done."""
+    if path.is_dir():
+        raise ParameterError(f'path must be a file; "{path}" is a folder: add a name that ends in {SUFFIX}')
+    if path.suffix != SUFFIX:
+        raise ParameterError(f'path must end in {SUFFIX}; got "{path}"')
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder: create it first", str(path.parent))
+    if path.exists() and not overwrite:
+        raise _exists(path)
+
+
+def write_whole(path: Path, data: bytes, overwrite: bool) -> None:
+    """The file appears with all of `data`, or not at all."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        _move(part, path, overwrite)
+    finally:
+        part.unlink(missing_ok=True)
+    _keep_folder(path.parent)
+
+
+def _move(part: Path, path: Path, overwrite: bool) -> None:
+    if not overwrite:
+        try:
+            os.link(part, path)  # unlike a rename, it fails where another file has appeared meanwhile
+            return
+        except FileExistsError:
+            raise _exists(path) from None
+        except OSError:  # a file system without links
+            if path.exists():
+                raise _exists(path) from None
+    os.replace(part, path)
+
+
+def _exists(path: Path) -> FileExistsError:
+    return FileExistsError(errno.EEXIST, "there is a file already: overwrite=True replaces it", str(path))
+
+
+def _keep_folder(folder: Path) -> None:
+    with suppress(OSError):  # not all systems can open a folder
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# reading
+
+
+def read(path: Path) -> tuple[Any, dict[str, np.ndarray]]:
+    """The content and the arrays of a file, once all is found to be as it was written."""
+    size = _check_length(path)
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            head = _head(file.metadata())
+            names = {name: _checked(name, file.get_slice(name), size) for name in sorted(file.keys())}
+            tensors = {name: _array(file.get_tensor(name), *kind) for name, kind in names.items()}
+    except (SafetensorError, UnicodeDecodeError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"it is damaged, or no safetensors file: {error}") from None
+    text = head.get("content")
+    if not isinstance(text, str) or head.get("sha256") != digest(text, tensors):
+        raise ModelFileError("its content is not what was written: it was damaged or edited; save the model again")
+    return parse(text), tensors
+
+
+def parse(text: str) -> Any:
+    """JSON without what Python adds to it, or leaves open."""
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"its metadata is no JSON of a model: {str(error) or type(error).__name__}") from None
+
+
+def _check_length(path: Path) -> int:
+    if path.is_dir():
+        raise ModelFileError("it is a folder: give the file in it")
+    with open(path, "rb") as file:
+        start = file.read(8)
+        size = os.fstat(file.fileno()).st_size
+    if len(start) < 8:
+        raise ModelFileError(f"it has {size} bytes, too few for a model file")
+    header = int.from_bytes(start, "little")
+    if header > min(size - 8, LONGEST_HEADER):
+        kind = " (it looks like a pickle, which is never opened)" if start[:1] == b"\x80" and start[1] < 8 else ""
+        raise ModelFileError(
+            f"it is no safetensors file, or cut short: a header of {header} bytes in a file of {size}{kind}"
+        )
+    return size
+
+
+def _head(metadata: Any) -> dict[str, Any]:
+    if not isinstance(metadata, dict) or KEY not in metadata:
+        raise ModelFileError("it is a safetensors file, but holds no model of coterie")
+    head = parse(metadata[KEY])
+    version = head.get("format") if isinstance(head, dict) else None
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"its format must be a whole number from 1 up; found {version!r}")
+    if version > FORMAT:
+        raise ModelFileError(
+            f"it has format {version}, and this version of coterie reads formats up to {FORMAT}: upgrade coterie"
+        )
+    return head
+
+
+def _checked(name: str, entry: Any, size: int) -> tuple[Any, tuple[int, ...]]:
+    kind, shape = entry.get_dtype(), tuple(entry.get_shape())
+    if kind not in DTYPES:
+        raise ModelFileError(f"array {name!r} has the type {kind}; it can be {', '.join(DTYPES)}")
+    if len(shape) > 8 or prod(max(length, 1) for length in shape) > size:
+        raise ModelFileError(f"array {name!r} has the shape {shape}, absurd in a file of {size} bytes")
+    return DTYPES[kind], shape
+
+
+def _array(found: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.array(found, dtype=dtype).reshape(shape)
+    if dtype is np.bool_ and array.size and array.view(np.uint8).max() > 1:
+        raise ModelFileError("an array of booleans has values that are neither true nor false")
+    return array
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name appears twice")
+    return found

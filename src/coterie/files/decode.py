@@ -1,0 +1,325 @@
+"""A model from JSON and named arrays: only what `kinds` names is made, field by field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from coterie.core.errors import ModelFileError
+from coterie.files import kinds
+from coterie.files.shapes import Sizes, check_model, check_record
+
+LONGEST_RANGE = 1 << 24  # columns
+LONGEST_TEXT = 1 << 16  # characters of one text of an array
+
+
+class Decoder:
+    """Makes values of nodes; every array is handed out as often as the file names it."""
+
+    def __init__(self, tensors: dict[str, np.ndarray]):
+        self.tensors = tensors
+        self._made: dict[tuple[str, tuple[int, ...] | None, bool], np.ndarray] = {}
+        self._used: set[str] = set()
+        self._makers: dict[str, Callable[..., Any]] = {
+            "array": self._array, "dict": self._dict, "float": self._float, "frozenset": self._frozenset,
+            "generator": self._generator, "model": self.model, "number": self._number, "numbers": self._numbers,
+            "object": self._object, "random_state": self._random_state, "range": self._range, "record": self._record,
+            "set": self._set, "slice": self._slice, "sparse": self._sparse, "texts": self._texts, "tuple": self._tuple,
+        }  # fmt: skip
+
+    def whole(self, node: Any) -> Any:
+        """The model that the file holds, and nothing beside it."""
+        if not isinstance(node, dict) or "model" not in node:
+            raise ModelFileError("its content is no model")
+        model = self.model(node, None)
+        unused = sorted(set(self.tensors) - self._used)
+        if unused:
+            raise ModelFileError(f"array {unused[0]!r} belongs to nothing")
+        return model
+
+    # models
+
+    def model(self, node: dict[str, Any], sizes: Sizes | None) -> Any:
+        name, options, state = _parts(node, "model", "options", "state")
+        kind = self._model_class(name, inside=sizes is not None)
+        sizes = Sizes() if sizes is None else sizes
+        if not isinstance(options, dict) or not isinstance(state, dict):
+            raise ModelFileError(f"options and state of {name} must be objects")
+        model = kind.__new__(kind)
+        self._set_options(model, name, options)
+        for key in sorted(state):
+            if not kinds.can_be_state(key, kind):
+                raise ModelFileError(f"{name} has no attribute {key!r}")
+            setattr(model, key, self.value(state[key], sizes))
+        if name == kinds.PIPELINE:
+            kinds.check_steps(model.steps)
+            check_is_fitted(model.steps[-1][1])
+        else:
+            check_model(name, vars(model), sizes)
+        return model
+
+    def _model_class(self, name: Any, inside: bool) -> type:
+        known = (*kinds.INNER_MODELS,) if inside else (*kinds.MODELS, *kinds.PREPROCESSING, kinds.PIPELINE)
+        if name not in known:
+            raise ModelFileError(f"it holds a model of the kind {name!r}, which this version of coterie does not know")
+        return kinds.model_class(name)
+
+    def _set_options(self, model: Any, name: str, options: dict[str, Any]) -> None:
+        defaults = type(model)(steps=[]) if name == kinds.PIPELINE else type(model)()
+        known = defaults.get_params(deep=False)
+        unknown = sorted(set(options) - set(known))
+        if unknown:
+            raise ModelFileError(f"{name} has no option {unknown[0]!r}")
+        for key, default in known.items():
+            if key not in options:
+                value = default
+            elif key == "steps":
+                value = self._steps(options[key])
+            else:
+                value = self.value(options[key], Sizes())
+            if key in ("callback", "memory") and value is not None:
+                raise ModelFileError(f"{name} must have no {key}; found {value!r}")
+            setattr(model, key, value)
+
+    def _steps(self, node: Any) -> list[tuple[str, Any]]:
+        found = []
+        for pair in node if isinstance(node, list) else ():
+            items = pair.get("tuple") if isinstance(pair, dict) else None
+            if not (isinstance(items, list) and len(items) == 2 and isinstance(items[0], str)):
+                raise ModelFileError("steps of a Pipeline must be pairs of a name and a model")
+            step = items[1]
+            found.append((items[0], self.model(step, None) if isinstance(step, dict) and "model" in step else step))
+        return found
+
+    # values
+
+    def value(self, node: Any, sizes: Sizes) -> Any:
+        if node is None or isinstance(node, bool | int | float | str):
+            return node
+        if isinstance(node, list):
+            return [self.value(item, sizes) for item in node]
+        if isinstance(node, dict):
+            for key, make in self._makers.items():
+                if key in node:
+                    return make(node, sizes)
+        raise ModelFileError(f"it holds {_shown(node)}, which stands for nothing")
+
+    def _items(self, node: Any, sizes: Sizes) -> list[Any]:
+        if not isinstance(node, list):
+            raise ModelFileError(f"{_shown(node)} must be a list")
+        return [self.value(item, sizes) for item in node]
+
+    def _tuple(self, node: dict[str, Any], sizes: Sizes) -> Any:
+        return tuple(self._items(*_parts(node, "tuple"), sizes))
+
+    def _frozenset(self, node: dict[str, Any], sizes: Sizes) -> Any:
+        return frozenset(_texts_alone(self._items(*_parts(node, "frozenset"), sizes)))
+
+    def _set(self, node: dict[str, Any], sizes: Sizes) -> Any:
+        return set(_texts_alone(self._items(*_parts(node, "set"), sizes)))
+
+    def _dict(self, node: dict[str, Any], sizes: Sizes) -> Any:
+        found: dict[Any, Any] = {}
+        for pair in self._items(*_parts(node, "dict"), sizes):
+            if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str | int | float | bool | None):
+                raise ModelFileError("a dict must be of pairs that begin with a text or a number")
+            found[pair[0]] = pair[1]
+        return found
+
+    def _float(self, node: dict[str, Any], sizes: Sizes) -> float:
+        (text,) = _parts(node, "float")
+        if text not in ("nan", "inf", "-inf"):
+            raise ModelFileError(f"{_shown(text)} is no number")
+        return float(text)
+
+    def _number(self, node: dict[str, Any], sizes: Sizes) -> Any:
+        number, kind = _parts(node, "number", "dtype")
+        number = self.value(number, sizes)
+        if kind not in kinds.DTYPES or not isinstance(number, bool | int | float):
+            raise ModelFileError(f"{_shown(node)} is no number")
+        try:
+            return np.dtype(kind).type(number)
+        except (OverflowError, ValueError):
+            raise ModelFileError(f"{number} is no {kind}") from None
+
+    def _numbers(self, node: dict[str, Any], sizes: Sizes) -> np.dtype[Any]:
+        (kind,) = _parts(node, "numbers")
+        if kind not in kinds.DTYPES:
+            raise ModelFileError(f"{_shown(kind)} is no type of numbers")
+        return np.dtype(kind)
+
+    def _slice(self, node: dict[str, Any], sizes: Sizes) -> slice:
+        return slice(*_whole_numbers(*_parts(node, "slice"), count=3, none=True, most=LONGEST_RANGE))
+
+    def _range(self, node: dict[str, Any], sizes: Sizes) -> range:
+        start, stop, step = _whole_numbers(*_parts(node, "range"), count=3, most=LONGEST_RANGE)
+        if step == 0:
+            raise ModelFileError("a range must go somewhere")
+        return range(start, stop, step)
+
+    def _array(self, node: dict[str, Any], sizes: Sizes) -> np.ndarray:
+        name = node["array"]
+        axes, read_only = node.get("axes"), node.get("read_only", False)
+        if set(node) - {"array", "axes", "read_only"} or not isinstance(read_only, bool):
+            raise ModelFileError(f"{_shown(node)} is no array")
+        if not isinstance(name, str) or name not in self.tensors:
+            raise ModelFileError(f"there is no array {_shown(name)}")
+        self._used.add(name)
+        key = name, None if axes is None else tuple(_whole_numbers(axes)), read_only
+        if key not in self._made:
+            self._made[key] = _laid_out(self.tensors[name], key[1], read_only)
+        return self._made[key]
+
+    def _texts(self, node: dict[str, Any], sizes: Sizes) -> np.ndarray:
+        texts, shape, kind = _parts(node, "texts", "shape", "dtype")
+        shape = tuple(_whole_numbers(shape))
+        width = kind[1:] if isinstance(kind, str) and kind.startswith("U") else ""
+        good = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+        if not good or not (kind == "object" or (width.isascii() and width.isdigit() and len(width) < 6)):
+            raise ModelFileError(f"{_shown(node)} is no array of texts")
+        longest = max(map(len, texts), default=0)
+        if width and not longest <= int(width) <= max(longest, 1) + LONGEST_TEXT // max(len(texts), 1):
+            raise ModelFileError(f"texts of {longest} characters do not go with {kind}")
+        found = np.empty(len(texts), dtype=kind)
+        found[:] = texts
+        try:
+            return found.reshape(shape)
+        except ValueError:
+            raise ModelFileError(f"{len(texts)} texts are no array of shape {shape}") from None
+
+    def _sparse(self, node: dict[str, Any], sizes: Sizes) -> Any:
+        name, shape, *parts = _parts(node, "sparse", "shape", "data", "indices", "indptr")
+        shape = tuple(_whole_numbers(shape, count=2))
+        arrays = [self.value(part, sizes) for part in parts]
+        if name not in kinds.SPARSE or not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in arrays):
+            raise ModelFileError(f"{_shown(node)} is no sparse matrix")
+        try:
+            found = getattr(sparse, name)(tuple(arrays), shape=shape)
+            found.check_format(full_check=True)
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
+            raise ModelFileError(f"a sparse matrix is malformed: {error}") from None
+        return found
+
+    # things of ours
+
+    def _record(self, node: dict[str, Any], sizes: Sizes) -> Any:
+        tag, values = _parts(node, "record", "fields")
+        if not isinstance(tag, str) or tag not in kinds.RECORDS:
+            raise ModelFileError(f"it holds {_shown(tag)}, which this version of coterie does not know")
+        kind = kinds.record_or_object(tag)
+        names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(kind._fields)
+        made = self._fields(tag, values, sizes, names)
+        missing = sorted(set(names) - set(made))
+        if missing:
+            raise ModelFileError(f"{tag} lacks {missing[0]!r}")
+        check_record(tag, made, sizes)
+        if not is_dataclass(kind):
+            return kind(**made)
+        found = _with_attributes(kind, made)
+        if hasattr(found, "__post_init__"):
+            try:
+                found.__post_init__()
+            except (ValueError, TypeError, AttributeError) as error:  # among them ParameterError
+                raise ModelFileError(f"{tag}: {error}") from None
+        return found
+
+    def _object(self, node: dict[str, Any], sizes: Sizes) -> Any:
+        tag, values = _parts(node, "object", "fields")
+        if not isinstance(tag, str) or tag not in kinds.OBJECTS:
+            raise ModelFileError(f"it holds {_shown(tag)}, which this version of coterie does not know")
+        made = self._fields(tag, values, sizes, kinds.OBJECTS[tag].split())
+        return _with_attributes(kinds.record_or_object(tag), made)
+
+    def _fields(self, tag: str, values: Any, sizes: Sizes, names: list[str]) -> dict[str, Any]:
+        if not isinstance(values, dict):
+            raise ModelFileError(f"fields of {tag} must be an object")
+        unknown = sorted(set(values) - set(names))
+        if unknown:
+            raise ModelFileError(f"{tag} has no field {unknown[0]!r}")
+        return {key: self.value(values[key], sizes) for key in sorted(values)}
+
+    # chance
+
+    def _generator(self, node: dict[str, Any], sizes: Sizes) -> np.random.Generator:
+        (bits,) = _parts(node, "generator")
+        return np.random.Generator(self._bits(bits, sizes))
+
+    def _random_state(self, node: dict[str, Any], sizes: Sizes) -> np.random.RandomState:
+        (state,) = _parts(node, "random_state")
+        found, told = np.random.RandomState(0), self._dict(state, sizes)
+        if told.get("bit_generator") != kinds.LEGACY_CHANCE:
+            raise ModelFileError(f"chance of the kind {_shown(told.get('bit_generator'))} is not known")
+        with _of_chance():
+            found.set_state(told)
+        return found
+
+    def _bits(self, node: Any, sizes: Sizes) -> Any:
+        name, seed, state = _parts(node, "kind", "seed", "state")
+        if name not in kinds.CHANCE:
+            raise ModelFileError(f"chance of the kind {_shown(name)} is not known")
+        entropy, key, children = _parts(seed, "entropy", "spawn_key", "children")
+        told, key = self.value(entropy, sizes), tuple(_whole_numbers(key))
+        with _of_chance():
+            seeds = np.random.SeedSequence(told, spawn_key=key, n_children_spawned=_whole_numbers([children])[0])
+            bits = getattr(np.random, name)(seeds)
+            bits.state = self._dict(state, sizes)
+        return bits
+
+
+@contextmanager
+def _of_chance() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
+        raise ModelFileError(f"chance is malformed: {error}") from None
+
+
+def _parts(node: Any, *names: str) -> list[Any]:
+    """The values of a node that has these names and no others."""
+    if not isinstance(node, dict) or set(node) != set(names):
+        raise ModelFileError(f"{_shown(node)} must be an object of {', '.join(names)}")
+    return [node[name] for name in names]
+
+
+def _whole_numbers(node: Any, count: int | None = None, none: bool = False, most: float = math.inf) -> list[int]:
+    good = isinstance(node, list) and (count is None or len(node) == count)
+    if not good or not all((type(item) is int and abs(item) <= most) or (none and item is None) for item in node):
+        raise ModelFileError(f"{_shown(node)} must be a list of whole numbers")
+    return list(node)
+
+
+def _laid_out(array: np.ndarray, axes: tuple[int, ...] | None, read_only: bool) -> np.ndarray:
+    """The array whose axes lie in memory in that order."""
+    if axes is not None:
+        if sorted(axes) != list(range(array.ndim)):
+            raise ModelFileError(f"an array of shape {array.shape} has no axes {list(axes)}")
+        array = array.transpose(np.argsort(axes))
+    if read_only:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def _texts_alone(items: list[Any]) -> list[str]:
+    if not all(isinstance(item, str) for item in items):
+        raise ModelFileError("a set must be of texts")
+    return items
+
+
+def _with_attributes(kind: type, values: dict[str, Any]) -> Any:
+    found = kind.__new__(kind)
+    for name, value in values.items():
+        object.__setattr__(found, name, value)  # records are frozen
+    return found
+
+
+def _shown(node: Any) -> str:
+    text = repr(node)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,212 @@
+"""A fitted model as JSON and named arrays.
+
+What JSON has stays as it is. All else is an object of one key that says what it is: ``{"tuple": [...]}``,
+``{"array": "cluster_centers_"}``, ``{"record": "core.online.State", "fields": {...}}``.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from coterie.core.errors import DroppedOptionWarning, ModelFileError
+from coterie.files import kinds
+
+FOR_PREDICT = ("metric", "kernel", "family")  # options that may be functions and are needed after the fit
+
+
+class Encoder:
+    """Collects the arrays of a model in `tensors`, each once, by the names of the attributes that hold them."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, np.ndarray] = {}
+        self._named: dict[int, tuple[np.ndarray, str]] = {}  # by identity; the array is held, so that it stays unique
+        self._encoders: tuple[tuple[type, Callable[[Any, str], Any]], ...] = (
+            (np.ndarray, self._array),
+            (np.generic, self._scalar),  # before float, which np.float64 is, too
+            (float, lambda value, path: value if math.isfinite(value) else {"float": repr(value)}),
+            (list, self._items),
+            (dict, self._dict),
+            (frozenset, lambda value, path: {"frozenset": self._items(sorted(value), path)}),
+            (set, lambda value, path: {"set": self._items(sorted(value), path)}),
+            (np.dtype, self._numbers),
+            (slice, lambda value, path: {"slice": [value.start, value.stop, value.step]}),
+            (range, lambda value, path: {"range": [value.start, value.stop, value.step]}),
+            (np.random.Generator, self._generator),
+            (np.random.RandomState, self._random_state),
+        )
+
+    def model(self, model: Any, path: str = "") -> dict[str, Any]:
+        name = kinds.model_name(model)
+        if name is None:
+            raise ModelFileError(
+                f"{_called(model)} cannot be saved: files hold the estimators of coterie, alone or last in a "
+                f"Pipeline after {', '.join(kinds.PREPROCESSING)}"
+            )
+        params = model.get_params(deep=False)
+        left = {key: value for key, value in vars(model).items() if key not in params}
+        if left.pop("_metadata_request", None) is not None:
+            _warn_of_dropping(name, "its metadata requests", "set them again after load")
+        options = {key: self._option(name, key, params[key], f"{path}options.{key}") for key in sorted(params)}
+        order = sorted(left, key=lambda key: (key.startswith("_"), key))  # arrays get public names where they have one
+        state = {key: self._attribute(name, key, left[key], type(model), f"{path}{key}") for key in order}
+        return {"model": name, "options": options, "state": state}
+
+    def _attribute(self, name: str, key: str, value: Any, kind: type, path: str) -> Any:
+        if not kinds.can_be_state(key, kind):
+            raise ModelFileError(f"{name} has an attribute {key!r} that is not of its fit: del model.{key}, then save")
+        return self.value(value, path)
+
+    def _option(self, name: str, key: str, value: Any, path: str) -> Any:
+        if key in ("callback", "memory") and value is not None:
+            _warn_of_dropping(name, key, f"set_params({key}=...) sets it again after load")
+            return None
+        if key == "steps":
+            return [{"tuple": [step, self._step(each, f"{step}.")]} for step, each in value]
+        try:
+            return self.value(value, path)
+        except ModelFileError as error:
+            remedy = (
+                "use one of coterie's, or keep the code and fit again"
+                if key in FOR_PREDICT
+                else f"a fitted {name} does not need it: model.set_params({key}=...) to a name, number or array first"
+            )
+            raise ModelFileError(f"{name}: {error} ({remedy})") from None
+
+    def _step(self, step: Any, path: str) -> Any:
+        return step if step is None or isinstance(step, str) else self.model(step, path)
+
+    def value(self, value: Any, path: str) -> Any:
+        """Any value, as JSON; `path` is where it is in the model."""
+        if value is None or isinstance(value, bool | str) or type(value) is int:
+            return value
+        for kind, encode in self._encoders:
+            if isinstance(value, kind):
+                return encode(value, path)
+        tag = kinds.tag_of(type(value))
+        if tag in kinds.RECORDS:
+            return {"record": tag, "fields": self._fields(_fields_of(value), path)}
+        if tag in kinds.OBJECTS:
+            return self._object(tag, value, path)
+        if type(value) is tuple:
+            return {"tuple": self._items(value, path)}
+        if sparse.issparse(value) and type(value).__name__ in kinds.SPARSE:
+            return self._sparse(value, path)
+        if kinds.model_name(value) is not None:
+            return self.model(value, f"{path}.")
+        if type(value).__module__.startswith("dask.") and hasattr(value, "__array__"):
+            return self._array(np.asarray(value), path)
+        raise ModelFileError(
+            f"{path} is {_called(value)}, which files cannot hold: they have no code in them, and know the distances, "
+            "kernels and families of coterie alone"
+        )
+
+    def _items(self, values: Any, path: str) -> list[Any]:
+        return [self.value(item, f"{path}.{i}") for i, item in enumerate(values)]
+
+    def _fields(self, values: dict[str, Any], path: str) -> dict[str, Any]:
+        return {key: self.value(values[key], f"{path}.{key}") for key in sorted(values)}
+
+    def _object(self, tag: str, value: Any, path: str) -> Any:
+        unknown = sorted(set(vars(value)) - set(kinds.OBJECTS[tag].split()))
+        if unknown:
+            raise ModelFileError(
+                f"{path} has {unknown[0]!r}, which files cannot hold: give a {type(value).__name__} that was not fitted"
+            )
+        return {"object": tag, "fields": self._fields(vars(value), path)}
+
+    def _dict(self, value: dict[Any, Any], path: str) -> Any:
+        pairs = enumerate(value.items())
+        return {"dict": [[self.value(key, path), self.value(item, f"{path}.{i}")] for i, (key, item) in pairs]}
+
+    def _numbers(self, value: np.dtype[Any], path: str) -> Any:
+        if value.name in kinds.DTYPES:
+            return {"numbers": value.name}
+        raise ModelFileError(f"{path} is the type {value}, which files cannot hold")
+
+    def _scalar(self, value: np.generic, path: str) -> Any:
+        if value.dtype.name in kinds.DTYPES:
+            return {"number": self.value(value.item(), path), "dtype": value.dtype.name}
+        if isinstance(value, np.str_):
+            return str(value)
+        raise ModelFileError(f"{path} holds a number of type {value.dtype}, which files cannot hold")
+
+    def _array(self, value: np.ndarray, path: str) -> Any:
+        if value.dtype.kind in "OU":
+            return self._texts(value, path)
+        plain = np.asarray(value)
+        plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
+        if plain.dtype.name not in kinds.DTYPES:
+            raise ModelFileError(f"{path} holds an array of {value.dtype}, which files cannot hold: convert it first")
+        axes = _axes_in_memory(plain)
+        if id(value) not in self._named:
+            path = path if path not in self.tensors else f"{path} ({len(self.tensors)})"
+            self._named[id(value)] = value, path
+            stored = plain.transpose(axes)
+            self.tensors[path] = np.ascontiguousarray(stored).reshape(stored.shape)  # which else gives () an axis
+        node: dict[str, Any] = {"array": self._named[id(value)][1]}
+        if axes != sorted(axes):
+            node["axes"] = axes
+        if not value.flags.writeable:
+            node["read_only"] = True
+        return node
+
+    def _texts(self, value: np.ndarray, path: str) -> Any:
+        flat = value.ravel().tolist()
+        if not all(type(text) is str for text in flat):
+            raise ModelFileError(f"{path} holds objects other than text, which files cannot hold")
+        kind = "object" if value.dtype.kind == "O" else f"U{value.dtype.itemsize // 4}"
+        return {"texts": flat, "shape": list(value.shape), "dtype": kind}
+
+    def _sparse(self, value: Any, path: str) -> Any:
+        parts = {part: self._array(getattr(value, part), f"{path}.{part}") for part in ("data", "indices", "indptr")}
+        return {"sparse": type(value).__name__, "shape": [int(size) for size in value.shape], **parts}
+
+    def _generator(self, value: np.random.Generator, path: str) -> Any:
+        return {"generator": self._bits(value.bit_generator, path)}
+
+    def _random_state(self, value: np.random.RandomState, path: str) -> Any:
+        state = value.get_state(legacy=False)
+        if state["bit_generator"] != kinds.LEGACY_CHANCE:
+            raise ModelFileError(f"{path} is a RandomState of {state['bit_generator']}, which files cannot hold")
+        return {"random_state": self._dict(state, path)}
+
+    def _bits(self, bits: Any, path: str) -> Any:
+        name = type(bits).__name__
+        if name not in kinds.CHANCE:
+            raise ModelFileError(f"{path} holds chance of the kind {name}, which files cannot hold: use a number")
+        seeds = bits.seed_seq
+        seed = {
+            "entropy": self.value(seeds.entropy, path),
+            "spawn_key": [int(key) for key in seeds.spawn_key],
+            "children": int(seeds.n_children_spawned),
+        }
+        return {"kind": name, "seed": seed, "state": self._dict(bits.state, path)}
+
+
+def _fields_of(record: Any) -> dict[str, Any]:
+    if is_dataclass(record):
+        return {field.name: getattr(record, field.name) for field in fields(record)}
+    return record._asdict()
+
+
+def _axes_in_memory(array: np.ndarray) -> list[int]:
+    """The order of axes in which an array lies in memory, if without gaps: it decides the last bits of some sums."""
+    axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    return axes if not array.flags.c_contiguous and array.transpose(axes).flags.c_contiguous else sorted(axes)
+
+
+def _called(value: Any) -> str:
+    if hasattr(value, "__code__"):
+        return f"the function {value.__name__}"
+    return f"a {type(value).__module__}.{type(value).__qualname__}"
+
+
+def _warn_of_dropping(name: str, what: str, remedy: str) -> None:
+    warnings.warn(f"{name}: {what} is not written to the file; {remedy}", DroppedOptionWarning, stacklevel=2)

@@ -1,0 +1,114 @@
+"""Algorithms side by side on the same rows."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.errors import InputError, ParameterError
+from coterie.jobs import CompareJob, Progress, Step, silent, table
+from coterie.jobs.checks import check_budget, check_number, check_table_options
+from coterie.jobs.choosing import chosen
+from coterie.jobs.fitting import Fit, fit
+from coterie.jobs.methods import METHODS, method_of
+from coterie.jobs.prepare import Prepared, prepare
+from coterie.jobs.summaries import mean_silhouette, notes
+from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
+from coterie.report.comparison import ComparisonResult, Contestant
+
+
+def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
+    """Run `job`, telling `progress` about each stage."""
+    check_table_options(job)
+    check_number(job.k)
+    check_budget(job.budget)
+    _check_methods(job)
+    progress(Step(f"reading {job.path.name}"))
+    source = table.read(job.path)
+    prepared = prepare(source, job, METHODS["kmeans"])
+    numbers, remarks = _numbers(job, prepared, progress)
+    pairs = [(method, k) for method in dict.fromkeys(job.methods) for k in numbers]
+    runs: list[Contestant] = []
+    labels: list[NDArray[np.integer]] = []
+    warnings: list[str] = []
+    for done, (method, k) in enumerate(pairs):
+        progress(Step(f"fitting {method}, K = {k}", done, len(pairs)))
+        found = _fitted(job, method, k, prepared)
+        runs.append(_judged(method, k, found, prepared, job.seed))
+        labels.append(found.labels)
+        warnings += _doubts(method, k, found)
+    runs = _with_best(runs)
+    best = [own for run, own in zip(runs, labels, strict=True) if run.best]
+    return ComparisonResult(
+        source=source.name,
+        rows=source.rows,
+        rows_used=len(prepared.rows.X),
+        n_columns=source.typed.width,
+        columns=prepared.preparation.numbers,
+        categories=tuple(prepared.preparation.categories),
+        skipped=prepared.skipped,
+        scale=prepared.preparation.scale,
+        missing=prepared.rows.treatment,
+        seed=job.seed,
+        runs=tuple(runs),
+        agreement=tuple(tuple(float(adjusted_rand_score(one, other)) for other in best) for one in best),
+        notes=(*notes(prepared.skipped), *remarks),
+        warnings=(*prepared.warnings, *warnings),
+    )
+
+
+def _check_methods(job: CompareJob) -> None:
+    if not job.methods:
+        raise ParameterError("compare needs algorithms: -a kmeans -a gmm.")
+    for name in job.methods:
+        how = method_of(name)
+        if how.mixed or how.series:
+            raise ParameterError(f"{name} cannot be compared: the others do not take its kind of rows.")
+    if job.missing == "ignore":
+        raise ParameterError("--missing ignore is not for a comparison: use drop, mean or median.")
+
+
+def _numbers(job: CompareJob, prepared: Prepared, progress: Progress) -> tuple[list[int], tuple[str, ...]]:
+    """The numbers of clusters to run, and how they came about."""
+    rows = len(prepared.rows.X)
+    if isinstance(job.k, str):
+        choice = chosen("kmeans", job.k, prepared, (), job.budget, job.seed, job.threads, progress)
+        return [max(2, choice.recommended)], (f"K = {choice.recommended}: {choice.reason}",)
+    first, last = job.k if isinstance(job.k, tuple) else (job.k, job.k)
+    if last > rows:
+        raise InputError(f"-k {last:,} asks for more clusters than there are rows ({rows:,}).")
+    return list(range(first, last + 1)), ()
+
+
+def _fitted(job: CompareJob, method: str, k: int, prepared: Prepared) -> Fit:
+    return fit(method, k, prepared, {}, seed=job.seed, threads=job.threads, sample=None, progress=silent)
+
+
+def _judged(method: str, k: int, found: Fit, prepared: Prepared, seed: int) -> Contestant:
+    X, labels = prepared.rows.given, found.labels
+    apart = 2 <= len(np.unique(labels)) < len(X)
+    return Contestant(
+        method=method,
+        k=k,
+        inertia=float(inertia(X, labels)),
+        silhouette=mean_silhouette(X, labels, seed),
+        davies_bouldin=float(davies_bouldin_score(X, labels)) if apart else None,
+        calinski_harabasz=float(calinski_harabasz_score(X, labels)) if apart else None,
+        smallest=int(np.unique(labels, return_counts=True)[1].min()),
+        seconds=found.seconds,
+        best=False,
+    )
+
+
+def _with_best(runs: list[Contestant]) -> list[Contestant]:
+    """The runs, of those of an algorithm the one with the largest silhouette marked."""
+    best: dict[str, int] = {}
+    for i, run in enumerate(runs):
+        if run.method not in best or (run.silhouette or -1.0) > (runs[best[run.method]].silhouette or -1.0):
+            best[run.method] = i
+    return [replace(run, best=best[run.method] == i) for i, run in enumerate(runs)]
+
+
+def _doubts(method: str, k: int, found: Fit) -> list[str]:
+    stopped = [] if found.converged else [f"not converged after {found.iterations} iterations."]
+    return [f"{method}, K = {k}: {doubt}" for doubt in (*stopped, *found.warnings)]

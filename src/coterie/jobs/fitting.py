@@ -1,0 +1,198 @@
+"""A method, as an estimator fitted to prepared rows."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+import coterie
+from coterie.core.errors import FitInterruptedWarning, InputError
+from coterie.jobs import Progress, Step
+from coterie.jobs.methods import Method, method_of, parameters
+from coterie.jobs.prepare import Prepared
+from coterie.machine import check_room
+
+ROWS_AT_ONCE = 8192
+ROWS_OF_A_TREE = 20_000  # whose distances fit into any memory
+FREQUENT = 30  # the mean from which whole numbers are measures rather than counts
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted estimator, and what it says of the rows."""
+
+    model: Any
+    labels: NDArray[np.integer]  # (n,)
+    scores: dict[str, float]
+    iterations: int | None
+    converged: bool
+    seconds: float
+    options: dict[str, Any]  # parameters that were not left to the estimator
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def distances(self, given: Any) -> NDArray[np.floating] | None:
+        """Of each row to the center of its cluster; None where clusters have none."""
+        if not hasattr(self.model, "transform"):
+            return None
+        return _by_blocks(lambda rows, own: np.take_along_axis(self.model.transform(rows), own, 1), given, self.labels)
+
+    def probabilities(self, given: Any) -> NDArray[np.floating] | None:
+        """Of each row to belong to its cluster; None where it either does or does not."""
+        if not hasattr(self.model, "predict_proba"):
+            return None
+        return _by_blocks(
+            lambda rows, own: np.take_along_axis(self.model.predict_proba(rows), own, 1), given, self.labels
+        )
+
+
+def fit(
+    name: str,
+    k: int | str,
+    prepared: Prepared,
+    options: Mapping[str, Any],
+    *,
+    seed: int,
+    threads: int | None,
+    sample: int | None,
+    progress: Progress,
+) -> Fit:
+    """Fit the method of that name to the rows, or to some drawn ones from which the others get their clusters."""
+    method, told = method_of(name), parameters(name, options)
+    given, weight, drawn = _drawn(prepared, sample, seed)
+    if method.all_pairs:
+        _check_room(method, given)
+    notes: list[str] = []
+    if told.get("covariance_type") == "auto":
+        told["covariance_type"] = _best_structure(given, int(k), weight, seed, threads)
+        notes.append(f"covariance chosen by BIC: {told['covariance_type']}.")
+    model = estimator(method, k, told, prepared.preparation.missing, seed, threads)
+    if method.mixed:
+        model.set_params(family=_families(given))
+        notes.append(f"families: {_spoken(model.families_)}.")
+    _watch(model, f"fitting {method.title}", progress, told.get("n_init"))
+    start = time.perf_counter()
+    with own_words() as said:
+        model.fit(given, sample_weight=weight)
+    seconds = time.perf_counter() - start
+    _leave(model)
+    labels = model.labels_ if drawn is None else model.predict(prepared.rows.given)
+    return Fit(
+        model=model,
+        labels=np.asarray(labels),
+        scores=_scores(model, given, weight),
+        iterations=int(model.n_iter_) if hasattr(model, "n_iter_") else None,
+        converged=bool(getattr(model, "converged_", True)),
+        seconds=seconds,
+        options=told,
+        notes=tuple(notes),
+        warnings=tuple(said),
+    )
+
+
+def estimator(
+    method: Method, k: int | str, told: Mapping[str, Any], missing: str, seed: int, threads: int | None
+) -> Any:
+    """The estimator, not yet fitted."""
+    model = getattr(coterie, method.estimator)(**{method.number: k}, **told)
+    known = model.get_params()
+    general = {"random_state": seed, "n_jobs": threads, **({"missing": "ignore"} if missing == "ignore" else {})}
+    return model.set_params(**{name: value for name, value in general.items() if name in known})
+
+
+@contextmanager
+def own_words() -> Iterator[list[str]]:
+    """Collect the library's warnings as sentences, and let an interrupt stop the job, not the fit alone.
+
+    What a result says of itself, that it did not converge or that clusters are empty, is left to it.
+    """
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("error", FitInterruptedWarning)
+        try:
+            yield said
+        except FitInterruptedWarning as stopped:
+            raise KeyboardInterrupt from stopped
+        said.extend(dict.fromkeys(f"{warning.message}." for warning in caught))
+
+
+def _drawn(prepared: Prepared, sample: int | None, seed: int) -> tuple[Any, Any, Any]:
+    """Rows and weights to fit, and which they are; None if all."""
+    given, weight = prepared.rows.given, prepared.weight
+    if sample is None or sample >= len(given):
+        return given, weight, None
+    rows = np.sort(np.random.default_rng(seed).choice(len(given), sample, replace=False))
+    return given[rows], None if weight is None else weight[rows], rows
+
+
+def _check_room(method: Method, X: Any) -> None:
+    what = f"the distances of {len(X):,} rows for {method.title}"
+    check_room(len(X) ** 2 * X.itemsize, what, f"try -a bisecting or ward, or --sample {ROWS_OF_A_TREE}.")
+
+
+def _best_structure(X: Any, k: int, weight: Any, seed: int, threads: int | None) -> str:
+    from coterie.selection import mixture_table
+
+    best = mixture_table(X, [k], sample_weight=weight, n_jobs=threads, random_state=seed).best(1)
+    if not best:
+        raise InputError(f"no covariance structure fits {k} components: try fewer, or --covariance spherical.")
+    return best[0].structure
+
+
+def _families(frame: Any) -> Any:
+    """A family for each column; whole numbers that are large are measures, which vary more or less than counts do."""
+    from coterie.families.table import product_of
+
+    whole = [column for column in frame if column.dtype.is_integer()]
+    return product_of(frame, {column.name: "gaussian" for column in whole if column.mean() >= FREQUENT})
+
+
+def _spoken(families: Mapping[str, str]) -> str:
+    by_family: dict[str, list[str]] = {}
+    for column, family in families.items():
+        by_family.setdefault(family.partition("(")[0], []).append(column)
+    return "; ".join(f"{family} {', '.join(columns)}" for family, columns in by_family.items())
+
+
+def _watch(model: Any, what: str, progress: Progress, n_init: Any) -> None:
+    """Tell of merges done, or of starts done where it is known how many there are."""
+    known = model.get_params(deep=False)
+    progress(Step(what))
+    if "linkage" in known:
+        model.set_params(callback=lambda done, total: progress(Step(what, done, total)))
+    elif "callback" in known and isinstance(n_init, int) and n_init > 1:
+        model.set_params(callback=lambda state: progress(Step(what, state.run, n_init)))
+
+
+def _leave(model: Any) -> None:
+    if "callback" in model.get_params(deep=False):
+        model.set_params(callback=None)
+
+
+def _scores(model: Any, given: Any, weight: Any) -> dict[str, float]:
+    """What the fit made as small, or as large, as it could, by its name."""
+    if hasattr(model, "bic"):
+        found = {
+            "log-likelihood a row": model.score(given, sample_weight=weight),
+            "BIC": model.bic(given, sample_weight=weight),
+        }
+    else:
+        names = {"inertia_": "inertia", "objective_": "objective", "lower_bound_": "evidence bound"}
+        found = {name: getattr(model, key) for key, name in names.items() if hasattr(model, key)}
+    return {name: float(value) for name, value in found.items()}
+
+
+def _by_blocks(
+    ask: Callable[[Any, NDArray[np.integer]], NDArray[np.floating]], given: Any, labels: NDArray[np.integer]
+) -> NDArray[np.floating]:
+    starts = range(0, len(labels), ROWS_AT_ONCE)
+    found = [ask(given[i : i + ROWS_AT_ONCE], labels[i : i + ROWS_AT_ONCE, np.newaxis])[:, 0] for i in starts]
+    return np.concatenate(found)

@@ -1,0 +1,76 @@
+"""What is in a file, column by column."""
+
+from pathlib import Path
+
+import polars as pl
+
+from coterie.jobs import model_file, table
+from coterie.jobs.columns import kind_of, reason_to_skip
+from coterie.report.inspection import ColumnInfo, ModelInfo, TableInfo
+
+EXAMPLES = 3
+
+
+def inspect(path: Path) -> TableInfo | ModelInfo:
+    """What `path` holds, and what a fit would do with each column."""
+    return _model(path) if model_file.holds_model(path) else _table(path)
+
+
+def _model(path: Path) -> ModelInfo:
+    model, scaler = model_file.read(path)
+    defaults = type(model)().get_params(deep=False)
+    told = {name: value for name, value in model.get_params(deep=False).items() if value != defaults[name]}
+    return ModelInfo(
+        source=path.name,
+        size=path.stat().st_size,
+        estimator=type(model).__name__,
+        parameters=told,
+        columns=model_file.column_names(model, scaler),
+        scale=model_file.scale_of(scaler),
+        clusters=int(getattr(model, "n_components_", 0)) or int(told.get("n_clusters", told.get("n_components", 0))),
+    )
+
+
+def _table(path: Path) -> TableInfo:
+    source = table.read(path)
+    frame = source.typed
+    return TableInfo(
+        source=source.name,
+        size=path.stat().st_size if path.exists() else int(frame.estimated_size()),
+        rows=source.rows,
+        incomplete_rows=int(frame.select(pl.any_horizontal(_missing(column) for column in frame)).to_series().sum()),
+        duplicate_rows=source.rows - frame.unique().height,
+        columns=tuple(_column(column) for column in frame),
+    )
+
+
+def _missing(column: pl.Series) -> pl.Series:
+    return column.is_null() | column.is_nan().fill_null(True) if column.dtype.is_float() else column.is_null()
+
+
+def _column(column: pl.Series) -> ColumnInfo:
+    present = column.filter(~_missing(column))
+    numbers = present.cast(pl.Float64) if column.dtype.is_numeric() else present.clear().cast(pl.Float64, strict=False)
+    return ColumnInfo(
+        name=column.name,
+        kind=kind_of(column),
+        missing=len(column) - len(present),
+        distinct=present.n_unique(),
+        least=_plain(numbers.min()),
+        mean=_plain(numbers.mean()),
+        most=_plain(numbers.max()),
+        examples=() if column.dtype.is_numeric() else _frequent(present),
+        skipped=reason_to_skip(column),
+    )
+
+
+def _plain(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _frequent(column: pl.Series) -> tuple[str, ...]:
+    """The most frequent values, of equally frequent ones the first in the alphabet."""
+    if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean):
+        return ()
+    counts = column.cast(pl.String).alias("value").value_counts().sort(["count", "value"], descending=[True, False])
+    return tuple(counts["value"].head(EXAMPLES).to_list())

@@ -1,0 +1,107 @@
+"""What clusters are made of, and what to doubt about them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.jobs.columns import EXCLUDED, NOT_ASKED_FOR
+from coterie.jobs.fitting import Fit
+from coterie.jobs.prepare import CONSTANT, Matrix, Prepared
+from coterie.metrics import silhouette_samples
+from coterie.report.result import ClusterSummary, SkippedColumn, Trait
+
+TRAITS_SHOWN = 3
+NOTABLE_DEVIATION = 0.5
+SMALL_SHARE = 0.01
+JUDGED_ROWS = 10_000  # of more, silhouettes are those of as many drawn ones
+ASKED_FOR = (EXCLUDED, NOT_ASKED_FOR, CONSTANT, "names the rows", "weight of the rows")
+
+
+def summaries(prepared: Prepared, labels: NDArray[np.integer], k: int, seed: int) -> tuple[ClusterSummary, ...]:
+    """A summary of each cluster that has rows; means are of the values that are there."""
+    X, names = prepared.rows.X, prepared.preparation.names
+    with np.errstate(invalid="ignore", divide="ignore"):
+        middle, deviation = np.nanmean(X, axis=0, dtype=np.float64), np.nanstd(X, axis=0, dtype=np.float64)
+        sizes, means = np.bincount(labels, minlength=k), _means(X, labels, k)
+        apart = np.nan_to_num((means - middle) / deviation)
+    silhouettes = _silhouettes(prepared, labels, k, seed)
+    return tuple(
+        ClusterSummary(
+            label=label,
+            rows=int(sizes[label]),
+            share=float(sizes[label] / len(X)),
+            silhouette=silhouettes.get(label),
+            means={name: mean for name, mean in zip(names, means[label].tolist(), strict=True) if mean == mean},
+            stands_out_by=_traits(names, apart[label]),
+        )
+        for label in np.flatnonzero(sizes).tolist()
+    )
+
+
+def mean_silhouette(X: Matrix, labels: NDArray[np.integer], seed: int) -> float | None:
+    """Of all rows, or of as many drawn ones as can be judged; None where that has no meaning."""
+    found = _judged(X, labels, seed)
+    return None if found is None else float(found[1].mean())
+
+
+def notes(skipped: Sequence[SkippedColumn]) -> tuple[str, ...]:
+    """What was skipped without being asked for; a constant column has a warning of its own."""
+    by_reason: dict[str, list[str]] = {}
+    for column in skipped:
+        by_reason.setdefault(column.reason, []).append(column.name)
+    return tuple(
+        f"skipped as {reason}: {', '.join(names)}." for reason, names in by_reason.items() if reason not in ASKED_FOR
+    )
+
+
+def doubts(fit: Fit, clusters: Sequence[ClusterSummary], k: int) -> tuple[str, ...]:
+    """What the reader should know before trusting the clusters."""
+    found = []
+    if not fit.converged:
+        found.append(f"not converged after {fit.iterations} iterations: try a larger --max-iter, or another --scale.")
+    if len(clusters) < k:
+        found.append(f"only {len(clusters)} of {k} clusters have rows.")
+    if k > 1 and k > sum(cluster.rows for cluster in clusters) / 2:
+        found.append(f"{k} clusters are more than one for every two rows.")
+    # With many clusters a small share is normal, so beyond twenty the bar is a fifth of an even share.
+    bar = min(SMALL_SHARE, 0.2 / k)
+    tiny = [f"{cluster.label} ({cluster.rows:,})" for cluster in clusters if cluster.share < bar]
+    if tiny:
+        found.append(f"very few rows in cluster {', '.join(tiny)}: outliers, or -k too large?")
+    return tuple(found)
+
+
+def _means(X: Matrix, labels: NDArray[np.integer], k: int) -> NDArray[np.float64]:
+    there = ~np.isnan(X)
+    sums = [np.bincount(labels[here], weights=x[here], minlength=k) for x, here in zip(X.T, there.T, strict=True)]
+    counts = [np.bincount(labels[here], minlength=k) for here in there.T]
+    return np.column_stack(sums) / np.column_stack(counts)
+
+
+def _silhouettes(prepared: Prepared, labels: NDArray[np.integer], k: int, seed: int) -> dict[int, float]:
+    how = prepared.preparation
+    if how.mixed or how.series:
+        return {}
+    found = _judged(prepared.rows.given, labels, seed)
+    if found is None:
+        return {}
+    own, values = found
+    sizes, sums = np.bincount(own, minlength=k), np.bincount(own, weights=values, minlength=k)
+    return {label: float(sums[label] / sizes[label]) for label in np.flatnonzero(sizes).tolist()}
+
+
+def _judged(X: Any, labels: NDArray[np.integer], seed: int) -> tuple[NDArray[np.integer], NDArray[np.floating]] | None:
+    """Labels and silhouettes of the rows looked at."""
+    if len(X) > JUDGED_ROWS:
+        rows = np.sort(np.random.default_rng(seed).choice(len(X), JUDGED_ROWS, replace=False))
+        X, labels = X[rows], labels[rows]
+    if len(np.unique(labels)) < 2 or np.isnan(X).any():
+        return None
+    return labels, silhouette_samples(X, labels)
+
+
+def _traits(columns: Sequence[str], deviations: NDArray[np.float64]) -> tuple[Trait, ...]:
+    strongest = np.argsort(-np.abs(deviations), kind="stable")[:TRAITS_SHOWN]
+    return tuple(Trait(columns[j], float(deviations[j])) for j in strongest if abs(deviations[j]) >= NOTABLE_DEVIATION)

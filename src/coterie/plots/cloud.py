@@ -1,0 +1,177 @@
+"""Rows in their clusters, as they lie: points, shades where they are too many, bars where they have one column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from coterie.plots.display import short
+from coterie.plots.palette import INK, NOISE, as_rgb, colours
+from coterie.plots.rows import MANY, SHOWN, Array, Groups, Rows, View, some, spread_over
+
+CELLS = 240  # of shades, along each axis
+BARS = 60  # of a histogram at most
+LEGEND = 12  # clusters that are named beside the picture
+NAME = 12  # letters of a name that are shown
+
+
+@dataclass(frozen=True)
+class Shades:
+    """How many rows there are in each cell of a grid, and which cluster has most of them."""
+
+    x: Array  # (g,) middles of the cells
+    y: Array  # (g,)
+    counts: Array  # (g, g) row by row from the bottom
+    owner: Array  # (g, g) -1: no cluster, or no row
+
+
+@dataclass(frozen=True)
+class Bars:
+    """How many rows of each cluster there are in each step of one column."""
+
+    edges: Array  # (b + 1,)
+    counts: Array  # (k + 1, b) the last: rows in no cluster
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Rows in their clusters as a picture shows them."""
+
+    axes: list[str]  # (p,) what is shown along each axis
+    names: list[str]  # (k,) of the clusters
+    sizes: Array  # (k,) rows
+    centers: Array  # (k, p)
+    n: int  # rows there are
+    points: Array  # (m, p) all of them, or a sample of many
+    codes: Array  # (m,) their clusters; -1: none
+    shades: Shades | None = None  # of all rows, where they are many
+    bars: Bars | None = None  # of all rows, where they have one column
+
+    @classmethod
+    def of(cls, rows: Rows, groups: Groups, view: View, centers: Array | None = None) -> Self:
+        P, n = view.points(rows.X), len(rows.X)
+        places = groups.means(P) if centers is None else view.points(centers)
+        kept = some(n, n if n <= MANY else SHOWN)
+        flat = P.shape[1] == 2
+        return cls(
+            view.axes, groups.names, groups.sizes, places, n, P[kept], groups.codes[kept],
+            shades=_shades(P, groups) if flat and n > MANY else None,
+            bars=None if flat else _bars(P[:, 0], groups),
+        )  # fmt: skip
+
+    @property
+    def colours(self) -> list[str]:
+        return colours(len(self.names))
+
+    @property
+    def reach(self) -> Array:
+        """The lowest and the highest value along each axis, of all rows (2, p)."""
+        if self.shades is not None:
+            return np.array([_ends(self.shades.x), _ends(self.shades.y)]).T
+        if self.bars is not None:
+            return self.bars.edges[[0, -1], None]
+        return np.array([self.points.min(axis=0), self.points.max(axis=0)])
+
+    @property
+    def told(self) -> str:
+        """How many rows, and how they are shown."""
+        if self.shades is not None:
+            return f"{self.n:,} rows, darker where there are more"
+        return f"{self.n:,} row{'' if self.n == 1 else 's'}"
+
+    def draw(self, ax: Any, alpha: float = 0.75) -> Any:
+        """The rows, as scatter, image or bars, which are returned; axes are named."""
+        if self.bars is not None:
+            drawn = self._draw_bars(ax, self.bars, alpha)
+        else:
+            drawn = self._draw_points(ax, alpha) if self.shades is None else self._draw_shades(ax, self.shades)
+            ax.set_ylabel(self.axes[1])
+        ax.set_xlabel(self.axes[0])
+        ax.spines[["top", "right"]].set_visible(False)
+        if 1 < len(self.names) <= LEGEND:
+            self._draw_legend(ax)
+        return drawn
+
+    def number(self, ax: Any) -> list[Any]:
+        """The name of each cluster that has rows, at its center; at the upper edge, for one column."""
+        named = zip(self.names, self.sizes, self.centers, self.colours, strict=True)
+        return [self._number(ax, name, center, colour) for name, size, center, colour in named if size]
+
+    def _number(self, ax: Any, name: str, center: Array, colour: str) -> Any:
+        few, flat = len(self.names) <= 20, self.bars is None
+        box = {"facecolor": "white", "edgecolor": colour, "linewidth": 1.6 if few else 1.0, "alpha": 0.9}
+        return ax.text(
+            center[0], center[1] if flat else 0.95, short(name, NAME), color=INK, ha="center", va="center",
+            fontsize=9 if few and len(name) < 4 else 6.5, fontweight="bold", zorder=6, clip_on=False,
+            transform=ax.transData if flat else ax.get_xaxis_transform(),
+            bbox={"boxstyle": f"{'circle' if len(name) < 3 else 'round'},pad=0.2", **box},
+        )  # fmt: skip
+
+    def _draw_points(self, ax: Any, alpha: float) -> Any:
+        area = float(np.clip(20_000 / max(len(self.points), 1), 2.0, 24.0))
+        shown = np.array([*self.colours, NOISE])[self.codes]
+        drawn = ax.scatter(
+            *self.points.T, s=area, c=shown, linewidths=0, alpha=alpha, rasterized=len(self.points) > 5000
+        )
+        ax.margins(0.05)
+        return drawn
+
+    def _draw_shades(self, ax: Any, shades: Shades) -> Any:
+        rgb = as_rgb([*self.colours, NOISE])[shades.owner]
+        depth = np.log1p(shades.counts) / np.log1p(shades.counts.max())
+        alpha = np.where(shades.counts > 0, 0.25 + 0.75 * depth, 0.0)
+        drawn = ax.imshow(
+            np.dstack([rgb, alpha]), origin="lower", aspect="auto", interpolation="nearest", zorder=1,
+            extent=(*_ends(shades.x), *_ends(shades.y)),
+        )  # fmt: skip
+        return drawn
+
+    def _draw_bars(self, ax: Any, bars: Bars, alpha: float) -> Any:
+        base, drawn = np.zeros(bars.counts.shape[1]), []
+        for counts, colour in zip(bars.counts, [*self.colours, NOISE], strict=True):
+            drawn.append(ax.stairs(base + counts, bars.edges, baseline=base, fill=True, color=colour, alpha=alpha))
+            base = base + counts
+        ax.set_ylabel("rows")
+        ax.margins(x=0.02)
+        ax.set_ylim(0, 1.15 * max(float(base.max()), 1.0))
+        return drawn
+
+    def _draw_legend(self, ax: Any) -> None:
+        from matplotlib.lines import Line2D
+
+        handles = [
+            Line2D([], [], color=colour, marker="o", linestyle="", label=f"{short(name, 2 * NAME)}: {size:,} rows")
+            for name, size, colour in zip(self.names, self.sizes, self.colours, strict=True)
+        ]
+        if outside := self.n - int(self.sizes.sum()):
+            handles.append(Line2D([], [], color=NOISE, marker="o", linestyle="", label=f"none: {outside:,} rows"))
+        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9)
+
+
+def _shades(P: Array, groups: Groups) -> Shades:
+    x, y = (spread_over(values, CELLS) for values in P.T)
+    edges = [np.linspace(*_ends(steps), CELLS + 1) for steps in (x, y)]
+    counts = np.zeros((CELLS, CELLS), np.int64)
+    most, owner = counts.copy(), np.full((CELLS, CELLS), -1)
+    for code in range(-1, len(groups.names)):
+        own = P[groups.codes == code]
+        here = np.histogram2d(own[:, 1], own[:, 0], bins=edges[::-1])[0].astype(np.int64)
+        counts += here
+        owner[here > most] = code
+        np.maximum(most, here, out=most)
+    return Shades(x, y, counts, owner)
+
+
+def _bars(x: Array, groups: Groups) -> Bars:
+    count = int(np.clip(3 * np.cbrt(len(x)), 10, BARS))
+    edges = np.linspace(*_ends(spread_over(x, count, 0.0)), count + 1)
+    places = [*range(len(groups.names)), -1]
+    return Bars(edges, np.array([np.histogram(x[groups.codes == code], edges)[0] for code in places]))
+
+
+def _ends(middles: Array) -> tuple[float, float]:
+    """Where cells of these middles begin and end."""
+    half = float(middles[1] - middles[0]) / 2
+    return float(middles[0]) - half, float(middles[-1]) + half

@@ -1,0 +1,138 @@
+"""How a fit went, iteration by iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from coterie.core.errors import ParameterError
+from coterie.plots.display import Array, Display, caption
+from coterie.plots.palette import FAINT, INK, MARK, OKABE_ITO
+from coterie.plots.rows import check_fitted
+
+
+class Starts:
+    """A callback that keeps the objectives of every start of a fit, for `convergence`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import KMeans
+    >>> from coterie.plots import Starts
+    >>> starts = Starts()
+    >>> model = KMeans(2, n_init=3, random_state=0, callback=starts).fit(np.arange(12.0).reshape(6, 2))
+    >>> len(starts.histories)
+    3
+    """
+
+    def __init__(self) -> None:
+        self._runs: dict[int, list[float]] = {}
+
+    def __call__(self, progress: Any) -> None:
+        self._runs.setdefault(progress.run, []).append(float(progress.objective))
+
+    @property
+    def histories(self) -> list[Array]:
+        """What was minimised, at the start and after every iteration, of each start."""
+        return [np.array(values) for _, values in sorted(self._runs.items())]
+
+
+@dataclass(eq=False)
+class ConvergenceDisplay(Display):
+    """The objective after every iteration: of all starts, or of EM by half steps with the bound it climbs."""
+
+    kind: ClassVar[str] = "convergence"
+    label: str  # what is shown
+    iterations: list[Array]  # (m,) of each curve; halves are between an M-step and its E-step
+    values: list[Array]  # (m,)
+    best: int  # the curve that was kept
+    bound: Array | None = field(default=None)  # (m,) below the curve of an EM: J after each half step
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None) -> Self:
+        """Of the `history_` of a fitted model; `X` is not looked at."""
+        check_fitted(model)
+        history = getattr(model, "history_", None)
+        if history is None:
+            raise ParameterError(f"{type(model).__name__} keeps no history_ of its fit: there is nothing to draw")
+        if hasattr(history, "log_likelihood"):
+            halves = history.iteration - 0.5 * (history.step == "M")
+            return cls("log-likelihood", [halves], [history.log_likelihood], 0, history.lower_bound)._on(ax)
+        if hasattr(history, "lower_bound"):
+            return cls("lower bound of the log evidence", [history.iteration], [history.lower_bound], 0)._on(ax)
+        values = np.asarray(history, dtype=np.float64)
+        return cls("objective", [np.arange(len(values))], [values], 0)._on(ax)
+
+    @classmethod
+    def from_result(cls, starts: Starts, *, ax: Any = None) -> Self:
+        """Of all starts of a fit that had `Starts` as its callback."""
+        histories = starts.histories
+        if not histories:
+            raise ParameterError("starts has seen no fit: give it as callback=, and fit")
+        best = int(np.argmin([values[-1] for values in histories]))
+        return cls("objective", [np.arange(len(values)) for values in histories], histories, best)._on(ax)
+
+    def _draw(self, ax: Any) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        self.lines_ = []
+        for i, (iteration, values) in enumerate(zip(self.iterations, self.values, strict=True)):
+            style = (
+                {"color": INK, "linewidth": 1.8, "zorder": 3} if i == self.best else {"color": FAINT, "linewidth": 1.1}
+            )
+            marker = "o" if len(values) <= 60 and i == self.best else None
+            self.lines_ += ax.plot(iteration, values, marker=marker, markersize=3.5, **style)
+        if self.bound is not None:
+            self._draw_bound(ax)
+        last = float(self.values[self.best][-1])
+        ax.axhline(last, color=MARK, linestyle=":", linewidth=1.0, zorder=0)
+        ax.set_xlabel("iteration")
+        ax.set_ylabel(self.label)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.spines[["top", "right"]].set_visible(False)
+        steps = round(float(self.iterations[self.best][-1]))
+        starts = f", the best of {len(self.values)} starts" if len(self.values) > 1 else ""
+        caption(ax, f"{self.label} {last:,.6g} after {steps} iteration{'' if steps == 1 else 's'}{starts}")
+
+    def _draw_bound(self, ax: Any) -> None:
+        """The E-step lifts the bound to the curve, the M-step lifts both: the space between is the KL divergence."""
+        x, top = self.iterations[self.best], self.values[self.best]
+        self.bound_ = ax.plot(x, self.bound, color=OKABE_ITO[1], linewidth=1.2, label="lower bound J")
+        self.kl_ = ax.fill_between(
+            x, self.bound, top, color=OKABE_ITO[1], alpha=0.25, linewidth=0, label="KL, closed by each E-step"
+        )
+        self.lines_[self.best].set_label("log-likelihood")
+        ax.legend(loc="lower right", frameon=False, fontsize=9)
+
+
+def convergence(result: Any, *, ax: Any = None) -> Any:
+    """Draw the objective over the iterations of a fit.
+
+    K-means and its relatives fall, mixtures climb: there the log-likelihood after each half step, the bound J that EM
+    works on, and the space between them, which the E-step closes.
+
+    Parameters
+    ----------
+    result : fitted model with `history_`, or `Starts`
+        A model's own history is that of its best start; `Starts` has them all.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from coterie import KMeans, plots
+    >>> from coterie.datasets import make_blobs
+    >>> X, _ = make_blobs(200, 2, centers=4, random_state=0)
+    >>> starts = plots.Starts()
+    >>> model = KMeans(4, n_init=5, random_state=0, callback=starts).fit(X)
+    >>> len(plots.convergence(starts).lines) - 1  # and a line at the best
+    5
+    """
+    if isinstance(result, Starts):
+        return ConvergenceDisplay.from_result(result, ax=ax).ax_
+    return ConvergenceDisplay.from_estimator(result, ax=ax).ax_

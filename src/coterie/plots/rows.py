@@ -1,0 +1,181 @@
+"""Rows as points of a picture: which columns, or which axes through them, and which rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from coterie.core.errors import InputError, ParameterError
+from coterie.data import as_source
+from coterie.data.memory import MemorySource
+from coterie.data.summary import summarize
+from coterie.diagnosis.clusters import labels_by
+from coterie.engines.local import Serial
+from coterie.metrics.labels import labels_of_rows
+
+Array = np.ndarray[Any, Any]
+
+BLOCK = 1 << 15  # rows whose products are taken at a time
+SHOWN = 20_000  # rows that are kept where there are more than `MANY`
+MANY = 50_000  # rows that are drawn one by one
+COUNTED = ("cluster_centers_", "weights_")  # of a model: one a cluster, with rows or without
+
+
+class Rows(NamedTuple):
+    """Dense, finite rows and the names of their columns."""
+
+    X: Array  # (n, d)
+    columns: list[str]
+    mean: Array  # (d,)
+    variance: Array  # (d,)
+
+
+class Groups(NamedTuple):
+    """Which cluster each row is in."""
+
+    codes: Array  # (n,) from 0 up; -1: in none
+    names: list[str]  # (k,)
+
+    @property
+    def sizes(self) -> Array:
+        """(k,)"""
+        counts: Array = np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
+        return counts
+
+    def means(self, P: Array) -> Array:
+        """The mean of the points (n, p) of each cluster (k, p)."""
+        own = self.codes >= 0
+        codes, k = self.codes[own], len(self.names)
+        sums = [np.bincount(codes, column, k) for column in P[own].T.astype(np.float64)]
+        return np.stack(sums, axis=1) / np.maximum(self.sizes, 1)[:, None]
+
+
+@dataclass(frozen=True)
+class View:
+    """A line or a plane in the space of the rows, and what its axes are called."""
+
+    origin: Array  # (d,)
+    directions: Array  # (d, p), p of 1 or 2
+    axes: list[str]  # (p,)
+
+    def points(self, X: Array) -> Array:
+        """Rows (n, d) in the picture (n, p)."""
+        out = np.empty((len(X), self.directions.shape[1]))
+        for start in range(0, len(X), BLOCK):
+            part = slice(start, start + BLOCK)
+            out[part] = (X[part].astype(np.float64) - self.origin) @ self.directions
+        return out
+
+    def lifted(self, P: Array) -> Array:
+        """Where points of the picture (m, p) are among the rows (m, d)."""
+        return self.origin + P @ self.directions.T
+
+    @classmethod
+    def of(cls, rows: Rows, columns: Any = None) -> Self:
+        """One or two columns as they are, or the two principal axes of more."""
+        d = len(rows.columns)
+        if columns is None and d > 2:
+            return cls._principal(rows)
+        chosen = list(range(d)) if columns is None else [_place(rows.columns, name) for name in _pair(columns)]
+        directions = np.zeros((d, len(chosen)))
+        directions[chosen, range(len(chosen))] = 1.0
+        return cls(rows.mean * (directions.sum(axis=1) == 0), directions, [rows.columns[j] for j in chosen])
+
+    @classmethod
+    def _principal(cls, rows: Rows) -> Self:
+        d = len(rows.columns)
+        covariance = np.zeros((d, d))
+        for start in range(0, len(rows.X), BLOCK):
+            part = rows.X[start : start + BLOCK].astype(np.float64) - rows.mean
+            covariance += part.T @ part
+        values, vectors = eigh(covariance / len(rows.X), subset_by_index=[d - 2, d - 1])
+        vectors = vectors[:, ::-1]
+        largest = vectors[np.abs(vectors).argmax(axis=0), [0, 1]]
+        total = float(rows.variance.sum())
+        shares = np.maximum(values[::-1], 0.0) / total if total > 0 else np.zeros(2)
+        axes = [f"principal axis {i + 1} ({100 * share:.3g} % of the variance)" for i, share in enumerate(shares)]
+        return cls(rows.mean, vectors * np.where(largest < 0, -1.0, 1.0), axes)
+
+
+def as_rows(X: Any) -> Rows:
+    """Rows in memory, dense and finite; an error names the columns that are not."""
+    source = as_source(X)
+    if not isinstance(source, MemorySource) or hasattr(source.X, "indptr"):
+        raise InputError("X must be dense rows in memory to be drawn: take some, computed and made dense (.toarray())")
+    summary = summarize(source, Serial())
+    columns = source.columns or [f"column {j}" for j in range(source.shape[1])]
+    return Rows(source.X, columns, summary.mean, summary.variance)
+
+
+def as_groups(labels: Any, n: int) -> Groups:
+    """Labels of any kind; the number -1 is that of rows in no cluster."""
+    found = labels_of_rows(labels, n)
+    codes, names = found.codes, list(found.names)
+    names = [str(name) for name in names]
+    if "-1" in names:
+        noise = names.index("-1")
+        codes = np.where(codes == noise, -1, codes - (codes > noise))
+        names.pop(noise)
+    return Groups(codes, names)
+
+
+def groups_by(model: Any, X: Any, n: int) -> Groups:
+    """The clusters of a fitted model; of as many rows as it was fitted to, those of the fit."""
+    check_fitted(model)
+    found = as_groups(labels_by(model, X, n), n)
+    k = next((len(getattr(model, name)) for name in COUNTED if getattr(model, name, None) is not None), 0)
+    if k and all(name.isdecimal() for name in found.names):  # a cluster without rows keeps its number
+        return Groups(np.append(np.array(found.names, np.int64), -1)[found.codes], [str(j) for j in range(k)])
+    return found
+
+
+def asked(model: Any, verb: str, X: Array) -> Array:
+    """What `model` answers for rows of the picture, which have no names of columns though those of the fit had."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        return np.asarray(getattr(model, verb)(X))
+
+
+def check_fitted(model: Any) -> None:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise ParameterError(f"model must be fitted: call {type(model).__name__}.fit(X) first") from None
+
+
+def some(n: int, most: int) -> Array:
+    """No more than `most` of n rows, drawn once and for all, in ascending order."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
+def spread_over(values: Array, cells: int, margin: float = 0.05) -> Array:
+    """The middles of `cells` equal steps over the range of `values` and a margin."""
+    low, high = float(values.min()), float(values.max())
+    room = margin * (high - low) or 0.5 * max(1.0, 1e-6 * abs(low))
+    steps: Array = np.linspace(low - room, high + room, 2 * cells + 1)[1::2]
+    return steps
+
+
+def _pair(columns: Any) -> list[Any]:
+    names = [columns] if isinstance(columns, str) or not hasattr(columns, "__len__") else list(columns)
+    if not 1 <= len(names) <= 2 or len(set(names)) < len(names):
+        raise ParameterError(f"columns must be one or two different columns; got {columns!r}")
+    return names
+
+
+def _place(names: list[str], column: Any) -> int:
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if hasattr(column, "__index__") and 0 <= column < len(names):
+        return int(column)
+    raise ParameterError(
+        f"columns: {column!r} is none of {', '.join(map(repr, names[:20]))}, nor a number below {len(names)}"
+    )

@@ -1,0 +1,20 @@
+"""Clusters that rows got from a fitted model as plain text for a terminal."""
+
+from coterie.report.prediction import PredictionResult
+from coterie.report.text.layout import columns, count
+
+
+def prediction_text(result: PredictionResult) -> str:
+    """What was read, and how many rows each cluster got."""
+    rows = [[str(label), f"{size:,}", f"{size / result.rows_used:.1%}"] for label, size in result.sizes.items()]
+    seed = "" if result.seed is None else f" · seed {result.seed}"
+    lines = [
+        f"{result.source}  {count(result.rows, 'row')} · {result.estimator} of {result.model}{seed}",
+        f"missing: {result.missing}",
+        "",
+        *columns([["cluster", "rows", "share"], *rows]),
+    ]
+    if result.output is not None:
+        added = "".join(f", + {name}" for name in result.added)
+        lines.append(f"wrote {result.output} ({count(result.rows, 'row')}{added})")
+    return "\n".join(lines)

@@ -1,0 +1,80 @@
+"""`coterie info` and `coterie doctor`."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from coterie.cli import main
+
+
+def test_every_column_is_described(penguins, capsys):
+    assert main(["info", "penguins.csv", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert (plain["rows"], plain["incomplete_rows"], plain["duplicate_rows"]) == (344, 11, 0)
+    columns = {column["name"]: column for column in plain["columns"]}
+    assert columns["species"] | {"name": ""} == {
+        "name": "",
+        "kind": "text",
+        "missing": 0,
+        "distinct": 3,
+        "least": None,
+        "mean": None,
+        "most": None,
+        "examples": ["Adelie", "Gentoo", "Chinstrap"],
+        "skipped": "text",
+    }
+    assert columns["body_mass_g"]["least"] == 2700
+    assert columns["body_mass_g"]["missing"] == 2
+    assert columns["body_mass_g"]["skipped"] is None
+
+
+def test_the_text_has_a_line_for_each_column(penguins, capsys):
+    assert main(["info", "penguins.csv"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("penguins.csv  344 rows · 8 columns · ")
+    assert "skipped: text · Adelie, Gentoo, Chinstrap" in out
+    assert len(out.splitlines()) == 11
+
+
+@pytest.mark.parametrize("array", [np.zeros((3, 2)), np.array([[np.nan, 1.0], [2.0, np.nan]])])
+def test_arrays_and_holes_are_described(folder, capsys, array):
+    np.save(folder / "x.npy", array)
+    assert main(["info", "x.npy", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["incomplete_rows"] == int(np.isnan(array).any(axis=1).sum())
+    assert [column["missing"] for column in plain["columns"]] == np.isnan(array).sum(axis=0).tolist()
+
+
+def test_info_of_nothing_is_a_problem_of_the_data(capsys):
+    assert main(["info", "absent.csv"]) == 3
+    assert 'no file "absent.csv" here' in capsys.readouterr().err
+
+
+def test_the_doctor_tells_versions_and_how_to_get_what_is_missing(capsys, monkeypatch):
+    from importlib.metadata import PackageNotFoundError
+
+    from coterie.jobs import doctor
+
+    known = doctor.version
+
+    def version(name):
+        if name in ("matplotlib", "scipy"):
+            raise PackageNotFoundError(name)
+        return known(name)
+
+    monkeypatch.setattr(doctor, "version", version)
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert f"Python {sys.version.split()[0]}" in out
+    assert f"numpy         {np.__version__}" in out
+    assert 'pip install "coterie[plot]"' in out
+    assert "scipy is missing, and nothing works without it." in out
+
+
+def test_the_doctor_speaks_json(capsys):
+    assert main(["doctor", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["threads"] >= 1
+    assert {"numba", "polars"} <= {package["name"] for package in plain["packages"] if package["version"]}

@@ -1,0 +1,148 @@
+"""`coterie fit --model` and `coterie predict`."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import coterie
+from coterie.cli import main
+from coterie.jobs.methods import METHODS
+
+FIT = ["fit", "penguins.csv", "-k", "3", "--missing", "drop", "--exclude", "year", "--model", "m.safetensors"]
+LINKAGES = ("ward", "average", "complete", "single", "weighted", "centroid", "median")
+NEAREST = (*LINKAGES, "balanced")  # a new row goes to the nearest cluster: neither the tree nor the sizes bind it
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in NEAREST])
+def test_rows_that_were_fitted_get_their_own_cluster_back(penguins, folder, name):
+    assert main([*FIT, "-a", name, "-o", "fitted.csv"]) == 0
+    assert main(["predict", "m.safetensors", "penguins.csv", "--missing", "drop", "-o", "predicted.csv"]) == 0
+    fitted, predicted = (pl.read_csv(folder / f"{name}.csv")["cluster"] for name in ("fitted", "predicted"))
+    assert fitted.equals(predicted, null_equal=True)
+
+
+@pytest.mark.parametrize("name", LINKAGES)
+def test_a_tree_places_rows_as_it_does_in_python(penguins, folder, name):
+    assert main([*FIT, "-a", name]) == 0
+    assert main(["predict", "m.safetensors", "penguins.csv", "--missing", "drop", "-o", "out.csv"]) == 0
+    out = pl.read_csv(folder / "out.csv", null_values="NA").drop_nulls("cluster")
+    X = out.select("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g").to_numpy()
+    model = make_pipeline(StandardScaler(), coterie.AgglomerativeClustering(3, linkage=name)).fit(X)
+    np.testing.assert_array_equal(model.predict(X), out["cluster"].to_numpy())
+
+
+@pytest.mark.parametrize("scale", ["standard", "robust", "minmax", "none"])
+@pytest.mark.parametrize("more", [[], ["--one-hot", "sex,island"]])
+def test_scaling_and_categories_travel_with_the_model(penguins, folder, capsys, scale, more):
+    assert main([*FIT, "--scale", scale, *more, "-o", "fitted.csv"]) == 0
+    frame = pl.read_csv(penguins)
+    shuffled = frame.select(reversed(frame.columns)).sample(fraction=1.0, shuffle=True, seed=1)
+    shuffled.write_parquet(folder / "other.parquet")
+    assert main(["predict", "m.safetensors", "other.parquet", "--missing", "drop", "-o", "out.parquet"]) == 0
+    keys = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "sex", "island", "species", "year"]
+    expected = pl.read_csv(folder / "fitted.csv").sort(keys)["cluster"]
+    assert pl.read_parquet(folder / "out.parquet").sort(keys)["cluster"].equals(expected, null_equal=True)
+    capsys.readouterr()
+    assert main(["info", "m.safetensors", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["scale"] == scale
+
+
+def test_the_file_is_a_pipeline_that_python_can_use(penguins, folder):
+    assert main([*FIT, "-o", "fitted.csv"]) == 0
+    pipeline = coterie.load(folder / "m.safetensors")
+    frame = pl.read_csv(folder / "fitted.csv").drop_nulls("cluster")
+    found = pipeline.predict(frame.select(pipeline[0].feature_names_in_.tolist()).to_pandas())
+    np.testing.assert_array_equal(found, frame["cluster"].to_numpy())
+
+
+def test_a_model_saved_in_python_takes_columns_in_their_order(folder, capsys):
+    X = np.array([[1.0, 2.0], [1.5, 2.5], [8.0, 9.0]])
+    model = coterie.KMeans(2, random_state=0).fit(X)
+    coterie.save(model, folder / "m.safetensors")
+    np.save(folder / "x.npy", X)
+    assert main(["predict", "m.safetensors", "x.npy", "-o", "labels.npy"]) == 0
+    np.testing.assert_array_equal(np.load(folder / "labels.npy"), model.labels_)
+    np.save(folder / "wide.npy", np.hstack([X, X]))
+    capsys.readouterr()
+    assert main(["predict", "m.safetensors", "wide.npy"]) == 3
+    assert "wide.npy has 4 numeric columns; the model takes 2." in capsys.readouterr().err
+
+
+def test_probabilities_of_all_clusters_add_up_to_one(penguins, folder):
+    assert main([*FIT, "-a", "gmm"]) == 0
+    command = ["predict", "m.safetensors", "penguins.csv", "--missing", "drop", "--proba", "-o", "out.parquet"]
+    assert main(command) == 0
+    out = pl.read_parquet(folder / "out.parquet").drop_nulls("cluster")
+    shares = out.select(pl.col("^cluster_probability_.*$")).to_numpy()
+    assert shares.sum(axis=1) == pytest.approx(np.ones(342))
+    np.testing.assert_array_equal(shares.argmax(axis=1), out["cluster"].to_numpy())
+
+
+def test_the_nearest_center_is_that_of_the_cluster(penguins, folder):
+    assert main(FIT) == 0
+    command = ["predict", "m.safetensors", "penguins.csv", "--missing", "drop", "--distance", "-o", "out.parquet"]
+    assert main(command) == 0
+    out = pl.read_parquet(folder / "out.parquet").drop_nulls("cluster")
+    distances = out.select(pl.col("^cluster_distance_.*$")).to_numpy()
+    np.testing.assert_array_equal(distances.argmin(axis=1), out["cluster"].to_numpy())
+
+
+def test_a_model_is_described(penguins, capsys):
+    assert main([*FIT, "-a", "mixture"]) == 0
+    capsys.readouterr()
+    assert main(["info", "m.safetensors"]) == 0
+    out = capsys.readouterr().out
+    assert "a fitted model" in out
+    assert "Mixture(" in out
+    assert "3 clusters" in out
+    assert "takes 7 columns: bill_length_mm" in out
+
+
+@pytest.mark.parametrize(
+    "arguments, code, message",
+    [
+        (["m.safetensor", "penguins.csv"], 3, "Did you mean m.safetensors?"),
+        (["penguins.csv", "penguins.csv"], 3, "a model ends in .safetensors"),
+        (["junk.safetensors", "penguins.csv"], 3, "cannot load"),
+        (["m.safetensors", "other.csv"], 3, 'no column "bill_length_mm"'),
+        (["m.safetensors", "penguins.csv"], 3, "--missing drop"),
+        (
+            ["m.safetensors", "penguins.csv", "--missing", "drop", "--proba", "-o", "o.csv"],
+            2,
+            "--proba is for mixtures",
+        ),
+        (["m.safetensors", "penguins.csv", "--missing", "drop", "--distance"], 2, "name it with -o"),
+        (["m.safetensors", "penguins.csv", "--missing", "ignore"], 2, "were fitted so"),
+        (["m.safetensors", "penguins.csv", "--missing", "drop", "-o", "penguins.csv"], 2, "exists already"),
+    ],
+)
+def test_an_error_has_its_code_and_its_remedy(penguins, folder, capsys, arguments, code, message):
+    assert main(FIT) == 0
+    (folder / "junk.safetensors").write_bytes(b"nothing of the kind")
+    (folder / "other.csv").write_text("x\n1\n", encoding="utf-8")
+    capsys.readouterr()
+    assert main(["predict", *arguments]) == code
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
+    assert not (folder / "o.csv").exists()
+
+
+@pytest.mark.parametrize("path, message", [("m.pickle", "ends in .safetensors"), ("no/m.safetensors", "no folder")])
+def test_a_model_that_cannot_be_written_is_refused_before_the_fit(penguins, folder, capsys, path, message):
+    assert main(["fit", "penguins.csv", "-k", "2", "--model", path, "-o", "out.csv"]) == 2
+    assert message in capsys.readouterr().err
+    assert not (folder / "out.csv").exists()
+
+
+def test_a_model_is_not_replaced_unless_forced(penguins, folder, capsys):
+    (folder / "m.safetensors").write_text("mine")
+    assert main(FIT) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert (folder / "m.safetensors").read_text() == "mine"
+    assert main([*FIT, "--force"]) == 0
+    assert coterie.load(folder / "m.safetensors")[-1].n_clusters == 3

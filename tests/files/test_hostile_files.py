@@ -1,0 +1,334 @@
+import json
+import pickle
+import struct
+import tracemalloc
+from contextlib import suppress
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save as to_safetensors
+
+import coterie
+from coterie.core.errors import ModelFileError
+from coterie.files import container, kinds
+from files.fitted import fitted
+from files.test_round_trip import same
+
+FORGED = (
+    "KMeans", "MiniBatchKMeans", "BisectingKMeans", "KernelKMeans sparse", "KernelKMeans nystrom", "KMedoids euclidean",
+    "KMedoids series", "TimeSeriesKMeans lengths", "GaussianMixture VVI", "Mixture frame", "Mixture auto",
+    "AgglomerativeClustering average", "DivisiveClustering", "DivisiveClustering bisecting", "StandardScaler",
+)  # fmt: skip
+HURRIED = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("files")
+
+
+def written(name, folder) -> Path:
+    path = folder / f"{name}.safetensors"
+    if not path.exists():
+        coterie.save(fitted(name)[0], path)
+    return path
+
+
+def changed(folder, data: bytes) -> Path:
+    path = folder / "changed.safetensors"
+    path.write_bytes(data)
+    return path
+
+
+def forged(folder, content, tensors=None) -> Path:
+    """A file whose checksum is right, as only somebody who means harm would write it."""
+    return changed(folder, container.to_bytes(content, {} if tensors is None else tensors))
+
+
+def load_or_refuse(path):
+    """The model, or None; any error but the one there should be is for the test to fail with."""
+    with suppress(ModelFileError):
+        return coterie.load(path)
+    return None
+
+
+# damage
+
+
+def test_a_flipped_bit_changes_nothing_or_is_refused(folder):
+    model, _ = fitted("KMeans")
+    data = written("KMeans", folder).read_bytes()
+    for i in range(len(data)):
+        flipped = data[:i] + bytes([data[i] ^ (1 << i % 8)]) + data[i + 1 :]
+        found = load_or_refuse(changed(folder, flipped))
+        assert found is None or same(found, model)
+
+
+def test_a_file_cut_short_is_refused(folder):
+    data = written("KMeans", folder).read_bytes()
+    for length in range(len(data)):
+        with pytest.raises(ModelFileError):
+            coterie.load(changed(folder, data[:length]))
+    with pytest.raises(ModelFileError):
+        coterie.load(changed(folder, data + b"\0"))
+
+
+@HURRIED
+@given(start=st.integers(0, 3000), junk=st.binary(max_size=40))
+def test_junk_in_the_middle_changes_nothing_or_is_refused(folder, start, junk):
+    model, _ = fitted("GaussianMixture VVI")
+    data = written("GaussianMixture VVI", folder).read_bytes()
+    found = load_or_refuse(changed(folder, data[:start] + junk + data[start + len(junk) :]))
+    assert found is None or same(found, model)
+
+
+@given(junk=st.binary(max_size=200))
+@settings(deadline=None)
+def test_junk_is_refused(tmp_path_factory, junk):
+    with pytest.raises(ModelFileError):
+        coterie.load(changed(tmp_path_factory.mktemp("junk"), junk))
+
+
+# harm
+
+LEAVES = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False), st.text(),
+    st.sampled_from(["nan", "inf", "array", "tuple", "os.system", "kmeans.bisecting.Tree", "builtins.eval", "KMeans"]),
+)  # fmt: skip
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["array", "tuple", "dict", "record", "object", "fields", "model", "options", "state", "float",
+                         "number", "dtype", "texts", "shape", "sparse", "generator", "slice", "range", "x"]),
+        inner, max_size=3,
+    ),
+    max_leaves=6,
+)  # fmt: skip
+
+
+def places(node, path=()):
+    """Where something could be put in the place of something else."""
+    if path:
+        yield path
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, item in items:
+        yield from places(item, (*path, key))
+
+
+def at(node, path):
+    for key in path:
+        node = node[key]
+    return node
+
+
+@pytest.mark.parametrize("name", FORGED)
+@HURRIED
+@given(data=st.data())
+def test_edited_content_is_harmless(name, folder, data):
+    """With a checksum that is right: it is refused, or makes a model that answers or complains, and does no more."""
+    _, rows = fitted(name)
+    content, tensors = container.read(written(name, folder))
+    everywhere = list(places(content))
+    for _ in range(data.draw(st.integers(1, 3))):
+        *parents, key = data.draw(st.sampled_from(everywhere))
+        what = data.draw(st.sampled_from(["replace", "move", "remove", "add"]))
+        try:
+            parent = at(content, parents)
+            if what == "remove":
+                del parent[key]
+            elif what == "add" and isinstance(parent, dict):
+                parent[data.draw(st.sampled_from(["_model", "predict", "x_", "__class__", "record", "array"]))] = 1
+            else:
+                other = at(content, data.draw(st.sampled_from(everywhere))) if what == "move" else data.draw(JSON)
+                parent[key] = deepcopy(other)
+        except (KeyError, IndexError, TypeError):
+            continue  # an edit before has taken it away
+    answer_or_complain(forged(folder, content, tensors), rows)
+
+
+@pytest.mark.parametrize("name", FORGED)
+@HURRIED
+@given(data=st.data())
+def test_edited_arrays_are_harmless(name, folder, data):
+    _, rows = fitted(name)
+    content, tensors = container.read(written(name, folder))
+    which = data.draw(st.sampled_from(sorted(tensors)))
+    array = tensors[which]
+    what = data.draw(st.sampled_from(["value", "shape", "type", "swap", "remove"]))
+    if what == "value" and array.size:
+        odd = [np.nan, np.inf, -1e300] if array.dtype.kind == "f" else [-1, -2, 99, 2**31 - 1]
+        array.flat[data.draw(st.integers(0, array.size - 1))] = data.draw(st.sampled_from(odd))
+    elif what == "shape":
+        tensors[which] = np.resize(array, data.draw(st.lists(st.integers(0, 5), max_size=4)))
+    elif what == "type":
+        tensors[which] = array.astype(data.draw(st.sampled_from(["float64", "float32", "int64", "uint8", "bool"])))
+    elif what == "swap":
+        tensors[which] = tensors[data.draw(st.sampled_from(sorted(tensors)))]
+    else:
+        del tensors[which]
+    with np.errstate(all="ignore"):
+        answer_or_complain(forged(folder, content, tensors), rows)
+
+
+def answer_or_complain(path, rows):
+    model = load_or_refuse(path)
+    if model is not None:
+        try:
+            model.predict(rows)
+        except Exception:  # whatever it is: the process lives on
+            return
+
+
+@pytest.mark.parametrize("tag", ["os.system", "builtins.eval", "kmeans.lloyd.Lloyd", "files.model_file.load", ""])
+def test_classes_that_are_not_listed_are_not_imported(tag, folder, monkeypatch):
+    content, tensors = container.read(written("BisectingKMeans", folder))
+    content["state"]["tree_"]["record"] = tag
+    path = forged(folder, content, tensors)
+    monkeypatch.setattr(kinds, "record_or_object", lambda tag: pytest.fail(f"{tag} was looked up"))
+    with pytest.raises(ModelFileError, match="does not know"):
+        coterie.load(path)
+
+
+def test_a_model_of_an_unknown_kind_is_refused(folder):
+    content, tensors = container.read(written("KMeans", folder))
+    content["model"] = "Popen"
+    with pytest.raises(ModelFileError, match="'Popen'"):
+        coterie.load(forged(folder, content, tensors))
+
+
+def test_an_unknown_option_is_refused(folder):
+    content, tensors = container.read(written("KMeans", folder))
+    content["options"]["speed"] = 11
+    with pytest.raises(ModelFileError, match="no option 'speed'"):
+        coterie.load(forged(folder, content, tensors))
+
+
+@pytest.mark.parametrize("attribute", ["predict", "_model", "__class__", "__dict__", "_params", "x"])
+def test_attributes_that_no_fit_leaves_are_refused(attribute, folder):
+    content, tensors = container.read(written("KMeans", folder))
+    content["state"][attribute] = 1
+    with pytest.raises(ModelFileError, match=f"no attribute '{attribute}'"):
+        coterie.load(forged(folder, content, tensors))
+
+
+def test_what_is_written_in_a_class_is_not_replaced(folder):
+    content, tensors = container.read(written("Mixture poisson", folder))
+    content["state"]["families_"] = 1
+    with pytest.raises(ModelFileError, match="no attribute 'families_'"):
+        coterie.load(forged(folder, content, tensors))
+
+
+def test_a_cache_of_pickles_cannot_be_smuggled_in(folder):
+    content, tensors = container.read(written("StandardScaler", folder))
+    content["options"]["memory"] = "/tmp/cache"
+    with pytest.raises(ModelFileError, match="must have no memory"):
+        coterie.load(forged(folder, content, tensors))
+
+
+def test_a_pipeline_that_ends_in_something_else_is_refused(folder):
+    content, tensors = container.read(written("StandardScaler", folder))
+    content["options"]["steps"].reverse()
+    with pytest.raises(ModelFileError, match="must end in an estimator of coterie"):
+        coterie.load(forged(folder, content, tensors))
+
+
+def test_a_tree_that_leads_in_a_circle_is_refused(folder):
+    content, tensors = container.read(written("BisectingKMeans", folder))
+    tensors["tree_.children"][1] = 0, 1
+    with pytest.raises(ModelFileError, match="do not go with each other"):
+        coterie.load(forged(folder, content, tensors))
+
+
+@pytest.mark.parametrize("name", ["cluster_centers_", "labels_"])
+def test_values_out_of_range_are_refused(name, folder):
+    content, tensors = container.read(written("KMeans", folder))
+    tensors[name].flat[0] = np.inf if name == "cluster_centers_" else 3
+    with pytest.raises(ModelFileError, match=name):
+        coterie.load(forged(folder, content, tensors))
+
+
+def test_centers_of_other_columns_are_refused(folder):
+    content, tensors = container.read(written("KMeans", folder))
+    tensors["cluster_centers_"] = tensors["cluster_centers_"][:, :2].copy()
+    with pytest.raises(ModelFileError, match=r"KMeans\.cluster_centers_"):
+        coterie.load(forged(folder, content, tensors))
+
+
+def test_deep_nesting_is_refused(folder):
+    content, tensors = container.read(written("KMeans", folder))
+    text = json.dumps(content).replace('"inertia_": ', f'"inertia_": {"[" * 50_000}{"]" * 50_000}, "x_": ')
+    head = {"format": 1, "sha256": container.digest(text, tensors), "content": text}
+    with pytest.raises(ModelFileError, match=r"nested|JSON"):
+        coterie.load(changed(folder, to_safetensors(tensors, {"coterie": json.dumps(head)})))
+
+
+# files of others
+
+
+def header(entries: dict, data: bytes = b"", length: int | None = None) -> bytes:
+    text = json.dumps(entries).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+METADATA = {"__metadata__": {"coterie": json.dumps({"format": 1, "sha256": "", "content": "{}"})}}
+ODD = {
+    "empty": b"",
+    "pickle": pickle.dumps({"a": 1}),
+    "header longer than the file": header({}, length=2**40),
+    "header of all memory": header({}, length=2**63),
+    "not JSON": header({})[:8] + b"x" * 2,
+    "no metadata": to_safetensors({"a": np.zeros(3)}),
+    "metadata of others": to_safetensors({"a": np.zeros(3)}, {"format": "pt"}),
+    "shape beyond the data": header({**METADATA, "a": {"dtype": "F64", "shape": [2**40], "data_offsets": [0, 2**43]}}),
+    "shape that overflows": header({**METADATA, "a": {"dtype": "F64", "shape": [2**62, 8], "data_offsets": [0, 0]}}),
+    "nothing, very wide": header({**METADATA, "a": {"dtype": "F64", "shape": [0, 2**50], "data_offsets": [0, 0]}}),
+    "type of others": header({**METADATA, "a": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}, b"ab"),
+    "half floats": to_safetensors({"a": np.zeros(3, np.float16)}, METADATA["__metadata__"]),
+    "overlapping": header(
+        {**METADATA, **{name: {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]} for name in "ab"}}, b"ab"
+    ),
+    "a hole": header({**METADATA, "a": {"dtype": "U8", "shape": [1], "data_offsets": [3, 4]}}, b"abcd"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_files_are_refused_without_taking_memory(name, folder):
+    path = changed(folder, ODD[name])
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match=r'cannot load ".*changed.safetensors"'):
+            coterie.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_pickle_is_never_opened(folder):
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("the pickle was opened",))
+
+    with pytest.raises(ModelFileError, match="pickle, which is never opened"):
+        coterie.load(changed(folder, pickle.dumps(Trap(), protocol=4)))
+
+
+@pytest.mark.parametrize("version, words", [(2, "upgrade"), (0, "format"), ("1", "format"), (None, "format")])
+def test_files_of_other_formats_are_refused(version, words, folder):
+    data = to_safetensors({}, {"coterie": json.dumps({"format": version, "new": True})})
+    with pytest.raises(ModelFileError, match=words):
+        coterie.load(changed(folder, data))
+
+
+def test_names_that_appear_twice_are_refused():
+    with pytest.raises(ModelFileError, match="twice"):
+        container.parse('{"a": 1, "a": 2}')
+
+
+def test_numbers_that_json_does_not_have_are_refused():
+    with pytest.raises(ModelFileError, match="NaN"):
+        container.parse('{"a": NaN}')
