@@ -82,9 +82,9 @@ def bayesian_mixture(model: Any) -> Any:
         "covariance_prior",
     )  # fmt: skip
     twin = _with_options(BayesianGaussianMixture, model, *names)
-    names = ("weight_concentration_", "mean_precision_", "degrees_of_freedom_")
+    found = ("weight_concentration_", "mean_precision_", "degrees_of_freedom_")
     priors = ("weight_concentration_prior_", "mean_precision_prior_", "mean_prior_", "degrees_of_freedom_prior_")
-    return _with_components(twin, model, *names, *priors, "covariance_prior_")
+    return _with_components(twin, model, *found, *priors, "covariance_prior_")
 
 
 TWINS: dict[str, Callable[[Any], Any]] = {

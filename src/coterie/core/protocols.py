@@ -20,7 +20,7 @@ class Chunk(NamedTuple):
     X: Array  # (n, d)
     w: Array | None  # (n,) weights; None: 1 for all
     part: int  # which part of the source this is; it seeds whatever is random in it
-    y: Array | None = None  # (n,) or (n, k) what is known of each row's cluster; None: nothing
+    y: Array = None  # (n,) or (n, k) what is known of each row's cluster; None: nothing
 
 
 Part = Callable[[], Chunk]  # loads its chunk where it is called; picklable

@@ -91,7 +91,7 @@ def heavy_tails(clusters: Clusters, axes: dict[int, Axes]) -> Check:
         return not_measured(name, f"needs a cluster of {LEAST_ROWS} rows")
     ratios, limits = {}, {}
     for j, a in axes.items():
-        p = max(1, min(np.count_nonzero(a.variances >= FAINT * a.variances[0]), 10, a.n // 10))
+        p = max(1, min(int(np.count_nonzero(a.variances >= FAINT * a.variances[0])), 10, a.n // 10))
         squares = (a.scores[:, :p] ** 2 / a.variances[:p]).sum(axis=1)
         ratios[j] = float(a.w @ squares**2 / a.w.sum()) / (p * (p + 2))
         # the kurtosis is skewed: its logarithm much less

@@ -226,7 +226,10 @@ class DivisiveClustering(TreeEstimator):
 
     def _keep(self, splits: Splits, cluster: Array) -> Array:
         """Keeps tree and labels; the label of every cluster (k,)."""
-        self.linkage_matrix_ = self.children_ = self.distances_ = self.divisive_coefficient_ = None
+        self.linkage_matrix_: Any = None
+        self.children_: Any = None
+        self.distances_: Any = None
+        self.divisive_coefficient_: float | None = None
         if self.compute_full_tree:
             self._keep_tree(splits.merges())
             self.divisive_coefficient_ = banner_coefficient(self.linkage_matrix_) if splits.height[0] > 0 else 0.0

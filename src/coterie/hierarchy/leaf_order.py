@@ -105,9 +105,9 @@ def _shortest_line(tree: Tree, D: Array, M: Array) -> list[int]:
         return [0]
     bounds = list(_merges(tree))
     a, _, b, _, c = bounds[-1]
-    i, j = np.unravel_index(int(M[a:b, b:c].argmin()), (b - a, c - b))
+    first, last = np.unravel_index(int(M[a:b, b:c].argmin()), (b - a, c - b))
     line: list[int] = []
-    waiting = [(tree.root, a + int(i), b + int(j))]  # nodes from the front of the line on, with their ends
+    waiting = [(tree.root, a + int(first), b + int(last))]  # nodes from the front of the line on, with their ends
     while waiting:
         node, i, j = waiting.pop()
         if node < n:

@@ -60,7 +60,8 @@ def row_by_row(rows: Any, distance: Distance, tell: Tell) -> Merges:
     """Prim's spanning tree by any distance, one row of distances at a time."""
     n, new = len(rows), 0
     near, link, outside = np.full(n, np.inf), np.zeros(n, np.int64), np.ones(n, bool)
-    apart, found = np.empty((1, n), rows.dtype), Merges(*np.empty((2, n - 1), np.int64), np.empty(n - 1))
+    apart, ends = np.empty((1, n), rows.dtype), np.empty((2, n - 1), np.int64)
+    found = Merges(ends[0], ends[1], np.empty(n - 1))
     with machine.one_blas_thread:
         for step in range(n - 1):
             outside[new], near[new] = False, np.inf

@@ -117,10 +117,10 @@ def check_tree(Z: Any, name: str = "Z") -> Array:
             f"with {n} leaves it can be {formed[i] - 1} at most"
         ),
     )
-    again = np.ones(children.size, bool)
-    again[np.unique(children, return_index=True)[1]] = False
+    again = np.ones(children.shape, bool)
+    again.flat[np.unique(children, return_index=True)[1]] = False
     _refuse(
-        again.reshape(children.shape).any(axis=1),
+        again.any(axis=1),
         lambda i: f"{name}[{i}] merges {children[i].tolist()}, of which one was merged before",
     )
     sizes = np.concatenate([np.ones(n), size])
@@ -131,7 +131,7 @@ def check_tree(Z: Any, name: str = "Z") -> Array:
     return Z
 
 
-def _refuse(wrong: Array, what: Any) -> None:
+def _refuse(wrong: Any, what: Any) -> None:
     if wrong.any():
         raise InputError(what(int(np.flatnonzero(wrong)[0])))
 

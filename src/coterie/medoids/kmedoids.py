@@ -232,9 +232,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         try:
             with plain_interrupts():
                 for run, medoids in enumerate(begins):
-                    found = self._descend(
-                        table, w, medoids, max_iter, lambda i, j, run=run: watch(Progress(run, i, None, j))
-                    )
+                    found = self._descend(table, w, medoids, max_iter, partial(_tell, watch, run))
                     if best is None or found.loss < best.loss:
                         best = found
                     if found.stopped:
@@ -297,6 +295,10 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if isinstance(n_init, str) and n_init == "auto":
             n_init = 3 if isinstance(self.init, str) and self.init == "random" else 1
         return whole_number("n_init", n_init, 1), whole_number("max_iter", self.max_iter, 1), watch
+
+
+def _tell(watch: Any, run: int, rounds: int, loss: float) -> Any:
+    return watch(Progress(run, rounds, None, loss))
 
 
 def _given(init: Any, k: int, counted: Array) -> Array:

@@ -68,7 +68,8 @@ def cluster_moments(source: Source, engine: Engine, labels: Labels) -> Moments:
     means = pivots + totals.sum_dx / np.where(totals.weight > 0, totals.weight, 1.0)[:, None]
     scatter = engine.sum(partial(scatter_about, means), source)
     found = (totals.weight, means, scatter.sum_square, scatter.sum_distance)
-    return Moments(*(values[counted] for values in found), counted)
+    weight, means, squares, distances = (values[counted] for values in found)
+    return Moments(weight, means, squares, distances, counted)
 
 
 def moments_of_several(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> Moments:

@@ -121,9 +121,10 @@ def as_objects(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weig
     if isinstance(metric, str) and metric == "precomputed":
         if params:
             raise ParameterError(f"metric='precomputed' takes no parameters; got {', '.join(params)}")
-        distance: Distance = Precomputed(as_square(X))
-        rows: Any = np.arange(len(distance.D))
-        dtype = distance.D.dtype
+        given = as_square(X)
+        distance: Distance = Precomputed(given)
+        rows: Any = np.arange(len(given))
+        dtype = given.dtype
     else:
         distance, rows, _ = ready(as_distance(metric, **params), X)
         dtype = rows.dtype

@@ -74,6 +74,7 @@ def _fused(ops: Any, objects: Objects, places: int, n_jobs: int | None) -> Array
 
 def _by_means(objects: Objects, n_jobs: int | None) -> Array:
     """Squares to all rows of a cluster add up to those to its mean, and the scatter about it: n k of them, not n²."""
+    distance: Any = objects.distance  # squares, times its factor
     source = MemorySource(objects.rows, objects.w, y=objects.codes)
     found = cluster_moments(source, Threads(n_jobs), Labels(objects.codes, np.arange(objects.k)))
     means, scatter = np.zeros((objects.k, source.shape[1])), np.zeros(objects.k)
@@ -81,8 +82,8 @@ def _by_means(objects: Objects, n_jobs: int | None) -> Array:
 
     def step(start: int, stop: int) -> Array:
         squares = np.empty((stop - start, objects.k))
-        objects.distance.between(objects.rows[start:stop].astype(np.float64), means, squares)
-        sums = objects.weight * squares + objects.distance.factor * scatter
+        distance.between(objects.rows[start:stop].astype(np.float64), means, squares)
+        sums = objects.weight * squares + distance.factor * scatter
         return _from_sums(sums, objects, np.arange(start, stop))
 
     return np.concatenate(list(machine.in_threads(step, strips(len(objects), sum(means.shape)), n_jobs)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,8 @@ class Rows:
 
     def __init__(self, model: GaussianEM, chunk: Chunk, rng: np.random.Generator):
         self.model, self.rng = model, rng
-        self.w, self.known = chunk.w, chunk.y
+        self.w: Any = chunk.w
+        self.known = chunk.y
         self.trials = Trials(model, chunk.X, chunk.w, chunk.y)
         self.Z = self.standardised(chunk.X)
 

@@ -77,10 +77,9 @@ class VoronoiDisplay(Display):
         return cls(cloud, steps[0], steps[1] if len(steps) == 2 else None, cells, len(rows.columns) > len(steps))
 
     def _draw(self, ax: Any) -> None:
-        flat = self.y is not None
+        flat, across = self.y is not None, np.array([0.0, 1.0]) if self.y is None else self.y
         light = 0.78 + 0.22 * as_rgb([*self.cloud.colours, "#ffffff"])
         image = light[self.owner] if flat else light[self.owner][None, :]
-        across = self.y if flat else np.array([0.0, 1.0])
         half = [(steps[1] - steps[0]) / 2 for steps in (self.x, across)]
         extent = (self.x[0] - half[0], self.x[-1] + half[0], across[0] - half[1], across[-1] + half[1])
         self.rows_ = self.cloud.draw(ax)
@@ -90,23 +89,25 @@ class VoronoiDisplay(Display):
             extent=extent if flat else (*extent[:2], 0.0, 1.0),
             transform=ax.transData if flat else ax.get_xaxis_transform(),
         )  # fmt: skip
-        self.borders_ = self._draw_borders(ax) if flat else None
+        self.borders_ = None if self.y is None else self._draw_borders(ax, self.y)
         ax.set_xlim(*extent[:2])
         ax.set_ylim(*upright)
         self.numbers_ = self.cloud.number(ax)
         where = ", where the plane of the picture cuts them" if self.sliced else ""
         caption(ax, f"cells of {len(self.cloud.names)} clusters{where}; {self.cloud.told}")
 
-    def _draw_borders(self, ax: Any) -> Any:
+    def _draw_borders(self, ax: Any, y: Array) -> Any:
         """Lines along the edges of cells whose neighbour has another owner."""
         from matplotlib.collections import LineCollection
 
-        dx, dy = (self.x[1] - self.x[0]) / 2, (self.y[1] - self.y[0]) / 2
+        x, dx, dy = self.x, (self.x[1] - self.x[0]) / 2, (y[1] - y[0]) / 2
         i, j = np.nonzero(self.owner[:, 1:] != self.owner[:, :-1])
-        upright = np.stack([np.stack([self.x[j] + dx, self.y[i] + s * dy], axis=-1) for s in (-1, 1)], axis=1)
+        upright = np.stack([np.stack([x[j] + dx, y[i] + s * dy], axis=-1) for s in (-1, 1)], axis=1)
         i, j = np.nonzero(self.owner[1:] != self.owner[:-1])
-        level = np.stack([np.stack([self.x[j] + s * dx, self.y[i] + dy], axis=-1) for s in (-1, 1)], axis=1)
-        lines = LineCollection(np.concatenate([upright, level]), colors=INK, linewidths=0.7, alpha=0.6, zorder=0.5)
+        level = np.stack([np.stack([x[j] + s * dx, y[i] + dy], axis=-1) for s in (-1, 1)], axis=1)
+        lines = LineCollection(
+            list(np.concatenate([upright, level])), colors=INK, linewidths=0.7, alpha=0.6, zorder=0.5
+        )
         return ax.add_collection(lines, autolim=False)
 
 

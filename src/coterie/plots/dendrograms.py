@@ -94,7 +94,7 @@ class DendrogramDisplay(Display):
         shades = [*(colours(self.k) if self.k > 1 else [INK]), INK]
         line_colours = [shades[j] for j in self.cluster]
         lines = np.stack([self.x, self.y], axis=-1)
-        self.brackets_ = ax.add_collection(LineCollection(lines, colors=line_colours, linewidths=1.3))
+        self.brackets_ = ax.add_collection(LineCollection(list(lines), colors=line_colours, linewidths=1.3))
         top = float(self.y.max()) or 1.0
         ax.set_xlim(-0.8, len(self.leaves) - 0.2)
         ax.set_ylim(0, 1.05 * top)

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.families.structures import as_structure
-from coterie.plots.cloud import Cloud
+from coterie.plots.cloud import Bars, Cloud
 from coterie.plots.display import Display, caption
 from coterie.plots.palette import INK
 from coterie.plots.rows import Array, Groups, Rows, View, as_groups, as_rows, check_fitted, groups_by, spread_over
@@ -97,8 +97,8 @@ class EllipsesDisplay(Display):
     def _draw(self, ax: Any) -> None:
         self.rows_ = self.cloud.draw(ax, alpha=0.35)
         shown = [f"{radius:g}" for radius in self.deviations]
-        if self.y is None:
-            self._draw_curves(ax)
+        if self.cloud.bars is not None:
+            self._draw_curves(ax, self.cloud.bars)
             caption(ax, f"{len(self.weights)} components and their sum; {self.cloud.told}")
             return
         levels = np.geomspace(max(self.density.max(), 1e-300) / 300, max(self.density.max(), 2e-300) * 0.9, CONTOURS)
@@ -115,9 +115,8 @@ class EllipsesDisplay(Display):
             ax, f"ellipses at {' and '.join(shown)} standard deviations, contours of the density; {self.cloud.told}"
         )
 
-    def _draw_curves(self, ax: Any) -> None:
+    def _draw_curves(self, ax: Any, bars: Bars) -> None:
         """One column: the density of each component and of all, on the scale of the bars."""
-        bars = self.cloud.bars
         scale = self.cloud.n * float(bars.edges[1] - bars.edges[0])
         self.ellipses_ = []
         for j, colour in enumerate(self.cloud.colours):

@@ -41,7 +41,8 @@ def farthest(
 
     .. [1] Gonzalez (1985), Clustering to minimize the maximum intercluster distance, Theor. Comput. Sci. 38.
     """
-    centers, memos = [], source.room(np.inf, source.dtype)
+    centers: list[np.ndarray[Any, Any]] = []
+    memos = source.room(np.inf, source.dtype)
     if chosen is None:
         total = engine.sum(_mean, source)
         point = total.sum_x / total.weight

@@ -80,7 +80,7 @@ def scalable(
     free = weight > 0  # of equal rows the first has all
     if chosen is not None:
         free[: len(chosen)] = False
-    few = _Few(Chunk(candidates[free], weight[free], 0))
+    few: Any = _Few(Chunk(candidates[free], weight[free], 0))
     if len(few.chunk.X) > k:
         return _improved(few.chunk, plusplus(few, few, rng, k, unit, chosen=chosen), chosen)
     missing = k - len(few.chunk.X)
@@ -94,8 +94,8 @@ def _oversample(
     source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, first: np.ndarray[Any, Any]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Candidates (m, d), and the weight of the rows nearest to each."""
-    squares, owners = source.room(np.inf, np.float64), source.room(0, np.int32)
-    memos = [None if s is None else Nearest(s, o) for s, o in zip(squares, owners, strict=True)]
+    room = zip(source.room(np.inf, np.float64), source.room(0, np.int32), strict=True)
+    memos = [None if squares is None or owners is None else Nearest(squares, owners) for squares, owners in room]
     rounds, count, potential = [first], len(first), [np.inf]
     while _worthwhile(len(rounds), count - len(first), k, potential):
         apply = partial(_apply, rounds[-1], count - len(rounds[-1]), unit)

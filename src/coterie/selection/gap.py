@@ -249,13 +249,13 @@ def ladder_of(X: Array, w: Array | None, ks: list[int], rng: np.random.Generator
     size = float(np.sqrt(variance.sum()))
     unit = 2.0 ** np.ceil(np.log2(size)) if size > 0 else 1.0
     rows /= unit
-    greedy = 2 + int(np.log(ks[-1]))
+    (n, d), greedy = X.shape, 2 + int(np.log(ks[-1]))
     u = rng.random(ks[-1] * (greedy + 2 * CANDIDATES))
     squares, clusters = np.empty(len(ks)), np.empty((len(ks), len(X)), np.int32)
     tol = TOL * float((variance / unit**2).mean())
     enough = climb(
         rows, np.ascontiguousarray(rows.T), weight, np.array(ks), u, greedy, CANDIDATES, HOPE, tol, MAX_ITER,
-        room(*X.shape, len(ks), ks[-1]), squares, clusters,
+        room(n, d, len(ks), ks[-1]), squares, clusters,
     )  # fmt: skip
     if not enough:
         raise too_few_distinct(len(np.unique(X, axis=0)))

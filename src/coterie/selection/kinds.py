@@ -281,7 +281,8 @@ def fitted_with(estimator: Any, number: dict[str, int], start: dict[str, Any], X
 def objective_of(model: Any) -> float:
     """What a fitted estimator has minimised."""
     if isinstance(model, GaussianMixture):
-        return float(model._fitted_model.objective(model._components, model._state.seen))
+        state: Any = model._state
+        return float(model._fitted_model.objective(model._components, state.seen))
     for name, sign in (("inertia_", 1.0), ("objective_", 1.0), ("log_likelihood_", -1.0)):
         if hasattr(model, name):
             return sign * float(getattr(model, name))

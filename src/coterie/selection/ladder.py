@@ -111,7 +111,7 @@ class Ladder:
         ]
         if top.start in ("k-means++", "farthest") and len(np.unique(found[0], axis=0)) < free:
             raise self._too_few()
-        return found if held is None else [np.concatenate([held, centers]) for centers in found]
+        return [centers if held is None else np.concatenate([held, centers]) for centers in found]
 
     def _try(self, k: int, start: Array | None) -> bool:
         """Whether a descent from `start`, or from a start of the model's own, is better than what there is."""

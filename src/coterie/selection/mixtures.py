@@ -280,7 +280,8 @@ def _is_search(starts: Any) -> bool:
 
 def spread(chunk: Chunk) -> int:
     """3 if rows spread in all directions, 2 if in all columns, 1 if in some column, 0 if all are alike."""
-    w = chunk.w / chunk.w.sum()
+    weight: Any = chunk.w
+    w = weight / weight.sum()
     away = chunk.X - w @ chunk.X
     size = np.abs(away).max(axis=0)
     wide = size > ROUNDING * np.abs(chunk.X).max(axis=0)
@@ -317,7 +318,8 @@ def _table(ks: list[int], names: tuple[str, ...], found: list[Cell]) -> MixtureT
         for field in ("bic", "aic", "icl", "log_likelihood", "n_parameters")
     }
     failures = {(cell.k, cell.structure): cell.failure for row in cells for cell in row if cell.failure is not None}
-    numbers, models = np.array(ks), {}
+    numbers = np.array(ks)
+    models: dict[tuple[int, str], Any] = {}
     for criterion in CRITERIA:
         for k, name, *_ in _lowest(numbers, names, arrays[criterion], arrays["n_parameters"], KEPT):
             models[k, name] = done[k, name].model

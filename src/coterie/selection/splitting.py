@@ -284,7 +284,8 @@ class _Rounds:
 
     def _hopeful(self) -> bool:
         """Whether one of the last rounds, where rounds look ahead, has the lowest BIC."""
-        return not self.ahead or np.argmin([self.bic(model) for model in self.models]) >= len(self.models) - self.ahead
+        lowest = int(np.argmin([self.bic(model) for model in self.models]))
+        return not self.ahead or lowest >= len(self.models) - self.ahead
 
     def result(self, model: KMeans) -> Splitting:
         return Splitting(
