@@ -148,7 +148,7 @@ class Purse:
 
 
 def _purse(budget: Budget, run: float, rows: Rows, k: int) -> Purse:
-    from coterie.kernels.cpu.search import PAIR
+    from coterie.kernels.cpu.solution import PAIR
 
     n, d = rows.X.shape
     allowed = max(budget.runs * run * n * k * (d + PAIR), budget.floor)
@@ -169,11 +169,12 @@ class Climb:
         run: int,
     ):
         from coterie.kernels.cpu import search as ops
+        from coterie.kernels.cpu import solution
 
         self.ops, self.X, self.w, self.rows = ops, rows.X, rows.w, rows
         self.kind, self.k, self.rng, self.purse, self.watch, self.run = kind, k, rng, purse, watch, run
-        self.here, self.home, self.trial = (_solution(ops, *rows.X.shape, k) for _ in range(3))
-        self.moves, self.home_moves = (_moves(ops, rows.X.shape[1], k) for _ in range(2))
+        self.here, self.home, self.trial = (_solution(solution, *rows.X.shape, k) for _ in range(3))
+        self.moves, self.home_moves = (_moves(solution, rows.X.shape[1], k) for _ in range(2))
         self.breath = int(max(1, min(ops.LONGEST, BREATH / (rows.X.size * k))))
         self.best, self.least = np.empty(0), np.inf
         self.steps, self.stopped = 0, False
@@ -333,8 +334,8 @@ def _child(climb: Climb, mother: np.ndarray, father: np.ndarray) -> np.ndarray:
     return np.where(climb.rng.random(climb.k)[:, None] < 0.5, mother[ours], father[theirs])
 
 
-def _solution(ops: Any, n: int, d: int, k: int) -> Any:
-    return ops.Solution(
+def _solution(kernels: Any, n: int, d: int, k: int) -> Any:
+    return kernels.Solution(
         centers=np.zeros((k, d)),
         columns=np.zeros((d, k)),
         sums=np.zeros((k, d)),
@@ -349,8 +350,8 @@ def _solution(ops: Any, n: int, d: int, k: int) -> Any:
     )
 
 
-def _moves(ops: Any, d: int, k: int) -> Any:
-    return ops.Moves(
+def _moves(kernels: Any, d: int, k: int) -> Any:
+    return kernels.Moves(
         gain=np.zeros(k),
         loss=np.zeros(k),
         left=np.zeros((k, d)),
