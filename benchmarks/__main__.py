@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks import (
     bench_balanced,
     bench_bayesian,
+    bench_choose,
     bench_distances,
     bench_dtw,
     bench_families,
@@ -36,6 +37,7 @@ SUBJECTS = {
     "kernel": bench_kernel.run,
     "balanced": bench_balanced.run,
     "bayesian": bench_bayesian.run,
+    "choose": bench_choose.run,
     "distances": bench_distances.run,
     "series": bench_dtw.run,
     "medians": bench_medians.run,

@@ -51,14 +51,29 @@ def test_a_component_without_weight_has_no_share(rng):
     assert np.isfinite(likelihood)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("k", [1, 5, 16, 33])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize(
+    "k", [1, 5, 16, 21, 26, 33, 43, 50, 64, 65, 150]
+)  # every number of registers, and more of them
 def test_products_of_sparse_rows_are_those_of_dense_ones(dtype, k, rng):
-    X = sparse.random_array((500, 70), density=0.1, rng=rng, format="csr").astype(dtype)
+    X = sparse.random_array((500, 70), density=0.1, rng=rng, format="csr")
+    X = (10 * X).astype(dtype)
     table, resp = rng.normal(size=(k, 70)), rng.random((500, k))
+    dense = X.toarray().astype(np.float64)
     for kernels in (cpu_products, plain_products):
-        np.testing.assert_allclose(kernels.products(X, table), X.toarray() @ table.T, rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(kernels.weighted(X, resp), resp.T @ X.toarray(), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(kernels.products(X, table), dense @ table.T, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(kernels.weighted(X, resp), resp.T @ dense, rtol=1e-11, atol=1e-11)
+
+
+def test_long_indices_lead_to_the_same_products(rng):
+    X = sparse.random_array((300, 40), density=0.2, rng=rng, format="csr")
+    table, resp = rng.normal(size=(7, 40)), rng.random((300, 7))
+    found = []
+    for kind in (np.int32, np.int64):
+        X.indices, X.indptr = X.indices.astype(kind), X.indptr.astype(kind)
+        found.append((cpu_products.products(X, table), cpu_products.weighted(X, resp)))
+    for short, long in zip(*found, strict=True):
+        np.testing.assert_array_equal(short, long)
 
 
 def test_rows_and_columns_without_values_count_for_nothing(rng):

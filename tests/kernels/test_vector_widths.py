@@ -18,7 +18,9 @@ from coterie.kernels.cpu import silhouette, spanning, ward
 from coterie.kernels.plain import silhouette as plain_silhouette
 from coterie.kernels.cpu import linkage as merges
 from coterie.kernels.plain import linkage as plain_merges
+from coterie.kernels.cpu import products
 from coterie.kernels.cpu.vectors import REGISTER
+from scipy import sparse
 assert REGISTER == {register}, REGISTER
 rng = np.random.default_rng(0)
 for dtype in (np.{dtype},):
@@ -58,6 +60,11 @@ for dtype in (np.{dtype},):
         np.testing.assert_allclose(
             cpu.spread(X, None, 1.0, centers, near), plain.spread(X, None, 1.0, centers, far), rtol=1e-5
         )
+    words = sparse.random_array((90, 30), density=0.2, rng=rng, format="csr").astype(dtype)
+    for k in (3, 20, 70):
+        table, resp = rng.normal(size=(k, 30)), rng.random((90, k))
+        np.testing.assert_allclose(products.products(words, table), words.toarray() @ table.T, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(products.weighted(words, resp), resp.T @ words.toarray(), rtol=1e-6, atol=1e-6)
     series = rng.normal(size=(40, 12)).astype(dtype).reshape(-1, 1)
     start, length = np.arange(40) * 12, np.full(40, 12)
     low, high = np.maximum(np.arange(12) - 3, 0), np.minimum(np.arange(12) + 4, 12)

@@ -14,6 +14,7 @@ from coterie import Mixture
 from coterie.core import loop
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk
+from coterie.data import memory
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
 from coterie.families import Bernoulli, Gaussian, Poisson, Product
@@ -236,8 +237,10 @@ def test_no_order_of_the_components_is_better_than_the_larger_first():
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "categorical"])
-def test_any_number_of_threads_gives_the_same_bits(kind):
+def test_any_number_of_threads_gives_the_same_bits(kind, monkeypatch):
+    monkeypatch.setattr(memory, "SMALL_PART", 1 << 14)
     X, _ = planted(kind, 3, n=6000)
+    assert memory.part_count(*X.shape, 8) > 3
     alone = Mixture(kind, "auto", random_state=1, engine="serial").fit(X)
     many = Mixture(kind, "auto", random_state=1, engine="threads", n_jobs=3).fit(X)
     assert alone.lower_bound_ == many.lower_bound_

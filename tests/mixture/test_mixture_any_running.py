@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import Mixture
 from coterie.core.errors import ParameterError
+from coterie.data import memory
 from coterie.families import Categorical, GammaPrior, Gaussian, Poisson, StudentT
 from mixture.counts import EACH, FAMILIES, planted
 
@@ -27,8 +28,10 @@ def fitted():
 
 
 @EACH
-def test_the_same_bits_on_any_number_of_threads(family):
+def test_the_same_bits_on_any_number_of_threads(family, monkeypatch):
+    monkeypatch.setattr(memory, "SMALL_PART", 1 << 15)
     X, _ = planted(family, 6000)
+    assert memory.part_count(*X.shape, 8) > 3
     fits = [Mixture(family, 4, random_state=0, n_jobs=n).fit(X) for n in (1, 2, 3)]
     fits.append(Mixture(family, 4, random_state=0, engine="serial").fit(X))
     for other in fits[1:]:

@@ -178,5 +178,8 @@ def _rows(X: Any, start: int, stop: int) -> Any:
     if not sparse.issparse(X):
         return X[start:stop]
     first, last = X.indptr[start], X.indptr[stop]
-    indptr = X.indptr[start : stop + 1] - first
-    return sparse.csr_array((X.data[first:last], X.indices[first:last], indptr), shape=(stop - start, X.shape[1]))
+    some = sparse.csr_array(
+        (stop - start, X.shape[1]), dtype=X.dtype
+    )  # with the arrays given it would look through them
+    some.data, some.indices, some.indptr = X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first
+    return some

@@ -75,8 +75,7 @@ class StudentT(Cloud):
         return Rows(super().features(X), {})
 
     def scores(self, prepared: Prepared, features: Rows) -> np.ndarray:
-        _, kernel = self.distances(prepared, features)
-        return kernel + (tails.log_constant(prepared.dof, features.Z.shape[1]) + prepared.log_det)
+        return self.distances(prepared, features)[1] + prepared.constant
 
     def distances(self, prepared: Prepared, features: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Squared Mahalanobis distances (n, k), and what densities make of them; statistics of a pass share them."""
@@ -92,7 +91,7 @@ class StudentT(Cloud):
         k, d = params.location.shape
         f = self._factors(params)
         gaussians = Gaussians(self.structure, np.zeros(k), self._place(params), f.factor, np.zeros(d))
-        return Prepared(gaussians, params.dof, f.log_det)
+        return Prepared(gaussians, params.dof, f.log_det, tails.log_constant(params.dof, d) + f.log_det)
 
     def _place(self, params: Tails) -> np.ndarray:
         return (params.location - self._origin) / self._unit

@@ -12,6 +12,10 @@ from coterie.families.family import Family
 from coterie.families.product import Product
 
 NUMBER = None  # in place of categories, of columns that hold numbers
+LARGE_COUNT = 30.0  # the mean from which counts are all but Gaussian
+LEAST_DISPERSION = 0.5  # variance / mean: that of a Poisson is 1, and half of it is out of reach of chance
+FEW = 10  # different numbers that can be categories
+OFTEN = 5  # times that each is there on average, if they are
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,9 @@ class Table:
 def product_of(frame: Any, families: dict[str, Any] | None = None) -> Product:
     """A family for each column: as `families` says, else by what the column holds.
 
-    Text, categories and yes/no are Categorical; whole numbers from 0 up are Poisson, or Bernoulli if they are zeros and
-    ones; other numbers are Gaussian. Columns of one family are one group. A column whose family is None is left out.
+    Text, categories and yes/no are Categorical. Whole numbers are Bernoulli if they are zeros and ones, Poisson if they
+    vary as counts do (`looks_counted`), and else Categorical if they have few values (`few_values`). Other numbers are
+    Gaussian. Columns of one family are one group. A column whose family is None is left out.
     """
     from coterie.families import Gaussian, as_family
 
@@ -100,9 +105,32 @@ def _guess(name: str, column: Any) -> str:
     values = values[~np.isnan(values)]
     # pandas turns whole numbers into floats where some are missing
     whole = column.dtype.is_integer() or (len(values) < len(column) and bool((values == np.floor(values)).all()))
-    if not whole or (values < 0).any():
+    if not whole:
         return "gaussian"
-    return "bernoulli" if set(np.unique(values[:100])) <= {0.0, 1.0} and (values <= 1).all() else "poisson"
+    if ((values == 0) | (values == 1)).all():
+        return "bernoulli"
+    if looks_counted(values):
+        return "poisson"
+    return "categorical" if few_values(values) else "gaussian"
+
+
+def looks_counted(values: np.ndarray) -> bool:
+    """Whether whole numbers could be counts of several groups.
+
+    A Poisson count varies by as much as its mean, and counts of groups with means of their own vary by more, never by
+    less: numbers that vary by far less are grades or codes. From a mean of 30 up a Poisson is all but a Gaussian whose
+    variance is its mean; a Gaussian of any variance loses nothing there, and is right for weights, too.
+    """
+    mean = float(values.mean())
+    return bool(values.min() >= 0) and mean < LARGE_COUNT and float(values.var()) >= LEAST_DISPERSION * mean
+
+
+def few_values(values: np.ndarray) -> bool:
+    """Whether there are few different numbers, each many times: grades, codes, years.
+
+    A Gaussian component would shrink to one of them, at an endless likelihood that says nothing of clusters.
+    """
+    return len(np.unique(values)) <= min(FEW, len(values) // OFTEN)
 
 
 def _values(column: Any) -> list[Any]:

@@ -40,6 +40,7 @@ class Prepared(NamedTuple):
     gaussians: Gaussians  # in the rows' units
     dof: np.ndarray  # (k,)
     log_det: np.ndarray  # (k,) minus half the logarithms of the determinants of the scales
+    constant: np.ndarray  # (k,) what log densities have whatever the row
 
 
 class Rows(NamedTuple):

@@ -124,13 +124,15 @@ class Vectors:
         return [column for both in zip(even, odd, strict=True) for column in both]
 
     @contextmanager
-    def loop(self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value]) -> Iterator[Turns]:
+    def loop(
+        self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value], rolled: bool = False
+    ) -> Iterator[Turns]:
         """``for t in range(start, stop, step)`` with values carried from turn to turn (zero turns allowed)."""
         b = self.b
         entry, around, after = b.block, b.append_basic_block("around"), b.append_basic_block("after")
         b.cbranch(b.icmp_signed("<", start, stop), around, after)
         b.position_at_end(around)
-        with self.repeat(start, stop, step, carried) as turns:
+        with self.repeat(start, stop, step, carried, rolled) as turns:
             yield turns
         last = b.block
         b.branch(after)
@@ -141,8 +143,13 @@ class Vectors:
             phi.add_incoming(result, last)
 
     @contextmanager
-    def repeat(self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value]) -> Iterator[Turns]:
-        """The same for one turn or more; afterwards, too, `new` holds the last turn's values."""
+    def repeat(
+        self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value], rolled: bool = False
+    ) -> Iterator[Turns]:
+        """The same for one turn or more; afterwards, too, `new` holds the last turn's values.
+
+        LLVM leaves it as it is if it is to stay `rolled`: few turns would be spent on what eight at a time leave over.
+        """
         b = self.b
         entry, body, done = b.block, b.append_basic_block("body"), b.append_basic_block("done")
         b.branch(body)
@@ -156,8 +163,18 @@ class Vectors:
         turns.t.add_incoming(following, b.block)
         for phi, value in zip(turns.values, turns.new, strict=True):
             phi.add_incoming(value, b.block)
-        b.cbranch(b.icmp_signed("<", following, stop), body, done)
+        back = b.cbranch(b.icmp_signed("<", following, stop), body, done)
+        if rolled:
+            back.set_metadata("llvm.loop", self._not_unrolled())
         b.position_at_end(done)
+
+    def _not_unrolled(self) -> ir.MDValue:
+        """What LLVM wants to be told of a loop: a node that names itself, so that no two loops share it."""
+        module = self.b.module
+        told = module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")])
+        loop = ir.MDValue(module, [told], name=str(len(module.metadata)))
+        loop.operands = [loop, told]
+        return loop
 
 
 class Turns:
