@@ -3,3 +3,5 @@
 import os
 
 os.environ["SCIPY_ARRAY_API"] = "1"
+
+from browser import chromium, visit  # noqa: F401  fixtures of all tests

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.errors import InputError, ParameterError
+from coterie.data.picking import some
+from coterie.palette import blends
 from coterie.plots.cloud import Cloud
 from coterie.plots.display import Display, caption
-from coterie.plots.palette import blends
-from coterie.plots.rows import MANY, SHOWN, Array, Groups, Rows, View, as_rows, asked, check_fitted, some
+from coterie.plots.rows import MANY, SHOWN, Array, Groups, Rows, View, as_rows, asked, check_fitted
 
 NUMBERS = 400_000  # shares that are kept at most
 

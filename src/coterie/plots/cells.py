@@ -10,9 +10,9 @@ import numpy as np
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
+from coterie.palette import INK, as_rgb
 from coterie.plots.cloud import Cloud
 from coterie.plots.display import Display, caption
-from coterie.plots.palette import INK, as_rgb
 from coterie.plots.rows import Array, Rows, View, as_groups, as_rows, asked, groups_by, spread_over
 
 CELLS = 300  # along each axis

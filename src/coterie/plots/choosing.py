@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from coterie.core.errors import InputError
-from coterie.plots.display import new_figure
-from coterie.plots.palette import FAINT, INK, MARK
+from coterie.palette import FAINT, INK, MARK
+from coterie.plots.display import Display, new_figure
 from coterie.selection.chosen import NAMES, ChooseK
 
 LOWER = ("davies_bouldin", "bic", "icl")  # is better
@@ -26,6 +27,34 @@ class Panel(NamedTuple):
     best: int | None
 
 
+@dataclass(eq=False)
+class CriteriaDisplay(Display):
+    """A panel for the support of each K by all criteria, and one for each criterion that has a value for each K."""
+
+    kind: ClassVar[str] = "criteria"
+    recommended: int
+    panels: list[Panel]
+
+    @classmethod
+    def from_result(cls, chosen: ChooseK, *, axes: Any = None) -> Self:
+        """Of what `choose_k` answered."""
+        made = cls(chosen.recommended, panels(chosen))
+        return made if axes is None else made.plot(axes)
+
+    def plot(self, axes: Any = None) -> Self:
+        """Draw into as many matplotlib Axes as there are panels, or into a new figure; `axes_` are those drawn into."""
+        places = _new_axes(len(self.panels)) if axes is None else np.ravel(axes)
+        if len(places) < len(self.panels):
+            raise InputError(f"axes must be at least {len(self.panels)}, one for each criterion; got {len(places)}")
+        for ax, panel in zip(places, self.panels, strict=False):
+            _draw(ax, panel, self.recommended)
+        for ax in places[len(self.panels) :]:
+            ax.set_visible(False)
+        self.axes_, self.ax_, self.figure_ = places[: len(self.panels)], places[0], places[0].figure
+        self.figure_.suptitle(f"K = {self.recommended}", color=MARK, x=0.02, ha="left")
+        return self
+
+
 def criteria(chosen: ChooseK, axes: Any = None) -> Any:
     """Draw what `choose_k` measured: a panel a criterion, its own best K circled, the recommended K a line in all.
 
@@ -33,7 +62,7 @@ def criteria(chosen: ChooseK, axes: Any = None) -> Any:
     ----------
     chosen : ChooseK
     axes : sequence of matplotlib Axes, optional
-        As many as there are panels, see `panels`; a new figure by default.
+        As many as there are panels, see `CriteriaDisplay`; a new figure by default.
 
     Returns
     -------
@@ -48,16 +77,7 @@ def criteria(chosen: ChooseK, axes: Any = None) -> Any:
     >>> axes[0].get_ylabel()
     'support'
     """
-    drawn = panels(chosen)
-    places = _new_axes(len(drawn)) if axes is None else np.ravel(axes)
-    if len(places) < len(drawn):
-        raise InputError(f"axes must be at least {len(drawn)}, one for each criterion; got {len(places)}")
-    for ax, panel in zip(places, drawn, strict=False):
-        _draw(ax, panel, chosen.recommended)
-    for ax in places[len(drawn) :]:
-        ax.set_visible(False)
-    places[0].figure.suptitle(f"K = {chosen.recommended}", color=MARK, x=0.02, ha="left")
-    return places[: len(drawn)]
+    return CriteriaDisplay.from_result(chosen, axes=axes).axes_
 
 
 def panels(chosen: ChooseK) -> list[Panel]:

@@ -7,9 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from coterie.data.picking import some
+from coterie.palette import INK, NOISE, as_rgb, colours
 from coterie.plots.display import short
-from coterie.plots.palette import INK, NOISE, as_rgb, colours
-from coterie.plots.rows import MANY, SHOWN, Array, Groups, Rows, View, some, spread_over
+from coterie.plots.rows import MANY, SHOWN, Array, Groups, Rows, View, spread_over
 
 CELLS = 240  # of shades, along each axis
 BARS = 60  # of a histogram at most

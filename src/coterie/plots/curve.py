@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.plots.palette import MARK
+from coterie.palette import MARK
 
 
 def over_k(ax: Any, label: str) -> None:

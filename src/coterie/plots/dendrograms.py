@@ -11,8 +11,8 @@ from coterie.core.arguments import whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.hierarchy.cut import cut
 from coterie.hierarchy.tree import Tree, as_tree
+from coterie.palette import INK, MARK, colours
 from coterie.plots.display import Array, Display, caption
-from coterie.plots.palette import INK, MARK, colours
 from coterie.plots.rows import check_fitted
 
 MERGES = 40  # that are drawn unless told otherwise

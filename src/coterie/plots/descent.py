@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.errors import ParameterError
+from coterie.palette import FAINT, INK, MARK, OKABE_ITO
 from coterie.plots.display import Array, Display, caption
-from coterie.plots.palette import FAINT, INK, MARK, OKABE_ITO
 from coterie.plots.rows import check_fitted
 
 

@@ -99,6 +99,11 @@ def short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def rounded(value: float) -> str:
+    """Three digits, or all before the point of numbers that people still read."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
 def caption(ax: Any, text: str) -> None:
     """What the picture is, above it, to the left."""
     ax.set_title(fill(text, LINE), loc="left", fontsize=10)

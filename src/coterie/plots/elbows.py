@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from coterie.palette import INK
 from coterie.plots.curve import chosen, over_k
 from coterie.plots.display import Array, Display, caption
-from coterie.plots.palette import INK
 from coterie.selection.chosen import ChooseK
 from coterie.selection.knee import kneedle, second_derivative
 from coterie.selection.sweep import Sweep

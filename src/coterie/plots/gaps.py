@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from coterie.core.errors import ParameterError
+from coterie.palette import INK
 from coterie.plots.curve import chosen, over_k
 from coterie.plots.display import Array, Display, caption
-from coterie.plots.palette import INK
 from coterie.selection.chosen import ChooseK
 from coterie.selection.gap import Gap
 

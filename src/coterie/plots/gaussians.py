@@ -9,9 +9,9 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.families.structures import as_structure
+from coterie.palette import INK
 from coterie.plots.cloud import Bars, Cloud
 from coterie.plots.display import Display, caption
-from coterie.plots.palette import INK
 from coterie.plots.rows import Array, Groups, Rows, View, as_groups, as_rows, check_fitted, groups_by, spread_over
 
 CELLS = 120  # along each axis, of the density

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.plots.display import Array, Display, caption, short
+from coterie.plots.display import Array, Display, caption, rounded, short
 from coterie.plots.rows import Groups, Rows, as_groups, as_rows, groups_by
 
 MOST_COLUMNS = 30  # that are drawn
@@ -86,7 +86,7 @@ class ProfilesDisplay(Display):
         means = self.means[:, self.shown]
         return [
             ax.text(
-                j, i, f"{means[i, j]:.3g}", ha="center", va="center", fontsize=8,
+                j, i, rounded(float(means[i, j])), ha="center", va="center", fontsize=8,
                 color="white" if abs(scores[i, j]) > 0.75 * FULL else "#222222",
             )
             for i, j in np.ndindex(*scores.shape)

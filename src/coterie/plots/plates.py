@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from coterie.palette import FAINT, INK
 from coterie.plots.display import Display, caption
 from coterie.plots.graph import Graph, Node, graph_of
-from coterie.plots.palette import FAINT, INK
 
 RADIUS = 0.30  # of a circle
 DOT = 0.10  # of what is known

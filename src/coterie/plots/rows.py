@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse.linalg import svds
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,6 +23,7 @@ from coterie.metrics.labels import labels_of_rows
 Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 15  # rows whose products are taken at a time
+WIDE = 3000  # columns whose products are
 SHOWN = 20_000  # rows that are kept where there are more than `MANY`
 MANY = 50_000  # rows that are drawn one by one
 COUNTED = ("cluster_centers_", "weights_")  # of a model: one a cluster, with rows or without
@@ -89,18 +91,37 @@ class View:
 
     @classmethod
     def _principal(cls, rows: Rows) -> Self:
-        d = len(rows.columns)
-        covariance = np.zeros((d, d))
-        for start in range(0, len(rows.X), BLOCK):
-            part = rows.X[start : start + BLOCK].astype(np.float64) - rows.mean
-            covariance += part.T @ part
-        values, vectors = eigh(covariance / len(rows.X), subset_by_index=[d - 2, d - 1])
-        vectors = vectors[:, ::-1]
+        values, vectors = _widest(rows) if len(rows.columns) <= WIDE else _widest_of_many(rows)
         largest = vectors[np.abs(vectors).argmax(axis=0), [0, 1]]
         total = float(rows.variance.sum())
-        shares = np.maximum(values[::-1], 0.0) / total if total > 0 else np.zeros(2)
+        shares = np.maximum(values, 0.0) / total if total > 0 else np.zeros(2)
         axes = [f"principal axis {i + 1} ({100 * share:.3g} % of the variance)" for i, share in enumerate(shares)]
         return cls(rows.mean, vectors * np.where(largest < 0, -1.0, 1.0), axes)
+
+
+def _widest(rows: Rows) -> tuple[Array, Array]:
+    """The two largest variances along any direction (2,), and these directions (d, 2)."""
+    d = len(rows.columns)
+    covariance = np.zeros((d, d))
+    for start in range(0, len(rows.X), BLOCK):
+        part = rows.X[start : start + BLOCK].astype(np.float64) - rows.mean
+        covariance += part.T @ part
+    values, vectors = eigh(covariance / len(rows.X), subset_by_index=[d - 2, d - 1])
+    return values[::-1], vectors[:, ::-1]
+
+
+def _widest_of_many(rows: Rows) -> tuple[Array, Array]:
+    """The same for so many columns that products of all pairs of them would take too long: by pairs of rows."""
+    centered = rows.X.astype(np.float64) - rows.mean
+    n, d = centered.shape
+    if n < 3 or not centered.any():
+        return np.zeros(2), np.eye(d, 2)
+    if n > WIDE:
+        _, lengths, directions = svds(centered, k=2, v0=np.ones(min(n, d)))
+        return lengths[::-1] ** 2 / n, directions[::-1].T
+    values, vectors = eigh(centered @ centered.T, subset_by_index=[n - 2, n - 1])
+    directions, _ = np.linalg.qr(centered.T @ vectors[:, ::-1])
+    return values[::-1] / n, directions
 
 
 def as_rows(X: Any) -> Rows:
@@ -147,13 +168,6 @@ def check_fitted(model: Any) -> None:
         check_is_fitted(model)
     except NotFittedError:
         raise ParameterError(f"model must be fitted: call {type(model).__name__}.fit(X) first") from None
-
-
-def some(n: int, most: int) -> Array:
-    """No more than `most` of n rows, drawn once and for all, in ascending order."""
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
 def spread_over(values: Array, cells: int, margin: float = 0.05) -> Array:

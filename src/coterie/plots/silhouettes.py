@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.errors import InputError
+from coterie.data.picking import some
 from coterie.metrics import silhouette_samples
+from coterie.palette import INK, MARK, colours
 from coterie.plots.display import Array, Display, caption, short
-from coterie.plots.palette import INK, MARK, colours
-from coterie.plots.rows import Groups, as_groups, as_rows, groups_by, some
+from coterie.plots.rows import Groups, as_groups, as_rows, groups_by
 
 MOST = 30  # clusters that are drawn
 EXACT = 20_000  # rows that are measured, of more a sample of about as many
@@ -94,7 +95,8 @@ class SilhouetteDisplay(Display):
         self.mean_line_ = ax.axvline(self.mean, color=MARK, linestyle="--", linewidth=1.3)
         lowest = min(float(self.outlines[j].min()) for j in self.shown)
         ax.set_xlim(max(-1.02, min(lowest, 0.0) - 0.04), 1.02)
-        ax.xaxis.set_major_locator(MultipleLocator(0.25))
+        ax.xaxis.set_major_locator(MultipleLocator(0.5))
+        ax.xaxis.set_minor_locator(MultipleLocator(0.1))
         ax.set_xlabel("silhouette")
         ax.spines[["top", "right", "left"]].set_visible(False)
         caption(ax, self._told())

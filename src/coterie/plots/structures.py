@@ -9,9 +9,9 @@ import numpy as np
 
 from coterie.core.arguments import one_of
 from coterie.core.errors import InputError, ParameterError
+from coterie.palette import colours
 from coterie.plots.curve import chosen, over_k
 from coterie.plots.display import Array, Display, caption
-from coterie.plots.palette import colours
 from coterie.selection.chosen import ChooseK
 from coterie.selection.mixtures import CRITERIA, MixtureTable
 

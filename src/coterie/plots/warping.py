@@ -9,8 +9,8 @@ import numpy as np
 
 from coterie import distances
 from coterie.distances.dtw import pair
+from coterie.palette import FAINT, INK, MARK, colours
 from coterie.plots.display import Array, Display, caption, new_figure
-from coterie.plots.palette import FAINT, INK, MARK, colours
 
 CELLS = 400  # of the table along each side, of which a longer one is thinned out
 CHANNELS = 6  # that are drawn

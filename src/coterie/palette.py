@@ -20,7 +20,7 @@ def colours(k: int) -> list[str]:
 
     Examples
     --------
-    >>> from coterie.plots.palette import colours
+    >>> from coterie.palette import colours
     >>> colours(2)
     ['#0072b2', '#e69f00']
     """

@@ -1,0 +1,137 @@
+"""Jensen's bound of the log-likelihood, and how EM tightens and raises it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from coterie.core.errors import ParameterError
+from coterie.palette import FAINT, INK, OKABE_ITO
+from coterie.plots.display import Array, Display, caption
+from coterie.traces import Trace
+
+FIRST = 12  # iterations that are drawn large, of many
+
+
+@dataclass(eq=False)
+class BoundDisplay(Display):
+    """The log-likelihood and its bound after every half step, and the gap that M-steps leave and E-steps close."""
+
+    kind: ClassVar[str] = "bound"
+    size: ClassVar[tuple[float, float]] = (7.2, 4.8)
+    label: str  # what is bounded
+    steps: list[str]  # (m,) "E" or "M"
+    iterations: Array  # (m,) M-steps taken
+    objective: Array  # (m,)
+    bound: Array  # (m,)
+
+    @classmethod
+    def from_result(cls, trace: Trace, *, ax: Any = None) -> Self:
+        """Of what `fit_trace` of a mixture returns."""
+        if not isinstance(trace, Trace):
+            raise ParameterError(f"trace must be what fit_trace returns; got {type(trace).__name__}")
+        steps = [step for step in trace.steps if step.bound is not None]
+        if not steps:
+            raise ParameterError(
+                f"a trace of {type(trace.model).__name__} has no bound of a log-likelihood: take that of a "
+                "GaussianMixture or a Mixture; plots.animate shows any"
+            )
+        return cls(
+            trace.objective,
+            [step.kind for step in steps],
+            np.array([step.iteration for step in steps]),
+            np.array([step.objective for step in steps]),
+            np.array([step.bound for step in steps], dtype=np.float64),
+        )._on(ax)
+
+    @property
+    def gaps(self) -> Array:
+        """The divergence of the responsibilities from those that the new parameters would give, after each M-step."""
+        after = np.array(self.steps) == "M"
+        gaps: Array = (self.objective - self.bound)[after]
+        return gaps
+
+    def _shown(self) -> int:
+        """Iterations that are drawn large: the first, as far as none is left out."""
+        after = self.iterations[np.array(self.steps) == "E"]
+        successive = int(np.count_nonzero(np.cumprod(np.diff(after) == 1)))
+        return min(successive, FIRST)
+
+    def _draw(self, ax: Any) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        x = self.iterations - 0.5 * (np.array(self.steps) == "M")
+        above = ax.plot(x, self.objective, color=INK, linewidth=1.8, label=self.label)
+        below = ax.plot(
+            x, self.bound, color=OKABE_ITO[1], linewidth=1.4, marker="o", markersize=3, label="Jensen's bound"
+        )
+        self.lines_ = [*above, *below]
+        self.kl_ = ax.fill_between(x, self.bound, self.objective, color=OKABE_ITO[1], alpha=0.22, linewidth=0)
+        last, shown = int(self.iterations[-1]), self._shown()
+        ax.set_xlim(-0.3, shown + 0.5)
+        seen = self.bound[x <= shown + 0.5]
+        climb, height = float(np.ptp(seen)), abs(float(seen[-1]))
+        room = 0.06 * climb if climb > 1e-9 * height else 1e-3 * max(height, 1.0)
+        ax.set_ylim(float(seen.min()) - room, float(self.objective[x <= shown + 0.5].max()) + 3 * room)
+        ax.set_xlabel("iteration (M-steps half way)")
+        ax.set_ylabel(self.label)
+        ax.ticklabel_format(axis="y", useOffset=False)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(loc="upper left", frameon=False, fontsize=9, bbox_to_anchor=(0.0, 1.0))
+        self._draw_gaps(ax)
+        of = (
+            f"the first {shown} of {last} iterations" if last > shown else f"{last} iteration{'' if last == 1 else 's'}"
+        )
+        caption(ax, f"E-steps close the gap, M-steps raise the bound; {of}")
+
+    def _draw_gaps(self, ax: Any) -> None:
+        """How far the bound is below after each M-step, over the whole fit."""
+        gaps = self.gaps
+        some = gaps > 0
+        if not some.any():
+            return
+        inset = ax.inset_axes((0.5, 0.14, 0.47, 0.42))
+        after = self.iterations[np.array(self.steps) == "M"]
+        self.gaps_ = inset.plot(after[some], gaps[some], color=OKABE_ITO[1], linewidth=1.2, marker="o", markersize=2.5)
+        inset.set_yscale("log")
+        inset.set_title("gap (KL) after each M-step", fontsize=8.5, loc="left")
+        inset.tick_params(labelsize=7.5)
+        inset.set_facecolor("white")
+        inset.spines[["top", "right"]].set_visible(False)
+        inset.grid(axis="y", color=FAINT, linewidth=0.5)
+
+
+def bound(trace: Trace, *, ax: Any = None) -> Any:
+    r"""Draw Jensen's bound of the log-likelihood, half step by half step of a real fit.
+
+    .. math:: J(q, \theta) = \sum_i w_i \sum_k q_{ik} \log \frac{p(x_i, k; \theta)}{q_{ik}}
+              = L(\theta) - \sum_i w_i \mathrm{KL}(q_i \| p(\cdot \mid x_i; \theta)) \le L(\theta)
+
+    A (soft) E-step makes q the posterior: the bound touches the log-likelihood. An M-step raises the bound, and the
+    log-likelihood at least as much; what it rises more is the divergence, which the inset shows. Both have the log
+    density of the prior in them, where there is one.
+
+    Parameters
+    ----------
+    trace : `coterie.traces.Trace`
+        What `fit_trace` of a mixture returns.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from coterie import GaussianMixture, plots
+    >>> from coterie.datasets import make_blobs
+    >>> X, _ = make_blobs(300, 2, centers=3, cluster_std=1.5, random_state=0)
+    >>> trace = GaussianMixture(3, init_params="random", random_state=0).fit_trace(X)
+    >>> ax = plots.bound(trace)
+    >>> ax.get_ylabel()
+    'penalised log-likelihood'
+    """
+    return BoundDisplay.from_result(trace, ax=ax).ax_

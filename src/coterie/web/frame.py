@@ -1,0 +1,18 @@
+"""A page within another one: what a notebook shows."""
+
+from __future__ import annotations
+
+from coterie.web.markup import Markup, escape
+
+
+def embedded(page: str, height: int = 660) -> Markup:
+    """An iframe that holds a whole page, and whose scripts reach nothing outside it.
+
+    Examples
+    --------
+    >>> from coterie.web import embedded, page
+    >>> embedded(page("Empty"), 200)[:62]
+    '<iframe sandbox="allow-scripts" width="100%" height="200" fram'
+    """
+    attributes = f'sandbox="allow-scripts" width="100%" height="{int(height)}" frameborder="0"'
+    return Markup(f'<iframe {attributes} srcdoc="{escape(str(page))}"></iframe>')

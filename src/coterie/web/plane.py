@@ -1,0 +1,110 @@
+"""The plane of a chart: where values lie in its picture, and its axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from coterie.web.markup import Markup, joined, tag
+from coterie.web.ticks import tick_texts, ticks
+
+LETTER = 6.6  # pixels, about, of a letter of a tick
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A picture of `width` by `height` pixels, in which a box [x0, x1, y0, y1] of values is shown within the margins.
+
+    Examples
+    --------
+    >>> from coterie.web import Plane
+    >>> plane = Plane(100, 100, (0.0, 1.0, 0.0, 1.0), margins=(10, 10, 10, 10))
+    >>> plane.x(0.5), plane.y(1.0)
+    (50.0, 10.0)
+    """
+
+    width: float
+    height: float
+    box: Any  # x0, x1, y0, y1
+    margins: Any = field(default=(12.0, 16.0, 46.0, 58.0))  # top, right, bottom, left
+
+    @property
+    def left(self) -> float:
+        return self.margins[3]
+
+    @property
+    def right(self) -> float:
+        return self.width - self.margins[1]
+
+    @property
+    def top(self) -> float:
+        return self.margins[0]
+
+    @property
+    def bottom(self) -> float:
+        return self.height - self.margins[2]
+
+    def x(self, value: float) -> float:
+        """Pixels from the left."""
+        x0, x1 = self.box[:2]
+        return round(self.left + (value - x0) / (x1 - x0) * (self.right - self.left), 2)
+
+    def y(self, value: float) -> float:
+        """Pixels from the top."""
+        y0, y1 = self.box[2:]
+        return round(self.bottom - (value - y0) / (y1 - y0) * (self.bottom - self.top), 2)
+
+    def path(self, xs: Any, ys: Any) -> str:
+        """The `d` of a line through points."""
+        return "M" + "L".join(f"{self.x(x):g},{self.y(y):g}" for x, y in zip(xs, ys, strict=True))
+
+    def x_axis(self, label: str, values: list[float] | None = None, texts: list[str] | None = None) -> Markup:
+        """Ticks, their numbers and the name of the horizontal axis, each on a line of its own."""
+        values = (
+            ticks(self.box[0], self.box[1], max(2, int(self.right - self.left) // 90)) if values is None else values
+        )
+        texts = tick_texts(values) if texts is None else texts
+        marks = [
+            joined(
+                tag("line", cls="tick", x1=self.x(v), x2=self.x(v), y1=self.bottom, y2=self.bottom + 5),
+                tag("text", text, cls="tick-text", x=self.x(v), y=self.bottom + 19, text_anchor="middle"),
+            )
+            for v, text in zip(values, texts, strict=True)
+        ]
+        line = tag("line", cls="axis", x1=self.left, x2=self.right, y1=self.bottom, y2=self.bottom)
+        middle = (self.left + self.right) / 2
+        name = tag("text", label, cls="axis-text", x=middle, y=self.bottom + 38, text_anchor="middle")
+        return tag("g", line, marks, name, cls="x-axis")
+
+    def y_axis(
+        self, label: str, values: list[float] | None = None, texts: list[str] | None = None, *, grid: bool = False
+    ) -> Markup:
+        """Ticks, their numbers and the name of the vertical axis, which is written along it."""
+        values = (
+            ticks(self.box[2], self.box[3], max(2, int(self.bottom - self.top) // 55)) if values is None else values
+        )
+        texts = tick_texts(values) if texts is None else texts
+        end, kind = (self.right, "grid") if grid else (self.left - 5, "tick")
+        marks = [
+            joined(
+                tag("line", cls=kind, x1=self.left, x2=end, y1=self.y(v), y2=self.y(v)),
+                tag("text", text, cls="tick-text", x=self.left - 9, y=self.y(v) + 4, text_anchor="end"),
+            )
+            for v, text in zip(values, texts, strict=True)
+        ]
+        line = None if grid else tag("line", cls="axis", x1=self.left, x2=self.left, y1=self.top, y2=self.bottom)
+        middle = (self.top + self.bottom) / 2
+        turn = f"translate(14 {middle:g}) rotate(-90)"
+        name = tag("text", label, cls="axis-text", transform=turn, text_anchor="middle")
+        return tag("g", line, marks, name, cls="y-axis")
+
+    def svg(self, label: str, *content: Any, cls: str = "chart") -> Markup:
+        """The picture itself; `label` says what it shows to those who do not see it."""
+        view = f"0 0 {self.width:g} {self.height:g}"
+        return tag("svg", *content, cls=cls, viewBox=view, width=self.width, height=self.height, role="img",
+                   aria_label=label)  # fmt: skip
+
+    def fitted(self, texts: list[str]) -> Plane:
+        """The same with a left margin in which these texts of the vertical axis have room."""
+        need = 34 + LETTER * max((len(text) for text in texts), default=0)
+        return Plane(self.width, self.height, self.box, (*self.margins[:3], max(self.margins[3], need)))

@@ -1,0 +1,70 @@
+"""The player of a fit: what the script plays, and the last picture and all steps as a table without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.web.markup import Markup, tag
+from coterie.web.packing import unpack_labels, unpack_points, unpack_rgb
+from coterie.web.page import page
+from coterie.web.still import point_colours, still
+
+STEPS = {"start": "start", "assign": "assign", "update": "update", "E": "E step", "M": "M step"}
+
+
+def player(data: dict[str, Any], key: str) -> Markup:
+    """An element that the script turns into the player of `data`, which the page holds as `key`.
+
+    Without scripts it is the picture of the last frame, and a table of all frames.
+    """
+    last = data["frames"][-1]
+    caption = tag("figcaption", last["caption"])
+    return tag("figure", _picture(data), caption, _table(data), cls="player", data_player=key)
+
+
+def player_page(data: dict[str, Any]) -> str:
+    """A page of one player."""
+    return page(
+        data["title"], tag("h1", data["title"]), player(data, "trace"), scripts=("player",), data={"trace": data}
+    )
+
+
+def _picture(data: dict[str, Any]) -> Markup:
+    last, box = data["frames"][-1], data["box"]
+    points = unpack_points(data["points"], box)
+    return still(
+        data["axes"], points, _colours(data, len(points)), box, centers=last["centers"], ellipses=last["ellipses"],
+        names=data["names"], colors=data["colors"], label=f"{data['title']}, at the end",
+    )  # fmt: skip
+
+
+def _colours(data: dict[str, Any], m: int) -> Any:
+    """Of the points at the end: what the last frame that says something of it says."""
+    for frame in reversed(data["frames"]):
+        if data["soft"] and frame.get("rgb"):
+            return unpack_rgb(frame["rgb"])
+        if frame.get("labels"):
+            return point_colours(unpack_labels(frame["labels"], len(data["names"])), data["colors"])
+    return point_colours(np.full(m, -1), data["colors"])
+
+
+def _table(data: dict[str, Any]) -> Markup:
+    head = tag("tr", [tag("th", text) for text in ("iteration", "step", data["objective"]["name"], "what happened")])
+    rows = [
+        tag(
+            "tr",
+            tag("td", frame["iteration"], cls="num"),
+            tag("td", STEPS.get(frame["step"], frame["step"])),
+            tag("td", "" if frame["objective"] is None else f"{frame['objective']:,.6g}", cls="num"),
+            tag("td", frame["caption"]),
+        )
+        for frame in data["frames"]
+    ]
+    return tag(
+        "details",
+        tag("summary", "All steps as a table"),
+        tag("table", tag("thead", head), tag("tbody", rows)),
+        cls="steps",
+    )

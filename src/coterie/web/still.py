@@ -1,0 +1,94 @@
+"""Clusters on two axes as a picture that needs no script: points as PNG, all else as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from coterie.palette import NOISE, as_rgb
+from coterie.web.markup import Markup, joined, tag
+from coterie.web.plane import Plane
+from coterie.web.png import data_uri, png, raster
+
+Array = np.ndarray[Any, Any]
+
+WIDTH, HEIGHT = 880, 520
+NUMBERED = 60  # clusters whose centers have numbers
+MANY = 20  # clusters, above which ellipses are thin
+
+
+def still(
+    axes: Sequence[str], points: Any, rgb: Any, box: Any, *, centers: Any = (), ellipses: Any = None,
+    names: Sequence[str] = (), colors: Sequence[str] = (), label: str = "", width: int = WIDTH, height: int = HEIGHT,
+) -> Markup:  # fmt: skip
+    """Points (m, 2) in their colours (m, 3), with ellipses [cx, cy, a, b, angle] and numbered centers, as one SVG.
+
+    `axes` are one or two names; of one, the vertical axis means nothing and is left out.
+    """
+    plane = Plane(width, height, box)
+    if len(axes) == 1:
+        plane = Plane(width, height, box, (12.0, 16.0, 46.0, 16.0))
+    named = list(zip(centers, names, colors, strict=False))[:NUMBERED]
+    outlined = [(e, color) for e, color in zip(ellipses or (), colors, strict=False) if e is not None]
+    return plane.svg(
+        label,
+        _cloud(plane, np.asarray(points, dtype=np.float64).reshape(-1, 2), rgb),
+        plane.x_axis(axes[0]),
+        plane.y_axis(axes[1]) if len(axes) > 1 else None,
+        _clipped(
+            plane,
+            [_outline(plane, ellipse, color, len(colors) > MANY) for ellipse, color in outlined],
+            [_number(plane, center, name, color) for center, name, color in named],
+        ),
+        cls="chart still",
+    )
+
+
+def point_colours(labels: Any, colors: Sequence[str]) -> Array:
+    """Of labels (m,), the colours (m, 3) of their clusters; grey for -1."""
+    return as_rgb([*colors, NOISE])[np.asarray(labels, dtype=np.int64)]
+
+
+def dot_radius(count: int, area: float) -> float:
+    """Pixels: the more room points have, the larger. `web/src/raster.ts` has the same."""
+    return float(np.clip(0.18 * np.sqrt(area / max(count, 1)), 1.0, 3.5))
+
+
+def _cloud(plane: Plane, points: Array, rgb: Any) -> Markup:
+    wide, high = round(plane.right - plane.left), round(plane.bottom - plane.top)
+    x0, x1, y0, y1 = plane.box
+    across, down = (points[:, 0] - x0) / (x1 - x0) * wide, (y1 - points[:, 1]) / (y1 - y0) * high
+    pixels = raster(across, down, rgb, wide, high, dot_radius(len(points), wide * high))
+    return tag("image", href=data_uri(png(pixels)), x=plane.left, y=plane.top, width=wide, height=high)
+
+
+def _clipped(plane: Plane, *marks: Any) -> Markup:
+    """Marks, as far as they do not leave the plane."""
+    wide, high = plane.right - plane.left, plane.bottom - plane.top
+    view = f"{plane.left:g} {plane.top:g} {wide:g} {high:g}"
+    return tag("svg", *marks, x=plane.left, y=plane.top, width=wide, height=high, viewBox=view)
+
+
+def _outline(plane: Plane, ellipse: Any, color: str, thin: bool) -> Markup:
+    cx, cy, a, b, angle = ellipse
+    turn = np.linspace(0, 2 * np.pi, 65)
+    xs = cx + a * np.cos(turn) * np.cos(angle) - b * np.sin(turn) * np.sin(angle)
+    ys = cy + a * np.cos(turn) * np.sin(angle) + b * np.sin(turn) * np.cos(angle)
+    d = plane.path(xs, ys) + "Z"
+    halo = None if thin else tag("path", cls="halo", d=d)
+    return joined(halo, tag("path", cls="ellipse thin" if thin else "ellipse", d=d, stroke=color))
+
+
+def _number(plane: Plane, center: Any, name: str, color: str) -> Markup:
+    x, y = plane.x(center[0]), plane.y(center[1])
+    shown = f"{name[:9]}…" if len(name) > 10 else name
+    half = max(10.0, 4.0 * len(shown) + 4.0)
+    return tag(
+        "g",
+        tag("title", name),
+        tag("rect", x=x - half, y=y - 10, width=2 * half, height=20, rx=10, stroke=color),
+        tag("text", shown, x=x, y=y + 4, text_anchor="middle"),
+        cls="number",
+    )

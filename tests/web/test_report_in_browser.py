@@ -1,0 +1,108 @@
+"""What the script of reports adds to tables and charts, and what the policy of pages forbids, in a browser."""
+
+import pytest
+
+from coterie.web import page, tag
+
+
+def table(n, **attributes):
+    sizes = [(7 * i) % n for i in range(n)]
+    rows = [tag("tr", tag("td", f"c{i}"), tag("td", f"{size:,} %", data_value=size)) for i, size in enumerate(sizes)]
+    head = tag("thead", tag("tr", tag("th", "name"), tag("th", "size")))
+    return tag("table", head, tag("tbody", rows), cls="sortable", **attributes)
+
+
+def column(seen, j):
+    return [row.split("\t")[j] for row in seen.page.locator("tbody tr:visible").all_inner_texts()]
+
+
+def test_a_click_on_a_head_sorts_up_and_then_down(visit):
+    seen = visit(page("t", table(12), scripts=("report",)))
+    head = seen.page.get_by_role("button", name="size")
+    head.click()
+    assert column(seen, 1) == [f"{i} %" for i in range(12)]
+    assert seen.page.locator("th").nth(1).get_attribute("aria-sort") == "ascending"
+    head.click()
+    assert column(seen, 1) == [f"{i} %" for i in reversed(range(12))]
+    seen.page.get_by_role("button", name="name").click()
+    assert column(seen, 0) == [f"c{i}" for i in range(12)]  # c2 before c10
+    assert seen.page.get_by_role("button", name="Next").count() == 0
+
+
+def test_a_long_table_has_pages_and_a_search(visit):
+    seen = visit(page("t", table(70, data_page=30), scripts=("report",)))
+    assert column(seen, 0) == [f"c{i}" for i in range(30)]
+    seen.page.get_by_role("button", name="Next").click()
+    seen.page.get_by_role("button", name="Next").click()
+    assert column(seen, 0) == [f"c{i}" for i in range(60, 70)]
+    assert seen.page.get_by_role("button", name="Next").is_disabled()
+    seen.page.get_by_label("Search this table").fill("C6")
+    assert column(seen, 0) == ["c6", *(f"c{i}" for i in range(60, 70))]
+    seen.page.emulate_media(media="print")
+    assert len(column(seen, 0)) == 70
+
+
+def test_without_scripts_all_rows_are_there(visit):
+    seen = visit(page("t", table(70, data_page=30), scripts=("report",)), scripts=False)
+    assert len(column(seen, 0)) == 70
+
+
+@pytest.fixture
+def chart(visit):
+    marks = [tag("circle", cx=20 * i + 10, cy=20, r=5, data_tip=f"K = {i}\n<b>") for i in range(3)]
+    titled = tag("circle", tag("title", "told by its title"), cx=90, cy=20, r=5, data_tip=True)
+    picture = tag("svg", marks, titled, viewBox="0 0 200 40", width=400, height=80, role="img")
+    return visit(page("t", tag("a", "before", href="#x"), picture, scripts=("report",)))
+
+
+def test_marks_tell_what_they_are_to_pointers(chart):
+    tip = chart.page.locator(".tip")
+    assert not tip.is_visible()
+    chart.page.locator("circle").nth(1).hover()
+    assert tip.inner_text() == "K = 1\n<b>"
+    chart.page.locator("circle").nth(3).hover()
+    assert tip.inner_text() == "told by its title"
+    assert chart.page.locator("title").count() == 1  # that of the page: no second tip by the browser
+    chart.page.mouse.move(5, 5)
+    assert not tip.is_visible()
+
+
+def test_marks_tell_what_they_are_to_keys(chart):
+    press, tip = chart.page.keyboard.press, chart.page.locator(".tip")
+    press("Tab")
+    press("Tab")
+    assert tip.inner_text() == "K = 0\n<b>"
+    press("ArrowRight")
+    assert tip.inner_text() == "K = 1\n<b>"
+    press("Escape")
+    assert not tip.is_visible()
+    press("Shift+Tab")
+    press("Tab")
+    assert tip.inner_text() == "K = 1\n<b>"  # where it was
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "<script>document.title = 'broken'</script>",
+        "<img src=data:, onerror=\"document.title = 'broken'\">",
+        "<p style='position: fixed' id=styled>text</p>",
+    ],
+)
+def test_what_got_into_a_page_by_mistake_does_not_run(visit, foreign):
+    """Past all escaping: the policy is the second wall."""
+    seen = visit(page("t", "text", scripts=("report",)).replace("text", foreign, 1))
+    seen.settle()
+    assert seen.page.title() == "t"
+    assert seen.page.locator("#styled:visible").count() == 0 or (
+        seen.page.locator("#styled").evaluate("p => getComputedStyle(p).position") == "static"
+    )
+    assert any("Content Security Policy" in error for error in seen.errors)
+    seen.forgiven = True
+
+
+def test_nothing_is_loaded_from_elsewhere(visit):
+    seen = visit(page("t", "text").replace("text", '<img src="https://example.invalid/x.png">', 1))
+    assert any("Content Security Policy" in error for error in seen.errors)
+    seen.forgiven = True
+    assert not seen.outside

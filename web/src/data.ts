@@ -1,0 +1,86 @@
+/** What Python writes into the page: see coterie/web/packing.py. */
+
+export interface AxisData {
+  name: string;
+  low: number;
+  high: number;
+  values: string; // base64, uint16 a row: steps from low to high
+}
+
+export interface MapData {
+  kind: "map";
+  axes: AxisData[];
+  start: [number, number];
+  labels: string;
+  names: string[];
+  colors: string[];
+  noise: string | null; // colour of rows in no cluster, if there are any
+  rows: number;
+  shown: number;
+  centers: number[][] | null; // (k, p)
+  spreads: number[][] | null; // (k, p (p + 1) / 2): upper triangles, row by row
+  deviations: number;
+}
+
+/** Centre, half axes and angle of an ellipse. */
+export type Ellipse = [number, number, number, number, number];
+
+export interface Frame {
+  step: string;
+  iteration: number;
+  caption: string;
+  labels: string | null; // null: as in the frame before
+  rgb: string | null;
+  centers: [number, number][];
+  ellipses: (Ellipse | null)[] | null;
+  sizes: number[];
+  objective: number | null;
+  bound: number | null;
+}
+
+export interface PlayerData {
+  kind: "player";
+  title: string;
+  axes: string[];
+  box: Box;
+  rows: number;
+  shown: number;
+  points: string;
+  colors: string[];
+  names: string[];
+  soft: boolean;
+  objective: { name: string; better: "lower" | "higher" };
+  frames: Frame[];
+}
+
+/** x0, x1, y0, y1 */
+export type Box = [number, number, number, number];
+
+export const STEPS = 65535;
+
+export function read<T>(id: string): T {
+  const text = document.getElementById(id)?.textContent;
+  if (!text) throw new Error(`no data "${id}" in this page`);
+  return JSON.parse(text) as T;
+}
+
+export function bytes(text: string): Uint8Array {
+  const raw = atob(text);
+  const out = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) out[i] = raw.charCodeAt(i);
+  return out;
+}
+
+/** Little-endian, whatever the machine is. */
+export function words(text: string): Uint16Array {
+  const raw = bytes(text);
+  const out = new Uint16Array(raw.length >> 1);
+  for (let i = 0; i < out.length; i++) out[i] = raw[2 * i]! | (raw[2 * i + 1]! << 8);
+  return out;
+}
+
+/** Labels of `k` clusters; rows in none have label `k`. */
+export function labels(text: string, k: number): Uint16Array {
+  const given = k < 255 ? bytes(text) : words(text);
+  return Uint16Array.from(given, (label) => Math.min(label, k));
+}

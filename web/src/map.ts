@@ -1,0 +1,221 @@
+/** The map of clusters: any two axes, moved and magnified, clusters shown and hidden. */
+
+import { type Box, type Ellipse, labels, type MapData, words } from "./data";
+import { button, html, plural } from "./dom";
+import { Legend } from "./legend";
+import { MANY } from "./plane";
+import { type Cloud, HIDDEN, packed } from "./raster";
+import { Stage } from "./stage";
+
+const MARGINS = { top: 10, right: 12, bottom: 46, left: 62 };
+const CLOSEST = 1 / 400; // of what there is to see
+const KEYS: Record<string, (map: ClusterMap) => void> = {
+  ArrowLeft: (map) => map.move(-0.1, 0),
+  ArrowRight: (map) => map.move(0.1, 0),
+  ArrowUp: (map) => map.move(0, 0.1),
+  ArrowDown: (map) => map.move(0, -0.1),
+  "+": (map) => map.zoom(0.8),
+  "=": (map) => map.zoom(0.8),
+  "-": (map) => map.zoom(1.25),
+  "0": (map) => map.reset(),
+};
+
+export class ClusterMap {
+  readonly live = html("div", { class: "live" });
+  private readonly stage = new Stage(MARGINS, () => this.draw());
+  private readonly values: Uint16Array[];
+  private readonly labels: Uint16Array;
+  private readonly color: Uint32Array;
+  private readonly legend: Legend;
+  private axes: [number, number];
+  private box: Box;
+  private waiting = false;
+
+  constructor(
+    figure: HTMLElement,
+    private readonly data: MapData,
+  ) {
+    this.values = data.axes.map((axis) => words(axis.values));
+    this.labels = labels(data.labels, data.names.length);
+    this.color = new Uint32Array(this.labels.length);
+    this.axes = data.start;
+    this.box = this.whole();
+    this.legend = new Legend(data, () => this.recolour());
+    this.live.append(this.controls(), this.stage.element, ...this.legend.elements);
+    figure.prepend(this.live);
+    this.listen();
+    this.stage.fit();
+    this.recolour();
+  }
+
+  /** By shares of what is seen. */
+  move(right: number, up: number): void {
+    const [x0, x1, y0, y1] = this.box;
+    const [dx, dy] = [right * (x1 - x0), up * (y1 - y0)];
+    this.look([x0 + dx, x1 + dx, y0 + dy, y1 + dy]);
+  }
+
+  /** To a multiple of what is seen, about a place in it; false where that is as far as it goes. */
+  zoom(factor: number, x = 0.5, y = 0.5): boolean {
+    const [x0, x1, y0, y1] = this.box;
+    const all = this.whole();
+    const share = (x1 - x0) / (all[1] - all[0]);
+    const by = Math.min(1, Math.max(CLOSEST, share * factor)) / share;
+    if (Math.abs(by - 1) < 1e-9) return false;
+    const [cx, cy] = [x0 + x * (x1 - x0), y0 + y * (y1 - y0)];
+    this.look([cx + (x0 - cx) * by, cx + (x1 - cx) * by, cy + (y0 - cy) * by, cy + (y1 - cy) * by]);
+    return true;
+  }
+
+  reset(): void {
+    this.look(this.whole());
+  }
+
+  private look(box: Box): void {
+    this.box = box;
+    this.draw();
+  }
+
+  private whole(): Box {
+    const [x, y] = this.axes.map((j) => this.data.axes[j]!) as [MapData["axes"][0], MapData["axes"][0]];
+    return [x.low, x.high, y.low, y.high];
+  }
+
+  private recolour(): void {
+    const { colors, noise, names } = this.data;
+    const table = [...colors, noise ?? "#808080"].map((color, j) => (this.legend.shows(j) ? packed(color) : HIDDEN));
+    for (let i = 0; i < this.color.length; i++) this.color[i] = table[Math.min(this.labels[i]!, names.length)]!;
+    this.draw();
+  }
+
+  /** Once a frame of the screen, however often it is asked for. */
+  private draw(): void {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.drawNow();
+    });
+  }
+
+  private drawNow(): void {
+    const [i, j] = this.axes;
+    const { axes, names, colors, centers } = this.data;
+    const plane = this.stage.plane(this.box);
+    const cloud: Cloud = { x: this.values[i]!, y: this.values[j]!, color: this.color };
+    this.stage.points(cloud, this.whole(), plane);
+    const shown = colors.map((color, c) => ({ c, color })).filter(({ c }) => centers && this.legend.shows(c));
+    const outlines = shown.flatMap(({ c, color }) =>
+      this.ellipses(c).flatMap((e) => plane.ellipse(e, color, names.length > MANY)),
+    );
+    const numbers = shown.flatMap(({ c, color }) =>
+      plane.number(c, [centers![c]![i]!, centers![c]![j]!], names[c]!, color),
+    );
+    this.stage.marks(plane, [plane.xAxis(axes[i]!.name), plane.yAxis(axes[j]!.name)], [...outlines, ...numbers]);
+  }
+
+  /** The shadow of a cluster's covariance on the two axes. */
+  private ellipses(c: number): Ellipse[] {
+    const { spreads, centers, deviations, axes } = this.data;
+    if (!spreads || !centers) return [];
+    const p = axes.length;
+    const at = (a: number, b: number) =>
+      spreads[c]![Math.min(a, b) * p - (Math.min(a, b) * (Math.min(a, b) + 1)) / 2 + Math.max(a, b)]!;
+    const [i, j] = this.axes;
+    const half = (at(i, i) - at(j, j)) / 2;
+    const middle = (at(i, i) + at(j, j)) / 2;
+    const away = Math.hypot(half, at(i, j));
+    const [a, b] = [middle + away, middle - away].map((value) => deviations * Math.sqrt(Math.max(value, 0)));
+    return [[centers[c]![i]!, centers[c]![j]!, a!, b!, 0.5 * Math.atan2(at(i, j), half)]];
+  }
+
+  private controls(): HTMLElement {
+    const { axes, rows, shown } = this.data;
+    const bar = html("div", { class: "bar" });
+    if (axes.length > 2) bar.append(this.choice("across", 0), this.choice("up", 1));
+    const told = shown < rows ? `showing ${shown.toLocaleString("en")} of ${plural(rows, "row")}` : plural(rows, "row");
+    const buttons = html("span", { class: "buttons push" });
+    buttons.append(
+      button("Magnify", "plus", () => this.zoom(0.7)),
+      button("Make smaller", "minus", () => this.zoom(1 / 0.7)),
+      button("Show all", "reset", () => this.reset()),
+    );
+    bar.append(html("span", { class: "told" }, told), buttons);
+    return bar;
+  }
+
+  private choice(label: string, which: 0 | 1): HTMLElement {
+    const options = this.data.axes.map((axis, j) =>
+      html("option", { value: j, selected: j === this.axes[which] }, axis.name),
+    );
+    const select = html("select", { class: "choice" }, ...options);
+    select.addEventListener("change", () => {
+      const chosen: [number, number] = [...this.axes];
+      chosen[which] = Number(select.value);
+      this.axes = chosen;
+      this.reset();
+    });
+    return html("label", {}, label, select);
+  }
+
+  private listen(): void {
+    const { element } = this.stage;
+    element.tabIndex = 0;
+    element.setAttribute("role", "application");
+    const about = "Map of clusters. Arrow keys move it, plus and minus change its scale, zero shows all.";
+    element.setAttribute("aria-label", about);
+    element.addEventListener("keydown", (event) => {
+      const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : KEYS[event.key];
+      if (!act) return;
+      event.preventDefault();
+      act(this);
+    });
+    element.addEventListener(
+      "wheel",
+      (event) => {
+        const [x, y] = this.place(event);
+        if (this.zoom(1.0015 ** Math.max(-400, Math.min(400, event.deltaY)), x, y)) event.preventDefault();
+      },
+      { passive: false },
+    );
+    element.addEventListener("dblclick", () => this.reset());
+    this.drag(element);
+  }
+
+  /** One pointer moves the map; two change its scale. */
+  private drag(element: HTMLElement): void {
+    const held = new Map<number, [number, number]>();
+    const span = () => {
+      const [a, b] = [...held.values()];
+      return a && b ? Math.hypot((a[0] - b[0]) * element.clientWidth, (a[1] - b[1]) * element.clientHeight) : 0;
+    };
+    element.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      element.setPointerCapture(event.pointerId);
+      element.classList.add("held");
+      held.set(event.pointerId, this.place(event));
+    });
+    element.addEventListener("pointermove", (event) => {
+      const before = held.get(event.pointerId);
+      if (!before) return;
+      const [apart, now] = [span(), this.place(event)];
+      held.set(event.pointerId, now);
+      if (held.size === 1) this.move(before[0] - now[0], before[1] - now[1]);
+      else if (apart && span()) this.zoom(apart / span(), ...now);
+    });
+    const release = (event: PointerEvent) => {
+      held.delete(event.pointerId);
+      element.classList.toggle("held", held.size > 0);
+    };
+    element.addEventListener("pointerup", release);
+    element.addEventListener("pointercancel", release);
+  }
+
+  /** Where a pointer is, as shares of the plane from the left and from below. */
+  private place(event: MouseEvent): [number, number] {
+    const all = this.stage.element.getBoundingClientRect();
+    const width = all.width - MARGINS.left - MARGINS.right;
+    const height = all.height - MARGINS.top - MARGINS.bottom;
+    return [(event.clientX - all.left - MARGINS.left) / width, 1 - (event.clientY - all.top - MARGINS.top) / height];
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Points as pixels. Where discs overlap, the colour is their mean and the opacity that of all of them one over the
+ * other, so that the order of the rows does not show; coterie/web/png.py does the same. Above MANY points, shades say
+ * how many there are.
+ */
+
+import { STEPS } from "./data";
+
+export const MANY = 50_000;
+export const HIDDEN = 0xffffffff;
+const OPACITY = 0.75;
+
+/** Rows as steps along two axes, and the colour of each: 0xrrggbb, or HIDDEN. */
+export interface Cloud {
+  x: Uint16Array;
+  y: Uint16Array;
+  color: Uint32Array;
+}
+
+/** Where in the picture, in its pixels, step 0 and the last step lie. */
+export interface Placed {
+  left: number;
+  right: number;
+  top: number; // of the last step: y goes up
+  bottom: number;
+}
+
+export function packed(color: string): number {
+  return Number.parseInt(color.slice(1), 16);
+}
+
+/** The more room points have, the larger they are: `area` is that of all of them, seen or not. */
+export function dotRadius(count: number, area: number): number {
+  const least = count > 4 * MANY ? 0.5 : count > MANY ? 0.75 : 1;
+  return Math.min(3.5, Math.max(least, 0.18 * Math.sqrt(area / Math.max(count, 1))));
+}
+
+export class Raster {
+  private light = new Float32Array(0); // red, green, blue and how much of a disc, of each pixel and of a border around
+
+  /** Draws into the whole of a canvas; `scale` is its pixels per pixel of the page. */
+  draw(canvas: HTMLCanvasElement, cloud: Cloud, placed: Placed, scale: number): void {
+    const { width, height } = canvas;
+    const context = canvas.getContext("2d");
+    if (!context || !width || !height) return;
+    const many = cloud.x.length > MANY;
+    const area = ((placed.right - placed.left) * (placed.bottom - placed.top)) / scale ** 2;
+    const radius = scale * dotRadius(cloud.x.length, area);
+    const reach = Math.floor(radius + 0.5);
+    const wide = width + 2 * reach;
+    const size = 4 * wide * (height + 2 * reach);
+    if (this.light.length === size) this.light.fill(0);
+    else this.light = new Float32Array(size);
+    const most = this.add(cloud, placed, width, height, radius, reach);
+    const image = context.createImageData(width, height);
+    this.resolve(image, wide, reach, many ? most : 0);
+    context.putImageData(image, 0, 0);
+  }
+
+  /** Adds the light of all discs; returns the most discs that lie on one pixel. */
+  private add(cloud: Cloud, placed: Placed, width: number, height: number, radius: number, reach: number): number {
+    const { x, y, color } = cloud;
+    const light = this.light;
+    const wide = width + 2 * reach;
+    const { offsets, shares } = disc(radius, reach, wide);
+    const count = offsets.length;
+    const ax = (placed.right - placed.left) / STEPS;
+    const ay = (placed.top - placed.bottom) / STEPS;
+    let most = 0;
+    for (let i = 0; i < x.length; i++) {
+      const rgb = color[i]!;
+      if (rgb === HIDDEN) continue;
+      const column = Math.floor(placed.left + ax * x[i]!);
+      const line = Math.floor(placed.bottom + ay * y[i]!);
+      if (column < 0 || line < 0 || column >= width || line >= height) continue;
+      const red = rgb >> 16;
+      const green = (rgb >> 8) & 255;
+      const blue = rgb & 255;
+      const middle = 4 * ((line + reach) * wide + column + reach);
+      for (let j = 0; j < count; j++) {
+        const place = middle + offsets[j]!;
+        const share = shares[j]!;
+        light[place]! += share * red;
+        light[place + 1]! += share * green;
+        light[place + 2]! += share * blue;
+        light[place + 3]! += share;
+      }
+      if (light[middle + 3]! > most) most = light[middle + 3]!;
+    }
+    return most;
+  }
+
+  /** Light as pixels; `most` above 0: darker where there are more, in steps of the logarithm. */
+  private resolve(image: ImageData, wide: number, reach: number, most: number): void {
+    const { width, height, data } = image;
+    const light = this.light;
+    const clear = Math.log(1 - OPACITY);
+    const depth = 190 / Math.log1p(most);
+    for (let line = 0; line < height; line++) {
+      let from = 4 * ((line + reach) * wide + reach);
+      let to = 4 * line * width;
+      for (let column = 0; column < width; column++, from += 4, to += 4) {
+        const covered = light[from + 3]!;
+        if (covered === 0) continue;
+        data[to] = light[from]! / covered;
+        data[to + 1] = light[from + 1]! / covered;
+        data[to + 2] = light[from + 2]! / covered;
+        data[to + 3] = most ? 65 + depth * Math.log1p(covered) : 255 * (1 - Math.exp(clear * covered));
+      }
+    }
+  }
+}
+
+/** Places of a disc's pixels from its middle, and how much of each it covers. */
+function disc(radius: number, reach: number, wide: number): { offsets: Int32Array; shares: Float32Array } {
+  const offsets: number[] = [];
+  const shares: number[] = [];
+  for (let dy = -reach; dy <= reach; dy++) {
+    for (let dx = -reach; dx <= reach; dx++) {
+      const share = Math.min(1, radius + 0.5 - Math.hypot(dx, dy));
+      if (share > 0) {
+        offsets.push(4 * (dy * wide + dx));
+        shares.push(share);
+      }
+    }
+  }
+  return { offsets: Int32Array.from(offsets), shares: Float32Array.from(shares) };
+}
