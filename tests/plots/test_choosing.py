@@ -4,7 +4,7 @@ import pytest
 from coterie import choose_k
 from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
-from coterie.plots.choosing import panels
+from coterie.plots.choosing import CriteriaDisplay, panels
 
 pytest.importorskip("matplotlib")
 
@@ -44,3 +44,14 @@ def test_given_axes_are_drawn_into(chosen):
     assert not given[2, 1].get_visible()
     with pytest.raises(InputError, match="axes must be at least 5"):
         chosen.plot(given[:1])
+
+
+def test_its_numbers_are_there_without_a_drawing(chosen):
+    display = CriteriaDisplay.from_result(chosen)
+    told = display.to_dict()
+    assert "axes_" not in vars(display)
+    assert told["recommended"] == chosen.recommended
+    assert [panel["name"] for panel in told["panels"]] == [panel.name for panel in panels(chosen)]
+    assert told["panels"][0]["values"] == chosen.support.tolist()
+    assert len(display.axes_) == len(told["panels"])
+    assert display.figure_ is display.ax_.figure

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from coterie import BayesianGaussianMixture, FuzzyCMeans, GaussianMixture, KMeans, KMedians, Mixture, plots
+from coterie import BayesianGaussianMixture, FuzzyCMeans, GaussianMixture, KMeans, KMedians, Mixture, palette, plots
 from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
 from coterie.families.structures import STRUCTURES
-from coterie.plots import palette
 from coterie.plots.rows import View, as_rows
 
 pytest.importorskip("matplotlib")
@@ -260,3 +259,15 @@ def test_shares_must_be_shares():
         plots.responsibilities(np.ones((150, 2)), X)
     with pytest.raises(InputError, match=r"must be \(n, k\) for the 150 rows"):
         plots.responsibilities(np.ones((3, 2)) / 2, X)
+
+
+@pytest.mark.parametrize("most", [10, 299])
+def test_axes_of_very_many_columns_are_the_same(monkeypatch, most):
+    from coterie.plots import rows as module
+
+    table = as_rows(make_blobs(300 if most == 10 else 200, most + 2, centers=3, random_state=0)[0])
+    few = View.of(table)
+    monkeypatch.setattr(module, "WIDE", most)
+    many = View.of(table)
+    assert many.axes == few.axes
+    np.testing.assert_allclose(many.directions, few.directions, atol=1e-7)

@@ -31,6 +31,7 @@ def found(name):
         "information": lambda: mixture_table(X, range(1, 4), ["EII", "VVV"], random_state=0),
         "stability": lambda: stability(KMeans(n_init=1), X, range(2, 5), n_resamples=3, random_state=0),
         "tree": lambda: AgglomerativeClustering(3).fit(X),
+        "trace": lambda: GaussianMixture(3, init_params="random_from_data", random_state=0).fit_trace(X),
         "beliefs": lambda: BayesianGaussianMixture(2, random_state=0).fit(X),
     }[name]()
 
@@ -61,6 +62,7 @@ MAKERS = {
     "convergence": lambda ax=None: plots.ConvergenceDisplay.from_estimator(KM, ax=ax),
     "convergence of EM": lambda ax=None: plots.ConvergenceDisplay.from_estimator(GM, X, ax=ax),
     "convergence of beliefs": lambda ax=None: plots.ConvergenceDisplay.from_estimator(found("beliefs"), ax=ax),
+    "bound": lambda ax=None: plots.BoundDisplay.from_result(found("trace"), ax=ax),
     "dtw_path": lambda ax=None: plots.DTWPathDisplay.from_predictions([1.0, 2, 3, 1], [1.0, 3, 1], window=1, ax=ax),
     "plate": lambda ax=None: plots.PlateDisplay.from_estimator(GaussianMixture(3, prior="default"), ax=ax),
 }
@@ -114,6 +116,7 @@ def test_nothing_is_drawn_outside_of_the_figure(make):
 
 def test_every_display_is_here():
     displays = {name for name in plots.__all__ if name.endswith("Display") and name != "Display"}
+    displays.remove("CriteriaDisplay")  # of several Axes: test_choosing.py
     assert displays == {type(make()).__name__ for make in MAKERS.values()}
 
 
