@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coterie import machine
 from coterie.core import loop
 from coterie.core.arguments import as_rng
+from coterie.core.checkpoint import Keeper, Notes, Store
+from coterie.core.clock import Now, spoken
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.data import as_source
@@ -25,6 +28,8 @@ from coterie.data.summary import Summary, summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
 from coterie.twins import HasTwin
+
+PAUSE = 1.0  # seconds between two lines that are printed
 
 
 def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
@@ -113,12 +118,25 @@ class Estimator(HasTwin, BaseEstimator):
         max_iter: int,
         callback: Any,
         rng: np.random.Generator | None = None,
+        store: Store | None = None,
+        notes: Notes | None = None,
         **how: Any,
     ) -> tuple[loop.Fit, Any]:
-        """The fit, and the labels of the rows it was made with; chance is `rng`, or what `random_state` makes."""
+        """The fit, and the labels of the rows it was made with; chance is `rng`, or what `random_state` makes.
+
+        States go to `store`, by default the file `checkpoint` if it names one, and with them what `notes` has written.
+        """
         rng = as_rng(self.random_state) if rng is None else rng
+        store = self._store(source, engine) if store is None else store
+        keeper = None
+        if store is not None:
+            keeper, rng = Keeper(store, "end", notes), store.chance(rng)
+        callback = self._watched(callback, model, source, engine, how.get("key"))
+        how = {"n_init": n_init, "max_iter": max_iter, "callback": callback, "keeper": keeper, **how}
         with machine.one_blas_thread:  # starts and M-steps, too, give the same bits on any number of threads
-            found = loop.fit(model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=callback, **how)
+            found = loop.fit(model, source, engine, rng=rng, **how)
+        if (recorder := vars(self).get("_recorder")) is not None:
+            recorder.chose(found)
         if model.converges and not (found.converged or found.stopped):
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={max_iter} iterations: "
@@ -128,7 +146,26 @@ class Estimator(HasTwin, BaseEstimator):
             )
         pieces = engine.map(partial(model.assign, found.params), source, found.memos)
         found = replace(found, memos=None)  # bounds are let go before the labels are joined
-        return found, source.join(pieces)
+        labels = source.join(pieces)
+        if store is not None:
+            store.remove()
+        return found, labels
+
+    def _watched(
+        self, callback: Any, model: Any, source: Source, engine: Engine, key: Any = None, start: Any = None
+    ) -> Any:
+        """`callback`; while `fit_trace` runs, with the recorder before it. `start` is that of a fit by batches."""
+        recorder = vars(self).get("_recorder")
+        return callback if recorder is None else recorder.watching(callback, model, source, engine, key, start)
+
+    def _store(self, source: Source, engine: Engine) -> Store | None:
+        """Where the states of this fit are kept; None unless `checkpoint` says so. A trace needs the whole way."""
+        path = getattr(self, "checkpoint", None)
+        if path is None or vars(self).get("_recorder") is not None:
+            return None
+        from coterie.files.checkpoint import CheckpointFile
+
+        return CheckpointFile(path, self, source, engine)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -196,13 +233,24 @@ def opened(X: Any) -> Any:
 
 
 def callbacks(callback: Any, verbose: Any, *others: loop.Callback) -> loop.Callback:
-    """What is called after every iteration: `others`, the user's `callback`, and a line printed if `verbose`."""
+    """What is called after every iteration: `others`, the user's `callback`, and what prints lines if `verbose`."""
     if callback is not None and not callable(callback):
         raise ParameterError(f"callback must be None or a function of one argument; got {callback!r}")
-    asked = (*others, callback, print_progress if verbose else None)
+    asked = (*others, callback, Lines(every=int(verbose) > 1) if verbose else None)
     called = [function for function in asked if function is not None]
     return lambda progress: bool(sum(bool(function(progress)) for function in called))
 
 
-def print_progress(progress: loop.Progress) -> None:
-    print(f"start {progress.run + 1}, iteration {progress.iteration}: objective {progress.objective:.6g}")
+class Lines:
+    """Prints how far a fit is: now and then, or after `every` iteration."""
+
+    def __init__(self, every: bool = False, now: Now = time.monotonic) -> None:
+        self.every, self.now, self.last = every, now, -np.inf
+
+    def __call__(self, progress: loop.Progress) -> None:
+        if not self.every and self.now() - self.last < PAUSE:
+            return
+        self.last = self.now()
+        left = spoken(progress.left)
+        where = f"start {progress.run + 1}, iteration {progress.iteration}: objective {progress.objective:.6g}"
+        print(f"{where}, {left}" if left else where)

@@ -165,7 +165,7 @@ def test_free_sizes_are_kmeans(n, d, k, dtype, form):
 @SINGLE
 @FORMS
 def test_threads_change_nothing(form, dtype):
-    X = form(groups(20_000, 12, 6).astype(dtype))
+    X = form(groups(24_000, 24, 6).astype(dtype))
     alone = BalancedKMeans(6, random_state=0, n_jobs=1).fit(X)
     for jobs in (2, 5):
         together = BalancedKMeans(6, random_state=0, n_jobs=jobs).fit(X)
@@ -344,7 +344,7 @@ def test_an_interrupt_keeps_the_clusters_so_far():
 
 
 def test_verbose_prints_every_iteration(capsys):
-    model = BalancedKMeans(3, verbose=1, random_state=0).fit(groups(100, 2, 3))
+    model = BalancedKMeans(3, verbose=2, random_state=0).fit(groups(100, 2, 3))
     assert len(capsys.readouterr().out.splitlines()) == model.n_iter_ + 1
 
 

@@ -281,7 +281,7 @@ def test_an_interrupt_keeps_the_clusters_so_far():
 
 
 def test_verbose_prints_every_cut(capsys):
-    BisectingKMeans(4, verbose=1, random_state=0).fit(groups(100, 2, 4))
+    BisectingKMeans(4, verbose=2, random_state=0).fit(groups(100, 2, 4))
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 

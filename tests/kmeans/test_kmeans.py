@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans, MiniBatchKMeans
 from coterie.core.errors import FitInterruptedWarning
+from coterie.data import as_source
 
 STARTS = ["k-means++", "forgy", "random", "random_partition", "farthest"]
 BOTH = pytest.mark.parametrize("kind", [KMeans, MiniBatchKMeans])
@@ -482,7 +483,7 @@ def test_an_interrupted_mini_batch_fit_keeps_what_it_reached():
 
 def test_verbose_prints_every_iteration(capsys):
     X = groups(100, 2, 4)
-    model = KMeans(4, init=X[:4], verbose=1).fit(X)
+    model = KMeans(4, init=X[:4], verbose=2).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_ + 1
     assert lines[0].startswith("start 1, iteration 0: objective ")
@@ -526,7 +527,8 @@ def test_every_form_of_random_state_is_taken(kind, make):
 
 
 def test_the_number_of_threads_changes_nothing():
-    X = groups(20_000, 4, 5)
+    X = groups(120_000, 4, 5)
+    assert len(as_source(X).parts()) > 3
     found = [KMeans(5, random_state=0, n_jobs=jobs, engine=engine).fit(X)
              for jobs, engine in ((1, "threads"), (2, "threads"), (3, "auto"), (None, "serial"))]  # fmt: skip
     for other in found[1:]:

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from coterie import KMeans
 from coterie.core.errors import FitInterruptedWarning, ParameterError
+from coterie.kmeans import budget as budgets
 from coterie.kmeans import search
 
 rng = np.random.default_rng(5)
@@ -236,12 +237,12 @@ def test_an_end_before_the_search_is_an_end():
 def spent(kind, budget, monkeypatch):
     """The work of a search and that of one run, in multiply-adds."""
     made = []
-    monkeypatch.setattr(search, "Purse", lambda *args: made.append(Purse(*args)) or made[-1])
+    monkeypatch.setattr(budgets, "Purse", lambda *args: made.append(Purse(*args)) or made[-1])
     searching(20, kind, search_budget=budget).fit(X)
     return float(made[0].spent[0]), made[0].allowed
 
 
-Purse = search.Purse
+Purse = budgets.Purse
 
 
 @KINDS
@@ -260,11 +261,11 @@ def test_a_larger_budget_is_never_worse():
 
 def test_small_tables_get_a_floor_of_work_by_default(monkeypatch):
     _, allowed = spent("fast", None, monkeypatch)
-    assert allowed >= search.FLOOR
+    assert allowed >= budgets.FLOOR
 
 
 def test_seconds_are_kept():
-    budget = search.as_budget("fast", "0.25s")
+    budget = budgets.as_budget("fast", "0.25s")
     assert budget.seconds == 0.25
     seen = []
     searching(5, "global", search_budget="0.2s", callback=seen.append).fit(X)

@@ -252,7 +252,7 @@ def test_fewer_distinct_series_than_clusters_is_a_warning():
 
 def test_a_callback_sees_every_iteration_and_may_stop(capsys):
     seen = []
-    model = TimeSeriesKMeans(3, random_state=0, callback=seen.append, verbose=1).fit(X)
+    model = TimeSeriesKMeans(3, random_state=0, callback=seen.append, verbose=2).fit(X)
     assert [progress.objective for progress in seen] == model.history_.tolist()
     assert capsys.readouterr().out.count("\n") == len(seen)
     stopped = TimeSeriesKMeans(3, random_state=0, callback=lambda progress: progress.iteration == 1).fit(X)

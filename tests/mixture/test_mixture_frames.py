@@ -13,7 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import Mixture
 from coterie.core.errors import InputError, ParameterError
-from coterie.families import Gamma, Poisson
+from coterie.families import Gamma, Gaussian, Poisson
+from coterie.families.table import LARGE_COUNT, LEAST_DISPERSION, looks_counted, product_of
 
 
 def table(n=600, seed=0):
@@ -51,7 +52,7 @@ def test_a_column_gets_the_family_of_what_it_holds(library):
         "member": "Categorical",
         "bought": "Bernoulli",
         "income": "Gaussian",
-        "change": "Gaussian",
+        "change": "Categorical",
     }
     assert "Poisson(): visits; Categorical(): color, member" in repr(model)
     assert adjusted_rand_score(model.labels_, labels) > 0.95
@@ -155,3 +156,74 @@ def test_weights_and_known_rows_go_along():
     model = Mixture.from_frame(frame, 3, y=labels, sample_weight=np.full(300, 2.0))
     visits = [frame["visits"][labels == j].mean() for j in range(3)]
     np.testing.assert_allclose(model.components_["poisson"].rate[:, 0], visits)
+
+
+# Which whole numbers are counts
+
+
+def rng():
+    return np.random.default_rng(7)
+
+
+WHOLE = {
+    "counts": (rng().poisson(4.0, 500), "Poisson"),
+    "counts of groups": (rng().poisson(np.repeat([1.0, 9.0, 25.0], 200)), "Poisson"),
+    "rare counts": (rng().poisson(0.3, 500), "Poisson"),
+    "few of many": (rng().binomial(20, 0.3, 500), "Poisson"),
+    "zeros and ones": (rng().integers(2, size=500), "Bernoulli"),
+    "grades": (rng().integers(3, 6, size=500), "Categorical"),
+    "years": (rng().integers(2007, 2010, size=500), "Categorical"),
+    "weights": (rng().normal(4200, 800, 500).round().astype(int), "Gaussian"),
+    "large counts": (rng().poisson(200.0, 500), "Gaussian"),
+    "changes": (rng().integers(-3, 4, size=500), "Categorical"),
+    "many changes": (rng().integers(-50, 50, size=500), "Gaussian"),
+    "numbers of few rows": (rng().integers(100, 110, size=40), "Gaussian"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_numbers_are_counts_if_they_vary_as_counts_do(name):
+    values, family = WHOLE[name]
+    found = Mixture(product_of(pd.DataFrame({"x": values}))).families_["x"]
+    assert found.split("(")[0] == family
+
+
+def test_a_mixture_of_counts_varies_by_at_least_its_mean_whatever_the_rates():
+    rates = rng().gamma(2.0, 3.0, size=(50, 1))
+    counts = rng().poisson(rates[rng().integers(50, size=(50, 2000)), 0])
+    assert (counts.var(axis=1) > LEAST_DISPERSION * counts.mean(axis=1)).all()
+    assert all(looks_counted(column) for column in counts)
+
+
+def test_large_counts_lose_nothing_by_being_gaussian():
+    """From the bar on, the best Gaussian is as good a description of a Poisson as the Poisson itself."""
+    counts = rng().poisson(LARGE_COUNT, (2000, 1)).astype(float)
+    poisson = Poisson().fit(counts).log_prob(counts).mean()
+    gaussian = Gaussian("diag").fit(counts).log_prob(counts).mean()
+    assert gaussian > poisson - 0.01
+
+
+@pytest.mark.parametrize("lowest", [3, 2007, -1])
+@pytest.mark.parametrize("k", [2, "auto"])
+def test_numbers_of_few_values_do_not_draw_clusters_to_themselves(lowest, k):
+    """As Gaussians they would: a component on one of them has no end to its likelihood."""
+    y = rng().integers(2, size=600)
+    frame = pd.DataFrame({"x": rng().normal(5.0 * y), "z": np.flip(rng().normal(size=600)) + 5.0 * y})
+    frame["code"] = np.random.default_rng(8).integers(lowest, lowest + 3, size=600)
+    assert adjusted_rand_score(y, Mixture.from_frame(frame, k, random_state=0).labels_) > 0.95
+
+
+def test_the_command_line_and_python_give_a_column_the_same_family(tmp_path):
+    pytest.importorskip("cyclopts")
+    from coterie.jobs import Job, run
+
+    frame = pl.DataFrame({name: pl.Series(values[:500]) for name, (values, _) in WHOLE.items() if len(values) >= 500})
+    frame.write_csv(tmp_path / "t.csv")
+    (note,) = (
+        note for note in run(Job(tmp_path / "t.csv", method="mixture", k=1)).notes if note.startswith("families")
+    )
+    spoken = {family.split()[0]: family.split(" ", 1)[1].split(", ") for family in note[10:-1].split("; ")}
+    families = Mixture.from_frame(frame, 1).families_
+    assert {name: family.partition("(")[0] for name, family in families.items()} == {
+        name: family for family, names in spoken.items() for name in names
+    }

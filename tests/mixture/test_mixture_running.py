@@ -114,7 +114,7 @@ def test_the_number_of_threads_changes_no_bit(name, e_step):
 
 @pytest.mark.parametrize("init", METHODS)
 def test_a_random_state_gives_one_answer_however_many_threads(init):
-    X, _ = groups(5000, d=3, k=2)
+    X, _ = groups(60_000, d=3, k=2)
     one, two = (
         GaussianMixture(2, covariance_type="VVI", init_params=init, random_state=3, n_jobs=n_jobs).fit(X)
         for n_jobs in (1, 2)
@@ -248,7 +248,7 @@ def test_a_callback_that_is_none_is_refused():
 
 def test_verbose_prints_a_line_an_iteration(capsys):
     X, labels = groups(150, d=3, k=2)
-    model = GaussianMixture(2, init_params=labels, verbose=1).fit(X)
+    model = GaussianMixture(2, init_params=labels, verbose=2).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_ + 1
     assert lines[1].startswith("start 1, iteration 1: objective")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.errors import CheckpointError
 from coterie.core.protocols import Params
 
 CAUTION = 0.8  # of the step that squared extrapolation would take: full steps overshoot, and cost a pass to take back
@@ -57,6 +58,14 @@ class Squarem:
                 yield ahead
             a = (a - 1) / 2
         self.trail = [gg]
+
+    def go_on(self, trail: list[np.ndarray[Any, Any]], stretch: float, like: np.ndarray[Any, Any]) -> None:
+        """Go on with the trail of a fit that was cut short, whose vectors must be `like` this one."""
+        if len(trail) > 2 or any(vector.shape != like.shape for vector in trail) or not stretch >= 1:
+            raise CheckpointError(
+                "the checkpoint's trail of statistics does not go with its parameters: delete the file to start anew"
+            )
+        self.trail, self.stretch = trail, stretch
 
     def forget(self) -> None:
         """To be called when parameters were made of something else."""

@@ -18,6 +18,14 @@ class ModelFileError(InputError):
     """A model cannot be written to a file, or a file cannot be read; the message says what was found."""
 
 
+class CheckpointError(InputError):
+    """A fit cannot go on from a checkpoint: the file is damaged, or of another fit; the message says what differs."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written; the fit goes on without it."""
+
+
 class DroppedOptionWarning(UserWarning):
     """An option that the answers of a model do not depend on was not written to its file."""
 

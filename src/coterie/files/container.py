@@ -18,6 +18,7 @@ from coterie.core.errors import ModelFileError, ParameterError
 
 FORMAT = 1  # of what is written; files of a higher one are refused
 KEY = "coterie"
+KEYS = {"model": KEY, "checkpoint": "coterie checkpoint"}  # of the metadata, by what the file holds
 SUFFIX = ".safetensors"
 LONGEST_HEADER = 100_000_000  # bytes; the same as safetensors' own
 DTYPES = {
@@ -29,13 +30,13 @@ DTYPES = {
 # writing
 
 
-def to_bytes(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> bytes:
+def to_bytes(content: dict[str, Any], tensors: dict[str, np.ndarray], kind: str = "model") -> bytes:
     """The whole file; the same for the same content."""
     from safetensors.numpy import save
 
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     head = {"format": FORMAT, "sha256": digest(text, tensors), "content": text}
-    written: bytes = save(tensors, {KEY: json.dumps(head, separators=(",", ":"))})
+    written: bytes = save(tensors, {KEYS[kind]: json.dumps(head, separators=(",", ":"))})
     return written
 
 
@@ -57,7 +58,7 @@ def check_place(path: Path, overwrite: bool) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder: create it first", str(path.parent))
     if path.exists() and not overwrite:
-        raise _exists(path)
+        raise exists(path)
 
 
 def write_whole(path: Path, data: bytes, overwrite: bool) -> None:
@@ -68,30 +69,33 @@ def write_whole(path: Path, data: bytes, overwrite: bool) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        _move(part, path, overwrite)
+        move(part, path, overwrite)
     finally:
         part.unlink(missing_ok=True)
-    _keep_folder(path.parent)
+    keep_folder(path.parent)
 
 
-def _move(part: Path, path: Path, overwrite: bool) -> None:
+def move(part: Path, path: Path, overwrite: bool) -> None:
+    """Give a file that was written beside its place its name."""
     if not overwrite:
         try:
             os.link(part, path)  # unlike a rename, it fails where another file has appeared meanwhile
             return
         except FileExistsError:
-            raise _exists(path) from None
+            raise exists(path) from None
         except OSError:  # a file system without links
             if path.exists():
-                raise _exists(path) from None
+                raise exists(path) from None
     os.replace(part, path)
 
 
-def _exists(path: Path) -> FileExistsError:
+def exists(path: Path) -> FileExistsError:
+    """What is raised where a file must not be replaced."""
     return FileExistsError(errno.EEXIST, "there is a file already: overwrite=True replaces it", str(path))
 
 
-def _keep_folder(folder: Path) -> None:
+def keep_folder(folder: Path) -> None:
+    """See to it that names given in a folder outlive a loss of power."""
     with suppress(OSError):  # not all systems can open a folder
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -103,14 +107,14 @@ def _keep_folder(folder: Path) -> None:
 # reading
 
 
-def read(path: Path) -> tuple[Any, dict[str, np.ndarray]]:
+def read(path: Path, kind: str = "model") -> tuple[Any, dict[str, np.ndarray]]:
     """The content and the arrays of a file, once all is found to be as it was written."""
     size = _check_length(path)
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="numpy") as file:
-            head = _head(file.metadata())
+            head = _head(file.metadata(), kind)
             names = {name: _checked(name, file.get_slice(name), size) for name in sorted(file.keys())}
             tensors = {name: _array(file.get_tensor(name), *kind) for name, kind in names.items()}
     except (SafetensorError, UnicodeDecodeError, TypeError, ValueError, OverflowError) as error:
@@ -119,7 +123,8 @@ def read(path: Path) -> tuple[Any, dict[str, np.ndarray]]:
         raise ModelFileError(f"it is damaged, or no safetensors file: {error}") from None
     text = head.get("content")
     if not isinstance(text, str) or head.get("sha256") != digest(text, tensors):
-        raise ModelFileError("its content is not what was written: it was damaged or edited; save the model again")
+        remedy = "; save the model again" if kind == "model" else ""
+        raise ModelFileError(f"its content is not what was written: it was damaged or edited{remedy}")
     return parse(text), tensors
 
 
@@ -138,7 +143,7 @@ def _check_length(path: Path) -> int:
         start = file.read(8)
         size = os.fstat(file.fileno()).st_size
     if len(start) < 8:
-        raise ModelFileError(f"it has {size} bytes, too few for a model file")
+        raise ModelFileError(f"it has {size} bytes, too few for a safetensors file")
     header = int.from_bytes(start, "little")
     if header > min(size - 8, LONGEST_HEADER):
         kind = " (it looks like a pickle, which is never opened)" if start[:1] == b"\x80" and start[1] < 8 else ""
@@ -148,10 +153,10 @@ def _check_length(path: Path) -> int:
     return size
 
 
-def _head(metadata: Any) -> dict[str, Any]:
-    if not isinstance(metadata, dict) or KEY not in metadata:
-        raise ModelFileError("it is a safetensors file, but holds no model of coterie")
-    head = parse(metadata[KEY])
+def _head(metadata: Any, kind: str) -> dict[str, Any]:
+    if not isinstance(metadata, dict) or KEYS[kind] not in metadata:
+        raise ModelFileError(f"it is a safetensors file, but holds no {kind} of coterie")
+    head = parse(metadata[KEYS[kind]])
     version = head.get("format") if isinstance(head, dict) else None
     if type(version) is not int or version < 1:
         raise ModelFileError(f"its format must be a whole number from 1 up; found {version!r}")

@@ -23,8 +23,8 @@ LONGEST_TEXT = 1 << 16  # characters of one text of an array
 class Decoder:
     """Makes values of nodes; every array is handed out as often as the file names it."""
 
-    def __init__(self, tensors: dict[str, np.ndarray]):
-        self.tensors = tensors
+    def __init__(self, tensors: dict[str, np.ndarray], records: frozenset[str] = kinds.RECORDS):
+        self.tensors, self.records = tensors, records
         self._made: dict[tuple[str, tuple[int, ...] | None, bool], np.ndarray] = {}
         self._used: set[str] = set()
         self._makers: dict[str, Callable[..., Any]] = {
@@ -39,10 +39,13 @@ class Decoder:
         if not isinstance(node, dict) or "model" not in node:
             raise ModelFileError("its content is no model")
         model = self.model(node, None)
+        self.check_all_used()
+        return model
+
+    def check_all_used(self) -> None:
         unused = sorted(set(self.tensors) - self._used)
         if unused:
             raise ModelFileError(f"array {unused[0]!r} belongs to nothing")
-        return model
 
     # models
 
@@ -52,7 +55,7 @@ class Decoder:
         sizes = Sizes() if sizes is None else sizes
         if not isinstance(options, dict) or not isinstance(state, dict):
             raise ModelFileError(f"options and state of {name} must be objects")
-        model = kind.__new__(kind)
+        model: Any = object.__new__(kind)
         self._set_options(model, name, options)
         for key in sorted(state):
             if not kinds.can_be_state(key, kind):
@@ -84,7 +87,7 @@ class Decoder:
                 value = self._steps(options[key])
             else:
                 value = self.value(options[key], Sizes())
-            if key in ("callback", "memory") and value is not None:
+            if key in ("callback", "memory", "checkpoint") and value is not None:
                 raise ModelFileError(f"{name} must have no {key}; found {value!r}")
             setattr(model, key, value)
 
@@ -117,24 +120,24 @@ class Decoder:
         return [self.value(item, sizes) for item in node]
 
     def _tuple(self, node: dict[str, Any], sizes: Sizes) -> Any:
-        return tuple(self._items(*_parts(node, "tuple"), sizes))
+        return tuple(self._items(_part(node, "tuple"), sizes))
 
     def _frozenset(self, node: dict[str, Any], sizes: Sizes) -> Any:
-        return frozenset(_texts_alone(self._items(*_parts(node, "frozenset"), sizes)))
+        return frozenset(_texts_alone(self._items(_part(node, "frozenset"), sizes)))
 
     def _set(self, node: dict[str, Any], sizes: Sizes) -> Any:
-        return set(_texts_alone(self._items(*_parts(node, "set"), sizes)))
+        return set(_texts_alone(self._items(_part(node, "set"), sizes)))
 
     def _dict(self, node: dict[str, Any], sizes: Sizes) -> Any:
         found: dict[Any, Any] = {}
-        for pair in self._items(*_parts(node, "dict"), sizes):
+        for pair in self._items(_part(node, "dict"), sizes):
             if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str | int | float | bool | None):
                 raise ModelFileError("a dict must be of pairs that begin with a text or a number")
             found[pair[0]] = pair[1]
         return found
 
     def _float(self, node: dict[str, Any], sizes: Sizes) -> float:
-        (text,) = _parts(node, "float")
+        text = _part(node, "float")
         if text not in ("nan", "inf", "-inf"):
             raise ModelFileError(f"{_shown(text)} is no number")
         return float(text)
@@ -150,16 +153,16 @@ class Decoder:
             raise ModelFileError(f"{number} is no {kind}") from None
 
     def _numbers(self, node: dict[str, Any], sizes: Sizes) -> np.dtype[Any]:
-        (kind,) = _parts(node, "numbers")
+        kind = _part(node, "numbers")
         if kind not in kinds.DTYPES:
             raise ModelFileError(f"{_shown(kind)} is no type of numbers")
         return np.dtype(kind)
 
     def _slice(self, node: dict[str, Any], sizes: Sizes) -> slice:
-        return slice(*_whole_numbers(*_parts(node, "slice"), count=3, none=True, most=LONGEST_RANGE))
+        return slice(*_whole_numbers(_part(node, "slice"), count=3, none=True, most=LONGEST_RANGE))
 
     def _range(self, node: dict[str, Any], sizes: Sizes) -> range:
-        start, stop, step = _whole_numbers(*_parts(node, "range"), count=3, most=LONGEST_RANGE)
+        start, stop, step = _whole_numbers(_part(node, "range"), count=3, most=LONGEST_RANGE)
         if step == 0:
             raise ModelFileError("a range must go somewhere")
         return range(start, stop, step)
@@ -211,9 +214,9 @@ class Decoder:
 
     def _record(self, node: dict[str, Any], sizes: Sizes) -> Any:
         tag, values = _parts(node, "record", "fields")
-        if not isinstance(tag, str) or tag not in kinds.RECORDS:
+        if not isinstance(tag, str) or tag not in self.records:
             raise ModelFileError(f"it holds {_shown(tag)}, which this version of coterie does not know")
-        kind = kinds.record_or_object(tag)
+        kind: Any = kinds.record_or_object(tag)
         names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(kind._fields)
         made = self._fields(tag, values, sizes, names)
         missing = sorted(set(names) - set(made))
@@ -248,11 +251,11 @@ class Decoder:
     # chance
 
     def _generator(self, node: dict[str, Any], sizes: Sizes) -> np.random.Generator:
-        (bits,) = _parts(node, "generator")
+        bits = _part(node, "generator")
         return np.random.Generator(self._bits(bits, sizes))
 
     def _random_state(self, node: dict[str, Any], sizes: Sizes) -> np.random.RandomState:
-        (state,) = _parts(node, "random_state")
+        state = _part(node, "random_state")
         found, told = np.random.RandomState(0), self._dict(state, sizes)
         if told.get("bit_generator") != kinds.LEGACY_CHANCE:
             raise ModelFileError(f"chance of the kind {_shown(told.get('bit_generator'))} is not known")
@@ -288,6 +291,10 @@ def _parts(node: Any, *names: str) -> list[Any]:
     return [node[name] for name in names]
 
 
+def _part(node: Any, name: str) -> Any:
+    return _parts(node, name)[0]
+
+
 def _whole_numbers(node: Any, count: int | None = None, none: bool = False, most: float = math.inf) -> list[int]:
     good = isinstance(node, list) and (count is None or len(node) == count)
     if not good or not all((type(item) is int and abs(item) <= most) or (none and item is None) for item in node):
@@ -313,8 +320,8 @@ def _texts_alone(items: list[Any]) -> list[str]:
     return items
 
 
-def _with_attributes(kind: type, values: dict[str, Any]) -> Any:
-    found = kind.__new__(kind)
+def _with_attributes(kind: Any, values: dict[str, Any]) -> Any:
+    found: Any = object.__new__(kind)
     for name, value in values.items():
         object.__setattr__(found, name, value)  # records are frozen
     return found

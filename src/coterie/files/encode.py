@@ -24,7 +24,8 @@ FOR_PREDICT = ("metric", "kernel", "family")  # options that may be functions an
 class Encoder:
     """Collects the arrays of a model in `tensors`, each once, by the names of the attributes that hold them."""
 
-    def __init__(self) -> None:
+    def __init__(self, records: frozenset[str] = kinds.RECORDS) -> None:
+        self.records = records
         self.tensors: dict[str, np.ndarray] = {}
         self._named: dict[int, tuple[np.ndarray, str]] = {}  # by identity; the array is held, so that it stays unique
         self._encoders: tuple[tuple[type, Callable[[Any, str], Any]], ...] = (
@@ -64,6 +65,8 @@ class Encoder:
         return self.value(value, path)
 
     def _option(self, name: str, key: str, value: Any, path: str) -> Any:
+        if key == "checkpoint":
+            return None  # of one fit, and of no use to what was fitted
         if key in ("callback", "memory") and value is not None:
             _warn_of_dropping(name, key, f"set_params({key}=...) sets it again after load")
             return None
@@ -90,7 +93,7 @@ class Encoder:
             if isinstance(value, kind):
                 return encode(value, path)
         tag = kinds.tag_of(type(value))
-        if tag in kinds.RECORDS:
+        if tag in self.records:
             return {"record": tag, "fields": self._fields(_fields_of(value), path)}
         if tag in kinds.OBJECTS:
             return self._object(tag, value, path)

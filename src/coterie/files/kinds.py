@@ -67,6 +67,10 @@ _RECORDS = {  # named tuples and dataclasses: all their fields are kept, and no 
     "mixture.variational": "BoundHistory Posterior VariationalGaussians",
 }
 RECORDS = frozenset(f"{home}.{name}" for home, names in _RECORDS.items() for name in names.split())
+STATES = RECORDS | {  # of fits that are not done yet, in checkpoints alone
+    "core.checkpoint.Batches", "core.checkpoint.Reached", "core.checkpoint.Runs",
+    "kmeans.search_state.Searched", "kmeans.transport.Division",
+}  # fmt: skip
 
 OBJECTS = {  # things that are their attributes: tag, and the attributes they can have
     "families.bernoulli.Bernoulli": "prior holes",

@@ -126,7 +126,7 @@ RECORDS: dict[str, dict[str, str]] = {
     },
     "mixture.variational.Posterior": {
         "weights": "real K", "means": "real K D", "covariances": _BY_FORM, "factor": _BY_FORM, "log_det": "real K",
-        "mean_precision": "real K", "dof": "real K",
+        "mean_precision": "real K", "dof": "real K", "concentration": "real K | real 2 K",
     },
     "mixture.gaussian.GaussianStats": {"weight": "real K", "sum_dx": "real K D", "sum_dxx": _BY_FORM},
     "mixture.gaussian.GaussianEM": _EM,
@@ -138,6 +138,18 @@ RECORDS: dict[str, dict[str, str]] = {
     "mixture.dirichlet.DirichletProcess": {"n_components": "int<K>", "family": "=mixture.dirichlet.Believed"},
     "mixture.family_em.Mix": {"weights": "real K"},
     "mixture.dirichlet.Process": {"weights": "real K", "counts": "real K"},
+    "core.checkpoint.Reached": {"history": "real *", "trail": "tuple", "run": "count", "passes": "count"},
+    "core.checkpoint.Runs": {
+        "run": "count", "now": "none | =core.checkpoint.Reached", "best": "none | =core.checkpoint.Reached",
+        "notes": "none | dict",
+    },
+    "core.checkpoint.Batches": {
+        "params": "real K D", "seen": "=kmeans.lloyd.KMeansStats", "history": "real *", "chance": "chance",
+    },
+    "kmeans.search_state.Searched": {
+        "best": "real K D", "steps": "count", "chance": "chance", "home": "tuple", "moves": "tuple", "crowd": "tuple",
+    },
+    "kmeans.transport.Division": {"centers": "real K D", "prices": "real K", "labels": "list *"},
 }  # fmt: skip
 
 
@@ -240,6 +252,8 @@ SIMPLE = {
     "text": lambda value: isinstance(value, str),
     "int": lambda value: type(value) is int and value > 0,
     "tuple": lambda value: isinstance(value, tuple),
+    "dict": lambda value: isinstance(value, dict),
+    "count": lambda value: type(value) is int and value >= 0,
     "chance": lambda value: isinstance(value, np.random.Generator),
     "family": lambda value: isinstance(value, Family),
 }

@@ -55,7 +55,7 @@ class BalancedKMeans(Centers):
         Where to compute; rows must be in memory.
     callback : callable or None
         As in `KMeans`; the `params` it is told of are a `coterie.kmeans.transport.Division`.
-    n_jobs, random_state, verbose
+    n_jobs, random_state, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -124,6 +124,7 @@ class BalancedKMeans(Centers):
         random_state=None,
         callback=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.n_clusters = n_clusters
         self.size_min = size_min
@@ -139,6 +140,7 @@ class BalancedKMeans(Centers):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers and the clusters of `X`.

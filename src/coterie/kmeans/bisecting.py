@@ -109,7 +109,7 @@ class BisectingKMeans(Partitional):
     callback : callable or None
         Called after every cut with a `coterie.core.loop.Progress`; a true return ends the fit.
     verbose : int, default=0
-        1 prints every cut.
+        1 prints a line now and then, 2 one for every cut.
 
     Attributes
     ----------

@@ -11,9 +11,10 @@ from coterie.core.arguments import not_negative, whole_number
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import check_start, starts
+from coterie.traces import Traced
 
 
-class Centers(Partitional):
+class Centers(Traced, Partitional):
     """An estimator with the options of `KMeans` that its model needs, and no others.
 
     A subclass builds its model in `_model`, says what its objective is called, and checks options of its own.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -80,6 +80,16 @@ class Fuzzy:
         _, labelled = engine.scan(partial(self._hard.e_step, centers), source, None)
         return self._hard.repair(centers, stats, source, engine, labelled)
 
+    def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> FuzzyStats:
+        """What rows cost that belong as the centers `before` have it, with these already at `after`."""
+        k, weight, cost = len(after), np.zeros(len(after)), 0.0
+        for rows in self._blocks(chunk):
+            counted = (k * self.memberships(before, rows).astype(np.float64)) ** self.m
+            counted *= 1.0 if rows.w is None else rows.w[:, None]
+            weight += counted.sum(axis=0)
+            cost += float((counted * self.distances(after, rows).astype(np.float64) ** 2).sum())
+        return FuzzyStats(weight, 0.0, cost / k)
+
     def objective(self, centers: np.ndarray, stats: FuzzyStats) -> float:
         return float(stats.cost) * float(len(centers)) ** (1.0 - self.m)
 
@@ -107,14 +117,18 @@ class Fuzzy:
 
     def crispness(self, centers: np.ndarray, chunk: Chunk) -> Crispness:
         found = Crispness(0.0, 0.0, 0.0)
-        for first in range(0, chunk.X.shape[0], BLOCK):
-            block = slice(first, first + BLOCK)
-            rows = chunk._replace(X=chunk.X[block], w=None if chunk.w is None else chunk.w[block])
+        for rows in self._blocks(chunk):
             u = self.memberships(centers, rows).astype(np.float64)
             w = np.ones(len(u)) if rows.w is None else rows.w
             surprise = -u * np.log(np.where(u > 0, u, 1.0))
             found += Crispness(float(w.sum()), float(w @ (u**2).sum(axis=1)), float(w @ surprise.sum(axis=1)))
         return found
+
+    @staticmethod
+    def _blocks(chunk: Chunk) -> Iterator[Chunk]:
+        for first in range(0, chunk.X.shape[0], BLOCK):
+            block = slice(first, first + BLOCK)
+            yield chunk._replace(X=chunk.X[block], w=None if chunk.w is None else chunk.w[block])
 
     @property
     def _hard(self) -> Lloyd:
@@ -149,7 +163,7 @@ class FuzzyCMeans(Centers):
     tol : float, default=1e-4
         A fit ends when the squared step of all centers is below `tol` times the mean variance of the columns, or the
         objective falls no more.
-    engine, n_jobs, random_state, callback, verbose
+    engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -160,7 +174,7 @@ class FuzzyCMeans(Centers):
         The cluster each row belongs to most, always what `predict` says of the same rows.
     objective_ : float
         J at exactly `cluster_centers_`. As u^m is small for large m, so is J.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (iterations + 1,)
         The objective at the start and after every iteration of the best start.
     n_iter_ : int
         Iterations of the best start.
@@ -210,6 +224,7 @@ class FuzzyCMeans(Centers):
         random_state=None,
         callback=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.n_clusters = n_clusters
         self.m = m
@@ -222,6 +237,7 @@ class FuzzyCMeans(Centers):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     _sparse = False
     _objective = "objective_"

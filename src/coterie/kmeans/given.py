@@ -15,6 +15,7 @@ from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.kmeans.lloyd import Lloyd
+from coterie.traces import Trace
 
 
 def as_frozen(frozen_centers: Any, k: int, d: int) -> np.ndarray | None:
@@ -81,6 +82,14 @@ def in_units(
         means = sums.sum_x / np.where(filled, sums.weight, 1)
         made[:, roots == 0] = np.where(filled, means, summary.mean[roots == 0])
     return made.astype(centers.dtype)
+
+
+def trace_in_units(trace: Trace, roots: np.ndarray) -> Trace:
+    """The trace of scaled rows in the units of the rows, without columns that distances do not see."""
+    seen = roots > 0
+    steps = [replace(step, centers=step.centers[:, seen] / roots[seen]) for step in trace.steps]
+    columns = [name for name, there in zip(trace.columns, seen, strict=True) if there]
+    return replace(trace, steps=steps, rows=trace.rows[:, seen] / roots[seen], columns=columns)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class KernelKMeans(Partitional):
     n_clusters : int, default=8
         How many clusters.
     kernel : {'rbf', 'linear', 'poly', 'polynomial', 'sigmoid', 'cosine', 'precomputed'} or callable, default='rbf'
-        'linear' is x·y, and the fit that of K-means; 'rbf' is exp(-gamma |x - y|²); 'poly' is
+        'linear' is x·y, and the fit that of K-means; 'rbf' is exp(-gamma ‖x - y‖²); 'poly' is
         (gamma x·y + coef0)^degree; 'sigmoid' is tanh(gamma x·y + coef0), in general not positive definite; 'cosine' is
         x·y of rows at unit length. 'precomputed': `X` is the square and symmetric matrix of products, and `predict` is
         given those of new rows with the rows of the fit (n_new, n). A callable is called as
@@ -84,7 +84,7 @@ class KernelKMeans(Partitional):
         Always what `predict` says of the same rows.
     inertia_ : float
         The objective. By Nyström's features it is that of the features.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (iterations + 1,)
         The objective at the start and after every iteration of the best start.
     n_iter_ : int
         Iterations of the best start.
@@ -110,7 +110,7 @@ class KernelKMeans(Partitional):
     iterations of K-means on them. Eigenvalues of the products of landmarks below rounding are left out, and negative
     ones too.
 
-    float32 rows give float32 products, good to about 1e-7 gamma |x|² of 'rbf'; sums and distances are in float64. Rows
+    float32 rows give float32 products, good to about 1e-7 gamma ‖x‖² of 'rbf'; sums and distances are in float64. Rows
     of 'linear' and 'rbf' are taken about their mean. Distances that differ by less than rounding can explain are equal,
     and of equally near means the first counts. Sparse rows stay sparse (a callable is given sparse blocks, too).
 

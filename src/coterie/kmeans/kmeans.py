@@ -11,15 +11,17 @@ from coterie.base import Partitional, Summary, callbacks
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
+from coterie.kmeans.budget import MULTIPLES, as_budget
 from coterie.kmeans.exact import Exact, exact_if_possible
-from coterie.kmeans.given import as_frozen, as_roots, in_units, scale_columns, scaled
+from coterie.kmeans.given import as_frozen, as_roots, in_units, scale_columns, scaled, trace_in_units
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
 from coterie.kmeans.observed import Observed, check_options_for_holes
-from coterie.kmeans.search import MULTIPLES, as_budget, searched
+from coterie.kmeans.search import searched
 from coterie.seeding import check_start, starts
+from coterie.traces import Trace, Traced
 
 
-class KMeans(Partitional):
+class KMeans(Traced, Partitional):
     r"""K-means: `n_clusters` centers that are near to all rows.
 
     .. math:: J = \sum_i w_i \min_k \lVert x_i - \mu_k \rVert^2
@@ -80,7 +82,10 @@ class KMeans(Partitional):
     callback : callable or None
         Called after every iteration with a `coterie.core.loop.Progress`; a true return ends the fit.
     verbose : int, default=0
-        1 prints every iteration.
+        1 prints a line now and then, with the time left where that can be told; 2 prints one every iteration.
+    checkpoint : str, path or None, default=None
+        A file to go on from: written about once a second while the fit runs, and removed when it is done. A fit that
+        finds the file of a fit that was cut short goes on from there, and gives the same bits.
 
     Attributes
     ----------
@@ -90,7 +95,7 @@ class KMeans(Partitional):
         Always what `predict` says of the same rows.
     inertia_ : float
         The objective at exactly `cluster_centers_`.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (iterations + 1,)
         The objective at the start and after every iteration of the best start.
     n_iter_ : int
         Iterations of the best start.
@@ -148,6 +153,7 @@ class KMeans(Partitional):
         random_state=None,
         callback=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -165,6 +171,7 @@ class KMeans(Partitional):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers of `X`.
@@ -187,15 +194,16 @@ class KMeans(Partitional):
         check_start(self.init, source, self.n_clusters - frozen, frozen)
         roots = as_roots(self.metric_weights, source.shape[1])
         model = exact_if_possible(self.algorithm, scaled(model, roots), source)
+        rng, store = as_rng(self.random_state), self._store(source, engine)
         if isinstance(model, Exact):
             n_init = 1
         elif self.search != "none":
             model, watch = searched(
                 self.search, as_budget(self.search, self.search_budget), model, source, engine, summary,
-                as_rng(self.random_state), n_init, max_iter, watch,
+                rng if store is None else store.chance(rng), n_init, max_iter, watch, store,
             )  # fmt: skip
             n_init = 1
-        found, labels = self._descend(model, source, engine, n_init, max_iter, watch)
+        found, labels = self._descend(model, source, engine, n_init, max_iter, watch, rng, store)
         centers = in_units(model, found.params, roots, partial(self._given, X, sample_weight, first=True))
         if roots is not None and frozen:
             centers[:frozen] = self.frozen_centers
@@ -239,6 +247,10 @@ class KMeans(Partitional):
     def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
         roots = as_roots(self.metric_weights, source.shape[1]) if first else getattr(self, "_roots", None)
         return source if roots is None else source.changed(partial(scale_columns, roots), engine)
+
+    def _in_own_units(self, trace: Trace) -> Trace:
+        """Columns that distances do not see are left out."""
+        return trace if self._roots is None else trace_in_units(trace, self._roots)
 
     def _check_options(self) -> tuple[int, int, Any]:
         whole_number("n_clusters", self.n_clusters, 1)

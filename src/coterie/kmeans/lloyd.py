@@ -114,6 +114,13 @@ class Lloyd:
         ops = kernels.of(chunk.X, len(centers), self.among)
         return costliest_of(chunk, ops.own_squares(chunk.X, centers, memo.labels), most, ops.take), memo
 
+    def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> KMeansStats:
+        """What rows cost that stay in the clusters of the centers `before`, with these already at `after`."""
+        labels = self.assign(before, chunk)
+        chunk, after = alike(chunk, after)
+        squares = kernels.of(chunk.X, len(after), self.among).own_squares(chunk.X, after, labels)
+        return KMeansStats(*by_cluster(chunk, labels, squares, len(after)), 0)
+
     def objective(self, centers: np.ndarray, stats: KMeansStats) -> float:
         return float(stats.cost.sum())
 
@@ -164,6 +171,12 @@ def costliest_of(chunk: Chunk, cost: np.ndarray, most: int, take: Callable[[Any,
         cost = cost * chunk.w
     candidates = np.argsort(-cost, kind="stable")[: 4 * most]
     return costliest(cost[candidates], take(chunk.X, candidates), most)
+
+
+def by_cluster(chunk: Chunk, labels: np.ndarray, cost: np.ndarray, k: int) -> tuple[np.ndarray, float, np.ndarray]:
+    """Weight, no differences, and cost of each cluster, for rows that cost `cost` (n,) times their weight."""
+    w = np.ones(len(labels)) if chunk.w is None else chunk.w
+    return np.bincount(labels, w, k), 0.0, np.bincount(labels, w * cost, k)
 
 
 def warn_of_empty_clusters(stats: KMeansStats, remedy: str, frozen: int = 0) -> None:

@@ -15,7 +15,7 @@ from coterie.core.arguments import one_of
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.kmeans.centers import Centers
-from coterie.kmeans.lloyd import Bounds, Costliest, Lloyd, alike, costliest_of
+from coterie.kmeans.lloyd import Bounds, Costliest, Lloyd, alike, by_cluster, costliest_of
 
 BINS = (16, 4)  # powers of two; the fewer where the more would take much room
 CELLS = 1 << 16  # clusters x columns beyond which there are fewer bins
@@ -117,6 +117,11 @@ class Manhattan:
         found = medians(centers, stats, source, engine, memos).astype(centers.dtype)
         return filled_up(found, stats, partial(_costliest, "l1"), source, engine, memos)
 
+    def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> ManhattanStats:
+        """What rows cost that stay in the clusters of the centers `before`, with these already at `after`."""
+        weight, cost = _staying("l1", self.assign(before, chunk), after, chunk)
+        return ManhattanStats(weight, cost[:, None], 0)
+
     def objective(self, centers: np.ndarray, stats: ManhattanStats) -> float:
         return float(stats.spread.sum())
 
@@ -192,6 +197,11 @@ class Euclidean:
         held = np.isfinite(near.apart) & (np.linalg.norm(pulls.pull, axis=1) <= (1.0 + ALIKE) * pulls.on)
         centers = np.where(held[:, None], near.rows, centers)
         return filled_up(centers, stats, partial(_costliest, "l2"), source, engine, memos)
+
+    def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> EuclideanStats:
+        """What rows cost that stay in the clusters of the centers `before`, with these already at `after`."""
+        weight, cost = _staying("l2", self.assign(before, chunk), after, chunk)
+        return EuclideanStats(0.0, 0.0, 0.0, cost, weight, 0)
 
     def objective(self, centers: np.ndarray, stats: EuclideanStats) -> float:
         return float(stats.cost.sum())
@@ -321,6 +331,14 @@ def _costliest(metric: str, centers: np.ndarray, most: int, chunk: Chunk, memo: 
     return costliest_of(chunk, cost, most, lambda X, rows: X[rows]), memo
 
 
+def _staying(metric: str, labels: np.ndarray, centers: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
+    """Weight and cost of each cluster (k,)."""
+    chunk, centers = alike(chunk, centers)
+    apart = kernels.of_medians(chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
+    weight, _, cost = by_cluster(chunk, labels, apart, len(centers))
+    return weight, cost
+
+
 def _counts(
     low: np.ndarray, high: np.ndarray, edges: np.ndarray, chunk: Chunk, labels: np.ndarray
 ) -> tuple[Counts, np.ndarray]:
@@ -378,7 +396,7 @@ class KMedians(Centers):
     tol : float, default=1e-4
         A fit ends when the squared step of all centers is below `tol` times the mean variance of the columns; with
         "l1" also when no row changes its cluster, with "l2" when the objective falls no more but for rounding.
-    engine, n_jobs, random_state, callback, verbose
+    engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -389,7 +407,7 @@ class KMedians(Centers):
         Always what `predict` says of the same rows.
     objective_ : float
         J at exactly `cluster_centers_`. There is no `inertia_`, which would be squares.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (iterations + 1,)
         The objective at the start and after every iteration of the best start.
     n_iter_ : int
         Iterations of the best start.
@@ -443,6 +461,7 @@ class KMedians(Centers):
         random_state=None,
         callback=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.n_clusters = n_clusters
         self.metric = metric
@@ -455,6 +474,7 @@ class KMedians(Centers):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     _sparse = False
     _objective = "objective_"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from functools import partial
 from typing import Any, Self
@@ -11,14 +12,17 @@ import numpy as np
 from coterie.base import Partitional, Summary, callbacks, in_memory
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, whole_number
+from coterie.core.checkpoint import Batches, Store
+from coterie.core.clock import Clock
 from coterie.core.errors import FitInterruptedWarning, plain_interrupts
 from coterie.core.protocols import Chunk
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
 from coterie.seeding import check_start, starts
+from coterie.traces import Traced
 
 
-class MiniBatchKMeans(Partitional):
+class MiniBatchKMeans(Traced, Partitional):
     r"""K-means by small steps: every batch moves its centers a little way towards the means of its rows.
 
     .. math:: \mu_k \leftarrow \mu_k + \frac{b}{v_k + b} (\bar x_k - \mu_k)
@@ -48,7 +52,7 @@ class MiniBatchKMeans(Partitional):
         Rows the start is found on; None is the larger of three batches and three rows a cluster.
     reassignment_ratio : float, default=0.01
         A center with less than this share of the largest weight is moved to a row of the batch.
-    engine, n_jobs, random_state, callback, verbose
+    engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -61,7 +65,7 @@ class MiniBatchKMeans(Partitional):
         Times the data was gone through, rounded up.
     n_steps_ : int
         Batches used.
-    history_ : array (n_steps_,)
+    history_ : array (steps,)
         The mean cost of a row in every batch, before its step.
 
     Notes
@@ -101,6 +105,7 @@ class MiniBatchKMeans(Partitional):
         random_state=None,
         callback=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -116,37 +121,33 @@ class MiniBatchKMeans(Partitional):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers of `X` from batches of its rows, then label every row."""
         n_init, watch = self._check_options()
         source, engine, summary = self._open(X, sample_weight, first=True)
         check_enough_rows(self.n_clusters, summary)
-        rng = as_rng(self.random_state)
+        rng, store = as_rng(self.random_state), self._store(source, engine)
+        if store is not None:
+            rng = store.chance(rng)
         rows = _Rows(source, rng)
         batch_size = min(self.batch_size, rows.count)
-        model, state = self._start(rows.different(self._init_size()), summary, n_init, rng)
         stopping = _Stopping(self, summary, batch_size / rows.count)
-        history: list[float] = []
-        try:
-            with plain_interrupts():
-                for step in range(max(1, self.max_iter * rows.count // batch_size)):
-                    before = state.params
-                    state, stats = self._learn(model, state, rows.any(batch_size), rng)
-                    history.append(float(stats.cost.sum() / stats.weight.sum()))
-                    done = watch(loop.Progress(0, step + 1, state.params, history[-1]))
-                    if done or stopping(before, state.params, history[-1]):
-                        break
-        except KeyboardInterrupt:
-            if state.seen is None:
-                raise
-            warnings.warn("interrupted: the centers reached so far are kept", FitInterruptedWarning, stacklevel=2)
+        course = _Course(self._starting(summary), rows, batch_size, self.reassignment_ratio, stopping, store)
+        if not course.go_on():
+            course.begin(self._start(course.model, rows.different(self._init_size()), n_init, rng))
+        watch = self._watched(watch, course.model, source, engine, start=course.state.params)
+        course.go(max(1, self.max_iter * rows.count // batch_size), watch)
+        model, state, history = course.model, course.state, course.history
         found, memos = engine.scan(partial(model.e_step, state.params), source, None)
         labels = source.join(engine.map(partial(model.assign, state.params), source, memos))
         self._learn_columns(X, source)
         self.n_steps_, self.n_iter_ = len(history), -(-len(history) * batch_size // rows.count)
         self.history_ = np.array(history)
-        self._publish(state, rng, labels, found)
+        self._publish(state, rows.rng, labels, found)
+        if store is not None:
+            store.remove()
         warn_of_empty_clusters(found, "raise reassignment_ratio, or ask for fewer clusters")
         return self
 
@@ -159,10 +160,11 @@ class MiniBatchKMeans(Partitional):
         if first:
             check_enough_rows(self.n_clusters, summary)
             rng = as_rng(self.random_state)
-            model, state = self._start(batch, summary, n_init, rng)
+            model = self._starting(summary)
+            state = self._start(model, batch, n_init, rng)
         else:
             rng, model, state = self._random, self._model(), self._state
-        state, _ = self._learn(model, state, batch, rng)
+        state, _ = _learn(model, state, batch, self.reassignment_ratio, rng)
         stats, memo = model.e_step(state.params, batch)
         if first:
             self._learn_columns(X, source)
@@ -170,20 +172,16 @@ class MiniBatchKMeans(Partitional):
         self._publish(state, rng, memo.labels, stats)
         return self
 
-    def _start(
-        self, chunk: Chunk, summary: Summary, n_init: int, rng: np.random.Generator
-    ) -> tuple[Lloyd, online.State]:
+    def _starting(self, summary: Summary) -> Lloyd:
+        return Lloyd(self.n_clusters, self.init, summary.unit, bounds=False)
+
+    def _start(self, model: Lloyd, chunk: Chunk, n_init: int, rng: np.random.Generator) -> online.State:
         """The best of `n_init` starts on `chunk`."""
         source, engine = in_memory(chunk)
         check_start(self.init, source, self.n_clusters)
-        model = Lloyd(self.n_clusters, self.init, summary.unit, bounds=False)
         tries = [model.init(source, engine, child) for child in rng.spawn(n_init)]
         costs = [model.objective(centers, model.e_step(centers, chunk)[0]) for centers in tries]
-        return model, online.State(tries[int(np.argmin(costs))])
-
-    def _learn(self, model: Lloyd, state: online.State, chunk: Chunk, rng: np.random.Generator) -> tuple[Any, Any]:
-        state, stats = online.step(model, state, chunk)
-        return _reseed(state, chunk, self.reassignment_ratio, rng), stats
+        return online.State(tries[int(np.argmin(costs))])
 
     def _publish(self, state: online.State, rng: np.random.Generator, labels: Any, stats: Any) -> None:
         self._state, self._random = state, rng
@@ -214,6 +212,84 @@ class MiniBatchKMeans(Partitional):
         return starts(self.init, self.n_init, if_random=3), callbacks(self.callback, self.verbose)
 
 
+class _Course:
+    """One fit by batches, which knows how far it got when it is cut short."""
+
+    state: online.State
+
+    def __init__(
+        self, model: Lloyd, rows: _Rows, batch_size: int, ratio: float, stopping: _Stopping, store: Store | None
+    ):
+        self.model, self.rows, self.batch_size, self.ratio = model, rows, batch_size, ratio
+        self.stopping, self.store = stopping, store
+        self.history: list[float] = []
+        self.done = False
+        self.complete: tuple[online.State, int, Any, Any] | None = None  # the last that the callback was told of
+
+    def begin(self, state: online.State) -> None:
+        self.state = state
+
+    def go_on(self) -> bool:
+        """Whether there is a fit to go on with."""
+        last: Batches | None = None if self.store is None else self.store.read("batches", self.model)
+        if last is None:
+            return False
+        self.state, self.history, self.rows.rng = (
+            online.State(last.params, last.seen),
+            last.history.tolist(),
+            last.chance,
+        )
+        self.done = self.stopping.go_on(last.stopping)
+        return True
+
+    def go(self, steps: int, watch: loop.Callback) -> None:
+        self.clock = Clock(before=len(self.history) / steps)
+        try:
+            with plain_interrupts():
+                while not self.done and len(self.history) < steps:
+                    self._step(steps, watch)
+        except BaseException as error:
+            self._keep(at_once=True)
+            if not isinstance(error, KeyboardInterrupt) or self.state.seen is None:
+                raise
+            warnings.warn("interrupted: the centers reached so far are kept", FitInterruptedWarning, stacklevel=3)
+            self._leave()
+
+    def _step(self, steps: int, watch: loop.Callback) -> None:
+        before, rng = self.state.params, self.rows.rng
+        self.state, stats = _learn(self.model, self.state, self.rows.any(self.batch_size), self.ratio, rng)
+        self.history.append(float(stats.cost.sum() / stats.weight.sum()))
+        left = self.clock.left(len(self.history) / steps) if self.stopping.never else None
+        told = loop.Progress(0, len(self.history), self.state.params, self.history[-1], left=left)
+        stopped = bool(watch(told))
+        self.done = self.stopping(before, self.state.params, self.history[-1]) or stopped
+        if self.store is not None:
+            self.complete = self.state, len(self.history), rng.bit_generator.state, self.stopping.known()
+            self._keep(at_once=stopped)
+        if stopped:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self.store is not None:
+            self.store.leave()
+
+    def _keep(self, at_once: bool) -> None:
+        if self.store is not None and self.complete is not None:
+            self.store.write("batches", partial(self._batches, *self.complete), at_once)
+
+    def _batches(self, state: online.State, steps: int, bits: Any, stopping: Any) -> Batches:
+        chance = copy.deepcopy(self.rows.rng)
+        chance.bit_generator.state = bits
+        return Batches(state.params, state.seen, np.array(self.history[:steps]), chance, stopping)
+
+
+def _learn(
+    model: Lloyd, state: online.State, chunk: Chunk, ratio: float, rng: np.random.Generator
+) -> tuple[online.State, Any]:
+    state, stats = online.step(model, state, chunk)
+    return _reseed(state, chunk, ratio, rng), stats
+
+
 class _Stopping:
     """Whether the smoothed objective, or the smoothed steps, have stopped changing."""
 
@@ -233,8 +309,24 @@ class _Stopping:
         self.step = moved if self.step is None else self.alpha * moved + (1 - self.alpha) * self.step
         self.waited = 0 if self.cost < self.least else self.waited + 1
         self.least = min(self.least, self.cost)
+        return self._over()
+
+    @property
+    def never(self) -> bool:
+        """Whether nothing but the number of steps ends the fit."""
+        return self.patience is None and self.tol == 0
+
+    def _over(self) -> bool:
         tired = self.patience is not None and self.waited >= self.patience
-        return tired or (self.tol > 0 and self.step <= self.tol)
+        return tired or (self.step is not None and self.tol > 0 and self.step <= self.tol)
+
+    def known(self) -> tuple[Any, ...]:
+        return self.cost, self.step, self.least, self.waited, self.batches
+
+    def go_on(self, known: tuple[Any, ...]) -> bool:
+        """Go on with what was known; whether that is the end."""
+        self.cost, self.step, self.least, self.waited, self.batches = known
+        return self._over()
 
 
 class _Rows:

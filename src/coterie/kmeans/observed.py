@@ -11,7 +11,7 @@ import numpy as np
 from coterie import kernels
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Memo, Source, Step
-from coterie.kmeans.lloyd import Bounds, Costliest, KMeansStats, Lloyd, alike, costliest_of
+from coterie.kmeans.lloyd import Bounds, Costliest, KMeansStats, Lloyd, alike, by_cluster, costliest_of
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,12 @@ class Observed(Lloyd):
         there = self._free(stats.seen > 0)
         step = stats.sum_dx / np.where(there, stats.seen, 1)
         return (centers + np.where(there, step, 0)).astype(centers.dtype)
+
+    def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> KMeansStats:
+        labels = self.assign(before, chunk)
+        chunk, after = alike(chunk, after)
+        squares = kernels.of_observed(chunk.X, len(after)).own_squares(chunk.X, after, labels)
+        return KMeansStats(*by_cluster(chunk, labels, squares, len(after)), 0)
 
     def assign(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
         if memo is not None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import copy
 import time
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,13 +15,14 @@ from scipy.optimize import linear_sum_assignment
 from coterie import kernels, seeding
 from coterie.base import Summary, in_memory
 from coterie.core import loop
-from coterie.core.errors import FitInterruptedWarning, ParameterError, plain_interrupts
+from coterie.core.checkpoint import Keeper, Store
+from coterie.core.clock import Clock
+from coterie.core.errors import FitInterruptedWarning, plain_interrupts
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.kmeans.budget import Budget, Purse, purse_for
 from coterie.kmeans.lloyd import Lloyd
+from coterie.kmeans.search_state import Searched, check_alike
 
-MULTIPLES = {"fast": 10.0, "global": 200.0}  # of the work of one run, where nothing else is said
-FLOOR = 1.5e8  # multiply-adds, about 150 ms, that the default may always spend
-LATE, CEILING = 10.0, 1.5e9  # a global search of up to that much goes on for that multiple of what its best took
 MOST_VALUES = 1 << 25  # of rows that are searched; beyond, of a sample of them
 SAMPLE = 8  # rows a cluster that a sample has at least
 STEP = 1e5  # multiply-adds that arranging a jump takes the time of
@@ -30,33 +31,6 @@ HOPE = 10.0  # times its last gain that a trial may lie behind
 TRIES = 5  # swaps in vain that end a descent
 JUMPS = 5  # centers that jump at most, to leave an optimum
 PARENTS, CROWD = 6, 12  # solutions kept at least and at most, to be crossed
-
-
-class Budget(NamedTuple):
-    """How long to search: in runs of k-means++ and Lloyd, or in seconds."""
-
-    runs: float
-    seconds: float = np.inf
-    floor: float = 0.0  # multiply-adds that may be spent in any case
-    ceiling: float = 0.0  # that may be spent while the best is still young
-
-
-def as_budget(search: str, budget: Any) -> Budget:
-    """What `search_budget` means; `ParameterError` if nothing."""
-    if search == "none" and budget is not None:
-        raise ParameterError(f"search_budget={budget!r} needs search='fast' or 'global' to spend it")
-    if budget is None:
-        return Budget(MULTIPLES[search], floor=FLOOR, ceiling=CEILING if search == "global" else 0.0)
-    if isinstance(budget, str):
-        seconds = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*s\s*", budget)
-        if seconds and float(seconds[1]) > 0:
-            return Budget(np.inf, float(seconds[1]))
-    elif isinstance(budget, int | float | np.number) and not isinstance(budget, bool) and 0 < budget < np.inf:
-        return Budget(float(budget))
-    raise ParameterError(
-        "search_budget must be None, a number above 0 (multiples of one k-means++ and Lloyd run) or seconds as text "
-        f"such as '2.5s'; got {budget!r}"
-    )
 
 
 def searched(
@@ -70,6 +44,7 @@ def searched(
     n_init: int,
     max_iter: int,
     watch: loop.Callback,
+    store: Store | None = None,
 ) -> tuple[Lloyd, loop.Callback]:
     """The model, to be started where a search from the best of `n_init` runs has ended, and the callback from there on.
 
@@ -84,15 +59,16 @@ def searched(
     .. [3] Gribel & Vidal (2019), HG-means: a scalable hybrid genetic algorithm for minimum sum-of-squares clustering,
        Pattern Recognition 88.
     """
-    first = loop.fit(model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=watch)
+    keeper = None if store is None else Keeper(store, "starts")
+    first = loop.fit(model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=watch, keeper=keeper)
     centers, stopped = first.params, first.stopped
     if model.n_clusters > 1 and not stopped:
         rng = rng.spawn(1)[0]
         rows = _rows(source, model.n_clusters, summary, rng)
         run = seeding_passes(model.n_clusters) + first.passes
-        purse = _purse(budget, run, rows, model.n_clusters)
-        climb = Climb(kind, rows, model.n_clusters, rng, purse, watch, n_init)
-        climb.go(centers)
+        purse = purse_for(budget, run, *rows.X.shape, model.n_clusters)
+        climb = Climb(kind, rows, model.n_clusters, rng, purse, watch, n_init, store)
+        climb.go(centers, None if store is None else store.read("search", model))
         stopped = climb.stopped
         better = climb.centers.astype(source.dtype)
         stats, _ = engine.scan(partial(model.e_step, better), source, None)
@@ -103,6 +79,11 @@ def searched(
         return stopped or bool(watch(replace(progress, run=n_init + 1)))
 
     return replace(model, start=centers), watch_the_end
+
+
+def _untimed(watch: loop.Callback, progress: loop.Progress) -> bool | None:
+    """The runs are the lesser part: how long the search will take is not known yet."""
+    return watch(replace(progress, left=None))
 
 
 class Rows(NamedTuple):
@@ -129,32 +110,6 @@ def _rows(source: Source, k: int, summary: Summary, rng: np.random.Generator) ->
     return Rows(X, w, summary.mean, summary.unit, float(w.sum()) / summary.weight)
 
 
-@dataclass
-class Purse:
-    """Work that may be done, counted in multiply-adds, or until the clock says so."""
-
-    allowed: float
-    deadline: float
-    ceiling: float = 0.0
-    spent: np.ndarray = field(default_factory=lambda: np.zeros(1))
-
-    def improved(self) -> None:
-        """Where a better solution came late, more may come."""
-        self.allowed = max(self.allowed, min(LATE * float(self.spent[0]), self.ceiling))
-
-    @property
-    def empty(self) -> bool:
-        return bool(self.spent[0] >= self.allowed) or time.perf_counter() >= self.deadline
-
-
-def _purse(budget: Budget, run: float, rows: Rows, k: int) -> Purse:
-    from coterie.kernels.cpu.solution import PAIR
-
-    n, d = rows.X.shape
-    allowed = max(budget.runs * run * n * k * (d + PAIR), budget.floor)
-    return Purse(allowed, time.perf_counter() + budget.seconds, budget.ceiling)
-
-
 class Climb:
     """One solution that moves about, the best one so far, and what there is left to spend."""
 
@@ -167,6 +122,7 @@ class Climb:
         purse: Purse,
         watch: loop.Callback,
         run: int,
+        store: Store | None = None,
     ):
         from coterie.kernels.cpu import search as ops
         from coterie.kernels.cpu import solution
@@ -178,19 +134,34 @@ class Climb:
         self.breath = int(max(1, min(ops.LONGEST, BREATH / (rows.X.size * k))))
         self.best, self.least = np.empty(0), np.inf
         self.steps, self.stopped = 0, False
+        self.clock = Clock()
+        self.store, self.crowd = store, list[tuple[float, np.ndarray]]()
+        self.state: partial[Searched] | None = None  # makes the last that is complete
 
-    def go(self, centers: np.ndarray) -> None:
-        """The whole search, from these centers; Ctrl-C ends it with what it has reached."""
+    def go(self, centers: np.ndarray, last: Searched | None = None) -> None:
+        """The whole search, from these centers or from where another was; Ctrl-C ends it with what it has reached."""
         self.best = (centers - self.rows.origin) / self.rows.unit
         try:
             with plain_interrupts():
-                self.begin(self.best)
+                if last is None:
+                    self.begin(self.best)
+                    self.descend()
+                    self.keep()
+                    self.join()
+                else:
+                    self._go_on(last)
                 (_wander if self.kind == "fast" else _breed)(self)
                 if not self.stopped:
                     self.finish()
-        except KeyboardInterrupt:
+        except BaseException as error:
+            self._store_state(at_once=True)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
             warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
             self.stopped = True
+        if self.stopped and self.store is not None:
+            self._store_state(at_once=True)
+            self.store.leave()
 
     @property
     def centers(self) -> np.ndarray:
@@ -240,12 +211,46 @@ class Climb:
 
     def keep(self) -> None:
         """Here is home."""
+        self.state = None
         self.ops.copy(self.here, self.home)
         _copy(self.moves, self.home_moves)
 
     def go_home(self) -> None:
         self.ops.copy(self.home, self.here)
         _copy(self.home_moves, self.moves)
+
+    def join(self) -> None:
+        """One more of the population, unless there is one like it."""
+        if not any(abs(self.value - value) <= 1e-9 * value for value, _ in self.crowd):
+            self.crowd.append((self.value, self.here.centers.copy()))
+
+    def rest(self) -> None:
+        """Between two jumps, or two children: the state is complete."""
+        if self.store is None:
+            return
+        left = self.purse.deadline - time.perf_counter()
+        numbers = self.best, self.least, self.steps, float(self.purse.spent[0]), self.purse.allowed, left
+        self.state = partial(self._made, numbers, self.rng.bit_generator.state, tuple(self.crowd))
+        self._store_state()
+
+    def _made(self, numbers: Any, bits: Any, crowd: Any) -> Searched:
+        chance = copy.deepcopy(self.rng)
+        chance.bit_generator.state = bits
+        return Searched(*numbers, chance, tuple(self.home), tuple(self.home_moves), crowd)
+
+    def _store_state(self, at_once: bool = False) -> None:
+        if self.store is not None and self.state is not None:
+            self.store.write("search", self.state, at_once)
+
+    def _go_on(self, last: Searched) -> None:
+        check_alike(last, self.best, self.home, self.home_moves)
+        self.best, self.least, self.steps, self.crowd = last.best, last.least, last.steps, list(last.crowd)
+        self.purse.spent[0], self.purse.allowed = last.spent, last.allowed
+        self.purse.deadline, self.rng = time.perf_counter() + last.seconds, last.chance
+        self.clock = Clock(before=self.purse.share)
+        for room, values in zip((*self.home, *self.home_moves), (*last.home, *last.moves), strict=True):
+            room[...] = values
+        self.go_home()
 
     def finish(self) -> None:
         """The best solution, until no single row is better off elsewhere."""
@@ -269,15 +274,15 @@ class Climb:
                 self.purse.improved()
             self.best, self.least = self.here.centers.copy(), self.value
         objective = self.least * self.rows.unit**2 / self.rows.share
-        self.stopped |= bool(self.watch(loop.Progress(self.run, self.steps, self.centers, objective)))
+        left = self.clock.left(self.purse.share)
+        self.stopped |= bool(self.watch(loop.Progress(self.run, self.steps, self.centers, objective, left=left)))
         self.steps += 1
 
 
 def _wander(climb: Climb) -> None:
     """From optimum to optimum by random jumps, back from where it is worse."""
-    climb.descend()
-    climb.keep()
     most = max(1, min(JUMPS, climb.k // 2))
+    climb.rest()
     while not climb.over:
         climb.kick(1 + int(climb.rng.integers(most)))
         climb.descend()
@@ -285,28 +290,24 @@ def _wander(climb: Climb) -> None:
             climb.keep()
         else:
             climb.go_home()
+        climb.rest()
 
 
 def _breed(climb: Climb) -> None:
     """Optima of children whose centers come from either of two parents."""
-    crowd: list[tuple[float, np.ndarray]] = []
-
-    def settle() -> None:
-        climb.descend()
-        if not any(abs(climb.value - value) <= 1e-9 * value for value, _ in crowd):
-            crowd.append((climb.value, climb.here.centers.copy()))
-
-    settle()
-    while len(crowd) < PARENTS and not climb.over:
-        climb.begin(_seeds(climb))
-        settle()
+    climb.rest()
     while not climb.over:
-        climb.begin(_child(climb, _parent(climb.rng, crowd), _parent(climb.rng, crowd)))
-        climb.mutate()
-        settle()
-        if len(crowd) > CROWD:
-            crowd.sort(key=lambda one: one[0])
-            del crowd[PARENTS:]
+        if len(climb.crowd) < PARENTS:
+            climb.begin(_seeds(climb))
+        else:
+            climb.begin(_child(climb, _parent(climb.rng, climb.crowd), _parent(climb.rng, climb.crowd)))
+            climb.mutate()
+        climb.descend()
+        climb.join()
+        if len(climb.crowd) > CROWD:
+            climb.crowd.sort(key=lambda one: one[0])
+            del climb.crowd[PARENTS:]
+        climb.rest()
 
 
 def _seeds(climb: Climb) -> np.ndarray:

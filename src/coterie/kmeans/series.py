@@ -19,6 +19,7 @@ from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.kmeans.warped import Warped
 from coterie.seeding import starts
+from coterie.traces import Traced
 
 METRICS = ("dtw", "softdtw", "euclidean")
 STARTS = ("k-means++", "forgy", "random")
@@ -26,7 +27,7 @@ PARTS = 16  # into which the series are cut, at most: threads share them
 PART_ROWS = 32  # series of a part, at least
 
 
-class TimeSeriesKMeans(Partitional):
+class TimeSeriesKMeans(Traced, Partitional):
     r"""K-means of series: `n_clusters` average series that are near to all series by dynamic time warping.
 
     .. math:: J = \sum_i w_i \min_k \mathrm{dtw}(x_i, \mu_k)^2
@@ -62,7 +63,7 @@ class TimeSeriesKMeans(Partitional):
         falls no more.
     max_iter_barycenter : int, default=5
         Steps of averaging between two assignments, at most; each costs a k-th of one.
-    engine, n_jobs, random_state, callback, verbose
+    engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -73,7 +74,7 @@ class TimeSeriesKMeans(Partitional):
         Always what `predict` says of the same series.
     inertia_ : float
         J at exactly `cluster_centers_`.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (iterations + 1,)
         J at the start and after every iteration of the best start.
     n_iter_ : int
         Iterations of the best start.
@@ -124,6 +125,7 @@ class TimeSeriesKMeans(Partitional):
         random_state=None,
         callback=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.n_clusters = n_clusters
         self.metric = metric
@@ -139,6 +141,7 @@ class TimeSeriesKMeans(Partitional):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     _sparse = False
     _holes = True  # NaN after the end of a series

@@ -84,7 +84,7 @@ class SphericalKMeans(Centers):
     tol : float, default=1e-4
         A fit ends when the squared step of all centers is below `tol` times the mean variance of the columns, rows
         taken at unit length.
-    engine, n_jobs, random_state, callback, verbose
+    engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -138,6 +138,7 @@ class SphericalKMeans(Centers):
         random_state=None,
         callback=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -149,6 +150,7 @@ class SphericalKMeans(Centers):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     _distinct = "directions"
 

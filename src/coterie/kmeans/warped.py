@@ -99,6 +99,10 @@ class Warped:
         useful = min(len(empty), int(np.count_nonzero(found.cost > 0)))
         return replaced(centers, empty[:useful], found.rows[:useful])
 
+    def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> WarpedStats:
+        """What series cost that stay in the clusters of the centers `before`, with these already at `after`."""
+        return self._stats(after, chunk, self.assign(before, chunk))
+
     def objective(self, centers: np.ndarray, stats: WarpedStats) -> float:
         return float(stats.cost.sum())
 

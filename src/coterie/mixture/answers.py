@@ -16,9 +16,10 @@ from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError
 from coterie.mixture import given
 from coterie.mixture.history import Recorder
+from coterie.traces import Traced
 
 
-class MixtureAnswers(DensityMixin, Estimator):
+class MixtureAnswers(Traced, DensityMixin, Estimator):
     """An estimator around a model that is an `EM`: answers that follow from posteriors.
 
     A subclass keeps what was found as `_components` and `_fitted_model`.
@@ -124,7 +125,7 @@ class MixtureEstimator(MixtureAnswers):
         watch = callbacks(self.callback, self.verbose, recorder)
         key = partial(self._rank, model, summary.rows)
         found, labels = self._descend(
-            model, source, engine, n_init, max_iter, watch, accelerate=bool(self.accelerate), key=key
+            model, source, engine, n_init, max_iter, watch, notes=recorder, accelerate=bool(self.accelerate), key=key
         )
         self._learn_columns(X, source)
         self._publish(model, found.params, source.dtype)

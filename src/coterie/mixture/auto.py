@@ -30,14 +30,16 @@ class FindsComponents(MixtureEstimator):
         max_iter = self._check_auto()
         source, engine, summary = self._open(X, sample_weight, first=True)
         family = dirichlet.weighed(self._learned, summary.mean, summary.variance)
-        rng = as_rng(self.random_state)
+        rng, store = as_rng(self.random_state), self._store(source, engine)
+        if store is not None:
+            rng = store.chance(rng)
         how = {"concentration": float(self.concentration), "tol": float(self.tol)}
         model, moves = dirichlet.search(family, source, rng, **how)
         for move in moves if self.verbose else ():
             print(f"{move.what}: {move.n_components} components, lower bound {move.lower_bound:.6g}")
         recorder = BoundRecorder(model)
         watch = callbacks(self.callback, self.verbose, recorder)
-        found, labels = self._descend(model, source, engine, 1, max_iter, watch, rng)
+        found, labels = self._descend(model, source, engine, 1, max_iter, watch, rng, store, recorder)
         self._learn_columns(X, source)
         self._publish_process(model, found, source.dtype)
         self.labels_, self.history_, self.moves_ = labels, recorder.history(0), moves

@@ -78,7 +78,7 @@ class BayesianGaussianMixture(MixtureAnswers):
         Extrapolate (SQUAREM): the same answer in fewer iterations; the bound never falls.
     warm_start : bool, default=False
         Start from the last fit.
-    engine, n_jobs, random_state, callback, verbose
+    engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -160,6 +160,7 @@ class BayesianGaussianMixture(MixtureAnswers):
         random_state=None,
         callback=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -181,6 +182,7 @@ class BayesianGaussianMixture(MixtureAnswers):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     _sparse = False
 
@@ -206,7 +208,9 @@ class BayesianGaussianMixture(MixtureAnswers):
         model = replace(model, start=self._start(model, X, sample_weight, source.shape[0]))
         recorder = BoundRecorder(model)
         watch = callbacks(self.callback, self.verbose, recorder)
-        found, labels = self._descend(model, source, engine, n_init, max_iter, watch, accelerate=bool(self.accelerate))
+        found, labels = self._descend(
+            model, source, engine, n_init, max_iter, watch, notes=recorder, accelerate=bool(self.accelerate)
+        )
         self._learn_columns(X, source)
         self._publish(model, found.params, source.dtype)
         self.labels_, self.history_ = labels, recorder.history(found.run)

@@ -86,6 +86,8 @@ class DirichletProcess(MixtureEM):
 
     sticks: Sticks
 
+    climbs = "lower bound of the log evidence"
+
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Process:
         """Beliefs as given, or those after rows that are divided as the parameters of a start divide them."""
         if isinstance(self.start, Process):
@@ -99,8 +101,12 @@ class DirichletProcess(MixtureEM):
         return self.sticks.expected_log(self.sticks.after(c.counts))
 
     def m_step(self, c: Any, stats: MixtureStats) -> Any:
-        order = np.argsort(-stats.weight, kind="stable")
+        order = self.order(stats.weight)
         return self.believed(stats.weight[order], chosen(stats.family, order))._replace(steps=c.steps + 1)
+
+    def order(self, weight: np.ndarray) -> np.ndarray:
+        """Which component becomes the first, the second and so on of the next step."""
+        return np.argsort(-weight, kind="stable")
 
     def believed(self, counts: np.ndarray, parts: Any) -> Process:
         return Process(self.sticks.mean(self.sticks.after(counts)), counts, parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from scipy import special
 from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.kernels.plain.gaussian import posterior
+from coterie.seeding.plusplus import uniform
 
 DEAD = 1e-8  # share of an average component's weight below which a component has no rows
 RESEEDS = 2  # times a component may start anew in one run
@@ -37,6 +38,14 @@ class Worst(Stats):
         return self if self.log_density <= other.log_density else other
 
 
+@dataclass(frozen=True)
+class Halfway(Stats):
+    """What an objective needs between two steps."""
+
+    weight: Any  # (k,) of w r
+    bound: Any  # J(q, parameters), the q of one step and the parameters of the next
+
+
 class EM:
     """A mixture whose parameters have `weights` (k,) and `events`, and whose statistics `weight` and `bound`.
 
@@ -46,6 +55,8 @@ class EM:
     n_components: int
     e_step_kind: str
     tol: float
+
+    climbs = "log-likelihood"  # what its objective, negated, is
 
     @property
     def converges(self) -> bool:
@@ -61,6 +72,28 @@ class EM:
     def rounding(self, c: Any, stats: Any, objective: float) -> float:
         """How far the objective can be off."""
         raise NotImplementedError
+
+    def halfway(self, before: Any, after: Any, chunk: Chunk, order: Any = None) -> Halfway:
+        """J(q, after), rows divided as the E-step at `before` divides them: where the M-step has taken the bound.
+
+        `order` says which component of `before` each of `after` was, where an M-step sorts them.
+        """
+        n, k = chunk.X.shape[0], self.n_components
+        u = uniform(before.steps, chunk.part, n) if self.e_step_kind == "stochastic" else None
+        weight, bound = np.zeros(k), self._base(chunk)
+        for X, w, known, u_block in blocks(chunk, max(256, BLOCK // k), u):
+            rows = Chunk(X, w, chunk.part, known)
+            r, _, _ = posterior(self.log_joint(before, rows), self.e_step_kind, known, u_block)
+            r = r if order is None else r[:, order]
+            own, w = r > 0, np.ones(len(r)) if w is None else w
+            gain = np.where(own, self.log_joint(after, rows), 0.0) - np.log(np.where(own, r, 1.0))
+            weight += w @ r
+            bound += float(w @ (r * gain).sum(axis=1))
+        return Halfway(weight, bound)
+
+    def _base(self, chunk: Chunk) -> float:
+        """What `log_joint` leaves out of the log densities of these rows."""
+        return 0.0
 
     def settled(
         self,
@@ -108,3 +141,13 @@ class EM:
         n, rows = chunk.X.shape[0], max(256, BLOCK // self.n_components)
         pieces = [answer(chunk._replace(X=chunk.X[i : i + rows])) for i in range(0, n, rows)]
         return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+
+
+def blocks(chunk: Chunk, rows: int, u: np.ndarray | None) -> Iterator[list[Any]]:
+    """Rows, weights, known components and uniform numbers of a block after the other."""
+    if chunk.X.shape[0] <= rows:
+        yield [chunk.X, chunk.w, chunk.y, u]
+        return
+    for start in range(0, chunk.X.shape[0], rows):
+        block = slice(start, start + rows)
+        yield [None if a is None else a[block] for a in (chunk.X, chunk.w, chunk.y, u)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.families import Family
 from coterie.kernels.plain.gaussian import posterior
-from coterie.mixture.em import DEAD, EM, RESEEDS, Event, Worst
+from coterie.mixture.em import DEAD, EM, RESEEDS, Event, Worst, blocks
 from coterie.seeding.plusplus import uniform
 
 BLOCK = 1 << 16  # numbers of a block of rows and their densities, which stay in the cache
@@ -78,7 +77,7 @@ class MixtureEM(EM):
         prepared, offset = self.family.prepare(c.parts), self._offset(c)
         posteriors = kernels.of_posteriors(chunk.X.shape[0], self.n_components).posteriors
         total = None
-        for X, w, known, u_block in self._blocks(chunk, u):
+        for X, w, known, u_block in blocks(chunk, self._block_rows(chunk.X), u):
             features = self.family.features(X)
             scores = self.family.scores(prepared, features)
             resp, likelihood, bound = posteriors(scores, offset, w, self.e_step_kind, known, u_block)
@@ -103,18 +102,11 @@ class MixtureEM(EM):
         with np.errstate(divide="ignore"):
             return np.log(c.weights)
 
-    def _blocks(self, chunk: Chunk, u: np.ndarray | None) -> Iterator[list[Any]]:
-        """Rows, weights, known components and uniform numbers of a block after the other."""
-        n, d = chunk.X.shape
-        rows = max(256, BLOCK // (d + 2 * self.n_components))
-        if hasattr(chunk.X, "indptr"):
-            rows = max(rows, d)  # what rows have is then no less than the statistics of a block
-        if n <= rows:
-            yield [chunk.X, chunk.w, chunk.y, u]
-            return
-        for start in range(0, n, rows):
-            block = slice(start, start + rows)
-            yield [None if a is None else a[block] for a in (chunk.X, chunk.w, chunk.y, u)]
+    def _block_rows(self, X: Any) -> int:
+        rows = max(256, BLOCK // (X.shape[1] + 2 * self.n_components))
+        if hasattr(X, "indptr"):
+            rows = max(rows, X.shape[1])  # what rows have is then no less than the statistics of a block
+        return rows
 
     # M-step
 

@@ -72,7 +72,7 @@ class Mixture(FindsComponents):
         NaN: refuse it, or leave the column out of that row's density, for families whose columns are independent.
     warm_start : bool, default=False
         Start from the last fit.
-    engine, n_jobs, random_state, callback, verbose
+    engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -135,6 +135,7 @@ class Mixture(FindsComponents):
         random_state=None,
         callback=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.family = family
         self.n_components = n_components
@@ -153,6 +154,7 @@ class Mixture(FindsComponents):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     @classmethod
     def from_frame(
@@ -168,9 +170,11 @@ class Mixture(FindsComponents):
     ) -> Self:
         """A mixture fitted to a table of mixed columns (pandas, Polars, Arrow), each with a family of its own.
 
-        Text, categories and yes/no are Categorical; whole numbers from 0 up are Poisson, or Bernoulli if they are zeros
-        and ones; other numbers are Gaussian. Columns are independent given the component. `predict` and all else take
-        frames with the same columns; `families_` and the `repr` say which column got which family.
+        Text, categories and yes/no are Categorical. Whole numbers are Bernoulli if they are zeros and ones; Poisson if
+        they are not negative, their mean is below 30 and their variance at least half of it; and else Categorical if
+        there are at most ten different ones, each five times on average. Other numbers are Gaussian. Columns are
+        independent given the component. `predict` and all else take frames with the same columns; `families_` and the
+        `repr` say which column got which family.
 
         Parameters
         ----------

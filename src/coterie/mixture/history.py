@@ -68,6 +68,24 @@ class Recorder:
                 stacklevel=2,
             )
 
+    # for a fit that is cut short
+
+    def written(self, run: int, iteration: int) -> dict[int, Any]:
+        found = {}
+        for each, record in self.runs.items():
+            kept = [entry for entry in record if each < run or (each == run and entry[0] <= iteration)]
+            if kept:
+                last = kept[-1][0]
+                events = tuple(event for event in self.events[each] if event.iteration <= last)
+                found[each] = (*map(np.array, zip(*kept, strict=True)), events)
+        return found
+
+    def go_on(self, written: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
+        for run, (*columns, events) in written.items():
+            self.runs[run] = list(zip(*(column.tolist() for column in columns), strict=True))
+            self.events[run] = list(events)
+        self.last = last
+
     def history(self, run: int) -> History:
         iteration, step, likelihood, bound, prior = map(np.array, zip(*self.runs[run], strict=True))
         return History(iteration, step, likelihood, bound, likelihood - bound, prior, tuple(self.events[run]))

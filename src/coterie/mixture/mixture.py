@@ -75,7 +75,7 @@ class GaussianMixture(MixtureEstimator):
         NaN: refuse it, or use what is there of each row: exact EM for values missing at random.
     warm_start : bool, default=False
         Start from the last fit.
-    engine, n_jobs, random_state, callback, verbose
+    engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -150,6 +150,7 @@ class GaussianMixture(MixtureEstimator):
         random_state=None,
         callback=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -172,6 +173,7 @@ class GaussianMixture(MixtureEstimator):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     _sparse = False
 

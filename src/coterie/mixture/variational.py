@@ -51,6 +51,8 @@ class VariationalGaussians(GaussianEM):
     mixing: Dirichlet | Sticks
     belief: NormalWishart
 
+    climbs = "lower bound of the log evidence"
+
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Posterior:
         """Beliefs after rows that are divided as the likeliest Gaussians of the start divide them."""
         if isinstance(self.start, Posterior):
@@ -138,6 +140,19 @@ class BoundRecorder:
                 stacklevel=2,
             )
         record.append((progress.iteration, bound, fit, fit - bound, np.array(stats.weight)))
+
+    # for a fit that is cut short
+
+    def written(self, run: int, iteration: int) -> dict[int, Any]:
+        kept = {
+            each: [entry for entry in record if each < run or (each == run and entry[0] <= iteration)]
+            for each, record in self.runs.items()
+        }
+        return {each: tuple(map(np.array, zip(*entries, strict=True))) for each, entries in kept.items() if entries}
+
+    def go_on(self, written: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
+        for run, (*numbers, counts) in written.items():
+            self.runs[run] = list(zip(*(column.tolist() for column in numbers), counts, strict=True))
 
     def history(self, run: int) -> BoundHistory:
         return BoundHistory(*map(np.array, zip(*self.runs[run], strict=True)))

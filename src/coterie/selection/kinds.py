@@ -278,6 +278,13 @@ def fitted_with(estimator: Any, number: dict[str, int], start: dict[str, Any], X
     return model.set_params(**{name: getattr(estimator, name) for name in start})
 
 
+def without_checkpoint(estimator: Any) -> Any:
+    """A copy that keeps no states, where one would: a file is of one fit, and these are many."""
+    if getattr(estimator, "checkpoint", None) is None:
+        return estimator
+    return clone(estimator).set_params(checkpoint=None)
+
+
 def objective_of(model: Any) -> float:
     """What a fitted estimator has minimised."""
     if isinstance(model, GaussianMixture):

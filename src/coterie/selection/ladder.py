@@ -87,6 +87,8 @@ class Ladder:
                     self.rungs[below] = replace(self.rungs[below], memos=None)
                 for sequence in sequences:
                     self._try(k, None if sequence is None else self._off_rows(k, sequence[:k], self.held))
+                if not self.rungs[k].weight.all() and (distinct := self._distinct()) < k - self.held:
+                    raise too_few_distinct(distinct)
                 if done(k):
                     break
 
@@ -109,8 +111,6 @@ class Ladder:
             seeding.start(top.start, self.source, self.filled, rng, free, top.unit, held)
             for rng in self.rng.spawn(starts)
         ]
-        if top.start in ("k-means++", "farthest") and len(np.unique(found[0], axis=0)) < free:
-            raise self._too_few()
         return [centers if held is None else np.concatenate([held, centers]) for centers in found]
 
     def _try(self, k: int, start: Array | None) -> bool:
@@ -147,14 +147,15 @@ class Ladder:
         drawn, closest = self.filled.scan(step, self.source, memos)
         candidates = drawn.rows[np.isfinite(drawn.arrival)]
         if len(candidates) == 0:
-            raise self._too_few()
+            raise too_few_distinct(self._distinct())
         points = np.concatenate([centers[:1], candidates])
         found, _ = self.filled.scan(partial(_score, points, model.unit), self.source, closest)
         best = int(np.argmin(found.cost[1:]))
         return candidates[best : best + 1]
 
-    def _too_few(self) -> InputError:
-        return too_few_distinct(len(self.filled.sum(_distinct, self.source).rows))
+    def _distinct(self) -> int:
+        """How many different rows there are."""
+        return len(self.filled.sum(_distinct, self.source).rows)
 
     def _off_rows(self, k: int, centers: Array, kept: int) -> Array:
         """A fuzzy center on a row would be held there: all but the first `kept` move to the means of their rows."""

@@ -173,7 +173,7 @@ def mixture_table(
     rows = grid.rows(numbers, names) if _is_search(starts) else grid.coarse_rows(numbers, names, starts)
     cells = [f"{name},{k}" for k in numbers for name in names]
     with machine.one_blas_thread:
-        found = list(watched(rows, cells, watch))
+        found = list(watched(rows, cells, watch, [k for k in numbers for _ in names]))
     return _table(numbers, names, found)
 
 

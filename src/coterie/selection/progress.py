@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coterie.core.clock import Clock
 from coterie.core.errors import ParameterError
 
 
@@ -16,6 +17,7 @@ class Progress:
     done: int  # pieces of work
     total: int
     what: str  # the last piece done
+    left: float | None = None  # seconds that the rest will take, about; None: there is too little to go by
 
 
 Callback = Callable[[Progress], bool | None]
@@ -28,9 +30,18 @@ def check_callback(progress: Any) -> Callback | None:
     return found
 
 
-def watched(results: Iterable[Any], names: list[str], progress: Callback | None) -> Iterator[Any]:
-    """The results, one for each of `names`, as they come; none after the one at which `progress` says stop."""
-    for done, (name, result) in enumerate(zip(names, results, strict=False), start=1):
+def watched(
+    results: Iterable[Any], names: list[str], progress: Callback | None, costs: Sequence[float] | None = None
+) -> Iterator[Any]:
+    """The results, one for each of `names`, as they come; none after the one at which `progress` says stop.
+
+    `costs` say how long each takes in comparison with the others, where that is known.
+    """
+    clock, spent = Clock(), 0.0
+    costs = [1.0] * len(names) if costs is None else costs
+    for done, (name, result, cost) in enumerate(zip(names, results, costs, strict=False), start=1):
         yield result
-        if progress is not None and progress(Progress(done, len(names), name)):
+        spent += cost
+        left = clock.left(spent / sum(costs) if done < len(names) else 1.0)
+        if progress is not None and progress(Progress(done, len(names), name, left)):
             return

@@ -29,7 +29,7 @@ def reason_for(chosen: Any, names: Mapping[str, str]) -> str:
         return f"{first} {_sure(test)}".strip()
     verb = "agree on" if len(agree) > 1 else "says"
     first = f"{_listed(agree)} {verb} {k}." if agree else f"No criterion favours {k}, which most rank high."
-    return f"{_capital(first)} {_capital(_others(against, names))}: {_cause(chosen, against)}."
+    return f"{_capital(first)} {_capital(spoken(against, names))}: {_cause(chosen, against)}."
 
 
 def _nothing(test: Any, agree: list[str]) -> str:
@@ -45,7 +45,7 @@ def _nothing(test: Any, agree: list[str]) -> str:
 def _although(against: list[Any], names: Mapping[str, str]) -> str:
     if not against:
         return "No criterion that could answer 1 sees more."
-    return f"{_capital(_others(against, names))}: that describes the shape of the rows, not groups that lie apart."
+    return f"{_capital(spoken(against, names))}: that describes the shape of the rows, not groups that lie apart."
 
 
 def _sure(test: Any) -> str:
@@ -55,7 +55,7 @@ def _sure(test: Any) -> str:
     return f"Rows without clusters would have a silhouette of {mean:.2f} ± {deviation:.2f}; these have {test.best:.2f}."
 
 
-def _others(against: list[Any], names: Mapping[str, str]) -> str:
+def spoken(against: list[Any], names: Mapping[str, str]) -> str:
     """Silhouette says 2, and BIC 7."""
     by_k: dict[int, list[str]] = {}
     for vote in against:

@@ -82,7 +82,7 @@ class Table:
 
     def _estimator(self, k: int, seed: int) -> Any:
         """A fresh one for k clusters, that leaves the threads to the draws."""
-        options = {self.count: k, "random_state": seed, "n_jobs": 1}
+        options = {self.count: k, "random_state": seed, "n_jobs": 1, "checkpoint": None}
         return clone(self.estimator).set_params(**{name: options[name] for name in options if name in self.options})
 
     def _drawn_with_replacement(self, rng: np.random.Generator) -> Array:

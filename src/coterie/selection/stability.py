@@ -63,7 +63,7 @@ class Stability:
 
     def area(self, k: int, rows: int = 2000) -> float:
         """The area under the distribution of the consensus of pairs; what it grows by from K to K + 1 tells if K + 1
-        shows more [1]_."""
+        shows more (Monti and others 2003)."""
         return area_under_cdf(self.consensus(k, rows))
 
     def table(self) -> list[dict[str, Any]]:
@@ -198,7 +198,7 @@ def stability(
     if numbers[-1] > len(table.counting):
         raise InputError(f"ks go up to {numbers[-1]}, and only {len(table.counting)} rows (of weight above 0) count")
     study = _Study(table, measure, method, n_resamples, _share(share), as_rng(random_state), n_jobs)
-    found = list(watched(map(study.look, numbers), [f"K = {k}" for k in numbers], watch))
+    found = list(watched(map(study.look, numbers), [f"K = {k}" for k in numbers], watch, numbers))
     values, clusters, labels, divisions = zip(*found, strict=True)
     tried = np.array(numbers[: len(found)])
     mean = np.mean(values, axis=1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from coterie.core.clock import Clock
 from coterie.core.errors import InputError
 from coterie.families import Gaussian
 from coterie.hierarchy import linkage
@@ -33,6 +34,8 @@ MOST = 180
 SMALLEST = 10  # rows a cluster has on average, at the largest K that 'auto' looks at
 AROUND = 0.1  # of what an index favours: how far on either side every K is looked at
 NO_SPLIT = "there are too few distinct rows to split"
+COSTS = {"tendency": 5.0, "icl": 2.5, "gap": 0.5, "prediction_strength": 4.0, "stability": 4.0, "dirichlet": 1.0}
+SWEEPS, ALL_MIXTURES, LITTLE = 1.0, 40.0, 0.1  # what else takes long, in about the same seconds; and all others
 TREE_ROWS = 10_000  # of which a tree of merges is made
 
 
@@ -68,6 +71,7 @@ class Study:
         self.distinct_few = len(np.unique(self.few[0], axis=0))
         self.swept: Sweep
         self.results: dict[str, Any] = {}
+        self.clock = Clock()
         self.endless: set[str] = set()  # indices that are best at the most clusters there can be
 
     def given(self, ks: Any) -> list[int]:
@@ -121,12 +125,17 @@ class Study:
 
     def ask(self, ks: Array, names: tuple[str, ...], watch: Callback | None) -> tuple[Vote, ...]:
         """The votes; fewer where `watch` ends it."""
-        found = []
+        found, costs = [], [self._cost(name) for name in names]
         for done, name in enumerate(names, start=1):
             found.append(CRITERIA[name](self, name, ks))
-            if watch is not None and watch(Progress(done, len(names), name)):
+            left = self.clock.left((SWEEPS + sum(costs[:done])) / (SWEEPS + sum(costs)))
+            if watch is not None and watch(Progress(done, len(names), name, left)):
                 break
         return _counted(found, self.results.get("tendency"), ks)
+
+    def _cost(self, name: str) -> float:
+        mixtures = name in ("icl", "bic") and not self.effort.coarse
+        return ALL_MIXTURES if mixtures else COSTS.get(name, LITTLE)
 
     def keep(self, name: str, make: Callable[[], Any]) -> Any:
         """A result that several criteria share, made once."""

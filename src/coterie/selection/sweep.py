@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.clock import Clock
 from coterie.core.errors import ParameterError
 from coterie.selection.criteria import Curve, curve_of
-from coterie.selection.kinds import KINDS, Fitted, one_by_one
+from coterie.selection.kinds import KINDS, Fitted, one_by_one, without_checkpoint
 from coterie.selection.ladder import Array
 from coterie.selection.progress import Callback, Progress, check_callback
 from coterie.selection.tables import aligned
@@ -112,12 +113,13 @@ def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, progres
     wanted, progress = as_ks(ks), check_callback(progress)
     if not any(hasattr(estimator, name) for name in ("n_clusters", "n_components")) or not hasattr(estimator, "fit"):
         raise ParameterError(f"estimator must have n_clusters or n_components, and fit; got {estimator!r}")
+    estimator = without_checkpoint(estimator)
     kind = KINDS.get(type(estimator), one_by_one)
-    report = _Report(progress, len(wanted))
+    report = _Report(progress, wanted)
     found: list[Fitted] = []
     for fitted in kind(estimator, wanted, X, sample_weight, report.halfway):
         found.append(fitted)
-        if report.fitted(f"K = {fitted.k}"):
+        if report.fitted(f"K = {fitted.k}", fitted.k):
             break
     return Sweep(
         np.array([fitted.k for fitted in found]),
@@ -145,20 +147,23 @@ def as_ks(ks: Any) -> list[int]:
 class _Report:
     """Tells the caller how far a sweep is: finding centers for K is half of the work, fitting with them the rest."""
 
-    def __init__(self, progress: Callback | None, count: int):
-        self.progress, self.total, self.done, self.stopped = progress, count, 0, False
+    def __init__(self, progress: Callback | None, ks: list[int]):
+        self.progress, self.ks, self.halves = progress, ks, 1
+        self.done, self.spent, self.stopped, self.clock = 0, 0, False, Clock()
 
     def halfway(self, what: str) -> bool:
-        if self.done == 0:
-            self.total *= 2
-        return self._tell(what)
+        """After the centers of one K, in their order."""
+        self.halves = 2
+        return self._tell(what, self.ks[self.done])
 
-    def fitted(self, what: str) -> bool:
+    def fitted(self, what: str, k: int) -> bool:
         """After a stop halfway, what was found by then is fitted without asking again."""
-        return False if self.stopped else self._tell(what)
+        return False if self.stopped else self._tell(what, k)
 
-    def _tell(self, what: str) -> bool:
-        self.done += 1
+    def _tell(self, what: str, k: int) -> bool:
+        self.done, self.spent = self.done + 1, self.spent + k
+        total = self.halves * len(self.ks)
         if self.progress is not None:
-            self.stopped = bool(self.progress(Progress(self.done, self.total, what)))
+            left = self.clock.left(self.spent / (self.halves * sum(self.ks)))
+            self.stopped = bool(self.progress(Progress(self.done, total, what, left)))
         return self.stopped

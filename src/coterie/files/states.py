@@ -1,0 +1,111 @@
+"""What the states in a checkpoint must look like, so that no fit goes on from what it cannot stand on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.core.checkpoint import Batches, Reached, Runs
+from coterie.core.errors import ModelFileError
+from coterie.core.protocols import Source
+from coterie.files import kinds
+from coterie.files.shapes import FURTHER
+from coterie.kmeans.search_state import Searched
+
+RECORDS = {  # what parameters are; those of others are centers (k, d)
+    "BalancedKMeans": ("kmeans.transport.Division",),
+    "BayesianGaussianMixture": ("mixture.variational.Posterior",),
+    "GaussianMixture": ("mixture.gaussian.Components",),
+    "Mixture": ("mixture.dirichlet.Process", "mixture.family_em.Mix", "mixture.gaussian.Components"),
+}
+NOTED = ("BayesianGaussianMixture", "GaussianMixture", "Mixture")  # who write a history of their own
+STATES = {"starts": Runs, "end": Runs, "batches": Batches, "search": Searched}
+
+
+def check_state(name: str, state: Any, estimator: str, model: Any, source: Source) -> None:
+    """Refuse a state that is not one of a fit of that estimator to rows like these."""
+    if name not in STATES or type(state) is not STATES[name]:
+        raise ModelFileError(f"it holds {name!r}, which is no state of a fit")
+    if isinstance(state, Batches):
+        _check_batches(state)
+    elif isinstance(state, Searched):
+        _check_search(state)
+    elif isinstance(state, Runs):
+        known = [reached for reached in (state.now, state.best) if reached is not None]
+        for reached in known:
+            _check_reached(reached, estimator, model, source)
+        if estimator in NOTED and not {reached.run for reached in known} <= set(state.notes or ()):
+            raise ModelFileError("it lacks the history of a start")
+
+
+def _check_batches(state: Batches) -> None:
+    kinds_of = [type(value) for value in state.stopping] if isinstance(state.stopping, tuple) else []
+    if kinds_of[3:] != [int, int] or not all(issubclass(kind, (float, type(None))) for kind in kinds_of[:3]):
+        raise ModelFileError("what the end of a fit depends on is malformed")
+
+
+def _check_search(state: Searched) -> None:
+    numbers = (state.least, state.spent, state.allowed, state.seconds)
+    pairs = all(isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], float) for one in state.crowd)
+    if not pairs or not all(isinstance(value, float) for value in numbers):
+        raise ModelFileError("how far a search has come is malformed")
+
+
+def count_of(model: Any) -> int:
+    """How many clusters a model has."""
+    return int(model.n_clusters if hasattr(model, "n_clusters") else model.n_components)
+
+
+def _check_reached(reached: Reached, estimator: str, model: Any, source: Source) -> None:
+    vectors = all(isinstance(vector, np.ndarray) and vector.dtype == np.float64 for vector in reached.trail)
+    kinds_of = type(reached.converged), type(reached.stretch)
+    if not vectors or kinds_of != (bool, float) or len(reached.history) == 0:
+        raise ModelFileError("how far a start has come is malformed")
+    if not _goes_with(reached.params, estimator, model, source):
+        raise ModelFileError("its parameters do not go with the estimator and the rows")
+
+
+def _goes_with(params: Any, estimator: str, model: Any, source: Source) -> bool:
+    k, d = count_of(model), source.shape[1]
+    if estimator == "TimeSeriesKMeans":
+        return _are_series(params, k, d, model.channels)
+    if estimator not in RECORDS:
+        return _are_centers(params, (k, d))
+    if kinds.tag_of(type(params)) not in RECORDS[estimator]:
+        return False
+    if estimator == "BalancedKMeans":
+        return _is_division(params, k, source)
+    family = getattr(model, "family", None)
+    parts = {"_components": params, "_fitted_model": model, "family_": getattr(family, "family", family)}
+    further = "Mixture" if family is not None else "GaussianMixture"
+    try:
+        return FURTHER[further](parts, {"K": k, "D": d})
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # parts of parts can be anything
+        return False
+
+
+def _are_centers(params: Any, shape: tuple[int, int]) -> bool:
+    good = isinstance(params, np.ndarray) and params.dtype.kind == "f" and params.shape == shape
+    return good and bool(np.isfinite(params).all())
+
+
+def _are_series(params: Any, k: int, d: int, channels: int) -> bool:
+    """Series that begin, and end once."""
+    if not isinstance(params, np.ndarray) or params.dtype.kind != "f" or params.ndim != 2 or len(params) != k:
+        return False
+    if params.shape[1] < d or params.shape[1] % channels:
+        return False
+    gone = np.isnan(params)
+    return not (gone[:, :channels].any() or (gone[:, :-1] & ~gone[:, 1:]).any() or np.isinf(params).any())
+
+
+def _is_division(params: Any, k: int, source: Source) -> bool:
+    parts = [0 if part is None else len(part) for part in source.room(0, np.int8)]
+    return len(parts) == len(params.labels) and all(
+        isinstance(mine, np.ndarray)
+        and mine.dtype == np.int32
+        and mine.shape == (rows,)
+        and (rows == 0 or (mine.min() >= 0 and mine.max() < k))
+        for mine, rows in zip(params.labels, parts, strict=True)
+    )
