@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from coterie.cli import main
+from coterie.datasets import DEMOS, load_demo
 
 FIT = ["fit", "penguins.csv", "-k", "3", "--missing", "drop"]
 
@@ -72,6 +73,23 @@ def test_demo_writes_where_it_is_told(folder, capsys):
     assert "CC0" in capsys.readouterr().out
 
 
+def test_demo_without_a_name_lists_what_there_is(folder, capsys):
+    assert main(["demo"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(DEMOS)
+    assert names(folder) == []
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_every_demo_table_can_be_read_as_it_is_written(folder, capsys, name):
+    assert main(["demo", name]) == 0
+    (file,) = names(folder)
+    assert main(["info", file, "--json"]) == 0
+    table = load_demo(name)
+    plain = json.loads(capsys.readouterr().out.split("\n", 1)[1])
+    assert plain["rows"] == len(table)
+    assert [column["name"] for column in plain["columns"]] == list(table.columns)
+
+
 # Errors
 
 
@@ -99,7 +117,9 @@ def test_demo_writes_where_it_is_told(folder, capsys):
         ([*FIT, "-o", "penguins.csv"], 2, "penguins.csv exists already. Use --force"),
         ([*FIT, "-o", "out.docx"], 2, ".parquet"),
         (["demo", "penguins"], 2, "penguins.csv exists already. Use --force"),
-        (["demo", "iris"], 2, 'no bundled table "iris"'),
+        (["demo", "iris"], 2, 'no demo table "iris". There are: penguins, customers'),
+        (["demo", "pengins"], 2, 'Did you mean "penguins"?'),
+        (["demo", "moons", "-o", "moons.xlsx"], 2, "a demo table ends in .csv or .parquet"),
         (["demo", "penguins", "-o", "nowhere/p.csv"], 3, "nowhere/p.csv"),
     ],
 )
@@ -191,7 +211,7 @@ def test_a_quiet_terminal_stays_quiet(penguins, capsys, monkeypatch):
 def test_help_imports_nothing_heavy(python):
     done = python(
         "import sys; from coterie.cli import main\n"
-        "commands = ['fit', 'predict', 'choose-k', 'compare', 'info', 'doctor', 'demo']\n"
+        "commands = ['fit', 'predict', 'choose-k', 'compare', 'report', 'info', 'doctor', 'demo']\n"
         "codes = {main(['--help']), *(main([command, '--help']) for command in commands)}\n"
         "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'polars'} & set(sys.modules)\n"
         "print(codes, sorted(heavy), file=sys.stderr)"

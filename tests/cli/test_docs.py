@@ -1,4 +1,4 @@
-"""The page on the command line: its commands run, and it names every command, algorithm and option."""
+"""Pages that show commands: these run, and the page on the command line names every command, algorithm and option."""
 
 import io
 import re
@@ -10,21 +10,56 @@ import pytest
 
 from coterie.cli import main
 from coterie.cli.commands import app
-from coterie.cli.options import AlgorithmOptions, DataOptions, RunOptions
+from coterie.cli.options import AlgorithmOptions, DataOptions, PageOptions, PlaceOptions, RunOptions, TableOptions
 from coterie.jobs.methods import METHODS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^\$ coterie (.*)$", PAGE, re.MULTILINE)
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+COMMANDS = {"demo", "info", "fit", "predict", "choose-k", "compare", "report"}  # that pages show, each at least once
 
 
-def test_every_command_of_the_page_runs_as_it_stands(folder, capsys, monkeypatch):
-    for command in COMMANDS:
+def with_commands() -> list[Path]:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [page for page in pages if "$ coterie " in page.read_text(encoding="utf-8")]
+
+
+def shown(page: Path) -> list[tuple[str, list[str]]]:
+    """Every command of a page, with the lines that the page says it prints."""
+    found: list[tuple[str, list[str]]] = []
+    for block in re.findall(r"^```console\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("$ coterie "):
+                found.append((line.removeprefix("$ coterie "), []))
+            else:
+                found[-1][1].append(line)
+    return found
+
+
+def is_printed(lines: list[str], out: str) -> bool:
+    """Whether the lines stand in what was printed, one after the other; … is anything, in a line or of lines."""
+    pattern = "\n".join(".*" if line == "…" else re.escape(line).replace("…", "[^\n]*") for line in lines)
+    return re.search(f"^{pattern}$", out, re.MULTILINE | re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("page", with_commands(), ids=lambda page: page.name)
+def test_every_command_of_a_page_runs_as_it_stands_and_prints_what_the_page_shows(page, folder, capsys, monkeypatch):
+    if "coterie demo penguins" not in page.read_text(encoding="utf-8"):
+        assert main(["demo", "penguins"]) == 0
+    for command, lines in shown(page):
         line, _, source = command.partition(" < ")
         if source:
             stream = io.TextIOWrapper(io.BytesIO((folder / source).read_bytes()))
             monkeypatch.setattr(sys, "stdin", stream)
         assert main(shlex.split(line)) == 0, f"{command}\n{capsys.readouterr().err}"
-    assert {command.split()[0] for command in COMMANDS} == {"demo", "info", "fit", "predict", "choose-k", "compare"}
+        out = capsys.readouterr().out
+        assert is_printed(lines, out), f"{command}\n{out}"
+
+
+def test_every_console_block_is_of_commands_that_are_tried():
+    text = "".join(page.read_text(encoding="utf-8") for page in with_commands())
+    tried = [command for page in with_commands() for command, _ in shown(page)]
+    assert len(tried) == text.count("$ coterie ")
+    assert {command.split()[0] for command in tried} == COMMANDS
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -36,8 +71,9 @@ def test_every_algorithm_is_on_the_page_with_its_options(name):
 
 def test_every_command_and_option_is_on_the_page():
     commands = [name for name in app if not name.startswith("-")]
-    assert {"fit", "predict", "choose-k", "compare", "info", "doctor", "demo"} == set(commands)
+    assert {*COMMANDS, "doctor"} == set(commands)
     assert all(f"`{name}`" in PAGE or f"[`{name}`]" in PAGE for name in commands)
-    options = {name for kind in (DataOptions, AlgorithmOptions, RunOptions) for name in kind.__dataclass_fields__}
-    for name in options - {"columns", "as_json", "quiet"}:
+    kinds = (DataOptions, AlgorithmOptions, RunOptions, PlaceOptions, PageOptions, TableOptions)
+    options = {name for kind in kinds for name in kind.__dataclass_fields__}
+    for name in options - {"columns", "as_json", "quiet", "output"}:
         assert f"--{name.replace('_', '-')}" in PAGE, name

@@ -84,6 +84,8 @@ def test_the_covariance_can_be_chosen_by_bic(blobs, capsys):
         (["-a", "gmmm"], 'Did you mean "gmm"?'),
         (["-a", "ward", "--missing", "ignore"], "--missing ignore is not for Ward's linkage"),
         (["-a", "mixture", "--scale", "standard"], "--scale standard is not for mixture"),
+        (["-a", "mixture", "--missing", "mean"], "--missing mean is not for mixture: use drop or ignore."),
+        (["-a", "kmeans-dtw", "--missing", "median"], "--missing median is not for K-means by time warping: use drop."),
         (["-a", "mixture", "-k", "2:4"], "give mixture one, such as -k 3"),
         (["-a", "kmeans-dtw", "-k", "auto"], "give kmeans-dtw one, such as -k 3"),
         (["-a", "gmm", "--covariance", "round"], "covariance_type"),
@@ -204,6 +206,7 @@ def test_what_is_missing_at_the_end_of_a_series_is_its_end(folder, capsys):
     assert [cluster["rows"] for cluster in result["clusters"]] == [2, 2]
     (folder / "holes.csv").write_text("a,b,c\n1,,3\n1,2,3\n", encoding="utf-8")
     assert main(["fit", "holes.csv", "-a", "kmeans-dtw", "-k", "2"]) == 3
+    assert "Choose one: --missing drop (keeps 1 row), or --exclude b." in capsys.readouterr().err
 
 
 def test_kmeans_uses_what_is_there_of_rows_with_holes(folder, capsys):

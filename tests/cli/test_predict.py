@@ -5,8 +5,9 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import coterie
 from coterie.cli import main
@@ -49,6 +50,85 @@ def test_scaling_and_categories_travel_with_the_model(penguins, folder, capsys, 
     capsys.readouterr()
     assert main(["info", "m.safetensors", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["scale"] == scale
+
+
+FILLED = ["fit", "penguins.csv", "-k", "3", "--exclude", "year", "--model", "m.safetensors", "-o", "fitted.csv"]
+
+
+@pytest.mark.parametrize("scale", ["standard", "robust", "minmax", "none"])
+@pytest.mark.parametrize("how", ["mean", "median"])
+def test_what_stood_in_for_missing_values_travels_with_the_model(penguins, folder, capsys, how, scale):
+    assert main([*FILLED, "--missing", how, "--scale", scale, "--one-hot", "sex"]) == 0
+    assert main(["predict", "m.safetensors", "penguins.csv", "-o", "out.csv"]) == 0
+    assert "filled with the " + how in capsys.readouterr().out.splitlines()[-7]
+    fitted, predicted = (pl.read_csv(folder / f"{name}.csv")["cluster"] for name in ("fitted", "out"))
+    assert fitted.null_count() == 0
+    assert fitted.equals(predicted)
+    assert main(["info", "m.safetensors"]) == 0
+    assert f"missing: filled with the {how} of the fit" in capsys.readouterr().out
+
+
+def test_holes_are_filled_with_the_numbers_of_the_fit_not_with_those_of_the_new_table(folder):
+    (folder / "fit.csv").write_text("x,y\n0,0\n1,0\n100,1\n101,1\n102,1\n,1\n", encoding="utf-8")  # median 100
+    assert main(["fit", "fit.csv", "-k", "2", "-c", "x", "--missing", "median", "--model", "m.safetensors"]) == 0
+    (folder / "new.csv").write_text("x\n0\n0\n1\n\n\n100\n", encoding="utf-8")
+    assert main(["predict", "m.safetensors", "new.csv", "-o", "out.csv"]) == 0
+    labels = pl.read_csv(folder / "out.csv")["cluster"].to_list()
+    assert labels[3] == labels[4] == labels[5] != labels[0] == labels[1] == labels[2]
+
+
+def test_the_pipeline_of_python_fills_and_scales_as_the_command_does(penguins, folder):
+    assert main([*FILLED, "--missing", "mean"]) == 0
+    pipeline = coterie.load(folder / "m.safetensors")
+    assert [name for name, _ in pipeline.steps] == ["fill", "prepare", "cluster"]
+    frame = pl.read_csv(folder / "fitted.csv", null_values="NA")
+    found = pipeline.predict(frame.select(pipeline[0].feature_names_in_.tolist()).to_pandas())
+    np.testing.assert_array_equal(found, frame["cluster"].to_numpy())
+
+
+@pytest.mark.parametrize("missing, code", [("drop", 0), ("error", 3), ("ignore", 2)])
+def test_a_model_that_fills_can_be_told_not_to(penguins, folder, capsys, missing, code):
+    assert main([*FILLED, "--missing", "median"]) == 0
+    assert main(["predict", "m.safetensors", "penguins.csv", "--missing", missing, "-o", "out.csv"]) == code
+    if code == 0:
+        assert pl.read_csv(folder / "out.csv")["cluster"].null_count() == 2
+
+
+def test_a_model_that_ignores_holes_does_so_unasked(folder, capsys):
+    (folder / "holes.csv").write_text("a,b\n1,1\n1.1,\n,1.2\n9,9\n9.1,\n,9.2\n", encoding="utf-8")
+    how = ["-k", "2", "--missing", "ignore", "--model", "m.safetensors", "-o", "fitted.csv"]
+    assert main(["fit", "holes.csv", *how]) == 0
+    assert main(["predict", "m.safetensors", "holes.csv", "-o", "out.csv"]) == 0
+    assert pl.read_csv(folder / "out.csv")["cluster"].equals(pl.read_csv(folder / "fitted.csv")["cluster"])
+    assert "4 left as they are" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [StandardScaler(), SimpleImputer(strategy="median"), MinMaxScaler()],
+        [SimpleImputer(), "passthrough", RobustScaler(), StandardScaler()],
+        [SimpleImputer(strategy="most_frequent")],
+        [SimpleImputer(strategy="median"), SimpleImputer()],
+    ],
+)
+def test_steps_of_a_pipeline_made_in_python_are_all_done_in_their_order(folder, steps):
+    X = np.array([[1.0, 2.0], [1.5, np.nan], [8.0, 900.0], [np.nan, 800.0], [9.0, 10.0], [3.0, np.nan]])
+    pipeline = make_pipeline(*steps, coterie.KMeans(3, random_state=0)).fit(X)
+    coterie.save(pipeline, folder / "m.safetensors")
+    new = np.vstack([X, [[np.nan, 5.0], [4.0, np.nan], [7.0, 300.0]]])
+    np.save(folder / "x.npy", new)
+    assert main(["predict", "m.safetensors", "x.npy", "-o", "labels.npy"]) == 0
+    np.testing.assert_array_equal(np.load(folder / "labels.npy"), pipeline.predict(new))
+
+
+@pytest.mark.parametrize("step", [MinMaxScaler(clip=True), SimpleImputer(missing_values=0)])
+def test_steps_that_do_more_are_left_to_python(folder, capsys, step):
+    X = np.array([[1.0, 2.0], [0.0, 3.0], [8.0, 9.0]])
+    coterie.save(make_pipeline(step, coterie.KMeans(2, random_state=0)).fit(X), folder / "m.safetensors")
+    np.save(folder / "x.npy", X)
+    assert main(["predict", "m.safetensors", "x.npy"]) == 3
+    assert f"has a {type(step).__name__} that does more than fill, shift or divide" in capsys.readouterr().err
 
 
 def test_the_file_is_a_pipeline_that_python_can_use(penguins, folder):
@@ -109,7 +189,8 @@ def test_a_model_is_described(penguins, capsys):
         (["penguins.csv", "penguins.csv"], 3, "a model ends in .safetensors"),
         (["junk.safetensors", "penguins.csv"], 3, "cannot load"),
         (["m.safetensors", "other.csv"], 3, 'no column "bill_length_mm"'),
-        (["m.safetensors", "penguins.csv"], 3, "--missing drop"),
+        (["m.safetensors", "penguins.csv"], 3, "Use --missing drop (keeps 342 rows), or a model that was fitted with"),
+        (["m.safetensors", "penguins.csv", "--missing", "median"], 2, "Choose from"),
         (
             ["m.safetensors", "penguins.csv", "--missing", "drop", "--proba", "-o", "o.csv"],
             2,

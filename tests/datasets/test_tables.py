@@ -42,7 +42,7 @@ def test_every_bundled_table_states_its_licence_and_has_columns_of_equal_length(
 
 
 def test_an_unknown_table_is_refused_with_the_names_there_are():
-    with pytest.raises(ParameterError, match=r'no bundled table "iris".*penguins'):
+    with pytest.raises(ParameterError, match=r'no demo table "iris".*penguins'):
         load_demo("iris")
 
 

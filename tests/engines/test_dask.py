@@ -16,7 +16,7 @@ distributed = pytest.importorskip("distributed")
 from coterie import GaussianMixture, KMeans, MiniBatchKMeans  # noqa: E402
 from coterie.core import loop  # noqa: E402
 from coterie.core.errors import ParameterError  # noqa: E402
-from coterie.data.dask import DaskSource  # noqa: E402
+from coterie.data.dask import DaskSource, in_blocks  # noqa: E402
 from coterie.data.memory import MemorySource, part_count  # noqa: E402
 from coterie.engines.dask import Dask  # noqa: E402
 from coterie.engines.local import Threads  # noqa: E402
@@ -27,7 +27,7 @@ from coterie.kmeans.kernel_lloyd import KernelLloyd  # noqa: E402
 def cluster():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
         ) as local,
         distributed.Client(local) as client,
     ):
@@ -181,3 +181,9 @@ def test_missing_values_of_a_dask_array_are_worked_around(cluster):
     here, there = clone(model).fit(rows), clone(model).fit(lazy)
     assert_same_mixture(there, here)
     np.testing.assert_allclose(there.impute(lazy).compute(), here.impute(rows), rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(10, 3), (40_000, 4), (300_001, 5)])
+def test_rows_in_memory_are_cut_as_threads_cut_them(shape):
+    X = np.zeros(shape)
+    assert in_blocks(X).chunks[0] == tuple(part().X.shape[0] for part in MemorySource(X).parts())

@@ -1,25 +1,35 @@
 """The commands. Each is parse, run, render; nothing heavy is imported before a command runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
 from coterie import jobs
 from coterie.cli.options import (
+    FILES,
     AlgorithmOptions,
     DataOptions,
+    FitFileOptions,
+    ForceOptions,
+    PageOptions,
+    PlaceOptions,
+    PrintOptions,
     RunOptions,
-    WriteOptions,
+    TableOptions,
+    Told,
     as_number,
     split,
 )
 from coterie.cli.screen import progress_of, show
-from coterie.jobs import Budget
+from coterie.jobs import Budget, ModelMissing
 from coterie.jobs.methods import Algorithm
 
-NO_DATA, NO_ALGORITHM, PLAIN, NOWHERE = DataOptions(), AlgorithmOptions(), RunOptions(), WriteOptions()
+ANY_DATA, ANY_ALGORITHM, PLAIN, PRINTED = DataOptions(), AlgorithmOptions(), RunOptions(), PrintOptions()
+NO_TABLE, NO_FILES, NO_PAGE = TableOptions(), FitFileOptions(), PageOptions()
+CAREFUL, HERE = ForceOptions(), PlaceOptions()
+PAGE = Path("report.html")
 
 
 def _version() -> str:
@@ -45,6 +55,16 @@ def call(arguments: Sequence[str]) -> None:
     app(spelled, exit_on_error=False, print_error=False, result_action="return_value")
 
 
+def _do(
+    work: Callable[..., Any], kind: type, inputs: Sequence[Path], printing: PrintOptions, *told: Told, **own: Any
+) -> None:
+    """Run a job of that kind with all that it was told, and show what it found."""
+    job = kind(*inputs, **own, **{name: value for options in told for name, value in options.told().items()})
+    with progress_of(printing) as progress:
+        result = work(job, progress)
+    show(result, printing)
+
+
 @app.command
 def fit(
     data: Path,
@@ -52,14 +72,18 @@ def fit(
     *,
     k: Annotated[str, Parameter(name="-k")] = "auto",
     algorithm: Annotated[Algorithm, Parameter(alias="-a")] = "kmeans",
-    writing: WriteOptions = NOWHERE,
-    model: Path | None = None,
     budget: Budget = "normal",
     sample: int | None = None,
     strict: bool = False,
-    table: DataOptions = NO_DATA,
-    options: AlgorithmOptions = NO_ALGORITHM,
+    output: TableOptions = NO_TABLE,
+    files: FitFileOptions = NO_FILES,
+    page: PageOptions = NO_PAGE,
+    replacing: ForceOptions = CAREFUL,
+    table: DataOptions = ANY_DATA,
+    options: AlgorithmOptions = ANY_ALGORITHM,
     running: RunOptions = PLAIN,
+    place: PlaceOptions = HERE,
+    printing: PrintOptions = PRINTED,
 ) -> None:
     """Cluster the rows of a table.
 
@@ -72,8 +96,6 @@ def fit(
         Number of clusters: a number, a range (2:12) to choose from, or auto.
     algorithm
         How to cluster.
-    model
-        Write the fitted model here (.safetensors), for predict and for coterie.load.
     budget
         How much the choice of a number of clusters may cost.
     sample
@@ -81,24 +103,9 @@ def fit(
     strict
         Stop with exit code 4, and write nothing, if the fit has not converged.
     """
-    job = jobs.Job(
-        data,
-        model=model,
-        method=algorithm,
-        k=as_number(k),
-        options=options.told(),
-        budget=budget,
-        sample=sample,
-        strict=strict,
-        output=writing.output,
-        force=writing.force,
-        seed=running.seed,
-        threads=running.threads,
-        **table.told(),
-    )
-    with progress_of(running) as progress:
-        result = jobs.run(job, progress)
-    show(result, running)
+    own = {"method": algorithm, "k": as_number(k), "budget": budget, "sample": sample, "strict": strict}
+    told = (output, files, page, replacing, table, running, place)
+    _do(jobs.run, jobs.Job, [data], printing, *told, **own, options=options.told())
 
 
 @app.command
@@ -110,8 +117,11 @@ def choose_k(
     algorithm: Annotated[Algorithm, Parameter(alias="-a")] = "kmeans",
     methods: list[str] | None = None,
     budget: Budget = "normal",
-    table: DataOptions = NO_DATA,
+    page: PageOptions = NO_PAGE,
+    replacing: ForceOptions = CAREFUL,
+    table: DataOptions = ANY_DATA,
     running: RunOptions = PLAIN,
+    printing: PrintOptions = PRINTED,
 ) -> None:
     """Say how many clusters a table has.
 
@@ -129,19 +139,8 @@ def choose_k(
     budget
         How much it may cost.
     """
-    job = jobs.ChooseJob(
-        data,
-        method=algorithm,
-        k=as_number(k),
-        criteria=split(methods),
-        budget=budget,
-        seed=running.seed,
-        threads=running.threads,
-        **table.told(),
-    )
-    with progress_of(running) as progress:
-        result = jobs.choose(job, progress)
-    show(result, running)
+    own = {"method": algorithm, "k": as_number(k), "criteria": split(methods), "budget": budget}
+    _do(jobs.choose, jobs.ChooseJob, [data], printing, page, replacing, table, running, **own)
 
 
 @app.command
@@ -150,12 +149,12 @@ def predict(
     data: Path,
     /,
     *,
-    writing: WriteOptions = NOWHERE,
     proba: bool = False,
     distance: bool = False,
-    missing: Literal["error", "drop", "ignore"] = "error",
-    as_json: Annotated[bool, Parameter(name="--json")] = False,
-    quiet: Annotated[bool, Parameter(alias="-q")] = False,
+    missing: ModelMissing = "auto",
+    output: TableOptions = NO_TABLE,
+    replacing: ForceOptions = CAREFUL,
+    printing: PrintOptions = PRINTED,
 ) -> None:
     """Say to which clusters of a fitted model the rows of a table belong.
 
@@ -170,19 +169,11 @@ def predict(
     distance
         Write the distance to every center, too.
     missing
-        What to do about missing values.
-    as_json
-        Print the result as one JSON object.
-    quiet
-        Print the result only: no notes, no progress.
+        What to do about missing values; auto does what the model does: fill or ignore them if it was fitted so, else
+        refuse them.
     """
-    job = jobs.PredictJob(
-        model, data, proba=proba, distance=distance, missing=missing, output=writing.output, force=writing.force
-    )
-    running = RunOptions(as_json=as_json, quiet=quiet)
-    with progress_of(running) as progress:
-        result = jobs.predict(job, progress)
-    show(result, running)
+    own = {"proba": proba, "distance": distance, "missing": missing}
+    _do(jobs.predict, jobs.PredictJob, [model, data], printing, output, replacing, **own)
 
 
 @app.command
@@ -192,8 +183,11 @@ def compare(
     *,
     algorithm: Annotated[list[Algorithm], Parameter(alias="-a")],
     k: Annotated[str, Parameter(name="-k")] = "auto",
-    table: DataOptions = NO_DATA,
+    page: PageOptions = NO_PAGE,
+    replacing: ForceOptions = CAREFUL,
+    table: DataOptions = ANY_DATA,
     running: RunOptions = PLAIN,
+    printing: PrintOptions = PRINTED,
 ) -> None:
     """Run several algorithms on the same rows: scores, times, and how far they agree.
 
@@ -206,17 +200,41 @@ def compare(
     k
         Number of clusters: a number, a range (3:8) of which each is tried, or auto for the one that is recommended.
     """
-    job = jobs.CompareJob(
-        data,
-        methods=tuple(algorithm),
-        k=as_number(k),
-        seed=running.seed,
-        threads=running.threads,
-        **table.told(),
-    )
-    with progress_of(running) as progress:
-        result = jobs.compare(job, progress)
-    show(result, running)
+    own = {"methods": tuple(algorithm), "k": as_number(k)}
+    _do(jobs.compare, jobs.CompareJob, [data], printing, page, replacing, table, running, **own)
+
+
+@app.command
+def report(
+    data: Path,
+    /,
+    *,
+    labels: str | None = None,
+    model: Path | None = None,
+    output: Annotated[Path, Parameter(alias="-o", group=FILES)] = PAGE,
+    static: Annotated[bool, Parameter(group=FILES)] = False,
+    replacing: ForceOptions = CAREFUL,
+    table: DataOptions = ANY_DATA,
+    running: RunOptions = PLAIN,
+    printing: PrintOptions = PRINTED,
+) -> None:
+    """Write a page about clusters that the rows of a table have already, from a model or from any other tool.
+
+    Parameters
+    ----------
+    data
+        The table, as for fit.
+    labels
+        The column that says the cluster of each row; a row with -1 or nothing in it has none.
+    model
+        In place of labels: a model, as fit --model wrote it, that says the cluster of each row.
+    output
+        The page (.html).
+    static
+        Let the page have no script.
+    """
+    own = {"labels": labels, "model": model, "output": output, "static": static}
+    _do(jobs.report, jobs.ReportJob, [data], printing, replacing, table, running, **own)
 
 
 @app.command
@@ -230,7 +248,7 @@ def info(file: Path, /, *, as_json: Annotated[bool, Parameter(name="--json")] = 
     as_json
         Print it as one JSON object.
     """
-    show(jobs.inspect(file), RunOptions(as_json=as_json))
+    show(jobs.inspect(file), PrintOptions(as_json=as_json))
 
 
 @app.command
@@ -242,12 +260,12 @@ def doctor(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> Non
     as_json
         Print it as one JSON object.
     """
-    show(jobs.examine(), RunOptions(as_json=as_json))
+    show(jobs.examine(), PrintOptions(as_json=as_json))
 
 
 @app.command
 def demo(
-    name: str,
+    name: str | None = None,
     /,
     *,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
@@ -258,14 +276,18 @@ def demo(
     Parameters
     ----------
     name
-        The table: penguins.
+        The table; without it, all there are are listed.
     output
-        File to write; NAME.csv in this folder if not given.
+        File to write (.csv or .parquet); one of the name of the table in this folder if not given.
     force
         Replace the file if it exists.
     """
-    from coterie.datasets import load_demo, write_demo
+    from coterie.datasets import DEMOS, demo_file, load_demo, write_demo
 
-    path = write_demo(name, output or Path(f"{name}.csv"), overwrite=force)
+    if name is None:
+        width = max(map(len, DEMOS))
+        print("\n".join(f"{name:{width}}  {about}" for name, about in DEMOS.items()))
+        return
+    path = write_demo(name, output or demo_file(name), overwrite=force)
     table = load_demo(name)
     print(f"wrote {path} ({len(table):,} rows · {len(table.columns):,} columns) · licence: {table.licence}")

@@ -34,8 +34,9 @@ def explain(error: BaseException, *, debug: bool) -> int:
 
 
 def _verdict(error: BaseException) -> tuple[Exit, str]:
-    if _was_interrupted(error):
-        return Exit.INTERRUPTED, "Interrupted."
+    pressed = _interrupt(error)
+    if pressed is not None:
+        return Exit.INTERRUPTED, f"Interrupted. {pressed}".rstrip()
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRA_PACKAGES:
         return Exit.USAGE, 'The command line needs a few more packages. Run: pip install "coterie[cli]"'
     if isinstance(error, FileExistsError):
@@ -59,13 +60,11 @@ def _verdict(error: BaseException) -> tuple[Exit, str]:
     )
 
 
-def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is what it all began with; compiled code makes a SystemError of it."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt):
-            return True
+def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The Ctrl-C that it all began with, if it did; compiled code makes a SystemError of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
-    return False
+    return error
 
 
 def _is_usage_error(error: BaseException) -> bool:

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from cyclopts import Group, Parameter
 
 from coterie.core.errors import ParameterError
-from coterie.jobs import Missing, Number, Scale
+from coterie.jobs import Device, Missing, Number, Scale
 
+FILES = Group("Files", sort_key=1)
 DATA = Group("Data", sort_key=2)
 ALGORITHM = Group("Algorithm", sort_key=3)
 RUNNING = Group("Running", sort_key=4)
@@ -17,9 +18,17 @@ RUNNING = Group("Running", sort_key=4)
 Names = list[str] | None
 
 
+class Told:
+    """Options that are handed on under their own names."""
+
+    def told(self) -> dict[str, Any]:
+        """As jobs take them."""
+        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+
+
 @Parameter(name="*", group=DATA)
 @dataclass(frozen=True)
-class DataOptions:
+class DataOptions(Told):
     """How rows of the table become numbers.
 
     Parameters
@@ -50,13 +59,12 @@ class DataOptions:
 
     def told(self) -> dict[str, Any]:
         """As jobs take them."""
-        names = {name: split(getattr(self, name)) for name in ("columns", "exclude", "one_hot")}
-        return {"id": self.id, "weight": self.weight, "scale": self.scale, "missing": self.missing, **names}
+        return super().told() | {name: split(getattr(self, name)) for name in ("columns", "exclude", "one_hot")}
 
 
 @Parameter(name="*", group=ALGORITHM)
 @dataclass(frozen=True)
-class AlgorithmOptions:
+class AlgorithmOptions(Told):
     """What an algorithm is told; each belongs to some of them only.
 
     Parameters
@@ -106,14 +114,30 @@ class AlgorithmOptions:
 
     def told(self) -> dict[str, Any]:
         """Those that were given, by name."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in super().told().items() if value is not None}
 
 
 @Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True)
-class RunOptions:
-    """How a command runs, and what it prints.
+class PrintOptions:
+    """What a command prints.
+
+    Parameters
+    ----------
+    as_json
+        Print the result as one JSON object.
+    quiet
+        Print the result only: no notes, no progress.
+    """
+
+    as_json: Annotated[bool, Parameter(name="--json")] = False
+    quiet: Annotated[bool, Parameter(alias="-q")] = False
+
+
+@Parameter(name="*", group=RUNNING)
+@dataclass(frozen=True)
+class RunOptions(Told):
+    """How a command runs.
 
     Parameters
     ----------
@@ -121,32 +145,92 @@ class RunOptions:
         Seed of all that is random; the same seed gives the same result.
     threads
         Threads to use; all cores if not given. The result does not depend on it.
-    as_json
-        Print the result as one JSON object.
-    quiet
-        Print the result only: no notes, no progress.
+    device
+        What computes; there is nothing for GPUs yet, so that cuda is refused.
     """
 
     seed: int = 0
     threads: int | None = None
-    as_json: Annotated[bool, Parameter(name="--json")] = False
-    quiet: Annotated[bool, Parameter(alias="-q")] = False
+    device: Device = "auto"
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True)
-class WriteOptions:
-    """Where results are written.
+class PlaceOptions(Told):
+    """Where a fit runs, and from where it goes on.
+
+    Parameters
+    ----------
+    engine
+        local; dask, by its threads in this process; or dask:tcp://host:8786, a cluster that rows are sent to.
+    checkpoint
+        A file that the fit writes down as it goes. The same command again goes on from it, with the same result; a
+        fit that comes to its end removes it.
+    """
+
+    engine: str = "local"
+    checkpoint: Path | None = None
+
+
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class TableOptions(Told):
+    """Where the table is written.
 
     Parameters
     ----------
     output
         Write the table with its clusters here: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, or .npy (labels).
+    """
+
+    output: Annotated[Path | None, Parameter(alias="-o")] = None
+
+
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class FitFileOptions(Told):
+    """What else a fit writes.
+
+    Parameters
+    ----------
+    model
+        Write the fitted model here (.safetensors), for predict and for coterie.load.
+    animate
+        Write a page here that plays the fit step by step (.html), or a film of it (.gif, .mp4).
+    """
+
+    model: Path | None = None
+    animate: Path | None = None
+
+
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class PageOptions(Told):
+    """Where a page about the result is written.
+
+    Parameters
+    ----------
+    report
+        Write a page about the result here (.html): one file, which asks for nothing outside of it.
+    static
+        Let that page have no script.
+    """
+
+    report: Path | None = None
+    static: bool = False
+
+
+@Parameter(name="*", group=FILES)
+@dataclass(frozen=True)
+class ForceOptions(Told):
+    """Whether files that are there may go.
+
+    Parameters
+    ----------
     force
         Replace files that exist.
     """
 
-    output: Annotated[Path | None, Parameter(alias="-o")] = None
     force: bool = False
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from coterie.cli.options import RunOptions
+from coterie.cli.options import PrintOptions
 from coterie.jobs import Step
 
 
-def show(result: Any, how: RunOptions) -> None:
+def show(result: Any, how: PrintOptions) -> None:
     """Print the result, and before it what there is to note."""
     from coterie.report import as_dict, as_text
 
@@ -23,28 +23,36 @@ def show(result: Any, how: RunOptions) -> None:
 
 
 @contextmanager
-def progress_of(how: RunOptions) -> Iterator[Callable[[Step], None] | None]:
+def progress_of(how: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
     """A bar with the time left, on a terminal that wants it."""
     if how.quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+    from coterie.core.clock import Clock, spoken
 
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task("starting", total=None)
+        bar = bars.add_task("starting", total=None, left="")
+        clock, begun = Clock(), ("", 0)
 
         def tell(step: Step) -> None:
-            if step.done == 0:
+            nonlocal clock, begun
+            if step.done < begun[1] or (step.done == 0 and step.what != begun[0]):
+                clock = Clock()
                 bars.reset(bar, total=step.total)
-            bars.update(bar, description=escape(step.what), completed=step.done, total=step.total)
+            begun = step.what, step.done
+            left = clock.left(step.done / step.total) if step.left is None and step.total else step.left
+            words = spoken(left) if left else ""
+            bars.update(bar, description=escape(step.what), completed=step.done, total=step.total, left=words)
 
         yield tell

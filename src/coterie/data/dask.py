@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import dask
@@ -12,7 +13,7 @@ import numpy as np
 
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine
-from coterie.data.memory import as_many, as_weights
+from coterie.data.memory import as_many, as_weights, part_count
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,26 @@ def dask_source(X: Any, sample_weight: Any = None, y: Any = None) -> DaskSource:
     return DaskSource(*_kept(X, w, y))
 
 
+def in_blocks(X: np.ndarray[Any, Any]) -> Any:
+    """Rows in memory as a Dask array, cut where `MemorySource` cuts them: a fit of it gives the same bits.
+
+    On a cluster its blocks stay in the workers' memory as long as the array is there.
+    """
+    n, d = X.shape
+    count = part_count(n, d, X.itemsize)
+    blocks = [X[start:stop] for start, stop in pairwise(n * i // count for i in range(count + 1))]
+    client = _client()
+    if client is None:
+        return da.from_array(X, chunks=(tuple(map(len, blocks)), (d,)))
+    sent = client.scatter(blocks)
+    return da.concatenate(
+        [da.from_delayed(it, (len(block), d), X.dtype) for it, block in zip(sent, blocks, strict=True)]
+    )
+
+
 def _kept(*values: Any) -> Any:
     """On a cluster, the same in the workers' memory."""
-    return dask.persist(*values) if _on_cluster() else values
+    return values if _client() is None else dask.persist(*values)
 
 
 def _like_rows(values: Any, X: Any) -> Any:
@@ -103,11 +121,11 @@ def _chunk(X: Any, w: Any, part: int, y: Any) -> Chunk:
     return Chunk(np.ascontiguousarray(X), w, part, y)
 
 
-def _on_cluster() -> bool:
+def _client() -> Any:
+    """Of the cluster that computes; None where this process does."""
     try:
         from distributed import get_client
 
-        get_client()
+        return get_client()
     except (ImportError, ValueError):
-        return False
-    return True
+        return None

@@ -1,10 +1,13 @@
-"""Small real tables that come with the package, each with a licence that lets anyone use it."""
+"""Small tables to try things on: a real one that comes with the package, and some that are drawn by chance."""
 
 import csv
+import errno
+import io
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import resources
-from importlib.resources.abc import Traversable
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -14,19 +17,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import ParameterError
+from coterie.datasets.made import MADE
 
-LICENCES = MappingProxyType(
+PENGUINS = (
+    "CC0 1.0. Gorman, Williams and Fraser (2014), doi:10.1371/journal.pone.0090081; "
+    "tidied by Horst, Hill and Gorman in the palmerpenguins package."
+)
+DRAWN = "CC0 1.0. Drawn by chance, with a fixed seed."
+DEMOS = MappingProxyType(
     {
-        "penguins": "CC0 1.0. Gorman, Williams and Fraser (2014), doi:10.1371/journal.pone.0090081; "
-        "tidied by Horst, Hill and Gorman in the palmerpenguins package.",
+        "penguins": "344 birds of three species: bills, flippers, weights, with missing values; a real table",
+        "customers": "12,000 customers of a shop: five ways of buying in six columns, beside an id, a city, a segment",
+        "blobs": "10,000 rows of eight columns in six round clusters, as Parquet",
+        "moons": "1,000 rows on two half circles, which K-means cannot tell apart",
+        "series": "180 series of up to 64 moments with one of three courses, as Parquet; for -a kmeans-dtw",
     }
 )
-DEMOS = tuple(LICENCES)
+AS_PARQUET = ("blobs", "series")
+SUFFIXES = (".csv", ".parquet")
 
 
 @dataclass(frozen=True)
 class DemoTable:
-    """A bundled table, column by column.
+    """A demo table, column by column.
 
     Attributes
     ----------
@@ -52,7 +65,7 @@ class DemoTable:
 
 
 def load_demo(name: str) -> DemoTable:
-    """Load a bundled table.
+    """Load a demo table.
 
     Parameters
     ----------
@@ -72,21 +85,31 @@ def load_demo(name: str) -> DemoTable:
     >>> float(penguins["bill_length_mm"][0])
     39.1
     """
-    header, *rows = csv.reader(_file(name).read_text(encoding="utf-8").splitlines())
+    _check(name)
+    if name in MADE:
+        columns = MADE[name]().columns
+        return DemoTable(name, tuple(columns), columns, DRAWN)
+    header, *rows = csv.reader(_bundled(name).decode().splitlines())
     fields = zip(*rows, strict=True)
     data = {column: _typed(values) for column, values in zip(header, fields, strict=True)}
-    return DemoTable(name, tuple(header), data, LICENCES[name])
+    return DemoTable(name, tuple(header), data, PENGUINS)
+
+
+def demo_file(name: str) -> Path:
+    """What the file of a demo table is called unless it is given another name."""
+    _check(name)
+    return Path(f"{name}{'.parquet' if name in AS_PARQUET else '.csv'}")
 
 
 def write_demo(name: str, path: str | PathLike[str], *, overwrite: bool = False) -> Path:
-    """Copy a bundled table, whole and unchanged, to `path`.
+    """Write a demo table to `path`, whole or not at all.
 
     Parameters
     ----------
     name : str
         One of ``DEMOS``.
     path : path-like
-        File to write.
+        File to write, ``.csv`` or ``.parquet``; the latter needs Polars.
     overwrite : bool
         Whether to replace a file that is there already.
 
@@ -100,17 +123,54 @@ def write_demo(name: str, path: str | PathLike[str], *, overwrite: bool = False)
     FileExistsError
         If `path` exists and `overwrite` is false.
     """
-    content = _file(name).read_bytes()
+    _check(name)
     target = Path(path)
-    with target.open("wb" if overwrite else "xb") as file:
-        file.write(content)
+    suffix = target.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ParameterError(f'cannot write "{target}": a demo table ends in {" or ".join(SUFFIXES)}.')
+    if target.exists() and not overwrite:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target))
+    content = _as_parquet(load_demo(name)) if suffix == ".parquet" else _as_csv(name)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
     return target
 
 
-def _file(name: str) -> Traversable:
-    if name not in LICENCES:
-        raise ParameterError(f'no bundled table "{name}". There is: {", ".join(DEMOS)}.')
-    return resources.files("coterie.datasets") / "tables" / f"{name}.csv"
+def _check(name: str) -> None:
+    if name not in DEMOS:
+        close = get_close_matches(name.lower(), DEMOS, n=1, cutoff=0.7)
+        hint = f' Did you mean "{close[0]}"?' if close else ""
+        raise ParameterError(f'no demo table "{name}".{hint} There are: {", ".join(DEMOS)}.')
+
+
+def _bundled(name: str) -> bytes:
+    return (resources.files("coterie.datasets") / "tables" / f"{name}.csv").read_bytes()
+
+
+def _as_csv(name: str) -> bytes:
+    if name not in MADE:
+        return _bundled(name)
+    table, text = load_demo(name), io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    columns = [["" if value != value else value for value in table[column].tolist()] for column in table.columns]
+    writer.writerows(zip(*columns, strict=True))
+    return text.getvalue().encode()
+
+
+def _as_parquet(table: DemoTable) -> bytes:
+    import polars as pl
+
+    file = io.BytesIO()
+    frame = pl.DataFrame({column: table[column] for column in table.columns}).fill_nan(None)
+    frame.with_columns(pl.col(pl.String).replace("", None)).write_parquet(file)
+    return file.getvalue()
 
 
 def _typed(values: Sequence[str]) -> NDArray[Any]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import dask
 
+from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Memo, Source, Step
 from coterie.core.stats import tree_sum
+
+PATIENCE = "10s"  # with a scheduler that does not answer
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,24 @@ class Dask:
         if memos is None:
             return [run(shared, part) for part in source.parts()]
         return [run(shared, part, memo) for part, memo in zip(source.parts(), memos, strict=True)]
+
+
+@contextmanager
+def connected(address: str) -> Iterator[None]:
+    """Whatever Dask computes meanwhile, the cluster at that address computes; without one, threads of this process."""
+    if not address:
+        yield
+        return
+    try:
+        from distributed import Client
+    except ModuleNotFoundError as error:
+        raise ParameterError('a Dask cluster needs one more package. Run: pip install "coterie[dask]"') from error
+    try:
+        client = Client(address, timeout=PATIENCE)
+    except (OSError, ValueError, TypeError) as error:
+        raise ParameterError(f"no Dask scheduler answers at {address}: {error or type(error).__name__}") from error
+    with client:
+        yield
 
 
 _add = dask.delayed(operator.add, pure=True)

@@ -25,11 +25,14 @@ __all__ = [
     "Budget",
     "ChooseJob",
     "CompareJob",
+    "Device",
     "Job",
     "Missing",
+    "ModelMissing",
     "NotConvergedError",
     "Number",
     "PredictJob",
+    "ReportJob",
     "Scale",
     "Step",
     "TableJob",
@@ -38,12 +41,15 @@ __all__ = [
     "examine",
     "inspect",
     "predict",
+    "report",
     "run",
 ]
 
 Scale: TypeAlias = Literal["auto", "standard", "robust", "minmax", "none"]
 Missing: TypeAlias = Literal["error", "drop", "mean", "median", "ignore"]
+ModelMissing: TypeAlias = Literal["auto", "error", "drop", "ignore"]
 Budget: TypeAlias = Literal["quick", "normal", "thorough"]
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Number: TypeAlias = int | tuple[int, int] | Literal["auto"]
 
 
@@ -54,6 +60,7 @@ class Step:
     what: str
     done: int = 0
     total: int | None = None
+    left: float | None = field(default=None, compare=False)  # seconds that it will still take, about
 
 
 Progress: TypeAlias = Callable[[Step], None]
@@ -88,6 +95,8 @@ class TableJob:
         Seed of all that is random.
     threads : int or None
         Threads to use; None is all cores. The result does not depend on it.
+    device : {"auto", "cpu", "cuda"}
+        What computes. There is nothing for GPUs yet, so that ``cuda`` is refused.
     """
 
     path: Path
@@ -100,6 +109,7 @@ class TableJob:
     missing: Missing = "error"
     seed: int = 0
     threads: int | None = None
+    device: Device = "auto"
 
 
 @dataclass(frozen=True)
@@ -120,10 +130,20 @@ class Job(TableJob):
         Fit so many rows drawn at random; the others get the cluster that the fitted model says.
     strict : bool
         Whether a fit that has not converged is an error.
+    engine : str
+        ``local``, ``dask`` (its threads in this process) or ``dask:tcp://host:8786`` (a cluster).
+    checkpoint : Path or None
+        File that the fit writes itself down in as it goes, and goes on from if it is there; it is gone at the end.
     output : Path or None
         Where to write the table with its clusters.
     model : Path or None
         Where to write the fitted model.
+    report : Path or None
+        Where to write a page about the result (.html).
+    static : bool
+        Whether that page has no script: it is the same page, with a picture for a map that moves.
+    animate : Path or None
+        Where to write a page that plays the fit step by step (.html); the report has it, too.
     force : bool
         Whether files, or columns, that are there already may be replaced.
     """
@@ -134,8 +154,13 @@ class Job(TableJob):
     budget: Budget = "normal"
     sample: int | None = None
     strict: bool = False
+    engine: str = "local"
+    checkpoint: Path | None = None
     output: Path | None = None
     model: Path | None = None
+    report: Path | None = None
+    static: bool = False
+    animate: Path | None = None
     force: bool = False
 
 
@@ -151,7 +176,9 @@ class PredictJob:
         The table, with the columns that the model was fitted to.
     proba, distance : bool
         Whether to write the probability of every cluster, and the distance to every center.
-    missing : {"error", "drop", "ignore"}
+    missing : {"auto", "error", "drop", "ignore"}
+        What to do about missing values; ``auto`` does what the model does: it fills them if it was fitted so, ignores
+        them if it was fitted so, and else refuses them.
     output : Path or None
         Where to write the table with its clusters.
     force : bool
@@ -162,7 +189,7 @@ class PredictJob:
     path: Path
     proba: bool = False
     distance: bool = False
-    missing: Missing = "error"
+    missing: ModelMissing = "auto"
     output: Path | None = None
     force: bool = False
 
@@ -175,6 +202,9 @@ class ChooseJob(TableJob):
     k: Number = "auto"
     criteria: tuple[str, ...] = ()
     budget: Budget = "normal"
+    report: Path | None = None
+    static: bool = False
+    force: bool = False
 
 
 @dataclass(frozen=True)
@@ -184,6 +214,34 @@ class CompareJob(TableJob):
     methods: tuple[str, ...] = ()
     k: Number = "auto"
     budget: Budget = "quick"
+    report: Path | None = None
+    static: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class ReportJob(TableJob):
+    """A table, and clusters that its rows have already, to be told about in a page.
+
+    Attributes
+    ----------
+    model : Path or None
+        A file that a `Job` wrote: rows get the clusters that it says.
+    labels : str or None
+        The column of the table that says the cluster of each row, from any tool; -1 and nothing are no cluster.
+    output : Path
+        Where to write the page (.html).
+    static : bool
+        Whether it has no script.
+    force : bool
+        Whether a file that is there already may be replaced.
+    """
+
+    model: Path | None = None
+    labels: str | None = None
+    output: Path = Path("report.html")
+    static: bool = False
+    force: bool = False
 
 
 def run(job: Job, progress: Progress | None = None) -> JobResult:
@@ -225,6 +283,13 @@ def choose(job: ChooseJob, progress: Progress | None = None) -> ChoiceResult:
 def compare(job: CompareJob, progress: Progress | None = None) -> ComparisonResult:
     """Every algorithm of `job` on the same rows; errors and `progress` are those of `run`."""
     from coterie.jobs.comparing import execute
+
+    return execute(job, progress or silent)
+
+
+def report(job: ReportJob, progress: Progress | None = None) -> JobResult:
+    """Write a page about clusters that are there already; errors and `progress` are those of `run`."""
+    from coterie.jobs.given import execute
 
     return execute(job, progress or silent)
 

@@ -1,9 +1,13 @@
 """Options that are never right, whatever the data."""
 
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
 from typing import get_args
 
 from coterie.core.errors import ParameterError
-from coterie.jobs import Budget, Missing, Number, Scale, TableJob
+from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, Scale, TableJob
+from coterie.jobs.methods import METHODS, method_of
 
 LARGEST_SEED = 2**32 - 1  # of scikit-learn's random states
 
@@ -16,6 +20,43 @@ def check_table_options(job: TableJob) -> None:
         raise ParameterError(f"seed must be at most {LARGEST_SEED}; got {job.seed}.")
     if job.threads is not None:
         at_least("threads", job.threads, 1)
+    one_of("device", job.device, get_args(Device))
+    if job.device == "cuda":
+        raise ParameterError("--device cuda: there is no engine for GPUs yet. Use --device cpu, or leave it out.")
+
+
+def check_long_work(job: Job) -> None:
+    """Refuse a file to go on from, and a way to be played, where an algorithm has none."""
+    able = {
+        "checkpoint": lambda model: "checkpoint" in model.get_params(deep=False),
+        "animate": lambda model: hasattr(model, "fit_trace"),
+    }
+    check_film(job.animate)
+    for option, has in able.items():
+        if getattr(job, option) is not None and not has(method_of(job.method).made()):
+            owners = ", ".join(name for name, how in METHODS.items() if has(how.made()))
+            raise ParameterError(f"--{option} belongs to {owners}; not to {job.method}.")
+    if job.animate is not None and job.checkpoint is not None:
+        raise ParameterError("--animate plays a fit from its start: leave out --checkpoint.")
+    if job.animate is not None and method_of(job.method).mixed:
+        raise ParameterError(f"--animate is for columns of numbers, which {job.method} does not need: leave it out.")
+
+
+def check_film(path: Path | None) -> None:
+    """Refuse a film where what makes films is not installed; a page that plays a fit needs nothing."""
+    suffix = "" if path is None else path.suffix.lower()
+    if suffix not in (".gif", ".mp4"):
+        return
+    if find_spec("matplotlib") is None:
+        raise ParameterError(f'a {suffix} needs one more package. Run: pip install "coterie[plot]", or write an .html.')
+    if suffix == ".mp4" and which("ffmpeg") is None:
+        raise ParameterError("an .mp4 needs the program ffmpeg, which is not installed: write a .gif or an .html.")
+
+
+def check_page(job: Job | ChooseJob | CompareJob) -> None:
+    """Refuse to say how a page is written that is not."""
+    if job.static and job.report is None:
+        raise ParameterError("--static is about a page: name it with --report.")
 
 
 def check_budget(budget: Budget) -> None:

@@ -3,15 +3,19 @@
 from typing import Any
 
 from coterie.core.errors import ParameterError
-from coterie.jobs import Budget, ChooseJob, Number, Progress, Step, table
-from coterie.jobs.checks import check_budget, check_number, check_table_options
+from coterie.jobs import ChooseJob, CompareJob, Job, Progress, Step, table
+from coterie.jobs.checks import check_budget, check_number, check_page, check_table_options
 from coterie.jobs.fitting import estimator, own_words
 from coterie.jobs.methods import METHODS, method_of, parameters
+from coterie.jobs.outputs import check_places, with_page
 from coterie.jobs.prepare import Prepared, prepare
-from coterie.jobs.summaries import notes
+from coterie.jobs.summaries import notes, over_table
 from coterie.report.choice import Choice, ChoiceResult, CriterionVote
-from coterie.selection import choose_k
+from coterie.selection import ChooseK, choose_k
 from coterie.selection.chosen import NAMES
+from coterie.selection.reasons import spoken
+
+OPPOSED = 0.4  # share of all weight that is for other numbers: from there on criteria disagree
 
 
 def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
@@ -22,26 +26,26 @@ def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
     if isinstance(job.k, int):
         raise ParameterError(f"-k takes a range (2:12) or auto here, not {job.k}.")
     refuse_unswept(job.method)
+    check_page(job)
+    check_places(job.path, force=job.force, report=job.report)
     progress(Step(f"reading {job.path.name}"))
     source = table.read(job.path)
     prepared = prepare(source, job, method_of(job.method))
-    choice = chosen(job.method, job.k, prepared, job.criteria, job.budget, job.seed, job.threads, progress)
-    return ChoiceResult(
-        source=source.name,
+    choice, whole = chosen(job, job.method, prepared, progress, job.criteria)
+    result = ChoiceResult(
+        **over_table(source, prepared, job.seed),
         method=job.method,
-        rows=source.rows,
-        rows_used=len(prepared.rows.X),
-        n_columns=source.typed.width,
-        columns=prepared.preparation.numbers,
-        categories=tuple(prepared.preparation.categories),
-        skipped=prepared.skipped,
-        scale=prepared.preparation.scale,
-        missing=prepared.rows.treatment,
-        seed=job.seed,
         choice=choice,
         notes=notes(prepared.skipped),
         warnings=(*prepared.warnings, *choice.warnings),
     )
+
+    def page() -> Any:
+        from coterie.jobs import reporting
+
+        return reporting.build_choice(result, source, prepared, job, choice=whole)
+
+    return with_page(job, result, page, progress)
 
 
 def refuse_unswept(method: str) -> None:
@@ -53,34 +57,33 @@ def refuse_unswept(method: str) -> None:
 
 
 def chosen(
+    job: Job | ChooseJob | CompareJob,
     method: str,
-    k: Number,
     prepared: Prepared,
-    criteria: tuple[str, ...],
-    budget: Budget,
-    seed: int,
-    threads: int | None,
     progress: Progress,
-) -> Choice:
+    criteria: tuple[str, ...] = (),
+) -> tuple[Choice, ChooseK]:
     """Ask `choose_k` of the prepared rows, with the method's own clusters where criteria can judge them."""
     progress(Step("choosing K"))
-    how = method_of(method)
+    how, k = method_of(method), job.k
     judged: Any = None
     if how.swept and method != "kmeans":
-        judged = estimator(how, 2, parameters(method, {}), prepared.preparation.missing, seed, threads)
+        judged = estimator(how, 2, parameters(method, {}), prepared.preparation.missing, job.seed, job.threads)
     with own_words() as said:
         found = choose_k(
             prepared.rows.given,
             "auto" if isinstance(k, str) else range(k[0], k[1] + 1) if isinstance(k, tuple) else [k],
             criteria or "auto",
-            budget=budget,
+            budget=job.budget,
             estimator=judged,
             sample_weight=prepared.weight,
-            n_jobs=threads,
-            random_state=seed,
-            progress=lambda state: progress(Step(f"choosing K: {NAMES[state.what]}", state.done, state.total)),
+            n_jobs=job.threads,
+            random_state=job.seed,
+            progress=lambda state: progress(
+                Step(f"choosing K: {NAMES[state.what]}", state.done, state.total, state.left)
+            ),
         )
-    return Choice(
+    choice = Choice(
         recommended=found.recommended,
         confidence=found.confidence,
         reason=found.reason,
@@ -92,5 +95,19 @@ def chosen(
         clusters_by=METHODS[method if how.swept else "kmeans"].title,
         rows_looked_at=found.rows,
         rows=found.n,
-        warnings=tuple(said),
+        warnings=(*said, *_doubts(found)),
+    )
+    return choice, found
+
+
+def _doubts(found: ChooseK) -> tuple[str, ...]:
+    """That there are no clusters, or that criteria do not agree on their number."""
+    if found.recommended == 1:
+        return ("the table looks as if it had no clusters; -k N asks for them all the same.",)
+    counted = [vote for vote in found.votes if vote.k is not None and vote.weight > 0]
+    against = sum(vote.weight for vote in counted if vote.k != found.recommended)
+    if against < OPPOSED * sum(vote.weight for vote in counted):
+        return ()
+    return (
+        f"criteria disagree: {spoken(counted, NAMES)}. Look at more than one K, and name the one you want with -k.",
     )

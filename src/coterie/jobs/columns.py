@@ -10,7 +10,7 @@ import polars as pl
 from coterie.core.errors import InputError, ParameterError
 from coterie.jobs import TableJob
 from coterie.jobs.table import LABEL, Table
-from coterie.report.result import SkippedColumn
+from coterie.report.table import SkippedColumn
 
 DISTANCE = "cluster_distance"
 PROBABILITY = "cluster_probability"

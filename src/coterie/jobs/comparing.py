@@ -1,18 +1,20 @@
 """Algorithms side by side on the same rows."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.jobs import CompareJob, Progress, Step, silent, table
-from coterie.jobs.checks import check_budget, check_number, check_table_options
+from coterie.jobs.checks import check_budget, check_number, check_page, check_table_options
 from coterie.jobs.choosing import chosen
 from coterie.jobs.fitting import Fit, fit
 from coterie.jobs.methods import METHODS, method_of
+from coterie.jobs.outputs import check_places, with_page
 from coterie.jobs.prepare import Prepared, prepare
-from coterie.jobs.summaries import mean_silhouette, notes
+from coterie.jobs.summaries import mean_silhouette, notes, over_table
 from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
 from coterie.report.comparison import ComparisonResult, Contestant
 
@@ -23,6 +25,8 @@ def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
     check_number(job.k)
     check_budget(job.budget)
     _check_methods(job)
+    check_page(job)
+    check_places(job.path, force=job.force, report=job.report)
     progress(Step(f"reading {job.path.name}"))
     source = table.read(job.path)
     prepared = prepare(source, job, METHODS["kmeans"])
@@ -38,23 +42,23 @@ def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
         labels.append(found.labels)
         warnings += _doubts(method, k, found)
     runs = _with_best(runs)
-    best = [own for run, own in zip(runs, labels, strict=True) if run.best]
-    return ComparisonResult(
-        source=source.name,
-        rows=source.rows,
-        rows_used=len(prepared.rows.X),
-        n_columns=source.typed.width,
-        columns=prepared.preparation.numbers,
-        categories=tuple(prepared.preparation.categories),
-        skipped=prepared.skipped,
-        scale=prepared.preparation.scale,
-        missing=prepared.rows.treatment,
-        seed=job.seed,
+    best = {(run.method, run.k): own for run, own in zip(runs, labels, strict=True) if run.best}
+    result = ComparisonResult(
+        **over_table(source, prepared, job.seed),
         runs=tuple(runs),
-        agreement=tuple(tuple(float(adjusted_rand_score(one, other)) for other in best) for one in best),
+        agreement=tuple(
+            tuple(float(adjusted_rand_score(one, other)) for other in best.values()) for one in best.values()
+        ),
         notes=(*notes(prepared.skipped), *remarks),
         warnings=(*prepared.warnings, *warnings),
     )
+
+    def page() -> Any:
+        from coterie.jobs import reporting
+
+        return reporting.build_comparison(result, source, prepared, job, labels=best)
+
+    return with_page(job, result, page, progress)
 
 
 def _check_methods(job: CompareJob) -> None:
@@ -72,7 +76,7 @@ def _numbers(job: CompareJob, prepared: Prepared, progress: Progress) -> tuple[l
     """The numbers of clusters to run, and how they came about."""
     rows = len(prepared.rows.X)
     if isinstance(job.k, str):
-        choice = chosen("kmeans", job.k, prepared, (), job.budget, job.seed, job.threads, progress)
+        choice, _ = chosen(job, "kmeans", prepared, progress)
         return [max(2, choice.recommended)], (f"K = {choice.recommended}: {choice.reason}",)
     first, last = job.k if isinstance(job.k, tuple) else (job.k, job.k)
     if last > rows:
@@ -81,7 +85,7 @@ def _numbers(job: CompareJob, prepared: Prepared, progress: Progress) -> tuple[l
 
 
 def _fitted(job: CompareJob, method: str, k: int, prepared: Prepared) -> Fit:
-    return fit(method, k, prepared, {}, seed=job.seed, threads=job.threads, sample=None, progress=silent)
+    return fit(job, method, k, prepared, {}, silent)
 
 
 def _judged(method: str, k: int, found: Fit, prepared: Prepared, seed: int) -> Contestant:
@@ -110,5 +114,6 @@ def _with_best(runs: list[Contestant]) -> list[Contestant]:
 
 
 def _doubts(method: str, k: int, found: Fit) -> list[str]:
-    stopped = [] if found.converged else [f"not converged after {found.iterations} iterations."]
+    alone = f"not converged after {found.iterations} iterations: fit it alone with a larger --max-iter."
+    stopped = [] if found.converged else [alone]
     return [f"{method}, K = {k}: {doubt}" for doubt in (*stopped, *found.warnings)]

@@ -5,22 +5,24 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-import coterie
 from coterie.core.errors import FitInterruptedWarning, InputError
-from coterie.jobs import Progress, Step
+from coterie.families.table import product_of
+from coterie.jobs import Progress, Step, TableJob
 from coterie.jobs.methods import Method, method_of, parameters
-from coterie.jobs.prepare import Prepared
+from coterie.jobs.place import LOCAL, rows_for
+from coterie.jobs.prepare import Preparation, Prepared
 from coterie.machine import check_room
+from coterie.plots.descent import Starts
 
 ROWS_AT_ONCE = 8192
 ROWS_OF_A_TREE = 20_000  # whose distances fit into any memory
-FREQUENT = 30  # the mean from which whole numbers are measures rather than counts
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Fit:
     options: dict[str, Any]  # parameters that were not left to the estimator
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    trace: Any = None  # its steps, if they were asked for
+    starts: Starts | None = None  # the objectives of every start, where there were several
 
     def distances(self, given: Any) -> NDArray[np.floating] | None:
         """Of each row to the center of its cluster; None where clusters have none."""
@@ -53,46 +57,58 @@ class Fit:
 
 
 def fit(
+    job: TableJob,
     name: str,
     k: int | str,
     prepared: Prepared,
     options: Mapping[str, Any],
-    *,
-    seed: int,
-    threads: int | None,
-    sample: int | None,
     progress: Progress,
+    *,
+    sample: int | None = None,
+    engine: str = LOCAL,
+    checkpoint: Path | None = None,
+    traced: bool = False,
 ) -> Fit:
     """Fit the method of that name to the rows, or to some drawn ones from which the others get their clusters."""
     method, told = method_of(name), parameters(name, options)
-    given, weight, drawn = _drawn(prepared, sample, seed)
+    given, weight, drawn = _drawn(prepared, sample, job.seed)
     if method.all_pairs:
         _check_room(method, given)
     notes: list[str] = []
     if told.get("covariance_type") == "auto":
-        told["covariance_type"] = _best_structure(given, int(k), weight, seed, threads)
+        told["covariance_type"] = _best_structure(given, int(k), weight, job.seed, job.threads)
         notes.append(f"covariance chosen by BIC: {told['covariance_type']}.")
-    model = estimator(method, k, told, prepared.preparation.missing, seed, threads)
+    model = estimator(method, k, told, prepared.preparation.missing, job.seed, job.threads)
+    if checkpoint is not None:
+        model.set_params(checkpoint=checkpoint)
     if method.mixed:
-        model.set_params(family=_families(given))
+        model.set_params(family=product_of(given))
         notes.append(f"families: {_spoken(model.families_)}.")
-    _watch(model, f"fitting {method.title}", progress, told.get("n_init"))
+    starts = _watch(model, f"fitting {method.title}", progress, told.get("n_init"))
     start = time.perf_counter()
-    with own_words() as said:
-        model.fit(given, sample_weight=weight)
+    trace = None
+    with own_words() as said, rows_for(engine, given) as rows:
+        if traced:
+            trace = model.fit_trace(rows, sample_weight=weight)
+            trace.columns = _axes(prepared.preparation)
+        else:
+            model.fit(rows, sample_weight=weight)
+        model.labels_ = np.asarray(model.labels_)  # Dask's are not there yet
     seconds = time.perf_counter() - start
     _leave(model)
     labels = model.labels_ if drawn is None else model.predict(prepared.rows.given)
     return Fit(
         model=model,
         labels=np.asarray(labels),
-        scores=_scores(model, given, weight),
+        scores=scores_of(model, given, weight),
         iterations=int(model.n_iter_) if hasattr(model, "n_iter_") else None,
         converged=bool(getattr(model, "converged_", True)),
         seconds=seconds,
         options=told,
         notes=tuple(notes),
         warnings=tuple(said),
+        trace=trace,
+        starts=starts,
     )
 
 
@@ -100,7 +116,7 @@ def estimator(
     method: Method, k: int | str, told: Mapping[str, Any], missing: str, seed: int, threads: int | None
 ) -> Any:
     """The estimator, not yet fitted."""
-    model = getattr(coterie, method.estimator)(**{method.number: k}, **told)
+    model = method.made(**{method.number: k}, **told)
     known = model.get_params()
     general = {"random_state": seed, "n_jobs": threads, **({"missing": "ignore"} if missing == "ignore" else {})}
     return model.set_params(**{name: value for name, value in general.items() if name in known})
@@ -147,14 +163,6 @@ def _best_structure(X: Any, k: int, weight: Any, seed: int, threads: int | None)
     return best[0].structure
 
 
-def _families(frame: Any) -> Any:
-    """A family for each column; whole numbers that are large are measures, which vary more or less than counts do."""
-    from coterie.families.table import product_of
-
-    whole = [column for column in frame if column.dtype.is_integer()]
-    return product_of(frame, {column.name: "gaussian" for column in whole if column.mean() >= FREQUENT})
-
-
 def _spoken(families: Mapping[str, str]) -> str:
     by_family: dict[str, list[str]] = {}
     for column, family in families.items():
@@ -162,22 +170,42 @@ def _spoken(families: Mapping[str, str]) -> str:
     return "; ".join(f"{family} {', '.join(columns)}" for family, columns in by_family.items())
 
 
-def _watch(model: Any, what: str, progress: Progress, n_init: Any) -> None:
-    """Tell of merges done, or of starts done where it is known how many there are."""
+def _axes(how: Preparation) -> list[str]:
+    """What the columns of the rows given are called."""
+    return list(how.names) if how.scale == "none" else [f"{name} (scaled)" for name in how.names]
+
+
+def _watch(model: Any, what: str, progress: Progress, n_init: Any) -> Starts | None:
+    """Tell of merges done, or of starts done and the time left; starts are written down, too, where there are many."""
     known = model.get_params(deep=False)
     progress(Step(what))
     if "linkage" in known:
         model.set_params(callback=lambda done, total: progress(Step(what, done, total)))
-    elif "callback" in known and isinstance(n_init, int) and n_init > 1:
-        model.set_params(callback=lambda state: progress(Step(what, state.run, n_init)))
+        return None
+    if "callback" not in known:
+        return None
+    count = n_init if isinstance(n_init, int) and n_init > 1 else None
+    starts = None if count is None else Starts()
+
+    def told(state: Any) -> None:
+        if starts is not None:
+            starts(state)
+        if count is None:
+            progress(Step(what, left=state.left))
+        else:  # what comes after all starts is a search
+            progress(Step(what, min(state.run, count), count, state.left))
+
+    model.set_params(callback=told)
+    return starts
 
 
 def _leave(model: Any) -> None:
-    if "callback" in model.get_params(deep=False):
-        model.set_params(callback=None)
+    """What watched the fit, and where it could have gone on from, are no part of the model."""
+    known = model.get_params(deep=False)
+    model.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
 
 
-def _scores(model: Any, given: Any, weight: Any) -> dict[str, float]:
+def scores_of(model: Any, given: Any, weight: Any) -> dict[str, float]:
     """What the fit made as small, or as large, as it could, by its name."""
     if hasattr(model, "bic"):
         found = {

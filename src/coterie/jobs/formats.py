@@ -28,6 +28,13 @@ def text_frame(path: Path) -> tuple[pl.DataFrame, str]:
     return pl.read_csv(io.BytesIO(content), separator=separator, infer_schema=False), separator
 
 
+def text_separator(path: Path) -> str:
+    """The delimiter of a file of text, as `text_frame` takes it."""
+    with path.open("rb") as file:
+        start = _as_utf8(file.read(SNIFFED_BYTES)).decode(errors="ignore")
+    return "\t" if path.suffix.lower() == ".tsv" else _delimiter(start)
+
+
 def _as_utf8(content: bytes) -> bytes:
     """The text as UTF-8, by its mark of byte order, as it is, or as old Western files are."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -17,7 +17,8 @@ def inspect(path: Path) -> TableInfo | ModelInfo:
 
 
 def _model(path: Path) -> ModelInfo:
-    model, scaler = model_file.read(path)
+    saved = model_file.read(path)
+    model = saved.model
     defaults = type(model)().get_params(deep=False)
     told = {name: value for name, value in model.get_params(deep=False).items() if value != defaults[name]}
     return ModelInfo(
@@ -25,8 +26,9 @@ def _model(path: Path) -> ModelInfo:
         size=path.stat().st_size,
         estimator=type(model).__name__,
         parameters=told,
-        columns=model_file.column_names(model, scaler),
-        scale=model_file.scale_of(scaler),
+        columns=saved.names,
+        scale=saved.scale,
+        fill=saved.fill,
         clusters=int(getattr(model, "n_components_", 0)) or int(told.get("n_clusters", told.get("n_components", 0))),
     )
 

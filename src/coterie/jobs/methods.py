@@ -59,6 +59,8 @@ class Method:
         Whether it keeps the distances of all pairs of rows.
     swept : bool
         Whether criteria can judge its own clusters; those of K-means are judged where not.
+    anywhere : bool
+        Whether its rows may lie in parts, on other machines.
     """
 
     title: str
@@ -72,6 +74,13 @@ class Method:
     series: bool = False
     all_pairs: bool = False
     swept: bool = True
+    anywhere: bool = False
+
+    def made(self, **parameters: Any) -> Any:
+        """The estimator, not yet fitted."""
+        import coterie
+
+        return getattr(coterie, self.estimator)(**parameters)
 
 
 def _tree(title: str, linkage: str, *options: str, all_pairs: bool = False) -> Method:
@@ -79,22 +88,30 @@ def _tree(title: str, linkage: str, *options: str, all_pairs: bool = False) -> M
 
 
 METHODS: dict[str, Method] = {
-    "kmeans": Method("K-means", "KMeans", (*DESCENT, "search"), defaults={"n_init": 10}, holes=True),
-    "minibatch": Method("mini-batch K-means", "MiniBatchKMeans", (*DESCENT, "batch_size")),
-    "bisecting": Method("bisecting K-means", "BisectingKMeans"),
+    "kmeans": Method("K-means", "KMeans", (*DESCENT, "search"), defaults={"n_init": 10}, holes=True, anywhere=True),
+    "minibatch": Method("mini-batch K-means", "MiniBatchKMeans", (*DESCENT, "batch_size"), anywhere=True),
+    "bisecting": Method("bisecting K-means", "BisectingKMeans", anywhere=True),
     "balanced": Method("balanced K-means", "BalancedKMeans", (*DESCENT, "size_min", "size_max")),
-    "spherical": Method("spherical K-means", "SphericalKMeans", defaults={"n_init": 10}),
-    "kmedians": Method("K-medians", "KMedians", (*DESCENT, "metric"), defaults={"n_init": 10}),
+    "spherical": Method("spherical K-means", "SphericalKMeans", defaults={"n_init": 10}, anywhere=True),
+    "kmedians": Method("K-medians", "KMedians", (*DESCENT, "metric"), defaults={"n_init": 10}, anywhere=True),
     "kmedoids": Method("K-medoids", "KMedoids", ("n_init", "max_iter", "metric")),
-    "fuzzy": Method("fuzzy c-means", "FuzzyCMeans", (*DESCENT, "fuzzifier")),
+    "fuzzy": Method("fuzzy c-means", "FuzzyCMeans", (*DESCENT, "fuzzifier"), anywhere=True),
     "kernel": Method("kernel K-means", "KernelKMeans", (*DESCENT, "kernel", "gamma")),
-    "gmm": Method("Gaussian mixture", "GaussianMixture", (*DESCENT, "covariance"), number="n_components", holes=True),
+    "gmm": Method(
+        "Gaussian mixture",
+        "GaussianMixture",
+        (*DESCENT, "covariance"),
+        number="n_components",
+        holes=True,
+        anywhere=True,
+    ),
     "bayes-gmm": Method(
         "Bayesian Gaussian mixture",
         "BayesianGaussianMixture",
         (*DESCENT, "covariance"),
         number="n_components",
         swept=False,
+        anywhere=True,
     ),
     "mixture": Method("mixture", "Mixture", number="n_components", holes=True, mixed=True),
     "ward": _tree("Ward's linkage", "ward"),

@@ -8,13 +8,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.core.errors import InputError, ParameterError
+from coterie.diagnosis.rows import FEW_COPIES
 from coterie.jobs import Missing, Scale, TableJob
 from coterie.jobs.columns import Choice, choose, require
 from coterie.jobs.methods import Method
 from coterie.jobs.table import Table
-from coterie.report.result import SkippedColumn
+from coterie.report.table import SkippedColumn
 
 CONSTANT = "constant"
+FILLS = {
+    "mean": "the mean of the column",
+    "median": "the median of the column",
+    "most_frequent": "the most frequent value of the column",
+}  # what SimpleImputer of scikit-learn puts in place of missing numbers
 NAMED_TO_EXCLUDE = 3
 
 Matrix = NDArray[np.floating]
@@ -31,7 +37,7 @@ class Preparation:
 
     numbers: tuple[str, ...]
     categories: dict[str, tuple[str, ...]]  # the values of each
-    missing: Missing
+    missing: str  # one of `Missing` or of `FILLS`
     fill: tuple[float, ...]  # in place of missing numbers
     scale: Scale
     shift: tuple[float, ...]
@@ -39,6 +45,7 @@ class Preparation:
     single: bool  # whether numbers are float32
     mixed: bool = False  # whether the algorithm takes the columns as they are
     series: bool = False  # whether a row is a series
+    fitted: bool = False  # whether it comes from a model, whose columns are given
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,7 +82,7 @@ class Preparation:
         if complete.all():
             return X, everything, "none"
         if self.missing == "error":
-            raise InputError(_missing_choices(absent, names, self.mixed))
+            raise InputError(_missing_choices(absent, names, self))
         if self.missing == "drop":
             if not complete.any():
                 counts = _by_column(names, absent.sum(axis=0))
@@ -84,7 +91,7 @@ class Preparation:
         if self.missing == "ignore":
             return X, everything, f"{int(absent.sum()):,} left as they are"
         filled = np.where(np.isnan(X), np.array(self.fill), X).astype(X.dtype)
-        return filled, everything, f"{int(absent.sum()):,} filled with the {self.missing} of the column"
+        return filled, everything, f"{int(absent.sum()):,} filled with {FILLS[self.missing]}"
 
     def _indicators(self, table: Table, kept: Mask, dtype: Any) -> Matrix:
         columns = [
@@ -126,17 +133,36 @@ def prepare(table: Table, job: TableJob, method: Method) -> Prepared:
     return Prepared(
         rows=rows,
         preparation=learned,
-        weight=None if job.weight is None else _weights(table, job.weight)[rows.kept],
+        weight=None if job.weight is None else weights_of(table, job.weight)[rows.kept],
         skipped=(*choice.skipped, *(SkippedColumn(name, CONSTANT) for name in constant)),
-        warnings=(*(f'column "{name}" is constant and was dropped.' for name in constant), *warnings),
+        warnings=(
+            *(f'column "{name}" is constant and was dropped.' for name in constant),
+            *warnings,
+            *_about_copies(table, learned, rows.kept),
+        ),
+    )
+
+
+def _about_copies(table: Table, how: Preparation, kept: Mask) -> tuple[str, ...]:
+    """That many rows are the same in the columns used, and what that does to clusters."""
+    used = table.typed.select([*how.numbers, *how.categories]).filter(pl.Series(kept))
+    copies = used.height - used.n_unique()
+    share = copies / used.height
+    if share <= FEW_COPIES:
+        return ()
+    return (
+        f"{copies:,} of {_rows(used.height)} ({share:.1%}) are the same as an earlier one in the columns used: each "
+        "counts, so that centers are drawn to them and they may look like clusters of their own. Drop those that are "
+        "copies by mistake.",
     )
 
 
 def _check_missing(missing: Missing, method: Method) -> None:
     if missing == "ignore" and not method.holes:
         raise ParameterError(f"--missing ignore is not for {method.title}: use drop, mean or median.")
-    if missing in ("mean", "median") and method.mixed:
-        raise ParameterError(f"--missing {missing} is not for {method.title}: use drop or ignore.")
+    if missing in ("mean", "median") and (method.mixed or method.series):  # a series may end before others do
+        other = "drop or ignore" if method.holes else "drop"
+        raise ParameterError(f"--missing {missing} is not for {method.title}: use {other}.")
 
 
 def _learned(
@@ -220,7 +246,8 @@ def _refuse_infinite(X: Matrix, columns: tuple[str, ...]) -> None:
         )
 
 
-def _weights(table: Table, name: str) -> NDArray[np.float64]:
+def weights_of(table: Table, name: str) -> NDArray[np.float64]:
+    """How much each row of the table counts."""
     column = table.typed[name]
     if not column.dtype.is_numeric():
         raise InputError(f'column "{name}" is not numeric: a weight is a number of at least 0.')
@@ -231,16 +258,16 @@ def _weights(table: Table, name: str) -> NDArray[np.float64]:
     return weights
 
 
-def _missing_choices(absent: Mask, columns: tuple[str, ...], mixed: bool) -> str:
+def _missing_choices(absent: Mask, columns: tuple[str, ...], how: Preparation) -> str:
     n = len(absent)
     incomplete = int(absent.any(axis=1).sum())
     counts = absent.sum(axis=0)
-    other = "--missing ignore" if mixed else "--missing median"
-    return (
-        f"{incomplete:,} of {_rows(n)} have missing values ({_by_column(columns, counts)}).\n"
-        f"  Choose one: --missing drop (keeps {_rows(n - incomplete)}), {other}, "
-        f"or --exclude {_to_exclude(columns, counts)}."
-    )
+    first = f"{incomplete:,} of {_rows(n)} have missing values ({_by_column(columns, counts)})."
+    drop = f"--missing drop (keeps {_rows(n - incomplete)})"
+    other = "" if how.series else "--missing ignore" if how.mixed else "--missing median"
+    if how.fitted:
+        return f"{first}\n  Use {drop}{other and f', or a model that was fitted with {other}'}."
+    return f"{first}\n  Choose one: {drop}, {other and f'{other}, '}or --exclude {_to_exclude(columns, counts)}."
 
 
 def _by_column(columns: tuple[str, ...], counts: NDArray[np.integer]) -> str:
@@ -275,7 +302,7 @@ def _scaling(
     count = len(columns)
     if scale == "none" or count == 0:
         return (0.0,) * count, (1.0,) * count, ()
-    X = X.astype(np.float64)
+    X = np.ascontiguousarray(X, dtype=np.float64)  # sums of columns depend, in their last bits, on how they lie
     if scale == "minmax":
         low = np.nanmin(X, axis=0)
         return tuple(low.tolist()), tuple((np.nanmax(X, axis=0) - low).tolist()), ()

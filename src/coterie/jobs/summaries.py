@@ -8,9 +8,12 @@ from numpy.typing import NDArray
 
 from coterie.jobs.columns import EXCLUDED, NOT_ASKED_FOR
 from coterie.jobs.fitting import Fit
+from coterie.jobs.methods import method_of
 from coterie.jobs.prepare import CONSTANT, Matrix, Prepared
+from coterie.jobs.table import Table
 from coterie.metrics import silhouette_samples
-from coterie.report.result import ClusterSummary, SkippedColumn, Trait
+from coterie.report.result import ClusterSummary, Trait
+from coterie.report.table import SkippedColumn
 
 TRAITS_SHOWN = 3
 NOTABLE_DEVIATION = 0.5
@@ -46,6 +49,22 @@ def mean_silhouette(X: Matrix, labels: NDArray[np.integer], seed: int) -> float 
     return None if found is None else float(found[1].mean())
 
 
+def over_table(source: Table, prepared: Prepared, seed: int) -> dict[str, Any]:
+    """What every result says of the table, by the names of `TableResult`."""
+    return {
+        "source": source.name,
+        "rows": source.rows,
+        "rows_used": len(prepared.rows.X),
+        "n_columns": source.typed.width,
+        "columns": prepared.preparation.numbers,
+        "categories": tuple(prepared.preparation.categories),
+        "skipped": prepared.skipped,
+        "scale": prepared.preparation.scale,
+        "missing": prepared.rows.treatment,
+        "seed": seed,
+    }
+
+
 def notes(skipped: Sequence[SkippedColumn]) -> tuple[str, ...]:
     """What was skipped without being asked for; a constant column has a warning of its own."""
     by_reason: dict[str, list[str]] = {}
@@ -56,11 +75,17 @@ def notes(skipped: Sequence[SkippedColumn]) -> tuple[str, ...]:
     )
 
 
-def doubts(fit: Fit, clusters: Sequence[ClusterSummary], k: int) -> tuple[str, ...]:
+def not_converged(method: str, fit: Fit) -> str:
+    """That a fit came to its last iteration, and which option helps."""
+    helps = ["--max-iter", "--tol"] if "tol" in method_of(method).options else ["--max-iter"]
+    return f"not converged after {fit.iterations} iterations: try a larger {' or '.join(helps)}."
+
+
+def doubts(method: str, fit: Fit, clusters: Sequence[ClusterSummary], k: int) -> tuple[str, ...]:
     """What the reader should know before trusting the clusters."""
     found = []
     if not fit.converged:
-        found.append(f"not converged after {fit.iterations} iterations: try a larger --max-iter, or another --scale.")
+        found.append(not_converged(method, fit))
     if len(clusters) < k:
         found.append(f"only {len(clusters)} of {k} clusters have rows.")
     if k > 1 and k > sum(cluster.rows for cluster in clusters) / 2:
@@ -97,7 +122,7 @@ def _judged(X: Any, labels: NDArray[np.integer], seed: int) -> tuple[NDArray[np.
     if len(X) > JUDGED_ROWS:
         rows = np.sort(np.random.default_rng(seed).choice(len(X), JUDGED_ROWS, replace=False))
         X, labels = X[rows], labels[rows]
-    if len(np.unique(labels)) < 2 or np.isnan(X).any():
+    if not 1 < len(np.unique(labels)) < len(labels) or np.isnan(X).any():
         return None
     return labels, silhouette_samples(X, labels)
 

@@ -1,8 +1,6 @@
 """Tables: read whole, written back with their clusters."""
 
-import errno
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -58,54 +56,44 @@ def read(path: Path) -> Table:
             frame = (formats.FRAMES | formats.ARRAYS)[suffix](path)
             table = Table(path, frame, frame)
         else:
-            raise InputError(f'cannot read "{path}": tables end in {_listed(formats.READABLE)}.')
+            raise InputError(f'cannot read "{path}": tables end in {listed(formats.READABLE)}.')
     if table.rows == 0:
         raise InputError(f"{table.name} has no rows.")
     return table
 
 
-def check_output(path: Path, *, force: bool) -> None:
-    """Refuse a place that cannot be written, before any work is done."""
-    if path.suffix.lower() not in formats.WRITABLE:
-        raise ParameterError(f'cannot write "{path}": an output ends in {_listed(formats.WRITABLE)}.')
-    check_place(path, force=force)
-
-
-def check_place(path: Path, *, force: bool) -> None:
-    """Refuse a folder that is not there, and a file that is."""
-    if not path.parent.is_dir():
-        raise ParameterError(f'cannot write "{path}": there is no folder "{path.parent}".')
-    if path.exists() and not force:
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-
-
-def write(table: Table, new: pl.DataFrame, path: Path, *, force: bool) -> None:
-    """Write `table` with the columns of `new` beside its own; the file appears whole or not at all."""
-    check_output(path, force=force)
+def labelled(table: Table, new: pl.DataFrame, path: Path) -> Callable[[Path], object]:
+    """What writes `table` with the columns of `new` beside its own, as a file called like `path`."""
     suffix = path.suffix.lower()
     if suffix == formats.LABELS_ONLY:
         labels = new[LABEL].fill_null(-1).to_numpy()
-        write_whole(path, lambda part: _save(part, labels))
-        return
+        return lambda part: np.save(part, labels)
     frame = (table.raw if suffix in formats.TEXT else table.typed).with_columns(new)
-    write_whole(path, lambda part: formats.WRITERS[suffix](frame, part))
+    return lambda part: formats.WRITERS[suffix](frame, part)
 
 
-def write_whole(path: Path, write_to: Callable[[Path], object]) -> None:
-    """Write beside the place and move there, so that there is never half a file."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write_to(part)
-        os.replace(part, path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f'cannot write "{path}": {_first_line(error)}') from error
-    finally:
-        part.unlink(missing_ok=True)
+def beside(columns: Mapping[str, np.ndarray], kept: np.ndarray) -> pl.DataFrame:
+    """Columns of the rows that took part (`kept`), beside every row of the table: empty where it did not."""
+    at = np.zeros(len(kept), dtype=np.int64)
+    at[kept] = np.arange(np.count_nonzero(kept))
+    everywhere = pl.DataFrame({name: values[at] for name, values in columns.items()})
+    return everywhere.select(pl.when(pl.Series(kept)).then(pl.all()))
 
 
-def _save(path: Path, labels: np.ndarray) -> None:
-    with path.open("wb") as file:  # a name would get .npy at its end
-        np.save(file, labels)
+def spread(labels: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """One label for each row of the table, -1 where the row took no part."""
+    found = np.full(len(kept), -1, dtype=np.int64)
+    found[kept] = labels
+    return found
+
+
+def refuse_clash(table: Table, added: Iterable[str], *, force: bool) -> None:
+    """Refuse columns that would stand in place of the table's own."""
+    taken = [name for name in added if name in table.raw.columns]
+    if taken and not force:
+        raise ParameterError(
+            f"{table.name} has {' and '.join(taken)} already. Use --force to replace them in the output."
+        )
 
 
 @contextmanager
@@ -117,7 +105,7 @@ def _readable(path: Path) -> Iterator[None]:
     except pl.exceptions.NoDataError as error:
         raise InputError(f"{path.name} is empty.") from error
     except (OSError, ValueError, EOFError, pl.exceptions.PolarsError) as error:
-        raise InputError(f'cannot read "{path}": {_first_line(error)}') from error
+        raise InputError(f'cannot read "{path}": {first_line(error)}') from error
 
 
 def _parsed(column: pl.Series, separator: str) -> pl.Series:
@@ -157,10 +145,12 @@ def _no_such_file(path: Path) -> str:
     return f'no file "{path.name}" {where}.{hint}'
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What went wrong with a file, in a line."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return text.splitlines()[0] if text else type(error).__name__
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
+def listed(names: Sequence[str]) -> str:
+    """``.csv, .tsv or .npy``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

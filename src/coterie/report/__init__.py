@@ -5,7 +5,8 @@ from coterie.report.comparison import ComparisonResult, Contestant
 from coterie.report.inspection import ColumnInfo, MachineInfo, ModelInfo, Package, TableInfo
 from coterie.report.json import as_dict
 from coterie.report.prediction import PredictionResult
-from coterie.report.result import ClusterSummary, JobResult, SkippedColumn, Trait
+from coterie.report.result import ClusterSummary, JobResult, Trait
+from coterie.report.table import SkippedColumn, TableResult
 from coterie.report.text import as_text
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "PredictionResult",
     "SkippedColumn",
     "TableInfo",
+    "TableResult",
     "Trait",
     "as_dict",
     "as_text",

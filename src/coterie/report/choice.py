@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.report.result import SkippedColumn
+from coterie.report.table import TableResult
 
 
 @dataclass(frozen=True)
@@ -50,21 +50,9 @@ class Choice:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ChoiceResult:
-    """All that ``coterie choose-k`` has to say; names shared with `JobResult` mean the same."""
+@dataclass(frozen=True, kw_only=True)
+class ChoiceResult(TableResult):
+    """All that ``coterie choose-k`` has to say."""
 
-    source: str
     method: str
-    rows: int
-    rows_used: int
-    n_columns: int
-    columns: tuple[str, ...]
-    categories: tuple[str, ...]
-    skipped: tuple[SkippedColumn, ...]
-    scale: str
-    missing: str
-    seed: int
     choice: Choice
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from coterie.report.result import SkippedColumn
+from coterie.report.table import TableResult
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Contestant:
     best: bool  # of the runs of its algorithm, by the silhouette
 
 
-@dataclass(frozen=True)
-class ComparisonResult:
-    """All that ``coterie compare`` has to say; names shared with `JobResult` mean the same.
+@dataclass(frozen=True, kw_only=True)
+class ComparisonResult(TableResult):
+    """All that ``coterie compare`` has to say.
 
     Attributes
     ----------
@@ -31,17 +31,5 @@ class ComparisonResult:
         Adjusted Rand index of the best run of each algorithm with that of each other, in the order of the algorithms.
     """
 
-    source: str
-    rows: int
-    rows_used: int
-    n_columns: int
-    columns: tuple[str, ...]
-    categories: tuple[str, ...]
-    skipped: tuple[SkippedColumn, ...]
-    scale: str
-    missing: str
-    seed: int
     runs: tuple[Contestant, ...]
     agreement: tuple[tuple[float, ...], ...]
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()

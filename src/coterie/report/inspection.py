@@ -41,6 +41,7 @@ class ModelInfo:
     parameters: dict[str, Any]
     columns: tuple[str, ...]
     scale: str | None
+    fill: str | None  # of the column: mean, median or another that stands in for missing values
     clusters: int
 
 

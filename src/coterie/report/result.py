@@ -3,18 +3,12 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from coterie.report.table import TableResult
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coterie.report.choice import Choice
-
-
-@dataclass(frozen=True)
-class SkippedColumn:
-    """A column that took no part, and why: ``text``, ``identifier``, ``constant`` …"""
-
-    name: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -35,76 +29,58 @@ class ClusterSummary:
     means: dict[str, float]
     stands_out_by: tuple[Trait, ...]
     silhouette: float | None = None  # mean of its rows; None where it has no meaning or was not taken
+    name: str | None = None  # where clusters came with names
+
+    @property
+    def called(self) -> str:
+        """Its name, or its number."""
+        return str(self.label) if self.name is None else self.name
 
 
-@dataclass(frozen=True)
-class JobResult:
+@dataclass(frozen=True, kw_only=True)
+class JobResult(TableResult):
     """All that a finished job has to say.
 
     Attributes
     ----------
-    source : str
-        Name of the file read.
-    rows, rows_used : int
-        Rows in the file, and rows that took part.
-    n_columns : int
-        Columns in the file.
-    columns, categories : tuple of str
-        Columns that took part as numbers, and as categories.
-    skipped : tuple of SkippedColumn
-    scale : str
-        How the columns were scaled: ``standard``, ``robust``, ``minmax`` or ``none``.
-    missing : str
-        What was done about missing values, in words.
-    title : str
-        What the algorithm is called in a sentence.
+    method, title : str
+        The algorithm, and what it is called in a sentence.
+    k : int
+        Number of clusters.
     options : dict
         Parameters of the estimator that were not left to it.
     scores : dict of float
         What the fit made as small, or as large, as it could, on the scaled columns: ``inertia`` …
     iterations : int or None
         Steps of the best start; None where an algorithm has no steps.
-    seconds : float
-        Time of the fit alone, without reading and writing.
-    choice : Choice or None
-        How `k` was chosen, if it was.
+    seconds : float or None
+        Time of the fit alone, without reading and writing; None where there was none.
     labels : ndarray of shape (rows,)
         Cluster of each row of the file; -1 where the row took no part.
-    notes : tuple of str
-        What was decided on the reader's behalf.
-    warnings : tuple of str
-        What the reader should know before trusting the result.
     output : str or None
         File written, if any.
     added : tuple of str
         Columns that it has beside those of the source.
     model : str or None
         File of the fitted model, if one was written.
+    animation : str or None
+        File that plays the fit, if one was written.
+    choice : Choice or None
+        How `k` was chosen, if it was.
     """
 
-    source: str
     method: str
-    rows: int
-    rows_used: int
-    n_columns: int
-    columns: tuple[str, ...]
-    categories: tuple[str, ...]
-    skipped: tuple[SkippedColumn, ...]
-    scale: str
-    missing: str
     title: str
     k: int
-    seed: int
     options: dict[str, Any]
     scores: dict[str, float]
     iterations: int | None
     converged: bool
-    seconds: float
+    seconds: float | None
     clusters: tuple[ClusterSummary, ...]
     labels: "NDArray[Any]" = field(repr=False, compare=False)
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
     output: str | None = None
     added: tuple[str, ...] = ()
     model: str | None = None
+    animation: str | None = None
     choice: "Choice | None" = None

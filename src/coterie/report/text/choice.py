@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from coterie.report.choice import Choice, ChoiceResult
-from coterie.report.text.heading import heading
+from coterie.report.text.heading import heading, page_lines
 from coterie.report.text.layout import columns, number, two_places
 
 MARK = " ◀"
@@ -17,9 +17,8 @@ def choice_text(result: ChoiceResult) -> str:
         for vote in result.choice.votes
     ]
     header = ["criterion", "K", "ahead by", "weight"]
-    return "\n".join(
-        [*heading(result), *choice_lines(result.choice), "", *columns([header, *votes], left=[0]), *_notes(result)]
-    )
+    said = [*columns([header, *votes], left=[0]), *_notes(result)]
+    return "\n".join([*heading(result), *choice_lines(result.choice), "", *said, *page_lines(result)])
 
 
 def choice_lines(choice: Choice) -> list[str]:

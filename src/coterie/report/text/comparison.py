@@ -1,7 +1,7 @@
 """Algorithms side by side as plain text for a terminal."""
 
 from coterie.report.comparison import ComparisonResult
-from coterie.report.text.heading import heading
+from coterie.report.text.heading import heading, page_lines
 from coterie.report.text.layout import columns, number, two_places
 
 HEADER = ["run", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest", "seconds"]
@@ -28,4 +28,4 @@ def comparison_text(result: ComparisonResult) -> str:
         best = [f"{run.method}, {run.k}" for run in result.runs if run.best]
         cells = [[name, *map(two_places, row)] for name, row in zip(best, result.agreement, strict=True)]
         lines += ["", *columns([["agreement (adjusted Rand)", *best], *cells], left=[0])]
-    return "\n".join(lines)
+    return "\n".join([*lines, *page_lines(result)])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from coterie.report.result import ClusterSummary, JobResult, Trait
 from coterie.report.text.choice import choice_lines
-from coterie.report.text.heading import heading
+from coterie.report.text.heading import heading, page_lines
 from coterie.report.text.layout import columns, count, number, signed, two_places
 
 
@@ -16,6 +16,9 @@ def fit_text(result: JobResult) -> str:
         parts.append(_written(result))
     if result.model is not None:
         parts.append(f"wrote {result.model} (the model)")
+    if result.animation is not None:
+        parts.append(f"wrote {result.animation} (the fit, step by step)")
+    parts += page_lines(result)
     return "\n".join(parts)
 
 
@@ -26,7 +29,7 @@ def _fitted(result: JobResult) -> str:
         parts.append(f"{end} after {count(result.iterations, 'iteration')}")
     if isinstance(result.options.get("n_init"), int):
         parts.append(f"best of {count(result.options['n_init'], 'start')}")
-    return " · ".join([*parts, f"{result.seconds:.2f} s"])
+    return " · ".join([*parts, *([] if result.seconds is None else [f"{result.seconds:.2f} s"])])
 
 
 def _written(result: JobResult) -> str:
@@ -40,7 +43,7 @@ def _cluster_table(clusters: Sequence[ClusterSummary]) -> list[str]:
     judged = any(cluster.silhouette is not None for cluster in clusters)
     rows = [
         [
-            str(cluster.label),
+            cluster.called,
             f"{cluster.rows:,}",
             f"{cluster.share:.1%}",
             *([two_places(cluster.silhouette)] if judged else []),

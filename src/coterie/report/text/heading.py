@@ -1,35 +1,10 @@
-"""The two lines every result over a table begins with."""
+"""Lines that all results over a table have: what was read, and the page that was written."""
 
-from typing import Protocol
-
-from coterie.report.result import SkippedColumn
-from coterie.report.text.layout import count, some
+from coterie.report.table import TableResult
+from coterie.report.text.layout import count, in_bytes, some
 
 
-class OverTable(Protocol):
-    """What a result says of the table it comes from."""
-
-    @property
-    def source(self) -> str: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def n_columns(self) -> int: ...
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-    @property
-    def categories(self) -> tuple[str, ...]: ...
-    @property
-    def skipped(self) -> tuple[SkippedColumn, ...]: ...
-    @property
-    def scale(self) -> str: ...
-    @property
-    def missing(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-
-
-def heading(result: OverTable) -> list[str]:
+def heading(result: TableResult) -> list[str]:
     """What was read, and how it was treated."""
     names = [column.name for column in result.skipped]
     note = f" (skipped: {some(names)})" if names else ""
@@ -40,6 +15,14 @@ def heading(result: OverTable) -> list[str]:
     ]
 
 
-def _used(result: OverTable) -> str:
+def page_lines(result: TableResult) -> list[str]:
+    """The page that was written about a result, if there is one."""
+    if result.report is None:
+        return []
+    size = "" if result.report_size is None else f", {in_bytes(result.report_size)}"
+    return [f"wrote {result.report} (the report{size})"]
+
+
+def _used(result: TableResult) -> str:
     parts = {"numeric": len(result.columns), "of categories": len(result.categories)}
     return " and ".join(f"{number:,} {kind}" for kind, number in parts.items() if number)

@@ -42,6 +42,8 @@ def model_text(info: ModelInfo) -> str:
         lines.append(f"takes {count(len(info.columns), 'column')}: {some(info.columns)}")
     if info.scale is not None:
         lines.append(f"scaling: {info.scale}")
+    if info.fill is not None:
+        lines.append(f"missing: filled with the {info.fill} of the fit")
     return "\n".join(lines)
 
 

@@ -1,0 +1,300 @@
+"""Pages about results: what a job has at hand, made into all that a page tells."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+import coterie
+from coterie.hierarchy import linkage
+from coterie.hierarchy.cut import cut
+from coterie.jobs import (
+    ChooseJob,
+    CompareJob,
+    Job,
+    Progress,
+    ReportJob,
+    Step,
+    judging,
+    profiles,
+    reproduce,
+    silent,
+    table,
+)
+from coterie.jobs.criteria import criteria
+from coterie.jobs.fitting import Fit
+from coterie.jobs.methods import method_of
+from coterie.jobs.prepare import Prepared
+from coterie.jobs.space import Space, cluster_map, explained, map_note, nearest, space_of
+from coterie.jobs.table import Table
+from coterie.plots import ConvergenceDisplay, DendrogramDisplay, SilhouetteDisplay
+from coterie.report.choice import ChoiceResult
+from coterie.report.comparison import ComparisonResult
+from coterie.report.html.report import (
+    Absent,
+    ChoiceReport,
+    ComparisonReport,
+    Criteria,
+    Measure,
+    Report,
+    Reproduce,
+    Tree,
+)
+from coterie.report.html.words import number, percent
+from coterie.report.result import ClusterSummary, JobResult
+from coterie.selection import ChooseK
+
+EXAMPLES = 3  # rows of each cluster that are named
+LEAVES = 60  # of a tree of centers
+MAPS = 2  # runs of a comparison that are drawn
+
+Codes = NDArray[np.integer]
+
+
+def build(
+    result: JobResult,
+    source: Table,
+    prepared: Prepared,
+    job: Job | ReportJob,
+    *,
+    fit: Fit | None = None,
+    choice: ChooseK | None = None,
+    animation: dict[str, Any] | None = None,
+    around: Prepared | None = None,
+    progress: Progress = silent,
+    now: datetime | None = None,
+) -> Report:
+    """All that the page of a fit tells; `around` are the rows with those that are in no cluster, for the map."""
+    labels = result.labels[prepared.rows.kept]
+    codes = np.searchsorted([one.label for one in result.clusters], labels)
+    names = [one.called for one in result.clusters]
+    model, seed, threads = None if fit is None else fit.model, job.seed, job.threads
+    progress(Step("report: silhouettes"))
+    silhouettes = judging.silhouettes(prepared, codes, names, model, threads)
+    result = replace(result, clusters=_judged(result.clusters, silhouettes))
+    means = profiles.means(prepared, result.clusters, names)
+    progress(Step("report: stability"))
+    stable = judging.comes_back(prepared, len(names), model, seed, threads)
+    progress(Step("report: checks"))
+    diagnosis = judging.suffers_from(prepared, codes, model, seed, threads)
+    progress(Step("report: pictures"))
+    space = space_of(prepared)
+    shown = _map(space, codes, names, prepared, around, model, profiles.telling(means))
+    called, ids = _identities(source, prepared, job)
+    return Report(
+        result=result,
+        made=now or datetime.now(),
+        version=coterie.__version__,
+        asked=_asked(job),
+        names=names,
+        examples=[[ids(i) for i in rows] for rows in nearest(space, codes, len(names), EXAMPLES)],
+        called=called,
+        weighted=job.weight,
+        explained=_explained(result, space, codes, len(names), prepared.weight),
+        stable=stable,
+        silhouettes=silhouettes,
+        certainty=judging.certainty(fit, prepared, codes, names),
+        map=shown,
+        map_note=map_note(space, shown),
+        criteria=_criteria(choice, result, job),
+        profiles=means,
+        spreads=profiles.spreads(prepared, codes, means),
+        shares=profiles.shares(source, prepared, codes, names, means.sizes),
+        tree=_tree(model, space, codes, names, ids),
+        convergence=_convergence(fit),
+        diagnosis=diagnosis,
+        reproduce=_reproduce(job, source, prepared, result),
+        animation=animation,
+    )
+
+
+def build_choice(
+    result: ChoiceResult,
+    source: Table,
+    prepared: Prepared,
+    job: ChooseJob,
+    *,
+    choice: ChooseK,
+    now: datetime | None = None,
+) -> ChoiceReport:
+    """All that the page of a choice tells."""
+    code = reproduce.choice_code(job, source, prepared)
+    return ChoiceReport(
+        result=result,
+        made=now or datetime.now(),
+        version=coterie.__version__,
+        asked=_asked(job),
+        criteria=criteria(choice, result.choice.clusters_by, by_methods=True),
+        reproduce=_how(code, job, source),
+    )
+
+
+def build_comparison(
+    result: ComparisonResult,
+    source: Table,
+    prepared: Prepared,
+    job: CompareJob,
+    *,
+    labels: Mapping[tuple[str, int], Codes],
+    now: datetime | None = None,
+) -> ComparisonReport:
+    """All that the page of a comparison tells; `labels` are those of the best run of each algorithm."""
+    space = space_of(prepared)
+    best = sorted((run for run in result.runs if run.best), key=lambda run: -(run.silhouette or -1.0))[:MAPS]
+    code = reproduce.comparison_code(job, source, prepared, [(run.method, run.k) for run in result.runs if run.best])
+    codes = _matched([labels[run.method, run.k] for run in best])
+    return ComparisonReport(
+        result=result,
+        made=now or datetime.now(),
+        version=coterie.__version__,
+        asked=_asked(job),
+        maps=tuple(
+            (f"{method_of(run.method).title}, K = {run.k}", cluster_map(space, *own))
+            for run, own in zip(best, codes, strict=True)
+        ),
+        reproduce=_how(code, job, source),
+    )
+
+
+def _map(
+    space: Space, codes: Codes, names: list[str], own: Prepared, around: Prepared | None, model: Any, first: Codes
+) -> Any:
+    """The map of rows in clusters, among those in none."""
+    if around is None:
+        return cluster_map(space, codes, names, model, first)
+    everywhere = table.spread(codes, own.rows.kept)[around.rows.kept]
+    return cluster_map(space_of(around), everywhere, names, model, first)
+
+
+def _matched(runs: list[Codes]) -> list[tuple[Codes, list[str]]]:
+    """Clusters of each run in the order, and so the colours, of those of the first that they share most rows with."""
+    found: list[tuple[Codes, list[str]]] = []
+    for labels in runs:
+        present, codes = np.unique(labels, return_inverse=True)
+        names = [str(label) for label in present.tolist()]
+        if found:
+            first, k = found[0][0], len(names)
+            shared = np.zeros((max(k, len(found[0][1])),) * 2)
+            np.add.at(shared, (first, codes), 1)
+            place = np.argsort(linear_sum_assignment(-shared)[1])[:k]  # of each cluster, where its match is
+            order = np.argsort(place)
+            codes, names = np.argsort(order)[codes], [names[j] for j in order.tolist()]
+        found.append((np.asarray(codes), names))
+    return found
+
+
+def _judged(clusters: tuple[ClusterSummary, ...], found: SilhouetteDisplay | Absent) -> tuple[ClusterSummary, ...]:
+    """The summaries with the silhouettes that are drawn."""
+    if isinstance(found, Absent):
+        return tuple(replace(one, silhouette=None) for one in clusters)
+    means = found.means.tolist()
+    return tuple(replace(one, silhouette=mean) for one, mean in zip(clusters, means, strict=True))
+
+
+def _asked(job: Job | ReportJob | ChooseJob | CompareJob) -> str:
+    k = getattr(job, "k", "given")
+    return f"{k[0]}:{k[1]}" if isinstance(k, tuple) else str(k)
+
+
+def _identities(source: Table, prepared: Prepared, job: Job | ReportJob) -> tuple[str, Any]:
+    """What names the rows, and the name of each row that took part."""
+    own = job.id or next((column.name for column in prepared.skipped if column.reason == "identifier"), None)
+    places = np.flatnonzero(prepared.rows.kept)
+    if own is None:
+        return "row, from 0", lambda i: f"{places[i]:,}"
+    column = source.typed[own]
+    return own, lambda i: str(column[int(places[i])])
+
+
+def _explained(result: JobResult, space: Space, codes: Codes, k: int, weight: Any) -> Measure | Absent:
+    scores = result.scores
+    if "BIC" in scores:
+        return Measure("log-likelihood a row", number(scores["log-likelihood a row"]), f"BIC {number(scores['BIC'])}")
+    if "evidence bound" in scores:
+        return Measure("evidence bound", number(scores["evidence bound"]), "of the log evidence, higher is better")
+    share = explained(space, codes, k, weight)
+    if share is None:
+        return Absent("all rows are equal")
+    return Measure("variance explained", percent(share, 0), "between clusters, of the total sum of squares")
+
+
+def _criteria(choice: ChooseK | None, result: JobResult, job: Job | ReportJob) -> Criteria | Absent:
+    if choice is not None and result.choice is not None:
+        return criteria(choice, result.choice.clusters_by, by_methods=False)
+    if isinstance(job, ReportJob):
+        return Absent("The clusters were given, and so was their number: coterie choose-k asks the criteria.")
+    how = method_of(job.method)
+    if how.mixed and job.k == "auto":
+        return Absent("The mixture itself found how many components the rows support, by its bound of the evidence.")
+    if how.mixed or how.series:
+        return Absent("K was asked for; the criteria do not take this kind of rows.")
+    return Absent("K was asked for, and no criterion had a say: -k auto, or coterie choose-k, asks them.")
+
+
+def _tree(model: Any, space: Space, codes: Codes, names: list[str], ids: Any) -> Tree | Absent:
+    if len(names) < 2:
+        return Absent("One cluster has no neighbours.")
+    own = getattr(model, "linkage_matrix_", None)
+    if own is not None and len(own):
+        return _tree_of_rows(model, np.asarray(own), codes, names, ids)
+    return _tree_of_centers(space, codes, names)
+
+
+def _tree_of_rows(model: Any, Z: NDArray[Any], codes: Codes, names: list[str], ids: Any) -> Tree:
+    n = len(Z) + 1
+    fitted = codes if n == len(codes) else np.asarray(model.labels_)
+    rows = [str(ids(i)) for i in range(n)] if n == len(codes) else None
+    display = DendrogramDisplay.from_result(Z, n_clusters=len(names), names=rows)
+    own = np.full(len(names) + 1, -1)
+    if len(fitted) == n:
+        own[cut(Z, n_clusters=len(names))] = fitted  # the numbers that the model gives to the clusters of the cut
+    display = replace(display, cluster=own[display.cluster], leaf_cluster=own[display.leaf_cluster])
+    method = f"{model.linkage} linkage" if hasattr(model, "linkage") else "divisive clustering"
+    return Tree(display, False, method, names)
+
+
+def _tree_of_centers(space: Space, codes: Codes, names: list[str]) -> Tree:
+    k = len(names)
+    sizes = np.bincount(codes, minlength=k)
+    means = np.stack([np.bincount(codes, x, k) / sizes for x in space.S.T], axis=1)
+    Z = linkage(means, "ward", sample_weight=sizes.astype(np.float64))
+    if k > LEAVES:
+        display = DendrogramDisplay.from_result(Z, merges=LEAVES - 1, names=names)
+    else:
+        display = DendrogramDisplay.from_result(Z, names=names, merges=k - 1)
+        leaves = np.array([names.index(name) for name in display.leaves])
+        display = replace(display, sizes=sizes[leaves], leaf_cluster=leaves)
+    return Tree(display, True, "Ward's tree", names)
+
+
+def _convergence(fit: Fit | None) -> ConvergenceDisplay | Absent:
+    if fit is None:
+        return Absent("The clusters were given: there was no fit to watch.")
+    history = getattr(fit.model, "history_", None)
+    if history is None:
+        return Absent("This algorithm takes no iterations: there is nothing to converge.")
+    kept = ConvergenceDisplay.from_estimator(fit.model)
+    if fit.starts is None or kept.bound is not None or kept.label != "objective" or not fit.starts.histories:
+        return kept
+    every = ConvergenceDisplay.from_result(fit.starts)
+    last, best = float(kept.values[0][-1]), float(every.values[every.best][-1])
+    same = abs(last - best) <= 1e-6 * max(abs(last), 1e-300)
+    return every if same else kept  # a search goes on from the best start: its own way is told then
+
+
+def _reproduce(job: Job | ReportJob, source: Table, prepared: Prepared, result: JobResult) -> Reproduce:
+    if isinstance(job, Job):
+        k: int | str = "auto" if method_of(job.method).mixed and job.k == "auto" else result.k
+        return _how(reproduce.fit_code(job, source, prepared, k, result.options), job, source)
+    if job.labels is not None:
+        return _how(Absent(f"The clusters are those of the column {job.labels}: there was no fit."), job, source)
+    how = prepared.preparation
+    return _how(reproduce.model_code(job, source, how.names, bool(how.categories)), job, source)
+
+
+def _how(code: str | Absent, job: Any, source: Table) -> Reproduce:
+    return Reproduce(code, reproduce.command_line(job), reproduce.fingerprint(source), reproduce.versions())

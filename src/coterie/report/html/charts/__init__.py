@@ -1,0 +1,1 @@
+"""Charts: the dictionary of a Display in, one SVG out, with its numbers in a table beneath it."""

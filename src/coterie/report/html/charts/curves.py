@@ -1,0 +1,171 @@
+"""Criteria over the number of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.report.html.charts.figure import figure, numbers
+from coterie.report.html.charts.svg import axes, line, marker, path, reach, tip, whole_ticks, words
+from coterie.report.html.words import number, shown, text_width
+from coterie.web import Markup, Plane, tag
+
+WIDTH, HEIGHT = 500.0, 290.0
+DASHES = ("", "6 3", "2 3")
+SHAPES = 5  # of markers; further curves are dashed
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve: what it is called, its values where there are any, and their errors."""
+
+    name: str
+    ks: Sequence[int]
+    values: Sequence[float]
+    errors: Sequence[float] | None = None
+    colour: str | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The K that a criterion takes, and why, in a few words."""
+
+    k: int
+    text: str
+
+
+def curves(
+    title: str,
+    axis: str,
+    lines: Sequence[Line],
+    *,
+    choice: Choice | None = None,
+    also: Choice | None = None,
+    threshold: tuple[float, str] | None = None,
+    dots: Sequence[tuple[int, float]] = (),
+    note: Any = None,
+    along: str = "number of clusters K",
+) -> Markup:
+    """Curves over K with their errors, a dashed line at the K that is taken, and a table of all numbers.
+
+    `also` is another K that could be taken, by a rule that does not count: a fainter line.
+    """
+    every = [value for curve in lines for value in _ends(curve)] + [value for _, value in dots]
+    every += [] if threshold is None else [threshold[0]]
+    ks = [k for curve in lines for k in curve.ks]
+    low, high = reach(every)
+    high += 0.1 * (high - low)  # room for the text of the choice
+    of, drawn_axes = axes(Plane(WIDTH, HEIGHT, (*_sides(ks), low, high)), along, axis, whole_ticks(min(ks), max(ks)))
+    drawn = of.svg(
+        _told(title, lines, choice),
+        drawn_axes,
+        _threshold(of, threshold),
+        [tag("circle", cx=of.x(k), cy=of.y(value), r=2.4, cls="faint") for k, value in dots],
+        _choice(of, also, "also", 15.0) if also is not None and (choice is None or also.k != choice.k) else None,
+        _choice(of, choice),
+        [_curve(of, j, curve, len(lines) > 1) for j, curve in enumerate(lines)],
+        _ring(of, lines, choice),
+    )
+    legend = _legend(lines) if len(lines) > 1 else None
+    return figure(title, [legend, drawn], _table(lines, choice), note=note)
+
+
+def _ends(curve: Line) -> list[float]:
+    errors = curve.errors or [0.0] * len(curve.values)
+    return [end for v, e in zip(curve.values, errors, strict=True) for end in (v - e, v + e)]
+
+
+def _sides(ks: Sequence[int]) -> tuple[float, float]:
+    low, high = min(ks), max(ks)
+    room = max(0.35, 0.03 * (high - low))
+    return low - room, high + room
+
+
+def _curve(of: Plane, j: int, curve: Line, several: bool) -> Markup:
+    places = [(of.x(k), of.y(value)) for k, value in zip(curve.ks, curve.values, strict=True)]
+    look = {"stroke": curve.colour, "cls": "curve" if curve.colour else "curve ink"}
+    fill = {"fill": curve.colour, "cls": "mark" if curve.colour else "mark ink"}
+    name = f"{shown(curve.name)}, " if several else ""
+    errors = curve.errors or [0.0] * len(curve.values)
+    return tag(
+        "g",
+        [_error(of, k, v, e) for k, v, e in zip(curve.ks, curve.values, errors, strict=True) if e],
+        tag("path", d=path(places), stroke_dasharray=DASHES[j // SHAPES % len(DASHES)] or None, **look),
+        [
+            marker(j, x, y, f"{name}K = {k}: {number(v)}{f' ± {number(e)}' if e else ''}", **fill)
+            for (x, y), k, v, e in zip(places, curve.ks, curve.values, errors, strict=True)
+        ],
+    )
+
+
+def _error(of: Plane, k: int, value: float, error: float) -> Markup:
+    x, low, high = of.x(k), of.y(value - error), of.y(value + error)
+    return tag("path", d=f"M{x - 4:g},{low:g}h8M{x - 4:g},{high:g}h8M{x:g},{low:g}V{high:g}", cls="error")
+
+
+def _threshold(of: Plane, threshold: tuple[float, str] | None) -> Markup | None:
+    if threshold is None:
+        return None
+    value, text = threshold
+    y = of.y(value)
+    return tag("g", line(of.left, y, of.right, y, "threshold"), words(of.right, y - 4, text, "end", cls="small"))
+
+
+def _choice(of: Plane, choice: Choice | None, cls: str = "", lower: float = 0.0) -> Markup | None:
+    if choice is None:
+        return None
+    x, width = of.x(choice.k), text_width(choice.text)
+    after = x + 6 + width <= of.right and not (cls and x - 6 - width >= of.left)  # the fainter one goes to the left
+    anchor, at = ("start", x + 6) if after else ("end", x - 6)
+    text = words(at, of.top + 9 + lower, choice.text, anchor, cls=f"chosen {cls}".strip())
+    return tag("g", line(x, of.top, x, of.bottom, f"choice {cls}".strip()), text)
+
+
+def _ring(of: Plane, lines: Sequence[Line], choice: Choice | None) -> Markup | None:
+    """Around the value of the K that is taken, where there is one curve."""
+    if choice is None or len(lines) != 1 or choice.k not in list(lines[0].ks):
+        return None
+    value = lines[0].values[list(lines[0].ks).index(choice.k)]
+    return tag("circle", tip(choice.text), cx=of.x(choice.k), cy=of.y(value), r=7.5, cls="ring")
+
+
+def _legend(lines: Sequence[Line]) -> Markup:
+    """In a line of its own, so that the chart keeps its size."""
+    entries = [
+        tag(
+            "li",
+            tag(
+                "svg",
+                marker(j, 6, 6, curve.name, fill=curve.colour),
+                width=12,
+                height=12,
+                cls="swatch",
+                aria_hidden="true",
+            ),
+            shown(curve.name),
+        )
+        for j, curve in enumerate(lines)
+    ]
+    return tag("ul", *entries, cls="legend")
+
+
+def _told(title: str, lines: Sequence[Line], choice: Choice | None) -> str:
+    ks = sorted({k for curve in lines for k in curve.ks})
+    first = f"{title} for K from {ks[0]} to {ks[-1]}" if len(ks) > 1 else f"{title} for K = {ks[0]}"
+    return first if choice is None else f"{first}; {choice.text}"
+
+
+def _table(lines: Sequence[Line], choice: Choice | None) -> Markup:
+    ks = sorted({k for curve in lines for k in curve.ks})
+    header = ["K"]
+    columns: list[Mapping[int, str]] = []
+    for curve in lines:
+        header.append(shown(curve.name))
+        columns.append({k: number(v) for k, v in zip(curve.ks, curve.values, strict=True)})
+        if curve.errors:
+            header.append("± error")
+            columns.append({k: number(e) for k, e in zip(curve.ks, curve.errors, strict=True)})
+    mark = None if choice is None else choice.k
+    rows = [[f"{k} ◀" if k == mark else str(k), *(column.get(k, "–") for column in columns)] for k in ks]
+    return numbers(header, rows, left=())

@@ -1,0 +1,1 @@
+"""The sections of a page, one file each: a report in, markup out."""

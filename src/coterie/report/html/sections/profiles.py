@@ -1,0 +1,21 @@
+"""What clusters are like."""
+
+from __future__ import annotations
+
+from coterie.plots.display import plain
+from coterie.report.html.charts.profiles import boxes, means, shares
+from coterie.report.html.report import Report
+from coterie.report.html.sections.section import section
+from coterie.web import Markup, tag
+
+
+def profiles(report: Report) -> Markup:
+    """Means, spreads, and shares of categories."""
+    shown = [shares(plain(each)) for each in report.shares]
+    return section(
+        "profiles",
+        "Profiles",
+        means(plain(report.profiles)) if report.profiles.columns else None,
+        boxes(plain(report.spreads)) if report.spreads.columns else None,
+        tag("div", shown, cls="grid") if shown else None,
+    )

@@ -1,0 +1,445 @@
+"""The page of a fit: its sections, its charts and their tables, and that its numbers are those of the result."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from coterie import GaussianMixture
+from coterie.core.errors import InputError, ParameterError
+from coterie.datasets import write_demo
+from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob
+from coterie.jobs.methods import METHODS
+from coterie.report.html import Absent, as_html
+from coterie.report.html.report import Stable
+from coterie.report.html.sections.sureness import sentences
+from coterie.report.html.words import number, percent, two_places
+from report.pages import HOSTILE, NOW, blobs, keep, mixed, read, run
+
+SECTIONS = [
+    "sure", "clusters", "place", "number", "fitting", "profiles", "hierarchy", "convergence", "watch", "reproduce",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def penguins(tmp_path_factory):
+    """K of penguins chosen, with a report: the result, the report, the page as text and as a tree."""
+    folder = tmp_path_factory.mktemp("penguins")
+    with pytest.MonkeyPatch.context() as patch:
+        keep(patch)
+        path = write_demo("penguins", folder / "penguins.csv")
+        job = Job(path, missing="drop", exclude=("year",), budget="quick", report=folder / "r.html")
+        result, report = run(job)
+    html = (folder / "r.html").read_text(encoding="utf-8")
+    return result, report, html, read(html)
+
+
+def page_of(job):
+    result, report = run(job)
+    html = as_html(report)
+    return result, report, html, read(html)
+
+
+# What every page has
+
+
+def check_charts(tree):
+    """Every chart is read out, scales, and has its numbers in a table."""
+    figures = tree.all("figure")
+    assert figures
+    for figure in figures:
+        charts = figure.all("svg", "chart")
+        assert charts
+        for chart in charts:
+            assert chart.attributes["role"] == "img"
+            assert chart.attributes["aria-label"]
+            assert re.fullmatch(r"0 0 \d+(\.\d+)? \d+(\.\d+)?", chart.attributes["viewbox"])
+        if "data-map" not in figure.attributes and "data-player" not in figure.attributes:
+            assert figure.one("details").all("table")[0].rows()
+
+
+def check_nothing_is_asked_for(html, tree):
+    for node in tree.all():
+        for key in ("src", "href", "xlink:href", "action", "srcset", "poster"):
+            address = node.attributes.get(key)
+            assert address is None or address.startswith(("#", "data:")), address
+        assert "style" not in node.attributes
+        assert not any(key.startswith("on") for key in node.attributes)
+    assert "@import" not in html
+    assert "url(" not in html
+
+
+def check_numbers_are_finite(tree):
+    for node in tree.all():
+        for key, value in node.attributes.items():
+            assert not re.search(r"\b(nan|inf|None)\b", value or ""), (node.name, key, value)
+    assert not re.search(r"\bnan\b|\binf\b|\bNone\b", tree.one("main").text)
+
+
+ODD = {
+    "one cluster": lambda folder: Job(blobs(folder, 200, 2, 1, 3.0), k=(1, 4), budget="quick"),
+    "one cluster asked for": lambda folder: Job(blobs(folder), k=1),
+    "one column": lambda folder: Job(blobs(folder, d=1), k=3),
+    "two columns": lambda folder: Job(blobs(folder, d=2), k=3, scale="minmax"),
+    "many clusters": lambda folder: Job(blobs(folder, 300, 2, 40, 0.1), k=70, options={"n_init": 1}),
+    "weights": lambda folder: Job(blobs(folder, w=np.arange(300) % 3), k=3, weight="w"),
+    "holes": lambda folder: Job(blobs(folder, y=[None, 1.0, 2.0] * 100), k=3, missing="ignore"),
+    "dropped rows": lambda folder: Job(blobs(folder, y=[None, 1.0, 2.0] * 100), k=3, missing="drop"),
+    "columns of several kinds": lambda folder: Job(mixed(folder), method="mixture", k=3),
+    "categories": lambda folder: Job(mixed(folder), k=3, one_hot=("city",)),
+    "a tree": lambda folder: Job(blobs(folder), method="ward", k=4),
+    "a mixture": lambda folder: Job(blobs(folder, n=150), method="gmm", k=2),
+    "a sample": lambda folder: Job(blobs(folder), k=3, sample=100),
+    "medoids": lambda folder: Job(blobs(folder), k=3, method="kmedoids", options={"metric": "manhattan"}),
+    "two rows": lambda folder: Job(blobs(folder, n=2), k=2),
+    "players": lambda folder: Job(blobs(folder), k=3, animate=folder / "play.html"),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_every_kind_of_result_has_a_whole_page(what, tmp_path):
+    _, report, html, tree = page_of(replace(ODD[what](tmp_path), report=tmp_path / "r.html"))
+    assert [node.attributes["id"] for node in tree.all("section")] == SECTIONS
+    check_charts(tree)
+    check_nothing_is_asked_for(html, tree)
+    check_numbers_are_finite(tree)
+    assert len(html.encode()) < 1_000_000
+    assert len(tree.one("div", "cards").all("div", "card")) == 5
+    links = [link.attributes["href"] for link in tree.one("nav").all("a")]
+    assert links == [f"#{key}" for key in SECTIONS[1:]]
+    assert len(tree.one("table", "clusters").rows()) == len(report.names)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_algorithm_has_a_page_and_code_that_gives_its_labels(method, tmp_path):
+    table = mixed(tmp_path, 60) if METHODS[method].mixed else blobs(tmp_path, 60)
+    result, report, _, tree = page_of(Job(table, method=method, k=3, report=tmp_path / "r.html"))
+    assert [node.attributes["id"] for node in tree.all("section")] == SECTIONS
+    names: dict = {}
+    exec(report.reproduce.python, names)
+    np.testing.assert_array_equal(names["labels"], result.labels)
+
+
+def test_many_clusters_of_many_columns_stay_below_a_megabyte(tmp_path, monkeypatch):
+    for name in ("comes_back", "suffers_from"):
+        monkeypatch.setattr(f"coterie.jobs.judging.{name}", lambda *_: Absent("not looked at"))
+    table = blobs(tmp_path, 3000, 40, 60, 1.0)
+    result, report, html, _ = page_of(Job(table, k=60, options={"n_init": 1}, report=tmp_path / "r.html"))
+    assert len(html.encode()) < 920_000  # 10,000 rows would add 60 KB to the map
+    assert result.report_size == (tmp_path / "r.html").stat().st_size
+    assert len(report.profiles.shown) * len(report.names) <= 900
+
+
+def test_the_static_page_has_no_script_and_says_the_same(penguins):
+    _, report, _, tree = penguins
+    html = as_html(report, static=True)
+    static = read(html)
+    assert not static.all("script")
+    policy = static.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"]
+    assert "script-src 'none'" in policy
+    assert static.one("main").text == tree.one("main").text
+
+
+def test_the_same_report_is_the_same_page(penguins, tmp_path):
+    _, report, _, _ = penguins
+    again = replace(report, made=NOW)
+    assert as_html(again) == as_html(replace(report, made=NOW))
+    _, first = run(Job(blobs(tmp_path), k=3, report=tmp_path / "a.html"))
+    _, second = run(Job(tmp_path / "blobs.parquet", k=3, report=tmp_path / "b.html"))
+    timed = {"seconds": 1.0, "report": None, "report_size": None}
+    pages = [as_html(replace(one, made=NOW, result=replace(one.result, **timed))) for one in (first, second)]
+    assert pages[0] == pages[1]
+
+
+# Numbers are those of the result
+
+
+def test_the_table_has_the_clusters_of_the_result(penguins):
+    result, report, _, tree = penguins
+    rows = tree.one("table", "clusters").rows()
+    for row, cluster, ids in zip(rows, result.clusters, report.examples, strict=True):
+        assert row[:4] == [
+            str(cluster.label), f"{cluster.rows:,}", percent(cluster.share), two_places(cluster.silhouette),
+        ]  # fmt: skip
+        assert row[5] == ", ".join(ids)
+        for trait in cluster.stands_out_by:
+            assert f"{trait.column} " in row[4]
+
+
+def test_the_cards_have_the_numbers_of_the_report(penguins):
+    result, report, _, tree = penguins
+    values = [card.one("div", "value").text for card in tree.one("div", "cards").all("div", "card")]
+    assert values[0] == str(result.k)
+    assert values[1] == two_places(report.silhouettes.mean)
+    assert values[3] == two_places(report.stable.mean)
+
+
+def test_silhouettes_are_those_of_the_library_and_weigh_up_to_the_mean(penguins):
+    result, report, _, _ = penguins
+    shares = np.array([cluster.share for cluster in result.clusters])
+    own = np.array([cluster.silhouette for cluster in result.clusters])
+    assert shares @ own == pytest.approx(report.silhouettes.mean)
+
+
+def test_examples_are_the_rows_nearest_to_the_means(tmp_path):
+    result, report = run(Job(blobs(tmp_path), k=3, report=tmp_path / "r.html"))
+    frame = pl.read_parquet(tmp_path / "blobs.parquet")
+    X = frame.select("x0", "x1", "x2").to_numpy()
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    for label, ids in enumerate(report.examples):
+        rows = np.flatnonzero(result.labels == label)
+        away = ((X[rows] - X[rows].mean(axis=0)) ** 2).sum(axis=1)
+        assert ids == [str(place) for place in rows[np.argsort(away, kind="stable")[:3]]]
+
+
+def test_a_column_named_by_id_names_the_examples(tmp_path):
+    _, report = run(Job(blobs(tmp_path), k=3, id="id", report=tmp_path / "r.html"))
+    assert report.called == "id"
+    assert all(name.startswith("r") for ids in report.examples for name in ids)
+
+
+def test_the_votes_of_the_page_are_those_of_the_choice(penguins):
+    result, _, _, tree = penguins
+    figure = next(one for one in tree.one("section", id="number").all("figure") if "Who votes" in one.text)
+    said = {row[0]: row[1] for row in figure.one("details").one("table").rows()}
+    assert said == {vote.criterion: "–" if vote.k is None else str(vote.k) for vote in result.choice.votes}
+
+
+def test_what_was_not_computed_says_which_option_computes_it(penguins):
+    assert "Not computed:" in penguins[3].one("section", id="number").text
+    assert "--budget normal" in penguins[3].one("section", id="number").text
+    assert "--budget thorough" in penguins[3].one("section", id="number").text
+
+
+def test_means_and_quantiles_are_those_of_the_rows(penguins, tmp_path):
+    result, report, _, _ = penguins
+    path = write_demo("penguins", tmp_path / "p.csv")
+    frame = pl.read_csv(path, null_values="NA").with_columns(label=pl.Series(result.labels))
+    for i, cluster in enumerate(result.clusters):
+        rows = frame.filter(pl.col("label") == cluster.label)
+        for j, name in enumerate(report.profiles.columns):
+            assert report.profiles.means[i, j] == pytest.approx(rows[name].mean())
+        for j, name in enumerate(report.spreads.columns):
+            wanted = np.quantile(rows[name].to_numpy(), [0.05, 0.25, 0.5, 0.75, 0.95])
+            np.testing.assert_allclose(report.spreads.quantiles[i, j], wanted)
+
+
+def test_shares_of_categories_add_up_and_tell_who_took_part(penguins):
+    _, report, _, _ = penguins
+    assert {each.column for each in report.shares} == {"species", "island", "sex"}
+    for each in report.shares:
+        assert not each.used
+        np.testing.assert_allclose(each.shares.sum(axis=1), 1.0)
+
+
+def test_every_start_is_drawn_and_the_best_ends_at_the_inertia(penguins):
+    result, report, _, tree = penguins
+    ends = [values[-1] for values in report.convergence.values]
+    assert len(ends) == 10
+    assert min(ends) == pytest.approx(result.scores["inertia"])
+    assert len(tree.one("section", id="convergence").all("path", "curve")) == 10
+
+
+def test_the_tree_of_an_agglomeration_has_the_colours_of_its_clusters(tmp_path):
+    result, report = run(Job(blobs(tmp_path, n=40), method="average", k=3, report=tmp_path / "r.html"))
+    display = report.tree.display
+    labels = {str(i): label for i, label in enumerate(result.labels.tolist())}
+    assert not report.tree.of_centers
+    for name, size, own in zip(display.leaves, display.sizes, display.leaf_cluster, strict=True):
+        assert size != 1 or labels[name] == own
+
+
+def test_of_more_than_fifty_thousand_rows_a_sample_is_shown_and_that_is_said(tmp_path):
+    _, _, html, tree = page_of(Job(blobs(tmp_path, 51_000, 2), k=3, report=tmp_path / "r.html"))
+    assert "showing 10,000 of 51,000 rows" in tree.one("section", id="place").text
+    assert re.search(r"of [\d,]+ of 51,000 rows", tree.one("div", "cards").text)
+    assert len(html.encode()) < 600_000
+
+
+# How sure
+
+
+def test_one_cluster_is_told_honestly(tmp_path):
+    _, report, _, tree = page_of(replace(ODD["one cluster"](tmp_path), report=tmp_path / "r.html"))
+    assert report.result.k == 1
+    assert "No structure was found" in tree.one("section", id="sure").text
+    assert "warn" in tree.one("section", id="sure").attributes["class"]
+    assert isinstance(report.silhouettes, Absent)
+
+
+@pytest.mark.parametrize("mean, weak", [(0.9, False), (0.6, False), (0.4, False), (0.1, True)])
+def test_low_silhouettes_are_a_reason_to_doubt(penguins, mean, weak):
+    report = penguins[1]
+    told = sentences(replace(report, silhouettes=replace(report.silhouettes, mean=mean)))
+    assert [sentence.weak for sentence in told if f"is {mean:.2f}" in sentence.text] == [weak]
+
+
+@pytest.mark.parametrize("mean, weak", [(0.95, False), (0.8, False), (0.5, True)])
+def test_clusters_that_do_not_come_back_are_a_reason_to_doubt(penguins, mean, weak):
+    told = sentences(replace(penguins[1], stable=Stable(mean, 20, 342)))
+    assert [sentence.weak for sentence in told if "drawn anew" in sentence.text] == [weak]
+
+
+@pytest.mark.parametrize("support, weak", [(0.9, False), (0.7, False), (0.3, True)])
+def test_criteria_that_disagree_are_a_reason_to_doubt(penguins, support, weak):
+    report = penguins[1]
+    told = sentences(replace(report, criteria=replace(report.criteria, confidence=support)))
+    assert told[0].weak == weak
+    assert report.criteria.reason in told[0].text
+
+
+def test_a_fit_that_did_not_converge_says_so(tmp_path):
+    job = Job(blobs(tmp_path, spread=6.0), k=5, options={"max_iter": 1, "n_init": 1}, report=tmp_path / "r.html")
+    _, report = run(job)
+    assert any("--max-iter" in sentence.text and sentence.weak for sentence in sentences(report))
+
+
+def test_findings_have_a_sentence_and_a_remedy_each(penguins):
+    _, report, _, tree = penguins
+    entries = tree.one("section", id="watch").one("ul", "findings").all("li")
+    assert len(entries) == len(report.diagnosis.findings) > 0
+    for entry, finding in zip(entries, report.diagnosis.findings, strict=True):
+        assert finding.sentence in entry.text
+        assert finding.remedy in entry.text
+
+
+# Text from tables
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """A table with text that would be markup if it could, in names, values and labels."""
+    rng = np.random.default_rng(0)
+    group = np.arange(90) % 3
+    columns = {name: rng.normal(4 * (group == j % 3), 0.3) for j, name in enumerate(HOSTILE)}
+    labels = [HOSTILE[g] for g in group]
+    path = tmp_path / "<b>&'table'.parquet"
+    pl.DataFrame({**columns, "label": labels, "kind": labels[1:] + labels[:1]}).write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_hostile_text_stays_text(hostile, tmp_path, static):
+    _, report = run(ReportJob(hostile, labels="label", output=tmp_path / "r.html", static=static))
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    tree = read(html)
+    check_nothing_is_asked_for(html, tree)
+    scripts = [node for node in tree.all("script") if node.attributes.get("type") != "application/json"]
+    assert len(scripts) == (0 if static else 1)
+    assert not tree.all("b")
+    assert "alert(1)" not in "".join(node.text for node in scripts)
+    assert HOSTILE[0] in tree.one("table", "clusters").text
+    assert HOSTILE[0] in tree.one("section", id="profiles").text
+    assert "\u202e" not in html
+    assert set(report.names) == set(HOSTILE[:3])
+    assert len(html.encode()) < 1_000_000
+
+
+# Probabilities
+
+
+def test_rows_of_a_mixture_have_the_probabilities_that_the_model_says(tmp_path):
+    result, report, _, tree = page_of(Job(blobs(tmp_path, spread=3.0), method="gmm", k=2, report=tmp_path / "r.html"))
+    frame = pl.read_parquet(tmp_path / "blobs.parquet").select("x0", "x1", "x2")
+    X = frame.to_numpy()
+    model = GaussianMixture(2, random_state=0).fit((X - X.mean(axis=0)) / X.std(axis=0))
+    own = model.predict_proba((X - X.mean(axis=0)) / X.std(axis=0)).max(axis=1)
+    assert report.certainty.mean == pytest.approx(own.mean())
+    for j, below in enumerate(report.certainty.below):
+        assert below == pytest.approx((own[result.labels == j] < 0.9).mean())
+    titles = [figure.one("h3").text for figure in tree.one("section", id="fitting").all("figure")]
+    assert titles == ["Silhouettes", "Probabilities"]
+
+
+def test_rows_that_are_in_a_cluster_or_not_have_no_probabilities(penguins):
+    assert penguins[1].certainty is None
+
+
+# Clusters from elsewhere
+
+
+def test_labels_of_a_column_are_the_clusters_of_the_page(tmp_path):
+    labels = ["b"] * 100 + ["a"] * 150 + [None] * 50
+    path = blobs(tmp_path, cluster_by_hand=labels)
+    result, report, _, tree = page_of(ReportJob(path, labels="cluster_by_hand", output=tmp_path / "r.html"))
+    assert report.names == ["a", "b"]
+    assert [row[:2] for row in tree.one("table", "clusters").rows()] == [["a", "150"], ["b", "100"]]
+    assert "50 rows in no cluster left out" in tree.one("header").text
+    assert result.labels.tolist() == [1] * 100 + [0] * 150 + [-1] * 50
+    assert "cluster_by_hand" not in result.columns
+    assert np.unique(report.map.labels, return_counts=True)[1].tolist() == [50, 150, 100]  # in none, in a, in b
+    assert isinstance(report.stable, Absent)
+    assert [node.attributes["id"] for node in tree.all("section")] == SECTIONS
+
+
+def test_numbers_as_labels_are_in_the_order_of_numbers_and_minus_one_is_none(tmp_path):
+    path = blobs(tmp_path, label=[10, 9, -1] * 100)
+    _, report = run(ReportJob(path, labels="label", output=tmp_path / "r.html"))
+    assert report.names == ["9", "10"]
+
+
+def test_a_model_says_the_clusters_that_predict_says(tmp_path):
+    path = blobs(tmp_path)
+    fitted, _ = run(Job(path, k=3, model=tmp_path / "m.safetensors"))
+    result, report, _, tree = page_of(ReportJob(path, model=tmp_path / "m.safetensors", output=tmp_path / "r.html"))
+    np.testing.assert_array_equal(result.labels, fitted.labels)
+    names: dict = {}
+    exec(report.reproduce.python, names)
+    np.testing.assert_array_equal(names["labels"], fitted.labels)
+    assert result.scale == "standard"
+    assert isinstance(report.stable, Stable)
+    check_charts(tree)
+
+
+@pytest.mark.parametrize("given", [{}, {"labels": "x0", "model": "m.safetensors"}])
+def test_a_report_needs_clusters_from_one_place(tmp_path, given):
+    with pytest.raises(ParameterError, match="either --labels COLUMN or --model FILE"):
+        run(ReportJob(blobs(tmp_path), **given, output=tmp_path / "r.html"))
+
+
+def test_a_column_that_is_none_of_clusters_is_refused(tmp_path):
+    with pytest.raises(InputError, match="is it the column of the clusters"):
+        run(ReportJob(blobs(tmp_path, n=1200), labels="x0", output=tmp_path / "r.html"))
+    with pytest.raises(InputError, match="Did you mean"):
+        run(ReportJob(tmp_path / "blobs.parquet", labels="x00", output=tmp_path / "r.html"))
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_page_that_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("no page")
+
+    monkeypatch.setattr("coterie.report.html.as_html", broken)
+    with pytest.raises(RuntimeError, match="no page"):
+        run(Job(blobs(tmp_path), k=3, report=tmp_path / "r.html", output=tmp_path / "out.csv"))
+    assert [path.name for path in tmp_path.iterdir()] == ["blobs.parquet"]
+
+
+# Other pages
+
+
+def test_the_page_of_a_choice_has_the_criteria(tmp_path):
+    job = ChooseJob(blobs(tmp_path), k=(2, 6), criteria=("silhouette", "elbow", "gap"), report=tmp_path / "r.html")
+    result, _, html, tree = page_of(job)
+    assert [node.attributes["id"] for node in tree.all("section")] == ["number", "reproduce"]
+    check_charts(tree)
+    check_nothing_is_asked_for(html, tree)
+    assert result.choice.reason in tree.one("section", id="number").text
+    assert "--methods" in tree.one("section", id="number").text
+    gap = next(figure for figure in tree.all("figure") if figure.text.startswith("Gap"))
+    values = {row[0].rstrip(" ◀"): row[1] for row in gap.one("details").one("table").rows()}
+    assert values == {str(row["k"]): number(row["gap"]) for row in result.choice.table}
+
+
+def test_the_page_of_a_comparison_has_runs_agreement_and_two_maps(tmp_path):
+    job = CompareJob(blobs(tmp_path), methods=("kmeans", "ward", "gmm"), k=(3, 4), report=tmp_path / "r.html")
+    result, report, html, tree = page_of(job)
+    assert [node.attributes["id"] for node in tree.all("section")] == ["runs", "agreement", "maps", "reproduce"]
+    assert len(tree.one("section", id="runs").one("table").rows()) == 6
+    table = tree.one("section", id="agreement").one("details").one("table").rows()
+    assert [row[1:] for row in table] == [[two_places(value) for value in row] for row in result.agreement]
+    first, second = (shown for _, shown in report.maps)
+    assert (first.labels == second.labels).mean() > 0.9  # the same clusters have the same colours
+    check_nothing_is_asked_for(html, tree)

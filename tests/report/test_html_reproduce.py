@@ -1,0 +1,131 @@
+"""What a page says one has to do to have the same again, done."""
+
+import shlex
+from dataclasses import fields
+
+import numpy as np
+import polars as pl
+import pytest
+
+from coterie import jobs
+from coterie.cli import commands
+from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob
+from coterie.jobs.reproduce import command_line
+from coterie.report.html import Absent
+from report.pages import HOSTILE, blobs, mixed, run
+
+
+@pytest.fixture(autouse=True)
+def without_judgement(monkeypatch):
+    """What takes longest in a report has no part in this."""
+    for name in ("comes_back", "suffers_from"):
+        monkeypatch.setattr(f"coterie.jobs.judging.{name}", lambda *_: Absent("not looked at"))
+
+
+HOLES = [None, 1.0, 2.0, 5.0] * 75
+
+
+def csv(folder, separator=",", decimals=".", encoding="utf-8"):
+    frame = pl.read_parquet(blobs(folder, y=HOLES))
+    path = folder / "table.csv"
+    frame.write_csv(path, separator=separator, decimal_comma=decimals == ",", null_value="NA")
+    path.write_bytes(("ø" + path.read_text(encoding="utf-8")).encode(encoding))
+    return path
+
+
+CASES = {
+    "K-means": lambda folder: Job(blobs(folder), k=3),
+    "robust, filled": lambda folder: Job(blobs(folder, y=HOLES), k=3, scale="robust", missing="median"),
+    "smallest and largest, dropped": lambda folder: Job(blobs(folder, y=HOLES), k=3, scale="minmax", missing="drop"),
+    "holes": lambda folder: Job(blobs(folder, y=HOLES), k=4, missing="ignore"),
+    "weights and dropped rows": lambda folder: Job(
+        blobs(folder, y=HOLES, w=np.arange(300) % 4), k=3, weight="w", missing="drop", seed=3
+    ),
+    "categories with holes": lambda folder: Job(
+        blobs(folder, y=HOLES, c=["a", "b", None] * 100), k=3, one_hot=("c",), missing="drop"
+    ),
+    "a sample": lambda folder: Job(blobs(folder, w=np.arange(300) % 4 + 1), k=3, sample=80, weight="w", seed=2),
+    "a mixture": lambda folder: Job(blobs(folder), k=3, method="gmm", options={"covariance": "diag", "n_init": 2}),
+    "columns of several kinds": lambda folder: Job(mixed(folder), k=3, method="mixture"),
+    "a tree": lambda folder: Job(blobs(folder), k=3, method="average", options={"metric": "manhattan"}),
+    "medoids": lambda folder: Job(blobs(folder), k=3, method="kmedoids"),
+    "text with holes": lambda folder: Job(csv(folder), k=3, missing="drop", exclude=("øid",)),
+    "text, semicolons, commas": lambda folder: Job(csv(folder, ";", ","), k=3, missing="mean"),
+    "old text": lambda folder: Job(csv(folder, encoding="cp1252"), k=3, missing="drop"),
+}
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_the_code_gives_the_same_labels(what, tmp_path):
+    job = CASES[what](tmp_path)
+    result, report = run(jobs.Job(**{**vars(job), "report": tmp_path / "r.html"}))
+    code = report.reproduce.python
+    names: dict = {}
+    exec(compile(code, "<report>", "exec"), names)
+    np.testing.assert_array_equal(names["labels"], result.labels[result.labels >= 0])
+
+
+def test_the_code_of_arrays_and_of_hostile_names(tmp_path):
+    X = pl.read_parquet(blobs(tmp_path)).select("x0", "x1", "x2").to_numpy().astype(np.float32)
+    np.save(tmp_path / "x.npy", X)
+    pl.DataFrame({name: X[:, j % 3] * (j + 1) for j, name in enumerate(HOSTILE)}).write_parquet(tmp_path / "h.parquet")
+    for name, scale in (("x.npy", "standard"), ("h.parquet", "auto")):
+        job = Job(tmp_path / name, k=3, scale=scale, report=tmp_path / "r.html", force=True)
+        result, report = run(job)
+        names: dict = {}
+        exec(report.reproduce.python, names)
+        np.testing.assert_array_equal(names["labels"], result.labels)
+
+
+def test_the_code_of_a_choice_and_of_a_comparison(tmp_path):
+    path = blobs(tmp_path)
+    found: dict = {}
+    job = ChooseJob(path, k=(2, 5), criteria=("silhouette", "elbow"), report=tmp_path / "c.html", method="ward")
+    result, report = run(job)
+    exec(report.reproduce.python.replace("print(found)", ""), found)
+    assert found["found"].recommended == result.choice.recommended
+    result, report = run(CompareJob(path, methods=("kmeans", "ward"), k=3, report=tmp_path / "d.html"))
+    exec(report.reproduce.python, found)
+    assert [len(labels) for labels in found["labels"]] == [300, 300]
+
+
+def test_no_code_where_there_was_no_fit(tmp_path):
+    _, report = run(ReportJob(blobs(tmp_path, label=[0, 1, 2] * 100), labels="label", output=tmp_path / "r.html"))
+    assert isinstance(report.reproduce.python, Absent)
+
+
+def test_the_fingerprint_changes_with_the_data(tmp_path):
+    prints = []
+    for n in (300, 301):
+        _, report = run(Job(blobs(tmp_path, n=n), k=3, report=tmp_path / "r.html", force=True))
+        prints.append(report.reproduce.fingerprint.split()[-1])
+    assert len(prints[0]) == 64
+    assert prints[0] != prints[1]
+
+
+OUT = ("report", "static", "output", "model", "animate", "force", "checkpoint", "threads", "strict")
+LINES = {
+    "fit": lambda path: Job(
+        path, k=(2, 5), method="gmm", columns=("x0", "x1"), exclude=("x 2",), scale="none", missing="drop", seed=7,
+        options={"covariance": "VVE", "n_init": 3}, budget="quick", sample=100, weight="w", id="id",
+    ),
+    "choose-k": lambda path: ChooseJob(path, k="auto", criteria=("gap", "bic"), one_hot=("c",), budget="thorough"),
+    "compare": lambda path: CompareJob(path, methods=("kmeans", "ward"), k=(2, 4)),
+    "report": lambda path: ReportJob(path, labels="it's a label"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", LINES)
+def test_the_command_line_means_the_same_job(verb, tmp_path, monkeypatch):
+    job = LINES[verb](tmp_path / "a table.csv")
+    seen = []
+    for name in ("run", "choose", "compare", "report"):
+        monkeypatch.setattr(jobs, name, lambda job, progress=None: seen.append(job))
+    monkeypatch.setattr(commands, "show", lambda *_: None)
+    words = shlex.split(command_line(job))
+    assert words[:2] == ["coterie", verb]
+    commands.call(words[1:])
+    (again,) = seen
+    for field in fields(job):
+        if field.name not in OUT:
+            assert getattr(again, field.name) == getattr(job, field.name), field.name
