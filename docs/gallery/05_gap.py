@@ -1,0 +1,23 @@
+"""
+The gap statistic
+=================
+
+The sum of squares of the clusters beside that of rows without any. Where the gap between the two is first as large as
+it gets, but for chance, there are as many clusters.
+"""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from coterie import plots
+from coterie.datasets import make_blobs
+from coterie.selection import gap_statistic
+
+X, _ = make_blobs(300, 2, centers=4, cluster_std=0.7, random_state=2)
+noise = np.random.default_rng(0).random((300, 2))
+
+figure = Figure(figsize=(11, 4), layout="constrained")
+for rows, ax, name in zip((X, noise), figure.subplots(1, 2), ("four clusters", "even rows"), strict=True):
+    found = gap_statistic(rows, range(1, 9), n_references=20, random_state=0)
+    plots.gap(found, ax=ax)
+    print(f"{name}: {found.recommended}")

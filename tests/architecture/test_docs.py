@@ -1,0 +1,78 @@
+"""The pages: every public name is in the API, every page in the site, and links lead somewhere."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PACKAGES = (
+    "coterie",
+    "coterie.datasets",
+    "coterie.diagnosis",
+    "coterie.distances",
+    "coterie.families",
+    "coterie.files",
+    "coterie.hierarchy",
+    "coterie.metrics",
+    "coterie.mixture",
+    "coterie.plots",
+    "coterie.selection",
+    "coterie.traces",
+)
+PAGES = [path for path in DOCS.rglob("*.md") if not {"_build", "auto"} & set(path.relative_to(DOCS).parts)]
+TEXTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+
+
+def entries() -> set[str]:
+    """Names that API pages list, each with its module."""
+    found = set()
+    for page in (DOCS / "api").glob("*.rst"):
+        module, listing = "", False
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if line.startswith(".. currentmodule:: "):
+                module = line.removeprefix(".. currentmodule:: ")
+            listing = line.startswith(".. autosummary::") or (listing and (not line or line.startswith("   ")))
+            if listing and re.fullmatch(r"   \w+", line):
+                found.add(f"{module}.{line.strip()}")
+    return found
+
+
+def looked_up(name: str):
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(module), attribute)
+
+
+def test_every_entry_of_the_api_is_there():
+    assert all(looked_up(name) is not None for name in entries())
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_in_the_api(package):
+    listed = entries()
+    shown = {id(looked_up(name)) for name in listed}
+    public = [name for name in import_module(package).__all__ if not name.startswith("__")]
+    missing = [n for n in public if f"{package}.{n}" not in listed and id(looked_up(f"{package}.{n}")) not in shown]
+    assert not missing, f"add to docs/api: {', '.join(missing)} of {package}"
+
+
+def in_toctrees(page: Path) -> list[Path]:
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
+    return [(page.parent / f"{line}.md").resolve() for line in lines]
+
+
+def test_every_page_is_in_the_site():
+    reached = {path for page in PAGES for path in in_toctrees(page)} | {DOCS / "index.md"}
+    assert {path.relative_to(DOCS) for path in PAGES if path not in reached} == set()
+
+
+@pytest.mark.parametrize("page", TEXTS + PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = [target for target, _ in LINK.findall(text) if "://" not in target]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
