@@ -7,7 +7,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell cat src/coterie/kernels/
 # Processes that share the tests between them. Kernels that one has compiled the others read from the cache.
 WORKERS ?= 2
 
-.PHONY: demo test slow check bench clean
+.PHONY: demo test slow check docs bench web clean
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coterie needs Python 3.11 or newer")'
@@ -27,15 +27,20 @@ WORKERS ?= 2
 	$(BIN)/python -m pip install --quiet --group check
 	touch $@
 
+.venv/docs: .venv/pip
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group docs
+	touch $@
+
 .venv/bench: .venv/test
 	$(BIN)/python -m pip install --quiet --group bench
 	touch $@
 
-demo: .venv/demo  ## cluster a small real table
+demo: .venv/demo  ## a small real table, its clusters, and a page about them
 	@mkdir -p demo
 	$(BIN)/coterie demo penguins -o demo/penguins.csv --force
-	$(BIN)/coterie fit demo/penguins.csv -k auto --missing drop --exclude year -o demo/labelled.csv --force
-	@echo; head -n 6 demo/labelled.csv
+	$(BIN)/coterie fit demo/penguins.csv -k auto --missing drop --exclude year \
+		--report demo/report.html -o demo/labelled.csv --force
+	@echo; echo "Open file://$(CURDIR)/demo/report.html"
 
 test: .venv/test  ## all tests but the slow ones
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
@@ -49,8 +54,19 @@ check: .venv/check  ## lint, types, import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	cd web && npm ci --silent
+	touch $@
+
+web: web/node_modules/.package-lock.json  ## scripts of pages, from web/ into the package: types, lint, bundles (needs Node 20+)
+	cd web && npm run --silent check && npm run --silent build
+
+docs: .venv/docs  ## the site, into docs/_build/html: every page, the gallery run, every warning an error
+	$(BIN)/python -m sphinx -W --keep-going -q -j $(WORKERS) -d docs/_build/doctrees docs docs/_build/html
+	@echo docs/_build/html/index.html
+
 bench: .venv/bench slow  ## after the slow tests, peers side by side; the machine should have nothing else to do
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv demo docs/_build docs/auto web/node_modules

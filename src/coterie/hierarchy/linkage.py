@@ -91,8 +91,9 @@ def linkage(
     centroid, median on a matrix            n² numbers    O(n²) mostly: the generic algorithm [2]_
     ======================================  ============  =================================================
 
-    'complete', 'average' and 'weighted' on float64 give SciPy's matrix to the last bit, ties included. Elsewhere ties,
-    and what rounding makes of them, may be broken otherwise. A matrix that does not fit into memory is refused.
+    'complete', 'average' and 'weighted' of the same float64 distances give SciPy's matrix to the last bit, ties
+    included. Elsewhere ties, and what rounding makes of them, may be broken otherwise. A matrix that does not fit into
+    memory is refused.
 
     References
     ----------

@@ -72,7 +72,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     callback : callable or None
         Called after every round with a `coterie.core.loop.Progress`; a true return ends the fit.
     verbose : int, default=0
-        1 prints every round.
+        1 prints a line now and then, 2 one for every round.
 
     Attributes
     ----------
