@@ -16,7 +16,7 @@ from coterie.kmeans.fuzzy import Fuzzy
 from coterie.kmeans.gram import Linear, Rbf
 from coterie.kmeans.kernel_lloyd import KernelLloyd
 from coterie.kmeans.lloyd import Lloyd
-from coterie.kmeans.medians import Euclidean, Manhattan
+from coterie.kmeans.median_models import Euclidean, Manhattan
 from coterie.kmeans.observed import Observed
 from coterie.kmeans.spherical import Spherical, unit_rows
 from coterie.kmeans.warped import Warped

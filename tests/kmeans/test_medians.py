@@ -19,8 +19,8 @@ from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
 from coterie.kernels.cpu import medians as cpu
 from coterie.kernels.plain import medians as plain
-from coterie.kmeans import medians as module
-from coterie.kmeans.medians import Euclidean, Manhattan
+from coterie.kmeans import median_models as module
+from coterie.kmeans.median_models import Euclidean, Manhattan
 
 METRICS = pytest.mark.parametrize("metric", ["l1", "l2"])
 TYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
