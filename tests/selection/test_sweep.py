@@ -292,6 +292,13 @@ def test_the_table_prints():
             InputError,
             "ks must not go beyond 3",
         ),
+        (
+            KMeans(init="random_partition", random_state=0),
+            [2, 5],
+            np.repeat(BLOBS[:3], 9, axis=0),
+            InputError,
+            "ks must not go beyond 3",
+        ),
         (BisectingKMeans(), [2, 5], np.repeat(BLOBS[:3], 9, axis=0), InputError, "X has 3 distinct rows"),
         (AgglomerativeClustering(), [61], BLOBS, InputError, "n_samples=60 rows cannot make n_clusters=61"),
         (KMedoids(objective="silhouette"), [2], BLOBS, ParameterError, "does not fall with more clusters"),
