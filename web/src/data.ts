@@ -7,6 +7,13 @@ export interface AxisData {
   values: string; // base64, uint16 a row: steps from low to high
 }
 
+/** How many rows of each cluster lie where, along two axes. */
+export interface GridData {
+  axes: [number, number];
+  shape: [number, number]; // cells up and across
+  counts: string;
+}
+
 export interface MapData {
   kind: "map";
   axes: AxisData[];
@@ -20,6 +27,7 @@ export interface MapData {
   centers: number[][] | null; // (k, p)
   spreads: number[][] | null; // (k, p (p + 1) / 2): upper triangles, row by row
   deviations: number;
+  grids: GridData[]; // of all rows, where they are too many to draw
 }
 
 /** Centre, half axes and angle of an ellipse. */
@@ -83,4 +91,25 @@ export function words(text: string): Uint16Array {
 export function labels(text: string, k: number): Uint16Array {
   const given = k < 255 ? bytes(text) : words(text);
   return Uint16Array.from(given, (label) => Math.min(label, k));
+}
+
+/** Counts by place: 7 bits a byte, one place after the other, and 0 before a number of places without any. */
+export function counts(text: string): Map<number, number> {
+  const raw = bytes(text);
+  const found = new Map<number, number>();
+  let i = 0;
+  const next = () => {
+    let [number, unit] = [0, 1];
+    for (; raw[i]! > 127; i++, unit *= 128) number += unit * (raw[i]! & 127);
+    return number + unit * raw[i++]!;
+  };
+  for (let place = 0; i < raw.length; place++) {
+    let count = next();
+    if (!count) {
+      place += next();
+      count = next();
+    }
+    found.set(place, count);
+  }
+  return found;
 }

@@ -1,14 +1,17 @@
 /** The map of clusters: any two axes, moved and magnified, clusters shown and hidden. */
 
 import { type Box, type Ellipse, labels, type MapData, words } from "./data";
+import { Density } from "./density";
 import { button, html, plural } from "./dom";
 import { Legend } from "./legend";
-import { MANY } from "./plane";
+import { MANY, type Plane } from "./plane";
 import { type Cloud, HIDDEN, packed } from "./raster";
-import { Stage } from "./stage";
+import { type Ground, Stage } from "./stage";
 
 const MARGINS = { top: 10, right: 12, bottom: 46, left: 62 };
 const CLOSEST = 1 / 400; // of what there is to see
+const NEAR = 8; // pixels of a cell, from which points are seen, too
+const SEEN = 2.5; // pixels that a cell needs to be seen
 const KEYS: Record<string, (map: ClusterMap) => void> = {
   ArrowLeft: (map) => map.move(-0.1, 0),
   ArrowRight: (map) => map.move(0.1, 0),
@@ -26,7 +29,10 @@ export class ClusterMap {
   private readonly values: Uint16Array[];
   private readonly labels: Uint16Array;
   private readonly color: Uint32Array;
+  private readonly grids: { axes: [number, number]; density: Density }[];
   private readonly legend: Legend;
+  private readonly told = html("span", { class: "told" });
+  private painted: { picture: HTMLCanvasElement; across: number; up: number } | null = null; // of these axes and colours
   private axes: [number, number];
   private box: Box;
   private waiting = false;
@@ -38,6 +44,7 @@ export class ClusterMap {
     this.values = data.axes.map((axis) => words(axis.values));
     this.labels = labels(data.labels, data.names.length);
     this.color = new Uint32Array(this.labels.length);
+    this.grids = data.grids.map((grid) => ({ axes: grid.axes, density: Density.read(grid) }));
     this.axes = data.start;
     this.box = this.whole();
     this.legend = new Legend(data, () => this.recolour());
@@ -81,11 +88,43 @@ export class ClusterMap {
     return [x.low, x.high, y.low, y.high];
   }
 
+  /** The colours of the clusters, and of none. */
+  private table(): number[] {
+    const { colors, noise } = this.data;
+    return [...colors, noise ?? "#808080"].map((color, j) => (this.legend.shows(j) ? packed(color) : HIDDEN));
+  }
+
   private recolour(): void {
-    const { colors, noise, names } = this.data;
-    const table = [...colors, noise ?? "#808080"].map((color, j) => (this.legend.shows(j) ? packed(color) : HIDDEN));
-    for (let i = 0; i < this.color.length; i++) this.color[i] = table[Math.min(this.labels[i]!, names.length)]!;
+    const table = this.table();
+    for (let i = 0; i < this.color.length; i++) this.color[i] = table[this.labels[i]!]!;
+    this.painted = null;
     this.draw();
+  }
+
+  /** The density along these axes, if there is one; the closer one looks, the more points stand out from it. */
+  private ground(plane: Plane): Ground | undefined {
+    const [i, j] = this.axes;
+    const grid = this.grids.find(({ axes: [a, b] }) => (a === i && b === j) || (a === j && b === i));
+    if (!grid) return undefined;
+    const turned = grid.axes[0] !== i;
+    const { up, across } = grid.density;
+    const [x0, x1, y0, y1] = this.whole();
+    const wide = (plane.x(x1) - plane.x(x0)) / (turned ? up : across);
+    const high = (plane.y(y0) - plane.y(y1)) / (turned ? across : up);
+    return { picture: this.paint(grid.density, turned, wide, high), near: between(2 * (wide / NEAR - 1)) };
+  }
+
+  /** A density in cells that can be seen, those of the grid being so many pixels wide and high. */
+  private paint(density: Density, turned: boolean, wide: number, high: number): HTMLCanvasElement {
+    const [across, up] = [wide, high].map((pixels) => 2 ** between(Math.round(Math.log2(SEEN / pixels)), 4)) as [
+      number,
+      number,
+    ];
+    if (this.painted?.across !== across || this.painted.up !== up) {
+      const cells = turned ? density.merged(across, up) : density.merged(up, across);
+      this.painted = { picture: cells.picture(this.table(), turned), across, up };
+    }
+    return this.painted.picture;
   }
 
   /** Once a frame of the screen, however often it is asked for. */
@@ -103,7 +142,9 @@ export class ClusterMap {
     const { axes, names, colors, centers } = this.data;
     const plane = this.stage.plane(this.box);
     const cloud: Cloud = { x: this.values[i]!, y: this.values[j]!, color: this.color };
-    this.stage.points(cloud, this.whole(), plane);
+    const ground = this.ground(plane);
+    this.stage.points(cloud, this.whole(), plane, ground);
+    this.told.textContent = this.tell(ground);
     const shown = colors.map((color, c) => ({ c, color })).filter(({ c }) => centers && this.legend.shows(c));
     const outlines = shown.flatMap(({ c, color }) =>
       this.ellipses(c).flatMap((e) => plane.ellipse(e, color, names.length > MANY)),
@@ -130,18 +171,25 @@ export class ClusterMap {
   }
 
   private controls(): HTMLElement {
-    const { axes, rows, shown } = this.data;
+    const { axes } = this.data;
     const bar = html("div", { class: "bar" });
     if (axes.length > 2) bar.append(this.choice("across", 0), this.choice("up", 1));
-    const told = shown < rows ? `showing ${shown.toLocaleString("en")} of ${plural(rows, "row")}` : plural(rows, "row");
     const buttons = html("span", { class: "buttons push" });
     buttons.append(
       button("Magnify", "plus", () => this.zoom(0.7)),
       button("Make smaller", "minus", () => this.zoom(1 / 0.7)),
       button("Show all", "reset", () => this.reset()),
     );
-    bar.append(html("span", { class: "told" }, told), buttons);
+    bar.append(this.told, buttons);
     return bar;
+  }
+
+  /** How many rows are shown, of how many, and how. */
+  private tell(ground?: Ground): string {
+    const { rows, shown } = this.data;
+    const some = shown.toLocaleString("en");
+    if (!ground) return shown < rows ? `showing ${some} of ${plural(rows, "row")}` : plural(rows, "row");
+    return `density of all ${plural(rows, "row")}, ${ground.near ? `${some} of them as points` : "stronger where there are more"}`;
   }
 
   private choice(label: string, which: 0 | 1): HTMLElement {
@@ -153,6 +201,7 @@ export class ClusterMap {
       const chosen: [number, number] = [...this.axes];
       chosen[which] = Number(select.value);
       this.axes = chosen;
+      this.painted = null;
       this.reset();
     });
     return html("label", {}, label, select);
@@ -218,4 +267,8 @@ export class ClusterMap {
     const height = all.height - MARGINS.top - MARGINS.bottom;
     return [(event.clientX - all.left - MARGINS.left) / width, 1 - (event.clientY - all.top - MARGINS.top) / height];
   }
+}
+
+function between(value: number, high = 1): number {
+  return Math.min(high, Math.max(0, value));
 }

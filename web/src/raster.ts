@@ -1,12 +1,10 @@
 /**
  * Points as pixels. Where discs overlap, the colour is their mean and the opacity that of all of them one over the
- * other, so that the order of the rows does not show; coterie/web/png.py does the same. Above MANY points, shades say
- * how many there are.
+ * other, so that the order of the rows does not show; coterie/web/png.py does the same.
  */
 
 import { STEPS } from "./data";
 
-export const MANY = 50_000;
 export const HIDDEN = 0xffffffff;
 const OPACITY = 0.75;
 
@@ -31,19 +29,15 @@ export function packed(color: string): number {
 
 /** The more room points have, the larger they are: `area` is that of all of them, seen or not. */
 export function dotRadius(count: number, area: number): number {
-  const least = count > 4 * MANY ? 0.5 : count > MANY ? 0.75 : 1;
-  return Math.min(3.5, Math.max(least, 0.18 * Math.sqrt(area / Math.max(count, 1))));
+  return Math.min(3.5, Math.max(1, 0.18 * Math.sqrt(area / Math.max(count, 1))));
 }
 
 export class Raster {
   private light = new Float32Array(0); // red, green, blue and how much of a disc, of each pixel and of a border around
 
-  /** Draws into the whole of a canvas; `scale` is its pixels per pixel of the page. */
-  draw(canvas: HTMLCanvasElement, cloud: Cloud, placed: Placed, scale: number): void {
-    const { width, height } = canvas;
-    const context = canvas.getContext("2d");
-    if (!context || !width || !height) return;
-    const many = cloud.x.length > MANY;
+  /** Draws into the whole of a canvas; `scale` is its pixels per pixel of the page, `share` how opaque points are. */
+  draw(context: CanvasRenderingContext2D, cloud: Cloud, placed: Placed, scale: number, share: number): void {
+    const { width, height } = context.canvas;
     const area = ((placed.right - placed.left) * (placed.bottom - placed.top)) / scale ** 2;
     const radius = scale * dotRadius(cloud.x.length, area);
     const reach = Math.floor(radius + 0.5);
@@ -51,14 +45,14 @@ export class Raster {
     const size = 4 * wide * (height + 2 * reach);
     if (this.light.length === size) this.light.fill(0);
     else this.light = new Float32Array(size);
-    const most = this.add(cloud, placed, width, height, radius, reach);
+    this.add(cloud, placed, width, height, radius, reach);
     const image = context.createImageData(width, height);
-    this.resolve(image, wide, reach, many ? most : 0);
+    this.resolve(image, wide, reach, OPACITY * share);
     context.putImageData(image, 0, 0);
   }
 
-  /** Adds the light of all discs; returns the most discs that lie on one pixel. */
-  private add(cloud: Cloud, placed: Placed, width: number, height: number, radius: number, reach: number): number {
+  /** Adds the light of all discs. */
+  private add(cloud: Cloud, placed: Placed, width: number, height: number, radius: number, reach: number): void {
     const { x, y, color } = cloud;
     const light = this.light;
     const wide = width + 2 * reach;
@@ -66,7 +60,6 @@ export class Raster {
     const count = offsets.length;
     const ax = (placed.right - placed.left) / STEPS;
     const ay = (placed.top - placed.bottom) / STEPS;
-    let most = 0;
     for (let i = 0; i < x.length; i++) {
       const rgb = color[i]!;
       if (rgb === HIDDEN) continue;
@@ -85,17 +78,14 @@ export class Raster {
         light[place + 2]! += share * blue;
         light[place + 3]! += share;
       }
-      if (light[middle + 3]! > most) most = light[middle + 3]!;
     }
-    return most;
   }
 
-  /** Light as pixels; `most` above 0: darker where there are more, in steps of the logarithm. */
-  private resolve(image: ImageData, wide: number, reach: number, most: number): void {
+  /** Light as pixels. */
+  private resolve(image: ImageData, wide: number, reach: number, opacity: number): void {
     const { width, height, data } = image;
     const light = this.light;
-    const clear = Math.log(1 - OPACITY);
-    const depth = 190 / Math.log1p(most);
+    const clear = Math.log(1 - opacity);
     for (let line = 0; line < height; line++) {
       let from = 4 * ((line + reach) * wide + reach);
       let to = 4 * line * width;
@@ -105,7 +95,7 @@ export class Raster {
         data[to] = light[from]! / covered;
         data[to + 1] = light[from + 1]! / covered;
         data[to + 2] = light[from + 2]! / covered;
-        data[to + 3] = most ? 65 + depth * Math.log1p(covered) : 255 * (1 - Math.exp(clear * covered));
+        data[to + 3] = 255 * (1 - Math.exp(clear * covered));
       }
     }
   }

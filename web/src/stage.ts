@@ -3,9 +3,15 @@
 import type { Box } from "./data";
 import { html, svg } from "./dom";
 import { type Margins, Plane } from "./plane";
-import { type Cloud, Raster } from "./raster";
+import { type Cloud, type Placed, Raster } from "./raster";
 
 const SHARPEST = 2; // pixels of the canvas per pixel of the page
+
+/** What lies below points: a picture over all that there is to see, and how much points stand out from it (0 to 1). */
+export interface Ground {
+  picture: HTMLCanvasElement;
+  near: number;
+}
 
 export class Stage {
   readonly element = html("div", { class: "stage" });
@@ -51,8 +57,9 @@ export class Stage {
   }
 
   /** Points whose steps go from the lower left to the upper right of `all`, seen through the plane's box. */
-  points(cloud: Cloud, all: Box, plane: Plane): void {
-    if (!this.open) return;
+  points(cloud: Cloud, all: Box, plane: Plane, ground?: Ground): void {
+    const context = this.canvas.getContext("2d");
+    if (!this.open || !context) return;
     const scale = Math.min(SHARPEST, window.devicePixelRatio || 1);
     const { left, top } = this.margins;
     const [width, height] = [plane.right - left, plane.bottom - top];
@@ -70,7 +77,8 @@ export class Stage {
       bottom: (plane.y(all[2]) - top) * scale,
       top: (plane.y(all[3]) - top) * scale,
     };
-    this.raster.draw(this.canvas, cloud, placed, scale);
+    if (!ground || ground.near > 0) this.raster.draw(context, cloud, placed, scale, ground?.near ?? 1);
+    if (ground) paint(context, ground, placed);
   }
 
   /** Axes, and marks that do not leave the plane. */
@@ -85,4 +93,33 @@ export class Stage {
     this.inner.replaceChildren(...marks);
     this.overlay.replaceChildren(this.inner, ...axes);
   }
+}
+
+/** Draws a picture below what is there: the part of it that is seen, for all of it may be far larger than the canvas. */
+function paint(context: CanvasRenderingContext2D, { picture, near }: Ground, placed: Placed): void {
+  const { width, height } = context.canvas;
+  const wide = (placed.right - placed.left) / picture.width;
+  const high = (placed.bottom - placed.top) / picture.height;
+  const [x0, x1] = part(-placed.left / wide, (width - placed.left) / wide, picture.width);
+  const [y0, y1] = part(-placed.top / high, (height - placed.top) / high, picture.height);
+  if (x1 <= x0 || y1 <= y0) return;
+  context.globalCompositeOperation = "destination-over";
+  context.globalAlpha = 1 - 0.6 * near;
+  context.imageSmoothingEnabled = near === 0;
+  context.drawImage(
+    picture,
+    x0,
+    y0,
+    x1 - x0,
+    y1 - y0,
+    placed.left + x0 * wide,
+    placed.top + y0 * high,
+    (x1 - x0) * wide,
+    (y1 - y0) * high,
+  );
+}
+
+/** Whole pixels from `low` to `high`, and one more on either side. */
+function part(low: number, high: number, count: number): [number, number] {
+  return [Math.max(0, Math.floor(low) - 1), Math.min(count, Math.ceil(high) + 1)];
 }

@@ -1,16 +1,19 @@
 """Pages in one file each: markup that no text breaks, pictures and data of clusters, and the scripts that move them."""
 
 from coterie.web.clustermap import ClusterMap, swatch
+from coterie.web.density import Densities, Density
 from coterie.web.ellipses import ellipses_of
 from coterie.web.frame import embedded
 from coterie.web.markup import Markup, escape, joined, tag
 from coterie.web.packing import (
     box_of,
+    pack_counts,
     pack_labels,
     pack_points,
     pack_rgb,
     pack_values,
     span,
+    unpack_counts,
     unpack_labels,
     unpack_points,
     unpack_rgb,
@@ -25,6 +28,8 @@ from coterie.web.ticks import tick_texts, ticks
 
 __all__ = [
     "ClusterMap",
+    "Densities",
+    "Density",
     "Markup",
     "Plane",
     "as_json",
@@ -34,6 +39,7 @@ __all__ = [
     "embedded",
     "escape",
     "joined",
+    "pack_counts",
     "pack_labels",
     "pack_points",
     "pack_rgb",
@@ -50,6 +56,7 @@ __all__ = [
     "tag",
     "tick_texts",
     "ticks",
+    "unpack_counts",
     "unpack_labels",
     "unpack_points",
     "unpack_rgb",

@@ -104,6 +104,57 @@ def unpack_rgb(text: str) -> Array:
     return np.frombuffer(b64decode(text), np.uint8).reshape(-1, 3) / 255
 
 
+def pack_counts(places: Any, counts: Any) -> str:
+    """Counts above 0 at rising places, those between them being 0.
+
+    A stream of numbers, of 7 bits a byte, the lowest first, and the eighth bit where another byte follows: the count of
+    one place after the other; 0 is followed by how many places without any there are.
+
+    Examples
+    --------
+    >>> from coterie.web import pack_counts, unpack_counts
+    >>> unpack_counts(pack_counts([0, 1, 500], [3, 1000, 1]))
+    (array([  0,   1, 500]), array([   3, 1000,    1]))
+    """
+    where, many = np.asarray(places, dtype=np.int64), np.asarray(counts, dtype=np.int64)
+    gaps = np.diff(where, prepend=-1) - 1
+    if len(where) != len(many) or (gaps < 0).any() or (many < 1).any():
+        raise ParameterError("places must rise from 0, each with a count above 0")
+    numbers = np.stack([np.zeros_like(gaps), gaps, many], axis=1)
+    return _text(_as_bytes(numbers[np.stack([gaps > 0, gaps > 0, many > 0], axis=1)]))
+
+
+def unpack_counts(text: str) -> tuple[Array, Array]:
+    """Places and counts that `pack_counts` packed."""
+    numbers = _from_bytes(np.frombuffer(b64decode(text), np.uint8)).tolist()
+    places, counts, place, i = [], [], 0, 0
+    while i < len(numbers):
+        if numbers[i] == 0:
+            place, i = place + numbers[i + 1], i + 2
+        places.append(place)
+        counts.append(numbers[i])
+        place, i = place + 1, i + 1
+    return np.array(places, dtype=np.int64), np.array(counts, dtype=np.int64)
+
+
+def _as_bytes(numbers: Array) -> Array:
+    """Numbers from 0 up, of 7 bits a byte."""
+    limbs = numbers[:, None] >> (7 * np.arange(9))
+    more = np.zeros(limbs.shape, bool)
+    more[:, :-1] = limbs[:, 1:] > 0
+    kept = limbs > 0
+    kept[:, 0] = True
+    return ((limbs & 127) | (more << 7)).astype(np.uint8)[kept]
+
+
+def _from_bytes(raw: Array) -> Array:
+    last = raw < 128
+    number: Array = np.cumsum(last) - last
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    limb = np.arange(len(raw)) - starts[number]
+    return np.bincount(number, (raw & 127) * 128.0**limb).astype(np.int64)
+
+
 def _steps(values: Any, low: float, high: float) -> Array:
     given = np.asarray(values, dtype=np.float64)
     if not np.isfinite(given).all() or not high > low:

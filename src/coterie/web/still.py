@@ -20,11 +20,13 @@ MANY = 20  # clusters, above which ellipses are thin
 
 
 def still(
-    axes: Sequence[str], points: Any, rgb: Any, box: Any, *, centers: Any = (), ellipses: Any = None,
-    names: Sequence[str] = (), colors: Sequence[str] = (), label: str = "", width: int = WIDTH, height: int = HEIGHT,
+    axes: Sequence[str], points: Any, rgb: Any, box: Any, *, shades: Any = None, centers: Any = (),
+    ellipses: Any = None, names: Sequence[str] = (), colors: Sequence[str] = (), label: str = "", width: int = WIDTH,
+    height: int = HEIGHT,
 ) -> Markup:  # fmt: skip
     """Points (m, 2) in their colours (m, 3), with ellipses [cx, cy, a, b, angle] and numbered centers, as one SVG.
 
+    `shades`, as many RGBA pixels as one likes over the whole box, are drawn in place of the points.
     `axes` are one or two names; of one, the vertical axis means nothing and is left out.
     """
     plane = Plane(width, height, box)
@@ -34,7 +36,9 @@ def still(
     outlined = [(e, color) for e, color in zip(ellipses or (), colors, strict=False) if e is not None]
     return plane.svg(
         label,
-        _cloud(plane, np.asarray(points, dtype=np.float64).reshape(-1, 2), rgb),
+        _image(
+            plane, _dots(plane, np.asarray(points, dtype=np.float64).reshape(-1, 2), rgb) if shades is None else shades
+        ),
         plane.x_axis(axes[0]),
         plane.y_axis(axes[1]) if len(axes) > 1 else None,
         _clipped(
@@ -56,12 +60,18 @@ def dot_radius(count: int, area: float) -> float:
     return float(np.clip(0.18 * np.sqrt(area / max(count, 1)), 1.0, 3.5))
 
 
-def _cloud(plane: Plane, points: Array, rgb: Any) -> Markup:
+def _dots(plane: Plane, points: Array, rgb: Any) -> Array:
     wide, high = round(plane.right - plane.left), round(plane.bottom - plane.top)
     x0, x1, y0, y1 = plane.box
     across, down = (points[:, 0] - x0) / (x1 - x0) * wide, (y1 - points[:, 1]) / (y1 - y0) * high
-    pixels = raster(across, down, rgb, wide, high, dot_radius(len(points), wide * high))
-    return tag("image", href=data_uri(png(pixels)), x=plane.left, y=plane.top, width=wide, height=high)
+    return raster(across, down, rgb, wide, high, dot_radius(len(points), wide * high))
+
+
+def _image(plane: Plane, pixels: Array) -> Markup:
+    """Pixels over the whole of the plane."""
+    wide, high = plane.right - plane.left, plane.bottom - plane.top
+    return tag("image", href=data_uri(png(pixels)), x=plane.left, y=plane.top, width=wide, height=high,
+               preserveAspectRatio="none")  # fmt: skip
 
 
 def _clipped(plane: Plane, *marks: Any) -> Markup:
@@ -73,7 +83,7 @@ def _clipped(plane: Plane, *marks: Any) -> Markup:
 
 def _outline(plane: Plane, ellipse: Any, color: str, thin: bool) -> Markup:
     cx, cy, a, b, angle = ellipse
-    turn = np.linspace(0, 2 * np.pi, 65)
+    turn = np.linspace(0, 2 * np.pi, 33 if thin else 65)
     xs = cx + a * np.cos(turn) * np.cos(angle) - b * np.sin(turn) * np.sin(angle)
     ys = cy + a * np.cos(turn) * np.sin(angle) + b * np.sin(turn) * np.cos(angle)
     d = plane.path(xs, ys) + "Z"
