@@ -34,10 +34,17 @@ def test_merges_are_counted_to_the_end(rows):
 def test_criteria_are_counted_by_name(rows):
     steps: list[Step] = []
     choose(ChooseJob(rows, k=(2, 4), criteria=("silhouette", "elbow")), steps.append)
-    assert [step for step in steps if step.total] == [
+    assert [step for step in steps if step.total and step.what.startswith("choosing")] == [
         Step("choosing K: silhouette", 1, 2),
         Step("choosing K: elbow", 2, 2),
     ]
+
+
+def test_rows_are_counted_as_they_are_read_and_written(rows, tmp_path):
+    steps: list[Step] = []
+    run(Job(rows, k=3, batch_rows=30, output=tmp_path / "out.parquet"), steps.append)
+    assert counted(steps, "reading x.npy") == [(30, 80), (60, 80), (80, 80)]
+    assert counted(steps, "writing out.parquet") == [(30, 80), (60, 80), (80, 80)]
 
 
 def test_runs_of_a_comparison_are_counted(rows):

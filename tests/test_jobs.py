@@ -147,7 +147,7 @@ def test_a_misspelt_column_gets_a_suggestion_whatever_its_case(penguins):
 
 
 def test_a_text_column_asked_for_is_refused(penguins):
-    with pytest.raises(InputError, match='"species" is text'):
+    with pytest.raises(InputError, match='"species" holds text'):
         run(Job(penguins, columns=("species",)))
 
 
@@ -228,7 +228,7 @@ def test_an_empty_column_is_skipped_and_refused_when_asked_for(tmp_path):
     path = write_lines(tmp_path, "x,nothing", "1,", "2,", "9,")
     result = run(Job(path, k=2))
     assert ("nothing", "empty") in [(column.name, column.reason) for column in result.skipped]
-    with pytest.raises(InputError, match='"nothing" is empty'):
+    with pytest.raises(InputError, match='"nothing" holds nothing'):
         run(Job(path, k=2, columns=("nothing",)))
 
 

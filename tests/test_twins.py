@@ -82,7 +82,10 @@ def test_centers_that_are_equal_have_a_twin():
 def test_models_without_a_twin_say_what_there_is_instead(name):
     model, _ = fitted(name)
     if type(model).__name__ in HAVE_TWINS and "weights of columns" not in name:
-        assert model.to_sklearn().get_params()["random_state"] in (None, 0) or "state" in name
+        twin = model.to_sklearn()
+        assert type(twin).__module__.startswith("sklearn.")
+        assert type(twin).__name__ == type(model).__name__
+        assert twin.random_state in (None, 0) or "state" in name
         return
     with pytest.raises(ParameterError, match=r"has no twin in scikit-learn"):
         model.to_sklearn()

@@ -6,7 +6,6 @@ import time
 import warnings
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from coterie.core.checkpoint import Keeper, Notes, Store
 from coterie.core.clock import Now, spoken
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Model, Source
-from coterie.data import as_source
-from coterie.data.frames import is_frame
+from coterie.data import as_source, opened
+from coterie.data.frames import header, is_frame
 from coterie.data.memory import MemorySource
 from coterie.data.summary import Summary, summarize
 from coterie.distances.distance import Distance, as_distance
@@ -106,7 +105,9 @@ class Estimator(HasTwin, BaseEstimator):
 
     @staticmethod
     def _check_columns(X: Any, source: Source, estimator: BaseEstimator, reset: bool) -> None:
-        named = X if hasattr(X, "columns") or hasattr(X, "__dataframe__") else getattr(source, "X", X)
+        names = getattr(source, "columns", None)
+        whole = is_frame(X) and X.shape[1] == source.shape[1]  # else it has vectors, which are several columns
+        named = X if whole else getattr(source, "X", X) if names is None else header(names)
         validate_data(estimator, named, reset=reset, skip_check_array=True)
 
     def _descend(
@@ -181,6 +182,10 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         """Fit, and return the cluster of every row."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Fit, and return the distance of every row to every center."""
+        return super().fit_transform(opened(X), y, **options)
+
     def transform(self, X: Any) -> Any:
         """The distance of every row to every center (n, k)."""
         return self._map(X, "distances")
@@ -215,21 +220,17 @@ class ByDistance(HasTwin, BaseEstimator):
         return None
 
     def _check_columns(self, X: Any, reset: bool) -> None:
-        """Number and names of columns; lists of series have none."""
+        """Number and names of the columns of what `opened` gave; lists of series have none."""
         if isinstance(X, list) and len({np.shape(row) for row in X}) > 1:
             return
-        named = X if hasattr(X, "columns") or is_frame(X) else np.asarray(opened(X))
+        names = getattr(X, "columns", None)
+        named = X if is_frame(X) else np.asarray(X) if names is None else header(names)
         validate_data(self, named, reset=reset, skip_check_array=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._given_distances
         return tags
-
-
-def opened(X: Any) -> Any:
-    """The rows in a file, if `X` is its path."""
-    return as_source(X).X if isinstance(X, str | Path) else X  # type: ignore[attr-defined]
 
 
 def callbacks(callback: Any, verbose: Any, *others: loop.Callback) -> loop.Callback:

@@ -15,6 +15,11 @@ from threadpoolctl import ThreadpoolController
 
 from coterie.core.errors import InputError, ParameterError
 
+GROUPS = (  # folders of control groups, and their files of what is allowed and what is used
+    ("/sys/fs/cgroup", "memory.max", "memory.current"),
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+)
+
 
 class _OneBlasThread:
     """Holds BLAS to one thread while any part of this process computes: the chunks use the cores already."""
@@ -121,7 +126,7 @@ def check_room(nbytes: int, what: str, remedy: str) -> None:
     """Refuses work that cannot fit before it is begun."""
     free = free_memory()
     if nbytes > free:
-        raise InputError(f"{what} would take {_in_words(nbytes)} and {_in_words(free)} are free: {remedy}")
+        raise InputError(f"{what} would take {in_words(nbytes)} and {in_words(free)} are free: {remedy}")
 
 
 def _free_in_system() -> int:
@@ -134,16 +139,20 @@ def _free_in_system() -> int:
 
 
 def _free_in_group() -> Iterator[int]:
-    for folder, limit, used in (
-        ("/sys/fs/cgroup", "memory.max", "memory.current"),
-        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
-    ):
+    for folder, limit, used in GROUPS:
         at_most, now = Path(folder, limit), Path(folder, used)
         if at_most.exists() and now.exists() and (most := at_most.read_text().strip()).isdigit():
-            yield max(0, int(most) - int(now.read_text()))
+            yield max(0, int(most) - int(now.read_text()) + _cached(Path(folder, "memory.stat")))
 
 
-def _in_words(nbytes: int) -> str:
+def _cached(stat: Path) -> int:
+    """Bytes of files that are counted as used, and go as soon as they are in the way."""
+    lines = stat.read_text().splitlines() if stat.exists() else []
+    return sum(int(line.split()[1]) for line in lines if line.split()[0] == "inactive_file")
+
+
+def in_words(nbytes: int) -> str:
+    """``1.23 GB``."""
     size, unit = float(nbytes), "bytes"
     for unit in ("bytes", "KB", "MB", "GB", "TB"):
         if size < 1000 or unit == "TB":

@@ -98,7 +98,7 @@ def test_every_demo_table_can_be_read_as_it_is_written(folder, capsys, name):
     [
         (["fit", "pengins.csv"], 3, 'Error: no file "pengins.csv" here. Did you mean penguins.csv?'),
         (["fit", "penguins.csv", "-c", "bill_lenght_mm"], 3, 'Did you mean "bill_length_mm"?'),
-        (["fit", "penguins.csv", "-c", "species"], 3, '"species" is text'),
+        (["fit", "penguins.csv", "-c", "species"], 3, '"species" holds text'),
         (["fit", "penguins.csv"], 3, "--missing drop (keeps 342 rows), --missing median, or --exclude"),
         ([*FIT, "-k", "343"], 2, "-k"),
         (
@@ -236,12 +236,12 @@ def test_an_interrupt_while_writing_leaves_no_file(penguins, folder, python):
     done = python(
         "import os, signal, sys\n"
         "import polars\n"
-        "write_csv = polars.DataFrame.write_csv\n"
+        "sink_csv = polars.LazyFrame.sink_csv\n"
         "def interrupted(self, path, **options):\n"
-        "    write_csv(self, path, **options)\n"
+        "    sink_csv(self, path, **options)\n"
         "    print(path.exists())\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
-        "polars.DataFrame.write_csv = interrupted\n"
+        "polars.LazyFrame.sink_csv = interrupted\n"
         "from coterie.cli import main\n"
         f"sys.exit(main({[*FIT, '-o', 'labelled.csv']}))"
     )

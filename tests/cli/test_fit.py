@@ -1,6 +1,8 @@
 """`coterie fit`: every algorithm, the choice of K, and what goes out."""
 
 import json
+import shlex
+from datetime import datetime, timedelta
 from typing import get_args
 
 import numpy as np
@@ -176,6 +178,43 @@ def test_text_alone_is_refused_with_what_would_help(folder, capsys):
     assert capsys.readouterr().err == (
         "Error: no numeric columns in city.csv (name: text, country: text). "
         "Use --one-hot country, or pass embeddings.\n"
+    )
+
+
+def test_hints_can_be_pasted_into_a_shell_whatever_columns_are_called(folder, capsys):
+    words, gaps = ["red", "blue"] * 20, [1.0, None] * 20
+    pl.DataFrame({"a b c": words, "my size": gaps, "x": range(40)}).write_parquet(folder / "t.parquet")
+    for more, hint in ((["-c", "a b c"], "--one-hot 'a b c'"), ([], "--exclude 'my size'")):
+        assert main(["fit", "t.parquet", "-k", "2", *more]) == 3
+        told = capsys.readouterr().err
+        assert hint in told
+        assert main(["fit", "t.parquet", "-k", "2", "--missing", "drop", *shlex.split(hint)]) == 0
+        capsys.readouterr()
+    assert main(["fit", "t.parquet", "-c", "a b c", "--exclude", "x,my size"]) == 3
+
+
+def test_what_columns_hold_is_told_in_words(folder, capsys):
+    day = datetime(2020, 1, 2, 3)
+    columns = {
+        "day": [day.date()] * 9, "moment": [day] * 9, "hour": [day.time()] * 9, "span": [timedelta(3)] * 9,
+        "record": [{"c": 1}] * 9, "names": [["a"]] * 9, "raw": [b"a"] * 9, "x": range(9),
+    }  # fmt: skip
+    pl.DataFrame(columns).write_parquet(folder / "t.parquet")
+    assert main(["fit", "t.parquet", "-k", "2"]) == 0
+    told = capsys.readouterr().err
+    kinds = ("dates: day", "dates and times: moment", "times: hour", "durations: span", "records: record",
+             "lists: names", "bytes: raw")  # fmt: skip
+    for kind in kinds:
+        assert f"note: skipped as {kind}." in told
+    assert main(["fit", "t.parquet", "-c", "day"]) == 3
+    assert 'column "day" holds dates, not numbers.' in capsys.readouterr().err
+
+
+def test_one_row_is_no_table_to_cluster(folder, capsys):
+    (folder / "one.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    assert main(["fit", "one.csv", "-k", "1"]) == 3
+    assert capsys.readouterr().err == (
+        "Error: there is one row to cluster in one.csv: clusters are of two rows or more.\n"
     )
 
 

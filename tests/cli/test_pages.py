@@ -88,11 +88,9 @@ def test_a_page_of_a_model_has_the_clusters_that_predict_gives(penguins, folder,
         ([*FIT, "--report", "no/r.html"], 'there is no folder "no"'),
         ([*FIT, "--report", "r.html", "--animate", "r.html"], "--report and --animate both name"),
         ([*FIT, "--animate", "p.html", "--checkpoint", "c"], "leave out --checkpoint"),
-        (
-            [*FIT[:4], "-a", "mixture", "--missing", "drop", "--animate", "p.html"],
-            "--animate is for columns of numbers",
-        ),
+        ([*FIT[:4], "-a", "mixture", "--missing", "drop", "--animate", "p.html"], "; not to mixture."),
         (["report", "penguins.csv"], "either --labels COLUMN or --model FILE"),
+        (["report", "penguins.csv", "--labels", "species", "--model", "m.safetensors"], "leave one of them out"),
         (["report", "penguins.csv", "--labels", "species", "-o", "r.txt"], "a report ends in .html"),
     ],
 )
@@ -159,3 +157,8 @@ def test_a_signal_while_the_last_file_is_written_leaves_none(penguins, folder, p
     )
     assert done.returncode == (130 if sent == "SIGINT" else -signal.SIGKILL)
     assert names(folder, hidden=sent == "SIGINT") == ["penguins.csv"]
+
+
+def test_a_column_of_very_many_labels_is_doubted(penguins, capsys):
+    assert main(["report", "penguins.csv", "--labels", "body_mass_g", "--missing", "drop"]) == 0
+    assert 'column "body_mass_g" has 94 different values: is it the column of the clusters?' in capsys.readouterr().err

@@ -26,6 +26,13 @@ def test_rows_that_were_fitted_get_their_own_cluster_back(penguins, folder, name
     assert fitted.equals(predicted, null_equal=True)
 
 
+def test_nothing_is_random_in_a_prediction(penguins, capsys):
+    assert main(FIT) == 0
+    capsys.readouterr()
+    assert main(["predict", "m.safetensors", "penguins.csv", "--missing", "drop"]) == 0
+    assert "seed" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", LINKAGES)
 def test_a_tree_places_rows_as_it_does_in_python(penguins, folder, name):
     assert main([*FIT, "-a", name]) == 0

@@ -188,7 +188,7 @@ def test_nearly_as_many_clusters_as_rows_are_doubted(folder, capsys):
 
 def test_a_fit_that_has_not_converged_names_the_options_that_help(cloud, capsys):
     found = warned(capsys, "fit", "x.npy", "-k", "8", "--max-iter", "1", "--n-init", "1")
-    assert found == ["warning: not converged after 1 iterations: try a larger --max-iter or --tol."]
+    assert found == ["warning: not converged after 1 iteration: try a larger --max-iter or --tol."]
 
 
 @pytest.mark.parametrize("command", [["fit"], ["choose-k"]])
@@ -235,6 +235,16 @@ def test_help_lists_options_in_their_groups(capsys, command, groups):
         box = next(box for box in boxes if box.startswith(title))
         for option in options:
             assert f" {option} " in box, (title, option)
+
+
+def test_help_breaks_lines_where_the_terminal_ends(python):
+    done = python("from coterie.cli import main; main(['fit', '--help']); main(['choose-k', '--help'])", COLUMNS="400")
+    for sentence in (
+        "or - for CSV from standard input. [required]",
+        "manhattan or cosine; kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.",
+        "Without it: what the budget says.",
+    ):
+        assert sentence in done.stdout
 
 
 def test_json_has_what_was_warned_of(folder, capsys):

@@ -15,6 +15,7 @@ from coterie.distances.series import as_series, joined
 from coterie.distances.windows import Everywhere, Itakura, SakoeChiba, as_window
 from coterie.kernels.cpu import dtw as cpu
 from coterie.kernels.plain import dtw as plain
+from cuts import PAIRWISE
 
 WINDOWS = [None, 0, 1, 4, 0.0, 0.2, 1.0, Itakura(1.0), Itakura(1.5), Itakura(3)]
 COSTS = ["squared", "absolute"]
@@ -216,7 +217,8 @@ def test_pairwise_is_dtw_of_all_pairs(window, cost):
 
 
 @pytest.mark.parametrize("window", [None, 5])
-def test_any_number_of_threads_gives_the_same_bits(window):
+def test_any_number_of_threads_gives_the_same_bits(window, monkeypatch):
+    monkeypatch.setattr(PAIRWISE, "MIRRORED", 30)
     X = series(np.random.default_rng(0).integers(20, 60, size=90))
     alone = pairwise(X, metric="dtw", window=window, n_jobs=1)
     for n_jobs in (2, 3):

@@ -13,6 +13,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.distances import Distance, as_distance, pairwise, register
 from coterie.distances import distance as registry
 from coterie.distances.pairwise import STRIP, strips
+from cuts import many_strips
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(230, 6))
@@ -21,9 +22,7 @@ X = rng.normal(size=(230, 6))
 @pytest.fixture
 def in_strips(monkeypatch):
     """Tables of many strips, so small as they are."""
-    import importlib
-
-    monkeypatch.setattr(importlib.import_module("coterie.distances.pairwise"), "STRIP", 40 * 230)
+    many_strips(monkeypatch, 40 * 230)
 
 
 class Ahead(Distance):

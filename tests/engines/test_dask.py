@@ -60,7 +60,7 @@ DENSE = {
 @pytest.mark.parametrize("model, X, part_rows", DENSE.values())
 def test_equal_chunks_give_equal_bits_on_threads_and_on_a_cluster(cluster, model, X, part_rows):
     w = np.random.default_rng(0).exponential(size=len(X))
-    here, there = sources(X, part_rows // 2, w)
+    here, there = sources(X, min(part_rows // 2, len(X) // 3), w)
     threads, dask = fit(model, here, Threads(2)), fit(model, there, Dask())
     assert dask.history == threads.history
     for theirs, ours in zip(zoo.leaves(dask.params), zoo.leaves(threads.params), strict=True):

@@ -11,6 +11,7 @@ from scipy import sparse, stats
 from coterie import Mixture
 from coterie.core.errors import InputError
 from coterie.families import ExponentialFamily, Product
+from cuts import many_parts
 
 
 class Chance(NamedTuple):
@@ -57,8 +58,9 @@ def test_it_is_the_distribution_that_it_says(rows):
     np.testing.assert_allclose(family.sample(50_000, random_state=0).mean(axis=0), X.mean(axis=0), rtol=0.05)
 
 
-def test_engines_agree_and_the_truth_is_found(rows):
+def test_engines_agree_and_the_truth_is_found(rows, monkeypatch):
     X, _ = rows
+    many_parts(monkeypatch, X)
     threads = Mixture(Geometric(), 2, random_state=0, n_jobs=3).fit(X)
     serial = Mixture(Geometric(), 2, random_state=0, engine="serial").fit(X)
     np.testing.assert_array_equal(threads.components_.p, serial.components_.p)

@@ -9,6 +9,7 @@ from scipy import stats
 from coterie import Mixture
 from coterie.core.errors import ParameterError
 from coterie.families import Gaussian, StudentT
+from cuts import has_many_parts
 
 rng = np.random.default_rng(11)
 STRUCTURES = pytest.mark.parametrize("structure", ["full", "diag"])
@@ -90,7 +91,8 @@ def test_a_mixture_with_infinite_dof_is_the_gaussian_one():
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_threads_change_nothing(n_jobs):
-    X = np.random.default_rng(0).standard_t(3, size=(9000, 20))
+    X = np.random.default_rng(0).standard_t(3, size=(14_000, 20))
+    assert has_many_parts(X)
     many, one = (Mixture(StudentT(), 2, random_state=0, n_jobs=jobs).fit(X) for jobs in (n_jobs, 1))
     for a, b in zip(many.components_, one.components_, strict=True):
         np.testing.assert_array_equal(a, b)

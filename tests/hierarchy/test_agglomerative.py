@@ -13,6 +13,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
 from coterie.hierarchy import cut, linkage
 from coterie.hierarchy.methods import METHODS
+from cuts import many_strips
 
 rng = np.random.default_rng(5)
 X = np.concatenate([rng.normal(size=(30, 3)) + shift for shift in (0, 5, 10)])
@@ -198,7 +199,8 @@ def test_rows_in_a_file(tmp_path):
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 @pytest.mark.parametrize("method", ["ward", "complete"])
-def test_threads_change_nothing(method, n_jobs):
+def test_threads_change_nothing(method, n_jobs, monkeypatch):
+    many_strips(monkeypatch, 60)
     one, many = (AgglomerativeClustering(3, linkage=method, n_jobs=jobs).fit(X) for jobs in (1, n_jobs))
     np.testing.assert_array_equal(one.linkage_matrix_, many.linkage_matrix_)
     np.testing.assert_array_equal(one.predict(X), many.predict(X))

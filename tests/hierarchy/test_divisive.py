@@ -17,6 +17,7 @@ from coterie.distances import pairwise
 from coterie.hierarchy import banner_coefficient, check_tree, cut
 from coterie.kernels.cpu import diana as compiled
 from coterie.kernels.plain import diana as plain
+from cuts import many_parts, many_strips
 
 rng = np.random.default_rng(8)
 X = np.concatenate([rng.normal(size=(25, 3)) + shift for shift in (0, 6, 14)])
@@ -143,8 +144,9 @@ def test_float32_frames_and_other_metrics():
     assert other.distances_[-1] == pytest.approx(pairwise(X, metric="minkowski", p=3).max())
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_threads_change_nothing(n_jobs):
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_nothing(n_jobs, monkeypatch):
+    many_strips(monkeypatch, 500 * 100)
     rows = rng.normal(size=(500, 4))
     many, one = (DivisiveClustering(4, n_jobs=jobs).fit(rows) for jobs in (n_jobs, 1))
     np.testing.assert_array_equal(many.linkage_matrix_, one.linkage_matrix_)
@@ -263,11 +265,12 @@ def test_sparse_dask_and_float32_rows_give_the_same_clusters():
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
-def test_threads_change_no_bisection(n_jobs):
-    rows = rng.normal(size=(3000, 90))
+def test_threads_change_no_bisection(n_jobs, monkeypatch):
+    rows = rng.normal(size=(800, 9))
+    many_parts(monkeypatch, rows)
     many, one = (bisected(4, rows=rows, n_jobs=jobs, compute_full_tree=False) for jobs in (n_jobs, 1))
     np.testing.assert_array_equal(many.labels_, one.labels_)
-    many, one = (bisected(4, rows=rows[:200], n_jobs=jobs) for jobs in (n_jobs, 1))
+    many, one = (bisected(4, rows=rows, n_jobs=jobs) for jobs in (n_jobs, 1))
     np.testing.assert_array_equal(many.linkage_matrix_, one.linkage_matrix_)
 
 

@@ -17,6 +17,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.distances import Distance, as_distance, register
 from coterie.hierarchy import given as given_distances
 from coterie.hierarchy import linkage, matrix, points
+from cuts import many_strips
 
 METHODS = ("single", "complete", "average", "weighted", "centroid", "median", "ward")
 LEAN = ("single", "centroid", "median", "ward")
@@ -152,10 +153,12 @@ def test_weights_have_no_unit_but_for_wards_heights():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_threads_change_nothing(method):
-    X = normal(2500 if method in ("single", "ward") else 700, 1 if method in ("single", "ward") else 3)
-    X = np.concatenate([X, X[:3000]])
-    np.testing.assert_array_equal(linkage(X, method, n_jobs=1), linkage(X, method, n_jobs=3))
+def test_threads_change_nothing(method, monkeypatch):
+    many_strips(monkeypatch, 1400 * 200)
+    memory, rows = ("linear", normal(2500, 1)) if method == "single" else ("matrix", normal(700, 3))
+    X = np.concatenate([rows, rows])  # ties
+    one, three = (linkage(X, method, memory=memory, n_jobs=n_jobs) for n_jobs in (1, 3))
+    np.testing.assert_array_equal(one, three)
 
 
 @pytest.mark.parametrize("method", ["single", "ward"])

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from coterie import BisectingKMeans, KMeans
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.kmeans import bisecting
+from cuts import has_many_parts, many_parts, weights_of_many_digits
 from reference.shared_data import published
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -175,9 +176,11 @@ def test_rows_of_weight_zero_count_for_nothing(strategy):
 @SINGLE
 def test_threads_change_nothing(form, dtype):
     X = form(groups(30_000, 20, 9).astype(dtype))
-    alone = BisectingKMeans(9, random_state=0, n_jobs=1).fit(X)
+    assert has_many_parts(X)
+    w = weights_of_many_digits(X)
+    alone = BisectingKMeans(9, random_state=0, n_jobs=1).fit(X, sample_weight=w)
     for jobs in (2, 3, 8):
-        together = BisectingKMeans(9, random_state=0, n_jobs=jobs).fit(X)
+        together = BisectingKMeans(9, random_state=0, n_jobs=jobs).fit(X, sample_weight=w)
         for ours, theirs in zip(together.tree_, alone.tree_, strict=True):
             np.testing.assert_array_equal(ours, theirs)
         np.testing.assert_array_equal(together.labels_, alone.labels_)
@@ -365,7 +368,8 @@ def test_a_sample_without_weight_is_no_sketch():
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
-def test_threads_change_nothing_of_a_sketch(n_jobs):
+def test_threads_change_nothing_of_a_sketch(n_jobs, monkeypatch):
     X = many_rows()
+    many_parts(monkeypatch, X)
     one, many = (BisectingKMeans(3, random_state=1, n_jobs=jobs).fit(X) for jobs in (1, n_jobs))
     np.testing.assert_array_equal(one.cluster_centers_, many.cluster_centers_)

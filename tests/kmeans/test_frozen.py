@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
 from coterie.core.errors import InputError, ParameterError
+from cuts import has_many_parts, weights_of_many_digits
 
 STARTS = pytest.mark.parametrize("init", ["k-means++", "forgy", "random", "random_partition", "farthest"])
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -71,8 +72,11 @@ def test_bounds_change_the_speed_not_the_result():
 @FORMS
 def test_threads_change_nothing(form):
     X = form(groups(20_000, 30, 9))
+    assert has_many_parts(X)
+    w = weights_of_many_digits(X)
     alone, together = (
-        KMeans(9, frozen_centers=np.ones((2, 30)), random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 3)
+        KMeans(9, frozen_centers=np.ones((2, 30)), random_state=0, n_jobs=jobs).fit(X, sample_weight=w)
+        for jobs in (1, 3)
     )
     np.testing.assert_array_equal(alone.cluster_centers_, together.cluster_centers_)
     assert alone.inertia_ == together.inertia_

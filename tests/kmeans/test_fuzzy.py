@@ -16,6 +16,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
 from coterie.kernels import cpu, plain
 from coterie.kmeans.fuzzy import Fuzzy
+from cuts import has_many_parts, weights_of_many_digits
 from reference.shared_data import load, published
 
 rng = np.random.default_rng(0)
@@ -277,8 +278,11 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(m):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("m", [1.3, 2.0])
 def test_any_number_of_threads_gives_the_same_bits(m, dtype):
-    X = np.random.default_rng(0).normal(size=(60_000, 8)).astype(dtype)  # several parts
-    fits = [FuzzyCMeans(5, m=m, random_state=0, n_jobs=n, max_iter=8, tol=1.0).fit(X) for n in (1, 2, 5)]
+    X = np.random.default_rng(0).normal(size=(70_000, 8)).astype(dtype)
+    assert has_many_parts(X)
+    w = weights_of_many_digits(X)
+    models = (FuzzyCMeans(5, m=m, random_state=0, n_jobs=n, max_iter=8, tol=1.0) for n in (1, 2, 5))
+    fits = [model.fit(X, sample_weight=w) for model in models]
     for other in fits[1:]:
         np.testing.assert_array_equal(other.cluster_centers_, fits[0].cluster_centers_)
         np.testing.assert_array_equal(other.history_, fits[0].history_)

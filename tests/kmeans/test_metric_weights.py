@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from coterie import KMeans
 from coterie.core.errors import InputError, ParameterError
+from cuts import has_many_parts, weights_of_many_digits
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])
@@ -106,7 +107,11 @@ def test_row_weight_two_is_the_row_twice():
 @SINGLE
 def test_threads_change_nothing(form, dtype):
     X, v = form(groups(20_000, 30, 9).astype(dtype)), column_weights(30, zeros=2)
-    alone, together = (KMeans(9, metric_weights=v, random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 3))
+    assert has_many_parts(X)
+    w = weights_of_many_digits(X)
+    alone, together = (
+        KMeans(9, metric_weights=v, random_state=0, n_jobs=jobs).fit(X, sample_weight=w) for jobs in (1, 3)
+    )
     np.testing.assert_array_equal(alone.cluster_centers_, together.cluster_centers_)
     np.testing.assert_array_equal(alone.labels_, together.labels_)
     assert alone.inertia_ == together.inertia_

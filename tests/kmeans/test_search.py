@@ -11,6 +11,7 @@ from coterie import KMeans
 from coterie.core.errors import FitInterruptedWarning, ParameterError
 from coterie.kmeans import budget as budgets
 from coterie.kmeans import search
+from cuts import has_many_parts
 
 rng = np.random.default_rng(5)
 CENTERS = rng.normal(size=(25, 3)) * 4
@@ -118,7 +119,8 @@ def test_rows_of_weight_zero_count_for_nothing():
 
 @KINDS
 def test_the_number_of_threads_changes_nothing(kind):
-    rows = np.random.default_rng(1).normal(size=(30_000, 6))
+    rows = np.random.default_rng(1).normal(size=(45_000, 6))
+    assert has_many_parts(rows)
     found = [searching(12, kind, search_budget=1, n_jobs=jobs).fit(rows) for jobs in (1, 2, 3)]
     same(found[0], found[1])
     same(found[0], found[2])
@@ -289,6 +291,7 @@ def test_an_unknown_search_is_refused():
 
 
 def test_nothing_warns():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         searching(5, "fast").fit(X[:50])
+    assert said == []

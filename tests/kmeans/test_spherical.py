@@ -11,6 +11,7 @@ from coterie.core import online
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
 from coterie.kmeans.spherical import Spherical, unit_rows
+from cuts import has_many_parts, weights_of_many_digits
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])
@@ -122,9 +123,11 @@ def test_rows_of_weight_zero_count_for_nothing():
 @SINGLE
 def test_threads_change_nothing(form, dtype):
     X = form(cones(20_000, 30, 20).astype(dtype))
-    alone = SphericalKMeans(20, random_state=0, n_jobs=1).fit(X)
+    assert has_many_parts(X)
+    w = weights_of_many_digits(X)
+    alone = SphericalKMeans(20, random_state=0, n_jobs=1).fit(X, sample_weight=w)
     for jobs in (2, 3, 8):
-        together = SphericalKMeans(20, random_state=0, n_jobs=jobs).fit(X)
+        together = SphericalKMeans(20, random_state=0, n_jobs=jobs).fit(X, sample_weight=w)
         np.testing.assert_array_equal(together.cluster_centers_, alone.cluster_centers_)
         np.testing.assert_array_equal(together.labels_, alone.labels_)
         assert together.inertia_ == alone.inertia_

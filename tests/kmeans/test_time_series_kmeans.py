@@ -22,6 +22,7 @@ from coterie.core.protocols import Chunk
 from coterie.distances import dba, dtw, pairwise, soft_dtw
 from coterie.distances.windows import Everywhere, Itakura, SakoeChiba
 from coterie.kmeans.warped import Warped
+from cuts import weights_of_many_digits
 from reference.shared_data import FOLDER, read_index
 
 METRICS = pytest.mark.parametrize("metric", ["dtw", "softdtw", "euclidean"])
@@ -196,12 +197,15 @@ def test_a_table_to_predict_has_the_columns_of_fit_and_a_list_need_not():
 )
 def test_any_number_of_threads_gives_the_same_bits(metric, series):
     many = np.concatenate([series, series[::-1] + 0.1, series * 0.9])
+    w = weights_of_many_digits(many)
     options = {"metric": metric, "random_state": 0, "max_iter": 3, "tol": 1e9}
-    alone = TimeSeriesKMeans(3, n_jobs=1, **options).fit(many)
+    alone = TimeSeriesKMeans(3, n_jobs=1, **options).fit(many, sample_weight=w)
     for n_jobs in (2, 3):
-        together = TimeSeriesKMeans(3, n_jobs=n_jobs, **options).fit(many)
+        together = TimeSeriesKMeans(3, n_jobs=n_jobs, **options).fit(many, sample_weight=w)
         np.testing.assert_array_equal(together.labels_, alone.labels_)
         np.testing.assert_array_equal(together.history_, alone.history_)
+        for ours, theirs in zip(together.cluster_centers_, alone.cluster_centers_, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_weight_two_is_the_series_twice():

@@ -15,6 +15,7 @@ from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
+from cuts import weights_of_many_digits
 
 
 def source(X, part_rows, w=None):
@@ -104,7 +105,7 @@ def test_the_objective_never_rises(model, X, part_rows, weighted):
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
 def test_engines_agree_to_the_last_bit(model, X, part_rows):
     """Twenty parts: so many that the tree of their sums is no plain sum, and large enough for compiled kernels."""
-    src = source(twice(X), X.shape[0] // 10)
+    src = source(twice(X), X.shape[0] // 10, weights_of_many_digits(twice(X)))
     alone = fit(model, src, Serial(), max_iter=8)
     for engine in zoo.ENGINES:
         together = fit(model, src, *engine.values, max_iter=8)

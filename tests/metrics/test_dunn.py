@@ -9,6 +9,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
 from coterie.metrics import dunn_score
 from coterie.metrics.dunn import INTER, INTRA
+from cuts import many_strips
 
 rng = np.random.default_rng(4)
 LABELS = np.concatenate([np.arange(4), rng.integers(0, 4, 246)])
@@ -17,10 +18,8 @@ WEIGHTS = rng.integers(0, 3, 250)
 
 
 @pytest.fixture(autouse=True)
-def many_strips(monkeypatch):
-    import importlib
-
-    monkeypatch.setattr(importlib.import_module("coterie.distances.pairwise"), "STRIP", 30 * 250)
+def in_strips(monkeypatch):
+    many_strips(monkeypatch, 30 * 250)
 
 
 def by_hand(X, labels, metric, inter, intra):

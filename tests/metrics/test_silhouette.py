@@ -14,6 +14,7 @@ from sklearn import metrics as sk
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
 from coterie.metrics import silhouette_rows, silhouette_samples, silhouette_score
+from cuts import many_parts, many_strips
 
 rng = np.random.default_rng(2)
 LABELS = rng.integers(0, 5, 900)
@@ -39,9 +40,7 @@ def way(request, monkeypatch):
     """Both ways to straight-line distances, and strips that are many."""
     if request.param == "strips":
         monkeypatch.setattr(silhouette_rows, "MOST_SUMS", 0)
-        import importlib
-
-        monkeypatch.setattr(importlib.import_module("coterie.distances.pairwise"), "STRIP", 70 * 900)
+        many_strips(monkeypatch, 70 * 900)
     return request.param
 
 
@@ -132,8 +131,10 @@ def test_float32_stays_and_is_close(way, metric):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan"])
-def test_threads_give_the_same_bits(way, metric, dtype):
+def test_threads_give_the_same_bits(way, metric, dtype, monkeypatch):
     rows, labels = np.tile(X, (4, 1)).astype(dtype), np.tile(LABELS, 4)
+    many_parts(monkeypatch, rows)
+    many_strips(monkeypatch, 70 * 128)
     one, three = (silhouette_samples(rows, labels, metric=metric, n_jobs=n_jobs) for n_jobs in (1, 3))
     np.testing.assert_array_equal(one, three)
 

@@ -13,6 +13,7 @@ from sklearn import metrics as sk
 
 from coterie import metrics
 from coterie.core.errors import InputError, ParameterError
+from cuts import has_many_parts, weights_of_many_digits
 
 rng = np.random.default_rng(1)
 LABELS = rng.integers(0, 4, 700)
@@ -115,10 +116,12 @@ def test_any_source_of_rows_gives_the_same(name, tmp_path):
 
 @pytest.mark.parametrize("name", INDICES)
 def test_threads_give_the_same_bits(name):
-    many = np.tile(X, (120, 1))
+    many = np.random.default_rng(2).normal(size=(84_000, 5))
     labels = np.tile(LABELS, 120)
-    one, two = (INDICES[name](many, labels, n_jobs=n_jobs) for n_jobs in (1, 3))
-    assert one == two
+    assert has_many_parts(many)
+    w = weights_of_many_digits(many)
+    one, three = (INDICES[name](many, labels, sample_weight=w, n_jobs=n_jobs) for n_jobs in (1, 3))
+    assert one == three
 
 
 def test_inertia_about_given_centers():

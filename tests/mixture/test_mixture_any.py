@@ -81,9 +81,7 @@ def test_acceleration_ends_at_the_same_likelihood(family):
     plain, fast = (
         Mixture(family, 4, init_params=start, tol=1e-6, max_iter=20_000, accelerate=a).fit(X) for a in (False, True)
     )
-    assert fast.log_likelihood_ == pytest.approx(plain.log_likelihood_, abs=0.01) or (
-        fast.log_likelihood_ > plain.log_likelihood_
-    )
+    assert fast.log_likelihood_ >= plain.log_likelihood_ - 0.01
     assert fast.n_iter_ < max(20, plain.n_iter_)
 
 
@@ -247,7 +245,7 @@ def test_what_a_component_never_saw_is_not_impossible(family):
     X = np.concatenate([np.zeros((50, X.shape[1])), X]) if family != "multinomial" else X
     model = Mixture(family, 3, random_state=0).fit(X)
     assert np.isfinite(model.score_samples(X)).all()
-    assert np.isfinite(model.score_samples(X[::-1])).all()
+    assert np.isfinite(model.score_samples(X[:, ::-1])).all()
 
 
 def test_a_component_that_lost_its_rows_starts_anew():

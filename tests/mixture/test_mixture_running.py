@@ -223,7 +223,7 @@ def test_acceleration_never_falls_and_ends_no_lower(name):
     objective = (fast.history_.lower_bound + fast.history_.log_prior)[fast.history_.step == "E"]
     assert (np.diff(objective) >= -1e-11 * np.abs(objective).max()).all()
     end = (plain.history_.lower_bound + plain.history_.log_prior)[-1]
-    assert objective[-1] >= end - 0.01 or objective[-1] == pytest.approx(end, abs=0.01)
+    assert objective[-1] >= end - 0.01
 
 
 # callbacks and interrupts

@@ -87,7 +87,15 @@ def test_hostile_tables_are_drawn(name, d):
     one_row, constant, far = np.ones((1, d)), np.full((20, d), 3.0), X[:20, :1] * np.ones(d) + 1e9
     for table, k in ((one_row, 1), (constant, 1), (constant, 2), (far, 2)):
         labels = np.arange(len(table)) % k
-        getattr(plots, name)(labels, table).figure.draw_without_rendering()
+        figure = getattr(plots, name)(labels, table).figure
+        figure.draw_without_rendering()
+        (left, right), (bottom, top) = np.sort([figure.axes[0].get_xlim(), figure.axes[0].get_ylim()])
+        assert figure.axes[0].has_data()
+        assert np.isfinite([left, right, bottom, top]).all()
+        assert left < right
+        assert bottom < top
+        if name != "profiles" and d <= 2:
+            assert left < table[:, 0].min() <= table[:, 0].max() < right
 
 
 def test_one_cluster_is_drawn_by_all_but_silhouettes():

@@ -157,16 +157,56 @@ def test_results_of_choose_k_are_drawn_by_each_figure():
 @pytest.mark.parametrize("name", ["clusters", "voronoi", "ellipses", "profiles", "silhouette"])
 def test_bad_input_is_named(name):
     draw = getattr(plots, name)
-    holes = X.copy()
-    holes[3, 1] = np.nan
-    with pytest.raises(InputError, match=r"NaN: column 1 \(1\)"):
-        draw(KM.labels_, holes)
+    with pytest.raises(InputError, match=r"infinity: column 1 \(1\)"):
+        draw(KM.labels_, np.where(np.arange(240).reshape(120, 2) == 7, np.inf, X))
     with pytest.raises(InputError, match="labels has 3 entries and X has 120 rows"):
         draw([0, 1, 2], X)
     with pytest.raises(ParameterError, match="model must be fitted"):
         draw(KMeans(3), X)
+    with pytest.raises(ParameterError, match="model must be a fitted estimator; got the class KMeans"):
+        draw(KMeans, X)
     with pytest.raises(ParameterError, match="ax must be one matplotlib Axes"):
         draw(KM.labels_, X, ax=[1, 2])
+    with pytest.raises(ValueError, match="X has 1 features, but KMeans is expecting 2"):
+        draw(KM, X[:, :1])
+
+
+@every
+@pytest.mark.parametrize("projection", ["3d", "polar"])
+def test_axes_that_are_not_flat_are_refused(make, projection):
+    from matplotlib.figure import Figure
+
+    with pytest.raises(ParameterError, match=f"ax must be flat, with straight axes; got {projection} Axes"):
+        make(Figure().add_subplot(projection=projection))
+
+
+@pytest.mark.parametrize(
+    "name, makers",
+    [
+        ("elbow", "sweep or choose_k"),
+        ("gap", "gap_statistic or choose_k"),
+        ("stability", "stability or choose_k"),
+        ("information", "mixture_table or choose_k"),
+        ("criteria", "choose_k"),
+        ("bound", "fit_trace"),
+        ("animate", "fit_trace"),
+    ],
+)
+@pytest.mark.parametrize("result", [KM, KM.labels_, X, None, {"ks": [1, 2]}], ids=lambda result: type(result).__name__)
+def test_results_of_another_kind_are_named(name, makers, result):
+    with pytest.raises(ParameterError, match=f"must be what {makers} returns; got {type(result).__name__}"):
+        getattr(plots, name)(result)
+    with pytest.raises(ParameterError, match="model must be a fitted estimator; got ndarray"):
+        plots.convergence(X)
+
+
+@every
+def test_a_display_prints_in_a_line_or_two(make):
+    display = make()
+    text = repr(display)
+    assert text.startswith(f"{type(display).__name__}({fields(display)[0].name}=")
+    assert len(text) < 400
+    assert "\n" not in text
 
 
 def test_models_that_lack_what_is_drawn_say_so():
@@ -174,8 +214,9 @@ def test_models_that_lack_what_is_drawn_say_so():
         plots.ellipses(KM, X)
     with pytest.raises(ParameterError, match="no shares of rows"):
         plots.responsibilities(KM, X)
-    with pytest.raises(ParameterError, match="no tree of merges"):
-        plots.DendrogramDisplay.from_estimator(KM)
+    for k in (None, 2):
+        with pytest.raises(ParameterError, match="no tree of merges"):
+            plots.dendrogram(KM, n_clusters=k)
     with pytest.raises(ParameterError, match="keeps no history_"):
         plots.convergence(AgglomerativeClustering(2).fit(X))
     with pytest.raises(ParameterError, match="got KMeans"):

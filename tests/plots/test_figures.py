@@ -41,7 +41,7 @@ def test_an_elbow_shows_the_objectives_and_their_knee():
     assert display.knee_line_.get_xdata()[0] == kneedle(found.ks, found.objectives).x == display.knee
     short = plots.ElbowDisplay.from_result(sweep(KMeans(random_state=0), [2, 3], X))
     assert short.knee is None
-    assert caption(short.ax_) == "elbow: the curve has no knee"
+    assert caption(short.ax_) == "elbow: a knee takes three K"
 
 
 def test_a_gap_has_its_errors_and_the_choice_of_its_rule():

@@ -15,6 +15,7 @@ import pytest
 from coterie import jobs
 from coterie.datasets import make_blobs
 from coterie.jobs import outputs
+from coterie.report.html import as_html
 
 NOW = datetime(2026, 11, 16, 3, 30)
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
@@ -147,3 +148,10 @@ def run(job: jobs.Job) -> tuple[Any, Any]:
     }
     WRITTEN.clear()
     return verbs[type(job)](job), next(iter(WRITTEN), None)
+
+
+def page_of(job: jobs.Job) -> tuple[Any, Any, str, Node]:
+    """The same, with the page as text and as a tree."""
+    result, report = run(job)
+    html = as_html(report)
+    return result, report, html, read(html)

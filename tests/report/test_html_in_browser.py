@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from io import BytesIO
 
 import pytest
 
@@ -42,6 +43,23 @@ CUT = """() => {
     }
     return found;
 }"""
+# Heights of letters of charts in pixels of the screen, the smallest first: [height, text].
+LETTERS = """() => {
+    const found = [];
+    for (const text of document.querySelectorAll("svg.chart text")) {
+        const style = getComputedStyle(text), seen = text.getScreenCTM();
+        if (text.textContent && style.display !== "none" && text.getBoundingClientRect().width > 0)
+            found.push([Math.hypot(seen.a, seen.b) * parseFloat(style.fontSize), text.textContent]);
+    }
+    return found.sort((a, b) => a[0] - b[0]);
+}"""
+# What is wider than its box, but has no shade that says so: the beginning of its text.
+UNTOLD = """() => [...document.querySelectorAll("main *")].filter(each =>
+    ["auto", "scroll"].includes(getComputedStyle(each).overflowX) && each.clientWidth > 0 && each.tagName !== "PRE"
+    && each.scrollWidth > each.clientWidth + 1
+    && !(each.firstElementChild.matches(".whole")
+         && getComputedStyle(each.firstElementChild, "::after").position === "sticky")
+).map(each => each.textContent.slice(0, 40))"""
 WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -102,6 +120,63 @@ def test_the_page_fits_a_phone(visit, pages, name):
     assert seen.page.evaluate(WIDER) <= 0
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_charts_can_be_read_on_a_phone(visit, pages, name):
+    seen = visit(pages(name), width=375, height=800)
+    assert seen.page.evaluate(LETTERS)[0][0] > 9.5
+    assert seen.page.evaluate(OVERLAPS) == []
+    assert seen.page.evaluate(CUT) == []
+    assert seen.page.evaluate(UNTOLD) == []
+
+
+@pytest.mark.parametrize("width", [768, 1280])
+def test_charts_can_be_read_on_larger_screens(visit, pages, width):
+    for name in ("three clusters", "forty clusters", "a comparison"):
+        seen = visit(pages(name), width=width)
+        assert seen.page.evaluate(LETTERS)[0][0] > 9.0
+        assert seen.page.evaluate(UNTOLD) == []
+
+
+def test_what_sets_a_cluster_apart_is_in_sight_on_a_phone(visit, pages):
+    """Below its name, and within the screen; the numbers have their names beside them."""
+    seen = visit(pages("three clusters"), width=375, height=800)
+    for row in seen.page.locator(".clusters tbody tr").all():
+        name, apart = row.locator(".name").bounding_box(), row.locator(".apart").bounding_box()
+        assert apart["x"] >= 0
+        assert apart["x"] + apart["width"] <= 375
+        assert 0 < apart["y"] - name["y"] < 40
+    box = seen.page.locator("#clusters .scroll")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    rows = seen.page.locator(".clusters td.rows").first
+    assert rows.evaluate("cell => getComputedStyle(cell, '::after').content") == '" rows"'
+
+
+def test_clusters_are_sorted_on_a_phone(visit, pages):
+    seen = visit(pages("three clusters"), width=375, height=800)
+    sizes = seen.page.locator(".clusters td.rows")
+    seen.page.get_by_role("button", name="rows", exact=True).click()
+    found = [int(text) for text in sizes.all_inner_texts()]
+    assert found == sorted(found)
+
+
+def test_the_shade_of_what_is_wider_vanishes_at_its_end(visit, pages):
+    """It lies over the right end of what is seen, and under its cover where there is no more to scroll to."""
+    images = pytest.importorskip("PIL.Image")
+    seen = visit(pages("forty clusters"), width=375, height=800)
+    box = seen.page.locator("#hierarchy .slim .scroll")
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+    colours = []
+    for end in (False, True):
+        box.evaluate("(box, end) => { box.scrollLeft = end ? box.scrollWidth : 0; }", end)
+        seen.settle()
+        place = box.bounding_box()
+        clip = {"x": place["x"] + place["width"] - 15, "y": place["y"] + 60, "width": 14, "height": 60}
+        picture = images.open(BytesIO(seen.page.screenshot(clip=clip, full_page=True)))
+        colours.append(len(picture.getcolors()))
+    assert colours[0] > 10
+    assert colours[1] == 1  # that of paper
+
+
 def test_the_map_and_the_player_are_drawn(visit, pages):
     seen = visit(pages("three clusters"), calm=True)
     seen.settle()
@@ -137,6 +212,18 @@ def test_the_page_prints_on_a_few_sheets(visit, pages):
     printed = seen.page.pdf(prefer_css_page_size=True)
     sheets = len(re.findall(rb"/Type\s*/Page\b", printed))
     assert 3 <= sheets <= 12
+
+
+def test_tables_and_their_notes_stay_together_on_paper(visit, pages):
+    """The table fits a sheet of A4, and no rule keeps its note with what comes after it."""
+    seen = visit(pages("three clusters"), width=695)  # of 184 mm between the margins
+    seen.page.emulate_media(media="print")
+    box = seen.page.locator("#clusters .boxed")
+    assert box.evaluate("box => box.querySelector('table').offsetWidth <= box.clientWidth")
+    note = box.locator("p").evaluate("note => [getComputedStyle(note).breakBefore, getComputedStyle(note).breakAfter]")
+    assert note == ["avoid", "auto"]
+    heights = seen.page.evaluate(LETTERS)
+    assert heights[0][0] > 7.5
 
 
 def test_a_dark_page_has_readable_cells(visit, pages):

@@ -1,5 +1,6 @@
 """The page of a fit: its sections, its charts and their tables, and that its numbers are those of the result."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -14,32 +15,13 @@ from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob
 from coterie.jobs.methods import METHODS
 from coterie.report.html import Absent, as_html
 from coterie.report.html.report import Stable
-from coterie.report.html.sections.sureness import sentences
 from coterie.report.html.words import number, percent, two_places
-from report.pages import HOSTILE, NOW, blobs, keep, mixed, read, run
+from coterie.web import unpack_counts
+from report.pages import HOSTILE, NOW, blobs, mixed, page_of, read, run
 
 SECTIONS = [
     "sure", "clusters", "place", "number", "fitting", "profiles", "hierarchy", "convergence", "watch", "reproduce",
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def penguins(tmp_path_factory):
-    """K of penguins chosen, with a report: the result, the report, the page as text and as a tree."""
-    folder = tmp_path_factory.mktemp("penguins")
-    with pytest.MonkeyPatch.context() as patch:
-        keep(patch)
-        path = write_demo("penguins", folder / "penguins.csv")
-        job = Job(path, missing="drop", exclude=("year",), budget="quick", report=folder / "r.html")
-        result, report = run(job)
-    html = (folder / "r.html").read_text(encoding="utf-8")
-    return result, report, html, read(html)
-
-
-def page_of(job):
-    result, report = run(job)
-    html = as_html(report)
-    return result, report, html, read(html)
 
 
 # What every page has
@@ -71,6 +53,14 @@ def check_nothing_is_asked_for(html, tree):
     assert "url(" not in html
 
 
+def check_numbers_agree_with_nouns(tree):
+    """Neither 1 columns, nor 1 criteria: in what is read, and in what is read out."""
+    nouns = "columns|rows|clusters|criteria|checks|starts|iterations|merges|resamples|values|findings|centers"
+    told = [node.attributes.get("aria-label") or "" for node in tree.all()]
+    found = re.findall(rf"(?<![\d.,])1 (?:{nouns})\b", " · ".join([tree.one("main").text, *told]))
+    assert not found, found
+
+
 def check_numbers_are_finite(tree):
     for node in tree.all():
         for key, value in node.attributes.items():
@@ -78,9 +68,17 @@ def check_numbers_are_finite(tree):
     assert not re.search(r"\bnan\b|\binf\b|\bNone\b", tree.one("main").text)
 
 
+def lonely(folder):
+    """A table of one column."""
+    path = folder / "lonely.csv"
+    pl.DataFrame({"x": [*range(20), *range(100, 121)]}).write_csv(path)
+    return path
+
+
 ODD = {
     "one cluster": lambda folder: Job(blobs(folder, 200, 2, 1, 3.0), k=(1, 4), budget="quick"),
     "one cluster asked for": lambda folder: Job(blobs(folder), k=1),
+    "one column in all": lambda folder: Job(lonely(folder), k=2),
     "one column": lambda folder: Job(blobs(folder, d=1), k=3),
     "two columns": lambda folder: Job(blobs(folder, d=2), k=3, scale="minmax"),
     "many clusters": lambda folder: Job(blobs(folder, 300, 2, 40, 0.1), k=70, options={"n_init": 1}),
@@ -105,6 +103,7 @@ def test_every_kind_of_result_has_a_whole_page(what, tmp_path):
     check_charts(tree)
     check_nothing_is_asked_for(html, tree)
     check_numbers_are_finite(tree)
+    check_numbers_agree_with_nouns(tree)
     assert len(html.encode()) < 1_000_000
     assert len(tree.one("div", "cards").all("div", "card")) == 5
     links = [link.attributes["href"] for link in tree.one("nav").all("a")]
@@ -239,7 +238,42 @@ def test_every_start_is_drawn_and_the_best_ends_at_the_inertia(penguins):
     ends = [values[-1] for values in report.convergence.values]
     assert len(ends) == 10
     assert min(ends) == pytest.approx(result.scores["inertia"])
-    assert len(tree.one("section", id="convergence").all("path", "curve")) == 10
+    for size in ("roomy", "slim"):
+        assert len(tree.one("section", id="convergence").one("div", size).all("path", "curve")) == 10
+
+
+@pytest.mark.parametrize(
+    "job, told",
+    [
+        (lambda folder: Job(blobs(folder), method="gmm", k=3), "The log-likelihood stayed at"),
+        (lambda folder: Job(blobs(folder, d=1), k=3), "The objective stayed at 7.593, where it began"),
+        (lambda folder: Job(blobs(folder, spread=0.1), k=3), "That of the best of 10 starts went from"),
+    ],
+)
+def test_a_fit_of_one_iteration_is_told_in_words(job, told, tmp_path):
+    _, report, _, tree = page_of(replace(job(tmp_path), report=tmp_path / "r.html"))
+    assert max(own[-1] for own in report.convergence.iterations) == 1
+    block = tree.one("section", id="convergence")
+    assert not block.all("svg")
+    assert told in block.text
+    assert "makes no curve" in block.text
+
+
+def test_whole_numbers_that_the_model_takes_as_categories_are_shown_as_such(tmp_path):
+    """A year has shares, and no mean; the page of the saved model says the same."""
+    frame = pl.read_parquet(mixed(tmp_path))
+    path, model = tmp_path / "years.parquet", tmp_path / "m.safetensors"
+    frame.with_columns(year=pl.Series([2007 + i * i % 5 for i in range(len(frame))])).write_parquet(path)
+    result, report = run(Job(path, method="mixture", k=3, model=model, report=tmp_path / "r.html"))
+    _, again = run(ReportJob(path, model=model, output=tmp_path / "again.html"))
+    assert result.columns == ("age", "visits")
+    assert result.categories == ("city", "year")
+    for page in (report, again):
+        assert list(page.profiles.columns) == ["age", "visits"]
+        (years,) = (each for each in page.shares if each.column == "year")
+        assert years.used
+        assert years.values == ["2007", "2008", "2011"]
+        np.testing.assert_allclose(years.shares.sum(axis=1), 1.0)
 
 
 def test_the_tree_of_an_agglomeration_has_the_colours_of_its_clusters(tmp_path):
@@ -251,49 +285,31 @@ def test_the_tree_of_an_agglomeration_has_the_colours_of_its_clusters(tmp_path):
         assert size != 1 or labels[name] == own
 
 
-def test_of_more_than_fifty_thousand_rows_a_sample_is_shown_and_that_is_said(tmp_path):
+def test_of_more_than_fifty_thousand_rows_the_density_of_all_is_shown_and_that_is_said(tmp_path):
     _, _, html, tree = page_of(Job(blobs(tmp_path, 51_000, 2), k=3, report=tmp_path / "r.html"))
-    assert "showing 10,000 of 51,000 rows" in tree.one("section", id="place").text
+    assert "density of all 51,000 rows" in tree.one("section", id="place").text
     assert re.search(r"of [\d,]+ of 51,000 rows", tree.one("div", "cards").text)
     assert len(html.encode()) < 600_000
 
 
-# How sure
+def test_the_density_of_a_page_counts_every_row_in_its_cluster(tmp_path, monkeypatch):
+    """Along every two axes; the table has 60 times more rows than are counted at a time."""
+    monkeypatch.setattr("coterie.jobs.space.BLOCK", 4 * 850)
+    result, report, _, tree = page_of(Job(blobs(tmp_path, 51_000, 4), k=3, report=tmp_path / "r.html"))
+    data = json.loads(tree.one("script", id="map").text)
+    assert [grid["axes"] for grid in data["grids"]] == [[i, j] for i in range(5) for j in range(i + 1, 5)]
+    for grid in data["grids"]:
+        places, counts = unpack_counts(grid["counts"])
+        sizes = np.bincount(places // np.prod(grid["shape"]), counts, 4)
+        assert sizes.tolist() == [*np.bincount(result.labels, minlength=3), 0]
+    for axis in data["axes"][2:]:
+        column = pl.read_parquet(tmp_path / "blobs.parquet")[axis["name"]]
+        assert axis["low"] < column.min()
+        assert axis["high"] > column.max()
+    assert report.map.told.startswith("density of all 51,000 rows")
 
 
-def test_one_cluster_is_told_honestly(tmp_path):
-    _, report, _, tree = page_of(replace(ODD["one cluster"](tmp_path), report=tmp_path / "r.html"))
-    assert report.result.k == 1
-    assert "No structure was found" in tree.one("section", id="sure").text
-    assert "warn" in tree.one("section", id="sure").attributes["class"]
-    assert isinstance(report.silhouettes, Absent)
-
-
-@pytest.mark.parametrize("mean, weak", [(0.9, False), (0.6, False), (0.4, False), (0.1, True)])
-def test_low_silhouettes_are_a_reason_to_doubt(penguins, mean, weak):
-    report = penguins[1]
-    told = sentences(replace(report, silhouettes=replace(report.silhouettes, mean=mean)))
-    assert [sentence.weak for sentence in told if f"is {mean:.2f}" in sentence.text] == [weak]
-
-
-@pytest.mark.parametrize("mean, weak", [(0.95, False), (0.8, False), (0.5, True)])
-def test_clusters_that_do_not_come_back_are_a_reason_to_doubt(penguins, mean, weak):
-    told = sentences(replace(penguins[1], stable=Stable(mean, 20, 342)))
-    assert [sentence.weak for sentence in told if "drawn anew" in sentence.text] == [weak]
-
-
-@pytest.mark.parametrize("support, weak", [(0.9, False), (0.7, False), (0.3, True)])
-def test_criteria_that_disagree_are_a_reason_to_doubt(penguins, support, weak):
-    report = penguins[1]
-    told = sentences(replace(report, criteria=replace(report.criteria, confidence=support)))
-    assert told[0].weak == weak
-    assert report.criteria.reason in told[0].text
-
-
-def test_a_fit_that_did_not_converge_says_so(tmp_path):
-    job = Job(blobs(tmp_path, spread=6.0), k=5, options={"max_iter": 1, "n_init": 1}, report=tmp_path / "r.html")
-    _, report = run(job)
-    assert any("--max-iter" in sentence.text and sentence.weak for sentence in sentences(report))
+# What to watch for
 
 
 def test_findings_have_a_sentence_and_a_remedy_each(penguins):
@@ -393,9 +409,12 @@ def test_a_model_says_the_clusters_that_predict_says(tmp_path):
     check_charts(tree)
 
 
-@pytest.mark.parametrize("given", [{}, {"labels": "x0", "model": "m.safetensors"}])
-def test_a_report_needs_clusters_from_one_place(tmp_path, given):
-    with pytest.raises(ParameterError, match="either --labels COLUMN or --model FILE"):
+@pytest.mark.parametrize(
+    "given, told",
+    [({}, "either --labels COLUMN or --model FILE"), ({"labels": "x0", "model": "m.safetensors"}, "leave one of them")],
+)
+def test_a_report_needs_clusters_from_one_place(tmp_path, given, told):
+    with pytest.raises(ParameterError, match=told):
         run(ReportJob(blobs(tmp_path), **given, output=tmp_path / "r.html"))
 
 

@@ -53,7 +53,7 @@ def test_the_text_tells_what_was_read_treated_found_and_written(result):
         "",
         "cluster    rows  share  stands out by",
         "      0  10,591  88.3%  nothing: close to the average",
-        "      1   1,408  11.7%  orders +2.0 s, basket −1.1 s",
+        "      1   1,408  11.7%  orders +2.0 s.d., basket −1.1 s.d.",
         "wrote labelled.csv (12,000 rows, + cluster, + cluster_distance; 1 row left without a cluster)",
     ]
 

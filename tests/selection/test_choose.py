@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,7 +34,19 @@ def test_clear_clusters_are_counted_and_all_criteria_say_so(k):
     assert found.tendency.clustered
     assert found.confidence > 0.9
     assert [each.k for each in counted] == [k] * len(counted)
-    assert found.reason.startswith(f"All {len(counted)} criteria say {k}.")
+    heard = [each.k for each in found.votes if each.k is not None]
+    assert found.reason.startswith(f"All {len(heard)} criteria say {k}.")
+
+
+def test_all_criteria_are_said_to_agree_only_where_the_table_shows_that_they_do():
+    """Whoever says another number is named, even if it does not count."""
+    found = choose_k(apart(2, 80), range(1, 5), ["silhouette", "davies_bouldin", "calinski_harabasz", "elbow"])
+    assert {each.k for each in found.votes} == {2}
+    assert found.reason.startswith("All 4 criteria say 2.")
+    votes = {each.criterion: each for each in found.votes}
+    votes["calinski_harabasz"] = replace(votes["calinski_harabasz"], k=4).without("the more clusters, the better")
+    told = replace(found, votes=tuple(votes.values())).reason
+    assert told.startswith("All 2 criteria that count say 2; Calinski–Harabasz says 4, which does not count.")
 
 
 @pytest.mark.parametrize("seed", range(3))

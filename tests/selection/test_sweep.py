@@ -23,13 +23,15 @@ from coterie import (
     KMedoids,
     MiniBatchKMeans,
     SphericalKMeans,
+    choose_k,
 )
 from coterie.core.errors import InputError, ParameterError
 from coterie.hierarchy import cut
 from coterie.medoids import swaps
 from coterie.metrics import inertia
-from coterie.selection import Progress, kinds, sweep
+from coterie.selection import Progress, gap_statistic, kinds, mixture_table, stability, sweep, tendency
 from coterie.selection.ladder import merged
+from cuts import many_parts, many_strips, weights_of_many_digits
 
 rng = np.random.default_rng(0)
 BLOBS = rng.normal(size=(60, 3)) + 5 * rng.integers(0, 3, size=(60, 1)) + 1
@@ -206,12 +208,18 @@ def test_the_tree_of_cuts_is_that_of_each_fit_alone():
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 @pytest.mark.parametrize("estimator", [KMeans(random_state=0), FuzzyCMeans(random_state=0), KMedoids(random_state=0)])
-def test_threads_change_nothing(estimator, n_jobs):
-    X = MANY[:900] if isinstance(estimator, KMedoids) else np.tile(MANY, (6, 1)) + np.arange(36000)[:, None] * 1e-6
-    one, more = (quietly(clone(estimator).set_params(n_jobs=jobs), [1, 3, 6], X) for jobs in (1, n_jobs))
+def test_threads_change_nothing(estimator, n_jobs, monkeypatch):
+    X = MANY[:900] if isinstance(estimator, KMedoids) else MANY
+    many_parts(monkeypatch, X)
+    many_strips(monkeypatch, 1 << 14)
+    w = weights_of_many_digits(X)
+    one, more = (
+        quietly(clone(estimator).set_params(n_jobs=jobs), [1, 3, 6], X, sample_weight=w) for jobs in (1, n_jobs)
+    )
     np.testing.assert_array_equal(one.objectives, more.objectives)
-    for a, b in zip(one.labels, more.labels, strict=True):
-        np.testing.assert_array_equal(a, b)
+    for a, b in zip(one.models, more.models, strict=True):
+        np.testing.assert_array_equal(a.labels_, b.labels_)
+        np.testing.assert_array_equal(a.cluster_centers_, b.cluster_centers_)
 
 
 def test_no_worse_than_ten_starts_for_each_k():
@@ -308,6 +316,28 @@ def test_the_table_prints():
 def test_what_cannot_be_swept_is_said(estimator, ks, X, error, message):
     with pytest.raises(error, match=message):
         quietly(estimator, ks, X)
+
+
+def as_lists(X):
+    return X.tolist()
+
+
+@pytest.mark.parametrize("given", [np.asarray, pd.DataFrame, as_lists])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X: sweep(KMeans(), X, range(2, 4)),
+        lambda X: stability(KMeans(), range(2, 4), X),
+        lambda X: gap_statistic(range(2, 4), X),
+        lambda X: tendency(range(2, 4), X),
+        lambda X: mixture_table(range(2, 4), X),
+        lambda X: choose_k(range(2, 4), X),
+    ],
+    ids=["sweep", "stability", "gap_statistic", "tendency", "mixture_table", "choose_k"],
+)
+def test_rows_in_the_place_of_ks_are_named(call, given):
+    with pytest.raises(ParameterError, match=r"ks must be whole numbers.* as X is: look at the order"):
+        call(given(BLOBS))
 
 
 def test_progress_must_be_a_function():

@@ -10,6 +10,7 @@ from coterie import jobs
 from coterie.cli.options import (
     FILES,
     AlgorithmOptions,
+    BatchOptions,
     DataOptions,
     FitFileOptions,
     ForceOptions,
@@ -20,6 +21,7 @@ from coterie.cli.options import (
     TableOptions,
     Told,
     as_number,
+    flowing,
     split,
 )
 from coterie.cli.screen import progress_of, show
@@ -28,7 +30,7 @@ from coterie.jobs.methods import Algorithm
 
 ANY_DATA, ANY_ALGORITHM, PLAIN, PRINTED = DataOptions(), AlgorithmOptions(), RunOptions(), PrintOptions()
 NO_TABLE, NO_FILES, NO_PAGE = TableOptions(), FitFileOptions(), PageOptions()
-CAREFUL, HERE = ForceOptions(), PlaceOptions()
+CAREFUL, HERE, WHOLE = ForceOptions(), PlaceOptions(), BatchOptions()
 PAGE = Path("report.html")
 
 
@@ -55,6 +57,13 @@ def call(arguments: Sequence[str]) -> None:
     app(spelled, exit_on_error=False, print_error=False, result_action="return_value")
 
 
+def _command(function: Callable[..., None]) -> Callable[..., None]:
+    """Let the function be a command of its name."""
+    function.__doc__ = flowing(function.__doc__)
+    app.command(function)
+    return function
+
+
 def _do(
     work: Callable[..., Any], kind: type, inputs: Sequence[Path], printing: PrintOptions, *told: Told, **own: Any
 ) -> None:
@@ -65,7 +74,7 @@ def _do(
     show(result, printing)
 
 
-@app.command
+@_command
 def fit(
     data: Path,
     /,
@@ -82,6 +91,7 @@ def fit(
     table: DataOptions = ANY_DATA,
     options: AlgorithmOptions = ANY_ALGORITHM,
     running: RunOptions = PLAIN,
+    batches: BatchOptions = WHOLE,
     place: PlaceOptions = HERE,
     printing: PrintOptions = PRINTED,
 ) -> None:
@@ -104,11 +114,11 @@ def fit(
         Stop with exit code 4, and write nothing, if the fit has not converged.
     """
     own = {"method": algorithm, "k": as_number(k), "budget": budget, "sample": sample, "strict": strict}
-    told = (output, files, page, replacing, table, running, place)
+    told = (output, files, page, replacing, table, running, batches, place)
     _do(jobs.run, jobs.Job, [data], printing, *told, **own, options=options.told())
 
 
-@app.command
+@_command
 def choose_k(
     data: Path,
     /,
@@ -121,6 +131,7 @@ def choose_k(
     replacing: ForceOptions = CAREFUL,
     table: DataOptions = ANY_DATA,
     running: RunOptions = PLAIN,
+    batches: BatchOptions = WHOLE,
     printing: PrintOptions = PRINTED,
 ) -> None:
     """Say how many clusters a table has.
@@ -140,10 +151,10 @@ def choose_k(
         How much it may cost.
     """
     own = {"method": algorithm, "k": as_number(k), "criteria": split(methods), "budget": budget}
-    _do(jobs.choose, jobs.ChooseJob, [data], printing, page, replacing, table, running, **own)
+    _do(jobs.choose, jobs.ChooseJob, [data], printing, page, replacing, table, running, batches, **own)
 
 
-@app.command
+@_command
 def predict(
     model: Path,
     data: Path,
@@ -154,6 +165,7 @@ def predict(
     missing: ModelMissing = "auto",
     output: TableOptions = NO_TABLE,
     replacing: ForceOptions = CAREFUL,
+    batches: BatchOptions = WHOLE,
     printing: PrintOptions = PRINTED,
 ) -> None:
     """Say to which clusters of a fitted model the rows of a table belong.
@@ -173,10 +185,10 @@ def predict(
         refuse them.
     """
     own = {"proba": proba, "distance": distance, "missing": missing}
-    _do(jobs.predict, jobs.PredictJob, [model, data], printing, output, replacing, **own)
+    _do(jobs.predict, jobs.PredictJob, [model, data], printing, output, replacing, batches, **own)
 
 
-@app.command
+@_command
 def compare(
     data: Path,
     /,
@@ -187,6 +199,7 @@ def compare(
     replacing: ForceOptions = CAREFUL,
     table: DataOptions = ANY_DATA,
     running: RunOptions = PLAIN,
+    batches: BatchOptions = WHOLE,
     printing: PrintOptions = PRINTED,
 ) -> None:
     """Run several algorithms on the same rows: scores, times, and how far they agree.
@@ -201,10 +214,10 @@ def compare(
         Number of clusters: a number, a range (3:8) of which each is tried, or auto for the one that is recommended.
     """
     own = {"methods": tuple(algorithm), "k": as_number(k)}
-    _do(jobs.compare, jobs.CompareJob, [data], printing, page, replacing, table, running, **own)
+    _do(jobs.compare, jobs.CompareJob, [data], printing, page, replacing, table, running, batches, **own)
 
 
-@app.command
+@_command
 def report(
     data: Path,
     /,
@@ -216,6 +229,7 @@ def report(
     replacing: ForceOptions = CAREFUL,
     table: DataOptions = ANY_DATA,
     running: RunOptions = PLAIN,
+    batches: BatchOptions = WHOLE,
     printing: PrintOptions = PRINTED,
 ) -> None:
     """Write a page about clusters that the rows of a table have already, from a model or from any other tool.
@@ -234,10 +248,10 @@ def report(
         Let the page have no script.
     """
     own = {"labels": labels, "model": model, "output": output, "static": static}
-    _do(jobs.report, jobs.ReportJob, [data], printing, replacing, table, running, **own)
+    _do(jobs.report, jobs.ReportJob, [data], printing, replacing, table, running, batches, **own)
 
 
-@app.command
+@_command
 def info(file: Path, /, *, as_json: Annotated[bool, Parameter(name="--json")] = False) -> None:
     """Say what is in a file, and what fit would do with it.
 
@@ -251,7 +265,7 @@ def info(file: Path, /, *, as_json: Annotated[bool, Parameter(name="--json")] = 
     show(jobs.inspect(file), PrintOptions(as_json=as_json))
 
 
-@app.command
+@_command
 def doctor(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> None:
     """Say what this installation has, what is missing, and how to get it.
 
@@ -263,7 +277,7 @@ def doctor(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> Non
     show(jobs.examine(), PrintOptions(as_json=as_json))
 
 
-@app.command
+@_command
 def demo(
     name: str | None = None,
     /,

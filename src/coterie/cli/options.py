@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -14,12 +15,27 @@ FILES = Group("Files", sort_key=1)
 DATA = Group("Data", sort_key=2)
 ALGORITHM = Group("Algorithm", sort_key=3)
 RUNNING = Group("Running", sort_key=4)
+INDENT = "    "  # of what is said of a parameter
 
 Names = list[str] | None
 
 
+def flowing(doc: str | None) -> str | None:
+    """A docstring whose lines about a parameter are one, for --help to break where the terminal ends."""
+    lines: list[str] = []
+    for line in cleandoc(doc or "").splitlines():
+        if line.startswith(INDENT) and lines[-1].startswith(INDENT):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+    return "\n".join(lines) or None
+
+
 class Told:
     """Options that are handed on under their own names."""
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = flowing(cls.__doc__)
 
     def told(self) -> dict[str, Any]:
         """As jobs take them."""
@@ -152,6 +168,21 @@ class RunOptions(Told):
     seed: int = 0
     threads: int | None = None
     device: Device = "auto"
+
+
+@Parameter(name="*", group=RUNNING)
+@dataclass(frozen=True)
+class BatchOptions(Told):
+    """How a table is read.
+
+    Parameters
+    ----------
+    batch_rows
+        Read so many rows at a time: for tables larger than memory. The matrix made of them lies on disk meanwhile.
+        The result does not depend on it.
+    """
+
+    batch_rows: int | None = None
 
 
 @Parameter(name="*", group=RUNNING)

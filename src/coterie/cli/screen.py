@@ -43,14 +43,15 @@ def progress_of(how: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         bar = bars.add_task("starting", total=None, left="")
-        clock, begun = Clock(), ("", 0)
+        clock, last = Clock(), Step("starting")
 
         def tell(step: Step) -> None:
-            nonlocal clock, begun
-            if step.done < begun[1] or (step.done == 0 and step.what != begun[0]):
+            nonlocal bar, clock, last
+            if step.done < last.done or (step.done == 0 and step.what != last.what):
                 clock = Clock()
-                bars.reset(bar, total=step.total)
-            begun = step.what, step.done
+                bars.remove_task(bar)  # one that has a total once keeps it
+                bar = bars.add_task(escape(step.what), total=step.total, left="")
+            last = step
             left = clock.left(step.done / step.total) if step.left is None and step.total else step.left
             words = spoken(left) if left else ""
             bars.update(bar, description=escape(step.what), completed=step.done, total=step.total, left=words)

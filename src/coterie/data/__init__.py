@@ -3,29 +3,49 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 from coterie.core.protocols import Source
 
-__all__ = ["as_source"]
+__all__ = ["as_source", "opened"]
 
 
 def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
     """The rows of `X`, their weights, and what is known of their clusters, as a source.
 
-    `X` may be a NumPy array (memory-mapped too), the path of an .npy file, a pandas, Polars or Arrow table, a SciPy
-    sparse matrix, or a Dask array. float32 stays float32, other numbers become float64; what needs no copy is not
-    copied.
+    `X` may be
+
+    - a NumPy array (memory-mapped too), a SciPy sparse matrix, or a PyTorch tensor;
+    - a pandas, Polars or Arrow table; columns of Polars that are lists of numbers (embeddings) become a column for
+      each place in them, also in files and LazyFrames;
+    - a Polars LazyFrame, or the path of a .csv, .tsv, .txt, .parquet, .arrow, .feather, .ndjson, .jsonl or .npy file,
+      or a pattern of Parquet files (``"year/*.parquet"``): read once, some rows at a time, into memory or, where they
+      would take more than a quarter of what is free, into a file without a name (in the folder TMPDIR);
+    - a Dask array or DataFrame.
+
+    float32 stays float32, other numbers become float64; what needs no copy is not copied.
     """
     if "dask" in sys.modules and hasattr(X, "__dask_graph__"):
         from coterie.data.dask import dask_source
 
         return dask_source(X, sample_weight, y)
-    if isinstance(X, str | Path):
-        from coterie.data.files import open_npy
-
-        X = open_npy(X)
     from coterie.data.memory import memory_source
 
-    return memory_source(X, sample_weight, y)
+    return memory_source(opened(X), sample_weight, y)
+
+
+def opened(X: Any) -> Any:
+    """`X`; if it is the path of a file, or a LazyFrame, or a tensor, the rows it stands for; vectors in columns.
+
+    What looks at `X` more than once opens it first, so that no file is read twice.
+    """
+    from coterie.data import files, tensors
+
+    if isinstance(X, str | PathLike):
+        return files.read(X)
+    if files.is_query(X):
+        return files.computed(X)
+    if files.is_polars_frame(X):
+        return files.flattened(X)
+    return tensors.as_array(X) if tensors.is_tensor(X) else X

@@ -1,4 +1,4 @@
-"""Rows of a Dask array; one part is one block of rows."""
+"""Rows of a Dask array or DataFrame; one part is one block of rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine
+from coterie.data.frames import number_type, refuse_odd_shapes
 from coterie.data.memory import as_many, as_weights, part_count
 
 
@@ -21,6 +22,7 @@ class DaskSource:
     X: Any  # (n, d), every block holds whole rows
     w: Any  # (n,) with the same blocks, or None
     y: Any = None  # (n,) or (n, k) likewise
+    columns: list[str] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -53,7 +55,8 @@ class DaskSource:
         w, y = (None if values is None else values[rows] for values in (self.w, self.y))
         X = self.X[rows]
         w, y = (None if v is None else v.rechunk((X.chunks[0], *v.chunks[1:])) for v in (w, y))
-        return DaskSource(*_kept(X, w, y))
+        X, w, y = _kept(X, w, y)
+        return DaskSource(X, w, y, self.columns)
 
     def changed(self, function: Callable[[Any], Any], engine: Engine) -> DaskSource:
         """Block by block, whenever a block is read: only on a cluster a copy of all rows is kept, by its workers."""
@@ -73,10 +76,7 @@ class DaskSource:
 
 def dask_source(X: Any, sample_weight: Any = None, y: Any = None) -> DaskSource:
     """`X` in blocks of whole rows; on a cluster its blocks stay in the workers' memory."""
-    if not isinstance(X, da.Array):
-        raise InputError(
-            f"X is a Dask {type(X).__name__}; pass a Dask array (for a frame: X.to_dask_array(lengths=True))"
-        )
+    X, columns = _as_array(X)
     if X.ndim != 2 or np.isnan(X.shape[0]):
         raise InputError(
             f"X must be a Dask array of two known dimensions; its shape is {X.shape} "
@@ -88,7 +88,18 @@ def dask_source(X: Any, sample_weight: Any = None, y: Any = None) -> DaskSource:
     n = X.shape[0]
     w = None if sample_weight is None else _like_rows(as_weights(np.asarray(sample_weight), n), X)
     y = None if y is None else _like_rows(as_many(y, n), X)
-    return DaskSource(*_kept(X, w, y))
+    X, w, y = _kept(X, w, y)
+    return DaskSource(X, w, y, columns)
+
+
+def _as_array(X: Any) -> tuple[Any, list[str] | None]:
+    """The array, and the names of its columns if it is made of a frame, whose rows are counted for that."""
+    if isinstance(X, da.Array):
+        return X, None
+    if not hasattr(X, "to_dask_array"):
+        raise InputError(f"X is a Dask {type(X).__name__}; pass a Dask array, or a DataFrame")
+    refuse_odd_shapes(X._meta)
+    return X.astype(number_type(X._meta)).to_dask_array(lengths=True), [str(name) for name in X.columns]
 
 
 def in_blocks(X: np.ndarray[Any, Any]) -> Any:

@@ -14,11 +14,14 @@ from sklearn.utils.validation import check_array
 
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Part
+from coterie.data import scratch
+from coterie.data.files import NamedRows
 from coterie.data.frames import frame_to_array, is_frame
 
 SMALL_PART = 1 << 20  # bytes below which handing a part to a thread costs more than the part
 LARGE_PART = 1 << 23  # bytes beyond which a part gains nothing by being larger
 PART_ROWS = 256  # rows a part has at least
+BLOCK_ROWS = 1 << 16  # rows that are converted together
 
 
 @dataclass(frozen=True)
@@ -64,17 +67,17 @@ class MemorySource:
         return Chunk(self.X[rows], w, 0, y)
 
     def subset(self, rows: Any) -> MemorySource:
-        chunk = self.pick(rows)
-        return MemorySource(chunk.X, chunk.w, self.columns, y=chunk.y)
+        w, y = (None if values is None else values[rows] for values in (self.w, self.y))
+        return MemorySource(_taken(self.X, np.asarray(rows)), w, self.columns, y=y)
 
     def changed(self, function: Callable[[Any], Any], engine: Engine) -> MemorySource:
-        """One copy of the values; what says where the values of sparse rows stand is shared."""
+        """One copy of the values, on disk if memory is short; where values of sparse rows stand is shared."""
         cuts = self._bounds()
         if sparse.issparse(self.X):
             values, cuts = np.empty(len(self.X.data), self.dtype), self.X.indptr[cuts]
             X: Any = sparse.csr_array((values, self.X.indices, self.X.indptr), shape=self.shape)
         else:
-            X = values = np.empty(self.shape, self.dtype)
+            X = values = scratch.space(self.shape, self.dtype)
         engine.map(partial(_put, function), self, [values[start:stop] for start, stop in pairwise(cuts)])
         return replace(self, X=X)
 
@@ -111,7 +114,7 @@ def part_count(n: int, d: int, itemsize: int) -> int:
 
 
 def memory_source(X: Any, sample_weight: Any = None, y: Any = None) -> MemorySource:
-    columns = None
+    columns = X.columns if isinstance(X, NamedRows) else None
     if is_frame(X):
         X, columns = frame_to_array(X)
     if not sparse.issparse(X):
@@ -126,7 +129,7 @@ def memory_source(X: Any, sample_weight: Any = None, y: Any = None) -> MemorySou
 
 
 def _numbers(X: Any) -> Any:
-    """`X` as an array of numbers in this machine's byte order."""
+    """`X` as an array of numbers; if they must be others, or in another order, made block by block."""
     X = np.asarray(X)
     if X.dtype.kind in "US":
         raise InputError(f"X holds text (such as {X.ravel()[:1].tolist()}): convert it to numbers, or encode it, first")
@@ -137,7 +140,28 @@ def _numbers(X: Any) -> Any:
             raise InputError(f"X holds values that are not numbers: {error}. Convert or encode them first") from None
         except TypeError as error:
             raise TypeError(f"X holds values that are not numbers: {error}") from None
-    return X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        return X
+    wanted = np.float32 if X.dtype.newbyteorder("=") == np.float32 else np.float64
+    return X if X.dtype == wanted and X.dtype.isnative and X.flags.c_contiguous else _converted(X, wanted)
+
+
+def _taken(X: Any, which: np.ndarray[Any, Any]) -> Any:
+    """Some rows, given by number."""
+    if sparse.issparse(X):
+        return X[which]
+    rows = scratch.space((len(which), X.shape[1]), X.dtype)
+    for start in range(0, len(which), BLOCK_ROWS):
+        rows[start : start + BLOCK_ROWS] = X[which[start : start + BLOCK_ROWS]]
+    return rows
+
+
+def _converted(X: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
+    """A copy, on disk if memory is short, as X may be."""
+    rows = scratch.space(X.shape, dtype)
+    for start in range(0, len(X), BLOCK_ROWS):
+        rows[start : start + BLOCK_ROWS] = X[start : start + BLOCK_ROWS]
+    return rows
 
 
 def as_weights(sample_weight: Any, n: int) -> np.ndarray[Any, Any] | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.arguments import as_rng, whole_number
+from coterie.data import opened
 from coterie.diagnosis import columns, forms, number, outliers, rows, shapes, sizes, tendency
 from coterie.diagnosis.clusters import Clusters, check_model, clusters_of
 from coterie.diagnosis.diagnosis import Diagnosis
@@ -51,12 +52,14 @@ def diagnose(
 
     Parameters
     ----------
-    X : array, frame, path of an .npy file, or Dask array (n, d)
+    X : array, frame, path, LazyFrame or Dask array (n, d)
         The rows, dense. Those with NaN are counted, and left out of all other checks.
     model : fitted estimator, labels (n,), or None
-        Whose clusters to look at: a model fitted to these rows, of this library or another, or labels, of which -1 is
-        in no cluster. None: K-means, with the number of clusters from 2 to 20 whose silhouette is best; none where
-        `one_cluster` finds nothing to part. Rows are seen as the model sees them (`metric_weights`, unit length).
+        Whose clusters to look at: those a fitted model, of this library or another, predicts for `X` (of trees and
+        `BalancedKMeans`, those of the fit, if `X` are its rows); or labels, of which -1 is in no cluster. What cannot
+        predict must have been fitted to these rows, in this order. None: K-means, with the number of clusters from 2 to
+        20 whose silhouette is best; none where `one_cluster` finds nothing to part. Rows are seen as the model sees
+        them (`metric_weights`, unit length).
         Checks of what a model does not assume, such as round clusters of a mixture with full covariances, are
         measured and say nothing.
     sample_weight : array (n,), optional
@@ -93,10 +96,10 @@ def diagnose(
     """
     sample_size = whole_number("sample_size", sample_size, 100)
     check_model(model)
-    seed = int(as_rng(random_state).integers(2**62))
+    seed, X = int(as_rng(random_state).integers(2**62)), opened(X)
     with machine.one_blas_thread:
         table = open_table(X, sample_weight, model, sample_size, _chance(seed, "sample"), n_jobs)
-        checks, clusters = _all_checks(X, model, table, seed, n_jobs)
+        checks, clusters = _all_checks(X, sample_weight, model, table, seed, n_jobs)
     return Diagnosis(
         rows=table.n,
         columns=len(table.names),
@@ -107,13 +110,15 @@ def diagnose(
     )
 
 
-def _all_checks(X: Any, model: Any, table: Table, seed: int, n_jobs: int | None) -> tuple[list[Check], Clusters | None]:
+def _all_checks(
+    X: Any, sample_weight: Any, model: Any, table: Table, seed: int, n_jobs: int | None
+) -> tuple[list[Check], Clusters | None]:
     missing = columns.missing_values(table)
     if table.n == 0:
         return [missing], None
     parts = forms.parts_of(table, _chance(seed, "parts"), n_jobs)
     one = tendency.one_cluster(table, parts is not None, _chance(seed, "one"), n_jobs)
-    clusters, reason = _clusters(X, model, table, one, seed, n_jobs)
+    clusters, reason = _clusters(X, sample_weight, model, table, one, seed, n_jobs)
     return [
         missing,
         *_of_columns(table, clusters),
@@ -137,11 +142,11 @@ def _of_columns(table: Table, clusters: Clusters | None) -> list[Check]:
 
 
 def _clusters(
-    X: Any, model: Any, table: Table, one: Check, seed: int, n_jobs: int | None
+    X: Any, sample_weight: Any, model: Any, table: Table, one: Check, seed: int, n_jobs: int | None
 ) -> tuple[Clusters | None, str]:
     """The clusters to look at; None, and why, where there are none."""
     if model is not None:
-        found = clusters_of(model, X, table)
+        found = clusters_of(model, X, table, sample_weight)
         return (found, "") if found.k else (None, "no row is in a cluster")
     if len(table.X) < LEAST_ROWS or not table.spread.any():
         return None, f"needs {LEAST_ROWS} rows that are not all equal, or a model"

@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.core.errors import InputError, ParameterError
+from coterie.data import opened
 from coterie.diagnosis.table import Array, Table
 from coterie.kmeans.series import TimeSeriesKMeans
 from coterie.metrics.labels import labels_of_rows
@@ -56,10 +58,10 @@ class Clusters:
         return np.array([w[own] @ X[own] / max(w[own].sum(), 1e-300) for own in self.members])
 
 
-def clusters_of(model: Any, X: Any, table: Table) -> Clusters:
+def clusters_of(model: Any, X: Any, table: Table, sample_weight: Any = None) -> Clusters:
     """Those of a fitted model, or of labels, one a row of X."""
     if hasattr(model, "fit"):
-        labels, told = labels_by(model, X, table.size), type(model).__name__
+        labels, told = labels_by(model, X, table.size, sample_weight), type(model).__name__
     else:
         labels, told = model, "the given labels"
     found = labels_of_rows(labels, table.size)
@@ -89,17 +91,39 @@ def check_model(model: Any) -> None:
         )
 
 
-def labels_by(model: Any, X: Any, n: int) -> Any:
-    """Those of the fit, if it was of as many rows."""
+def labels_by(model: Any, X: Any, n: int, sample_weight: Any = None) -> Any:
+    """The cluster of each of the n rows of `X`, those of the fit in any order or others: what the model predicts.
+
+    Trees and `BalancedKMeans` divide the rows of their fit otherwise than they place new ones. If `X` are these rows in
+    their order, as far as distances tell (`_is_of_fit`; with the weights of the fit), their clusters are `labels_`.
+    What cannot predict has no other labels: rows and columns must be as many as those of the fit, and that they are
+    the same ones, in the same order, nothing tells.
+    """
     labels = getattr(model, "labels_", None)
-    if labels is not None and len(labels) == n:
+    same = labels is not None and len(labels) == n
+    if same and hasattr(model, "_is_of_fit") and model._is_of_fit(X, sample_weight):
         return np.asarray(labels)
     if hasattr(model, "predict"):
-        return np.asarray(model.predict(X))
-    raise InputError(
-        f"model was fitted to {0 if labels is None else len(labels)} rows and cannot predict; X has {n}: "
-        "give the rows of the fit"
-    )
+        return _predicted(model, X, labels)
+    if not same:
+        raise InputError(
+            f"model was fitted to {0 if labels is None else len(labels)} rows and cannot predict; X has {n}: "
+            "give the rows of the fit"
+        )
+    if isinstance(model, BaseEstimator):
+        validate_data(model, opened(X), reset=False, skip_check_array=True)
+    return np.asarray(labels)
+
+
+def _predicted(model: Any, X: Any, labels: Any) -> Any:
+    found = np.asarray(model.predict(X))
+    own = getattr(model, "metric", None)
+    if isinstance(own, str) and own == "precomputed" and not np.array_equal(found, labels):
+        raise InputError(
+            "X must be the distances that the model was fitted to, rows and columns in their order: those of other "
+            "rows among each other do not tell how far they are from its clusters"
+        )
+    return found
 
 
 def _beliefs(model: Any) -> tuple[bool, bool]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from coterie.core.errors import InputError
+from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import as_column_weights
@@ -46,6 +47,7 @@ class Gower(Distance):
     definite = False
 
     def rows(self, X: Any, name: str = "X") -> Mixed:
+        X = opened(X)
         return _from_frame(X) if is_frame(X) else _from_array(X, name)
 
     def fitted(self, X: Mixed, Y: Any = None) -> Self:

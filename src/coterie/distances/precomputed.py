@@ -11,6 +11,7 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.errors import InputError
+from coterie.data import opened
 from coterie.distances.distance import Array
 
 BLOCK = 512  # rows and columns compared with their mirror image at a time
@@ -65,7 +66,7 @@ def as_cross(D: Any, columns: int, name: str = "X") -> Array:
 
 def _numbers(D: Any, name: str) -> Array:
     try:
-        D = np.asarray(D)
+        D = np.asarray(opened(D))
         return np.ascontiguousarray(D, dtype=np.float32 if D.dtype == np.float32 else np.float64)
     except (TypeError, ValueError):
         raise InputError(f"metric='precomputed' needs {name} to be numbers") from None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import InputError
+from coterie.data import opened
 from coterie.data.frames import frame_to_array, is_frame
 
 Array = np.ndarray[Any, Any]
@@ -67,6 +68,7 @@ def as_series(X: Any, name: str = "X") -> Series:
 
     Shorter series of a table or array end in NaN. float32 stays float32 if all of them are.
     """
+    X = opened(X)
     if is_frame(X):
         X = frame_to_array(X)[0]
     if hasattr(X, "__dask_graph__"):

@@ -82,7 +82,10 @@ def _opened(frame: Any) -> Any:
     try:
         return nw.from_native(frame, eager_only=True)
     except TypeError:
-        raise InputError(f"X must be a pandas, Polars or Arrow table; got {type(frame).__name__}") from None
+        raise InputError(
+            f"X must be a pandas, Polars or Arrow table; got {type(frame).__name__} "
+            "(polars.read_parquet and its kin read files, .collect() computes a LazyFrame)"
+        ) from None
 
 
 def _is_category(column: Any) -> bool:
@@ -112,6 +115,14 @@ def _guess(name: str, column: Any) -> str:
     if looks_counted(values):
         return "poisson"
     return "categorical" if few_values(values) else "gaussian"
+
+
+def taken_as_categories(column: Any) -> bool:
+    """Whether `product_of` makes a Categorical of a column of a frame."""
+    import narwhals.stable.v2 as nw
+
+    own = nw.from_native(column, series_only=True)
+    return _guess(own.name, own) == "categorical"
 
 
 def looks_counted(values: np.ndarray) -> bool:

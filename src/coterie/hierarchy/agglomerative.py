@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.core.arguments import one_of
 from coterie.core.errors import ParameterError
+from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.distances.euclidean import Euclidean
 from coterie.hierarchy import assign
@@ -133,6 +134,7 @@ class AgglomerativeClustering(TreeEstimator):
         """
         n_clusters, threshold = self._how_many()
         one_of("linkage", self.linkage, tuple(METHODS))
+        X = opened(X)
         objects = self._objects(X)
         n, rows = len(objects.A), X
         weight = as_weights(sample_weight, n)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie import machine
 from coterie.core.arguments import one_of
 from coterie.core.errors import InputError, ParameterError
+from coterie.data import opened
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import pairwise, strips
 from coterie.hierarchy import diana
@@ -164,6 +165,7 @@ class DivisiveClustering(TreeEstimator):
         sample_weight : array (n,), optional
             How much each row counts, for method='bisecting'; a row of weight two is that row twice.
         """
+        X = opened(X)
         if one_of("method", self.method, ("diana", "bisecting")) == "diana":
             return self._fit_diana(X, sample_weight)
         return self._fit_bisecting(X, sample_weight)
@@ -180,6 +182,10 @@ class DivisiveClustering(TreeEstimator):
 
         with machine.one_blas_thread:
             return np.concatenate(list(machine.in_threads(strip, strips(len(new), self.n_leaves_), self.n_jobs)))
+
+    def _is_of_fit(self, X: Any, sample_weight: Any) -> bool:
+        """Asked of 'diana' alone: by 'bisecting', rows of the fit get their labels as all rows do."""
+        return self.method == "diana" and super()._is_of_fit(X, sample_weight)
 
     def _fit_diana(self, X: Any, sample_weight: Any) -> Self:
         n_clusters, threshold = self._how_many()

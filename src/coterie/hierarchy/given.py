@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.errors import InputError
+from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.data.memory import as_weights
 from coterie.distances.distance import dense_rows
@@ -30,6 +31,7 @@ def matrix_room(n: int, dtype: Any) -> Array:
 
 def square(X: Any) -> Array:
     """A copy of the user's distances as a symmetric matrix: from a square one, or a condensed vector."""
+    X = opened(X)
     if np.ndim(X) == 1:
         return _from_condensed(_condensed(X))
     given = as_square(dense_rows(X) if is_frame(X) else X)

@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.errors import InputError, ParameterError
+from coterie.data import opened
 from coterie.distances import Distance, as_distance
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import ready
@@ -113,6 +114,7 @@ def linkage(
     if memory not in ("auto", "linear", "matrix"):
         raise ParameterError(f"memory must be 'auto', 'linear' or 'matrix'; got {memory!r}")
     machine.thread_count(n_jobs)  # refuses what is none
+    X = opened(X)
     if isinstance(metric, str) and metric == "precomputed":
         if params or memory == "linear":
             raise ParameterError("metric='precomputed' is a matrix: it takes no parameters, and not memory='linear'")

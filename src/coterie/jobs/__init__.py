@@ -97,6 +97,9 @@ class TableJob:
         Threads to use; None is all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}
         What computes. There is nothing for GPUs yet, so that ``cuda`` is refused.
+    batch_rows : int or None
+        Rows of the table to have in memory at a time; the matrix made of them then lies in a scratch file. None is
+        all of them, unless the table is too large for that. The result does not depend on it.
     """
 
     path: Path
@@ -110,6 +113,7 @@ class TableJob:
     seed: int = 0
     threads: int | None = None
     device: Device = "auto"
+    batch_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -179,6 +183,8 @@ class PredictJob:
     missing : {"auto", "error", "drop", "ignore"}
         What to do about missing values; ``auto`` does what the model does: it fills them if it was fitted so, ignores
         them if it was fitted so, and else refuses them.
+    batch_rows : int or None
+        Rows of the table to have in memory at a time, as for a `TableJob`.
     output : Path or None
         Where to write the table with its clusters.
     force : bool
@@ -190,6 +196,7 @@ class PredictJob:
     proba: bool = False
     distance: bool = False
     missing: ModelMissing = "auto"
+    batch_rows: int | None = None
     output: Path | None = None
     force: bool = False
 

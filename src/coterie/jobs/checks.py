@@ -1,5 +1,6 @@
 """Options that are never right, whatever the data."""
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
@@ -7,7 +8,7 @@ from typing import get_args
 
 from coterie.core.errors import ParameterError
 from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, Scale, TableJob
-from coterie.jobs.methods import METHODS, method_of
+from coterie.jobs.methods import METHODS, Method, method_of
 
 LARGEST_SEED = 2**32 - 1  # of scikit-learn's random states
 
@@ -20,26 +21,32 @@ def check_table_options(job: TableJob) -> None:
         raise ParameterError(f"seed must be at most {LARGEST_SEED}; got {job.seed}.")
     if job.threads is not None:
         at_least("threads", job.threads, 1)
+    if job.batch_rows is not None:
+        at_least("batch_rows", job.batch_rows, 1)
     one_of("device", job.device, get_args(Device))
     if job.device == "cuda":
         raise ParameterError("--device cuda: there is no engine for GPUs yet. Use --device cpu, or leave it out.")
 
 
+def check_batches(batch_rows: int | None, mixed: bool) -> None:
+    """Refuse to read a table in parts for an algorithm that takes it as it is."""
+    if batch_rows is not None and mixed:
+        raise ParameterError("--batch-rows is not for mixture, which takes the table as it is: leave it out.")
+
+
 def check_long_work(job: Job) -> None:
     """Refuse a file to go on from, and a way to be played, where an algorithm has none."""
-    able = {
-        "checkpoint": lambda model: "checkpoint" in model.get_params(deep=False),
-        "animate": lambda model: hasattr(model, "fit_trace"),
+    able: dict[str, Callable[[Method], bool]] = {
+        "checkpoint": lambda how: "checkpoint" in how.made().get_params(deep=False),
+        "animate": lambda how: hasattr(how.made(), "fit_trace") and not how.mixed,  # it plays columns of numbers
     }
     check_film(job.animate)
     for option, has in able.items():
-        if getattr(job, option) is not None and not has(method_of(job.method).made()):
-            owners = ", ".join(name for name, how in METHODS.items() if has(how.made()))
+        if getattr(job, option) is not None and not has(method_of(job.method)):
+            owners = ", ".join(name for name, how in METHODS.items() if has(how))
             raise ParameterError(f"--{option} belongs to {owners}; not to {job.method}.")
     if job.animate is not None and job.checkpoint is not None:
         raise ParameterError("--animate plays a fit from its start: leave out --checkpoint.")
-    if job.animate is not None and method_of(job.method).mixed:
-        raise ParameterError(f"--animate is for columns of numbers, which {job.method} does not need: leave it out.")
 
 
 def check_film(path: Path | None) -> None:

@@ -29,14 +29,14 @@ def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
     check_page(job)
     check_places(job.path, force=job.force, report=job.report)
     progress(Step(f"reading {job.path.name}"))
-    source = table.read(job.path)
-    prepared = prepare(source, job, method_of(job.method))
+    source = table.read(job.path, job.batch_rows)
+    prepared = prepare(source, job, method_of(job.method), progress)
     choice, whole = chosen(job, job.method, prepared, progress, job.criteria)
     result = ChoiceResult(
-        **over_table(source, prepared, job.seed),
+        **over_table(source, prepared, job),
         method=job.method,
         choice=choice,
-        notes=notes(prepared.skipped),
+        notes=(*source.note, *notes(prepared.skipped)),
         warnings=(*prepared.warnings, *choice.warnings),
     )
 

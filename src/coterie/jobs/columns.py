@@ -1,13 +1,17 @@
 """Which columns of a table take part, and why the others do not."""
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from coterie.core.errors import InputError, ParameterError
+from coterie.families.table import taken_as_categories
 from coterie.jobs import TableJob
 from coterie.jobs.table import LABEL, Table
 from coterie.report.table import SkippedColumn
@@ -20,7 +24,22 @@ IDENTIFIER = re.compile(r"(.+_)?id|row_?id", re.IGNORECASE)
 LISTED_NAMES = 8
 FEW_VALUES = 20  # with no more a column of text is one of categories, however few rows there are
 MOST_VALUES = 200  # of which each can become a column
+MOSTLY = 0.9  # share of values that are numbers, from which on a column of text looks like a mistake
 CATEGORIES = ("text", "true/false", "categories")
+KINDS = {
+    pl.String: "text",
+    pl.Boolean: "true/false",
+    pl.Categorical: "categories",
+    pl.Enum: "categories",
+    pl.Date: "dates",
+    pl.Datetime: "dates and times",
+    pl.Time: "times",
+    pl.Duration: "durations",
+    pl.List: "lists",
+    pl.Array: "lists",
+    pl.Struct: "records",
+    pl.Binary: "bytes",
+}
 
 
 @dataclass(frozen=True)
@@ -40,16 +59,16 @@ def choose(table: Table, job: TableJob, *, mixed: bool = False) -> Choice:
     """
     roles = {job.id: "names the rows", job.weight: "weight of the rows"}
     for name in (*job.columns, *job.exclude, *job.one_hot, *(role for role in roles if role is not None)):
-        require(name, table.typed.columns)
+        require(name, table.columns)
     if mixed and job.one_hot:
         raise ParameterError("--one-hot is not for mixture, which takes categories as they are.")
-    reasons = {column.name: _reason(column, job, mixed) for column in table.typed}
+    reasons = {name: _reason(table, name, job, mixed) for name in table.columns}
     reasons |= {name: role for name, role in roles.items() if name is not None}
     reasons |= dict.fromkeys(job.exclude, EXCLUDED)
     used = [name for name, reason in reasons.items() if reason is None]
     if not used:
         raise InputError(_nothing_to_use(table, reasons))
-    categories = tuple(name for name in used if name in job.one_hot or (mixed and _is_category(table.typed[name])))
+    categories = tuple(name for name in used if name in job.one_hot or (mixed and _are_categories(table, name)))
     return Choice(
         tuple(name for name in used if name not in categories),
         categories,
@@ -69,35 +88,60 @@ def require(name: str, known: Sequence[str]) -> None:
     raise InputError(f'no column "{name}".{hint} Columns: {_listed(known)}')
 
 
-def kind_of(column: pl.Series) -> str:
+def kind_of(table: Table, name: str) -> str:
     """What a column holds, in a word or two."""
-    if column.null_count() == len(column) or (column.dtype.is_float() and column.is_nan().all()):
+    kind = table.schema[name]
+    if name in table.nothing:
         return "empty"
-    if column.dtype.is_numeric():
+    if kind.is_numeric():
         return "numeric"
-    names = {pl.String: "text", pl.Boolean: "true/false", pl.Categorical: "categories", pl.Enum: "categories"}
-    return names.get(column.dtype.base_type(), str(column.dtype).lower())
+    return KINDS.get(kind.base_type(), "objects")
 
 
-def reason_to_skip(column: pl.Series) -> str | None:
+def reason_to_skip(table: Table, name: str) -> str | None:
     """Why the column takes no part unless asked for; None where it does."""
-    if column.name in (LABEL, DISTANCE, PROBABILITY):
+    if name in (LABEL, DISTANCE, PROBABILITY):
         return "an earlier result"
-    if _is_identifier(column):
+    if _is_identifier(table, name):
         return "identifier"
-    kind = kind_of(column)
+    kind = kind_of(table, name)
     return None if kind == "numeric" else kind
 
 
-def _reason(column: pl.Series, job: TableJob, mixed: bool) -> str | None:
-    if column.name in job.one_hot:
-        _check_categories(column)
+def almost_numbers(table: Table, skipped: Sequence[SkippedColumn]) -> tuple[str, ...]:
+    """That a column is text for the sake of a few of its values only."""
+    texts = [column.name for column in skipped if column.reason == "text"]
+    first = next(table.batches(texts)) if texts else pl.DataFrame()
+    suspects = [name for name in texts if _numbers(first[name]).mean() >= MOSTLY]  # of others one look is enough
+    found = []
+    for name in suspects:
+        column = table.column(name)
+        numbers = _numbers(column)
+        wrong = int(np.count_nonzero(~numbers))
+        if 0 < wrong <= (1 - MOSTLY) * len(numbers):
+            at = int(np.argmin(numbers))
+            found.append(
+                f'column "{name}" was skipped as text because {wrong:,} of its {len(numbers):,} values '
+                f'{"is" if wrong == 1 else "are"} no number, such as "{column[at]}" in row {at:,} (from 0): '
+                "correct or empty them to use the column."
+            )
+    return tuple(found)
+
+
+def _numbers(column: pl.Series) -> NDArray[np.bool_]:
+    """Whether each value is a number, or missing."""
+    return (column.is_null() | column.str.strip_chars().cast(pl.Float64, strict=False).is_not_null()).to_numpy()
+
+
+def _reason(table: Table, name: str, job: TableJob, mixed: bool) -> str | None:
+    if name in job.one_hot:
+        _check_categories(table.column(name))
         return None
     if job.columns:
-        return _named_reason(column, job.columns, mixed)
-    reason = reason_to_skip(column)
+        return _named_reason(table, name, job.columns, mixed)
+    reason = reason_to_skip(table, name)
     if mixed and reason in CATEGORIES:
-        return None if _has_groups(column) else "text that hardly repeats"
+        return None if _has_groups(table.column(name)) else "text that hardly repeats"
     return reason
 
 
@@ -112,18 +156,25 @@ def _check_categories(column: pl.Series) -> None:
         )
 
 
-def _named_reason(column: pl.Series, wanted: Sequence[str], mixed: bool) -> str | None:
-    if column.name not in wanted:
+def _named_reason(table: Table, name: str, wanted: Sequence[str], mixed: bool) -> str | None:
+    if name not in wanted:
         return NOT_ASKED_FOR
-    kind = kind_of(column)
+    kind = kind_of(table, name)
     if kind in ("numeric", "true/false") or (mixed and kind in CATEGORIES):
         return None
-    remedy = f"Use --one-hot {column.name}, or leave it" if kind in CATEGORIES else "Leave it"
-    raise InputError(f'column "{column.name}" is {kind}, not numeric. {remedy} out of --columns.')
+    remedy = f"Use --one-hot {shlex.quote(name)}, or leave it" if kind in CATEGORIES else "Leave it"
+    held = "nothing" if kind == "empty" else kind
+    raise InputError(f'column "{name}" holds {held}, not numbers. {remedy} out of --columns.')
 
 
-def _is_category(column: pl.Series) -> bool:
-    return kind_of(column) in CATEGORIES
+def _are_categories(table: Table, name: str) -> bool:
+    """Whether a mixture takes the values of a column as categories: of numbers, it does so with few whole ones."""
+    if kind_of(table, name) in CATEGORIES:
+        return True
+    if not table.schema[name].is_integer():
+        return False
+    column = table.column(name)
+    return column.drop_nulls().n_unique() > 1 and taken_as_categories(column)
 
 
 def _has_groups(column: pl.Series) -> bool:
@@ -131,16 +182,17 @@ def _has_groups(column: pl.Series) -> bool:
     return distinct <= FEW_VALUES or distinct <= len(column) // 2
 
 
-def _is_identifier(column: pl.Series) -> bool:
-    named_so = IDENTIFIER.fullmatch(column.name) is not None
-    return named_so and column.dtype.is_integer() and bool(column.drop_nulls().is_unique().all())
+def _is_identifier(table: Table, name: str) -> bool:
+    if IDENTIFIER.fullmatch(name) is None or not table.schema[name].is_integer():
+        return False
+    return bool(table.column(name).drop_nulls().is_unique().all())
 
 
 def _nothing_to_use(table: Table, reasons: dict[str, str | None]) -> str:
     listed = _listed([f"{name}: {reason}" for name, reason in reasons.items()])
     texts = [name for name, reason in reasons.items() if reason in CATEGORIES]
-    fewest = min(texts, key=lambda name: table.typed[name].n_unique(), default=None)
-    remedy = f" Use --one-hot {fewest}, or pass embeddings." if fewest is not None else ""
+    fewest = min(texts, key=lambda name: table.column(name).n_unique(), default=None)
+    remedy = f" Use --one-hot {shlex.quote(fewest)}, or pass embeddings." if fewest is not None else ""
     return f"no numeric columns in {table.name} ({listed}).{remedy}"
 
 

@@ -17,6 +17,7 @@ from coterie.jobs.prepare import Prepared, prepare
 from coterie.jobs.summaries import mean_silhouette, notes, over_table
 from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
 from coterie.report.comparison import ComparisonResult, Contestant
+from coterie.report.text.layout import count
 
 
 def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
@@ -28,8 +29,8 @@ def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
     check_page(job)
     check_places(job.path, force=job.force, report=job.report)
     progress(Step(f"reading {job.path.name}"))
-    source = table.read(job.path)
-    prepared = prepare(source, job, METHODS["kmeans"])
+    source = table.read(job.path, job.batch_rows)
+    prepared = prepare(source, job, METHODS["kmeans"], progress)
     numbers, remarks = _numbers(job, prepared, progress)
     pairs = [(method, k) for method in dict.fromkeys(job.methods) for k in numbers]
     runs: list[Contestant] = []
@@ -44,12 +45,12 @@ def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
     runs = _with_best(runs)
     best = {(run.method, run.k): own for run, own in zip(runs, labels, strict=True) if run.best}
     result = ComparisonResult(
-        **over_table(source, prepared, job.seed),
+        **over_table(source, prepared, job),
         runs=tuple(runs),
         agreement=tuple(
             tuple(float(adjusted_rand_score(one, other)) for other in best.values()) for one in best.values()
         ),
-        notes=(*notes(prepared.skipped), *remarks),
+        notes=(*source.note, *notes(prepared.skipped), *remarks),
         warnings=(*prepared.warnings, *warnings),
     )
 
@@ -74,7 +75,7 @@ def _check_methods(job: CompareJob) -> None:
 
 def _numbers(job: CompareJob, prepared: Prepared, progress: Progress) -> tuple[list[int], tuple[str, ...]]:
     """The numbers of clusters to run, and how they came about."""
-    rows = len(prepared.rows.X)
+    rows = prepared.rows.n
     if isinstance(job.k, str):
         choice, _ = chosen(job, "kmeans", prepared, progress)
         return [max(2, choice.recommended)], (f"K = {choice.recommended}: {choice.reason}",)
@@ -89,15 +90,15 @@ def _fitted(job: CompareJob, method: str, k: int, prepared: Prepared) -> Fit:
 
 
 def _judged(method: str, k: int, found: Fit, prepared: Prepared, seed: int) -> Contestant:
-    X, labels = prepared.rows.given, found.labels
+    X, labels, weight = prepared.rows.S, found.labels, prepared.weight
     apart = 2 <= len(np.unique(labels)) < len(X)
     return Contestant(
         method=method,
         k=k,
-        inertia=float(inertia(X, labels)),
-        silhouette=mean_silhouette(X, labels, seed),
-        davies_bouldin=float(davies_bouldin_score(X, labels)) if apart else None,
-        calinski_harabasz=float(calinski_harabasz_score(X, labels)) if apart else None,
+        inertia=float(inertia(X, labels, sample_weight=weight)),
+        silhouette=mean_silhouette(X, labels, seed, weight),
+        davies_bouldin=float(davies_bouldin_score(X, labels, sample_weight=weight)) if apart else None,
+        calinski_harabasz=float(calinski_harabasz_score(X, labels, sample_weight=weight)) if apart else None,
         smallest=int(np.unique(labels, return_counts=True)[1].min()),
         seconds=found.seconds,
         best=False,
@@ -114,6 +115,7 @@ def _with_best(runs: list[Contestant]) -> list[Contestant]:
 
 
 def _doubts(method: str, k: int, found: Fit) -> list[str]:
-    alone = f"not converged after {found.iterations} iterations: fit it alone with a larger --max-iter."
+    steps = count(found.iterations or 0, "iteration")
+    alone = f"not converged after {steps}: fit it alone with a larger --max-iter."
     stopped = [] if found.converged else [alone]
     return [f"{method}, K = {k}: {doubt}" for doubt in (*stopped, *found.warnings)]

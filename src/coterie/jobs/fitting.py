@@ -15,13 +15,16 @@ from sklearn.exceptions import ConvergenceWarning
 from coterie.core.errors import FitInterruptedWarning, InputError
 from coterie.families.table import product_of
 from coterie.jobs import Progress, Step, TableJob
+from coterie.jobs.answers import ROWS_AT_ONCE
+from coterie.jobs.columns import DISTANCE, PROBABILITY
 from coterie.jobs.methods import Method, method_of, parameters
 from coterie.jobs.place import LOCAL, rows_for
-from coterie.jobs.prepare import Preparation, Prepared
+from coterie.jobs.preparation import Preparation
+from coterie.jobs.prepare import Prepared
+from coterie.jobs.table import LABEL
 from coterie.machine import check_room
 from coterie.plots.descent import Starts
 
-ROWS_AT_ONCE = 8192
 ROWS_OF_A_TREE = 20_000  # whose distances fit into any memory
 
 
@@ -41,19 +44,26 @@ class Fit:
     trace: Any = None  # its steps, if they were asked for
     starts: Starts | None = None  # the objectives of every start, where there were several
 
-    def distances(self, given: Any) -> NDArray[np.floating] | None:
-        """Of each row to the center of its cluster; None where clusters have none."""
-        if not hasattr(self.model, "transform"):
-            return None
-        return _by_blocks(lambda rows, own: np.take_along_axis(self.model.transform(rows), own, 1), given, self.labels)
+    def columns(self, given: Any, rows: slice) -> dict[str, NDArray[Any]]:
+        """Labels of some rows, and what goes with them."""
+        labels = self.labels[rows]
+        more = {DISTANCE: "transform", PROBABILITY: "predict_proba"}
+        found = {name: self._own(verb, given[rows], labels) for name, verb in more.items()}
+        return {
+            LABEL: labels.astype(np.int64),
+            **{name: values.astype(np.float64) for name, values in found.items() if values is not None},
+        }
 
     def probabilities(self, given: Any) -> NDArray[np.floating] | None:
         """Of each row to belong to its cluster; None where it either does or does not."""
-        if not hasattr(self.model, "predict_proba"):
+        return self._own("predict_proba", given, self.labels)
+
+    def _own(self, verb: str, given: Any, labels: NDArray[np.integer]) -> NDArray[np.floating] | None:
+        """What the model says of each row and its own cluster; None if it does not."""
+        if not hasattr(self.model, verb):
             return None
-        return _by_blocks(
-            lambda rows, own: np.take_along_axis(self.model.predict_proba(rows), own, 1), given, self.labels
-        )
+        ask = getattr(self.model, verb)
+        return _by_blocks(lambda rows, own: np.take_along_axis(ask(rows), own, 1), given, labels)
 
 
 def fit(
@@ -137,7 +147,8 @@ def own_words() -> Iterator[list[str]]:
             yield said
         except FitInterruptedWarning as stopped:
             raise KeyboardInterrupt from stopped
-        said.extend(dict.fromkeys(f"{warning.message}." for warning in caught))
+        own = (warning for warning in caught if issubclass(warning.category, UserWarning))
+        said.extend(dict.fromkeys(f"{warning.message}." for warning in own))
 
 
 def _drawn(prepared: Prepared, sample: int | None, seed: int) -> tuple[Any, Any, Any]:

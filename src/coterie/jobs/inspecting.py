@@ -6,6 +6,7 @@ import polars as pl
 
 from coterie.jobs import model_file, table
 from coterie.jobs.columns import kind_of, reason_to_skip
+from coterie.jobs.table import Table
 from coterie.report.inspection import ColumnInfo, ModelInfo, TableInfo
 
 EXAMPLES = 3
@@ -35,14 +36,17 @@ def _model(path: Path) -> ModelInfo:
 
 def _table(path: Path) -> TableInfo:
     source = table.read(path)
-    frame = source.typed
+    incomplete, hashes = 0, []
+    for frame in source.batches(source.columns):
+        incomplete += int(frame.select(pl.any_horizontal(_missing(column) for column in frame)).to_series().sum())
+        hashes.append(frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).hash_rows())
     return TableInfo(
         source=source.name,
-        size=path.stat().st_size if path.exists() else int(frame.estimated_size()),
+        size=path.stat().st_size if path.exists() else int(source.frame(source.columns).estimated_size()),
         rows=source.rows,
-        incomplete_rows=int(frame.select(pl.any_horizontal(_missing(column) for column in frame)).to_series().sum()),
-        duplicate_rows=source.rows - frame.unique().height,
-        columns=tuple(_column(column) for column in frame),
+        incomplete_rows=incomplete,
+        duplicate_rows=source.rows - pl.concat(hashes).n_unique(),
+        columns=tuple(_column(source, name) for name in source.columns),
     )
 
 
@@ -50,19 +54,20 @@ def _missing(column: pl.Series) -> pl.Series:
     return column.is_null() | column.is_nan().fill_null(True) if column.dtype.is_float() else column.is_null()
 
 
-def _column(column: pl.Series) -> ColumnInfo:
+def _column(source: Table, name: str) -> ColumnInfo:
+    column = source.column(name)
     present = column.filter(~_missing(column))
     numbers = present.cast(pl.Float64) if column.dtype.is_numeric() else present.clear().cast(pl.Float64, strict=False)
     return ColumnInfo(
-        name=column.name,
-        kind=kind_of(column),
+        name=name,
+        kind=kind_of(source, name),
         missing=len(column) - len(present),
         distinct=present.n_unique(),
         least=_plain(numbers.min()),
         mean=_plain(numbers.mean()),
         most=_plain(numbers.max()),
         examples=() if column.dtype.is_numeric() else _frequent(present),
-        skipped=reason_to_skip(column),
+        skipped=reason_to_skip(source, name),
     )
 
 

@@ -1,5 +1,6 @@
 """How good clusters are: silhouettes, whether they come back, what they suffer from."""
 
+import copy
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -12,8 +13,10 @@ from sklearn.base import clone
 from coterie.data.picking import some
 from coterie.diagnosis import diagnose
 from coterie.diagnosis.diagnosis import Diagnosis
+from coterie.diagnosis.findings import Check, listed
 from coterie.jobs.fitting import Fit
-from coterie.jobs.prepare import Preparation, Prepared
+from coterie.jobs.preparation import Preparation
+from coterie.jobs.prepare import Prepared
 from coterie.plots import SilhouetteDisplay
 from coterie.report.html.displays import Certainty
 from coterie.report.html.report import Absent, Stable
@@ -27,6 +30,8 @@ MOST_CLUSTERS = 250  # beyond which resampling takes too long
 STARTS = 3  # of each fit to a resample
 CERTAIN = 0.9  # probability below which a row is doubtful
 STEPS, DRAWN = 200, 30  # points of an outline, and clusters that are drawn
+CHECKED, FEWEST_CHECKED, CHECKED_VALUES = 200_000, 10_000, 20_000_000  # rows that are diagnosed, and their values
+NAMED = 5  # rows in a sentence
 SLOW = ("kernel", "linkage", "metric", "init_params")  # parameters of what looks at all pairs, or searches for starts
 
 
@@ -43,11 +48,15 @@ def silhouettes(
         return Absent("columns of several kinds have no straight-line distances")
     if how.series:
         return Absent("distances of all pairs of series would take too long")
-    if np.isnan(prepared.rows.given).any():
+    if prepared.rows.holes:
         return Absent("rows have missing values: --missing drop or median gives it")
     own = getattr(model, "metric", None)
     metric = own if isinstance(own, str) and own not in ("l1", "l2") else "euclidean"
-    found = SilhouetteDisplay.from_predictions(prepared.rows.given, codes, metric=metric, n_jobs=threads)
+    if prepared.weight is not None and not np.bincount(codes, prepared.weight, len(names)).all():
+        return Absent("a cluster is of rows that weigh nothing")
+    found = SilhouetteDisplay.from_predictions(
+        prepared.rows.S, codes, metric=metric, sample_weight=prepared.weight, n_jobs=threads
+    )
     return replace(found, names=list(names))
 
 
@@ -75,10 +84,10 @@ def comes_back(prepared: Prepared, k: int, model: Any, seed: int, threads: int |
     why = _no_resamples(prepared.preparation, k, model)
     if why is not None:
         return Absent(why)
-    given, weight = prepared.rows.given, prepared.weight
+    S, weight = prepared.rows.S, prepared.weight
     slow = any(name in model.get_params(deep=False) for name in SLOW)
-    kept = some(len(given), max(FEW_ROWS if slow else ROWS, ROWS_A_CLUSTER * k))
-    if len(np.unique(given[kept], axis=0)) < DISTINCT * k:
+    kept = some(len(S), max(FEW_ROWS if slow else ROWS, ROWS_A_CLUSTER * k))
+    if len(np.unique(S[kept], axis=0)) < DISTINCT * k:
         return Absent("too few different rows to draw them anew")
     resamples = FEW_RESAMPLES if slow else RESAMPLES
     estimator = clone(model)
@@ -87,7 +96,7 @@ def comes_back(prepared: Prepared, k: int, model: Any, seed: int, threads: int |
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits to resamples: that few rows make empty clusters, and the like
         found = stability(
-            estimator, given[kept], [k], n_resamples=resamples, n_jobs=threads, random_state=seed,
+            estimator, S[kept], [k], n_resamples=resamples, n_jobs=threads, random_state=seed,
             method="subsample" if getattr(model, "method", None) == "diana" else "auto",  # which takes no weights
             sample_weight=None if weight is None else weight[kept],
         )  # fmt: skip
@@ -113,11 +122,45 @@ def suffers_from(
     how = prepared.preparation
     if how.mixed or how.series:
         return Absent(f"The checks look at rows of numbers, not at {'series' if how.series else 'categories'}.")
-    frame = pl.DataFrame(np.asarray(prepared.rows.given), schema=_different(how.names))
-    judged = model if model is not None and len(getattr(model, "labels_", ())) == len(codes) else codes
+    S, weight = prepared.rows.S, prepared.weight
+    kept = some(len(S), checked(prepared))
+    frame = pl.DataFrame(np.asarray(S[kept]), schema=_different(how.names))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return diagnose(frame, judged, sample_weight=prepared.weight, random_state=seed, n_jobs=threads)
+        found = diagnose(
+            frame, _judged(model, codes, kept), sample_weight=None if weight is None else weight[kept],
+            random_state=seed, n_jobs=threads,
+        )  # fmt: skip
+    places = np.flatnonzero(prepared.rows.kept)[kept]
+    return replace(found, checks={name: _placed(check, places) for name, check in found.checks.items()})
+
+
+def checked(prepared: Prepared) -> int:
+    """How many rows are diagnosed."""
+    n, d = prepared.rows.S.shape
+    return min(n, max(FEWEST_CHECKED, min(CHECKED, CHECKED_VALUES // d)))
+
+
+def _judged(model: Any, codes: NDArray[np.integer], kept: NDArray[np.integer]) -> Any:
+    """The model, as if it had been fitted to the rows kept; their clusters, where it was not fitted to all."""
+    if model is None or len(getattr(model, "labels_", ())) != len(codes):
+        return codes[kept]
+    judged = copy.copy(model)
+    judged.labels_ = np.asarray(model.labels_)[kept]
+    return judged
+
+
+def _placed(check: Check, places: NDArray[np.integer]) -> Check:
+    """The check with rows called by their places in the table, not by those among the rows that were looked at."""
+    finding = check.finding
+    if finding is None or "indices" not in finding.details:
+        return check
+    before = finding.details["indices"]
+    after = places[before].tolist()
+    old, new = (listed([str(i) for i in rows[:NAMED]]) for rows in (before, after))
+    head, _, tail = finding.sentence.rpartition(old)
+    told = replace(finding, sentence=f"{head}{new}{tail}", details={**finding.details, "indices": after})
+    return replace(check, finding=told)
 
 
 def _different(names: tuple[str, ...]) -> list[str]:

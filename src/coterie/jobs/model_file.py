@@ -10,10 +10,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from coterie.core.errors import InputError, ParameterError
+from coterie.families import Categorical, groups
 from coterie.files import load, save
 from coterie.files.container import KEY, SUFFIX
 from coterie.jobs import ModelMissing
-from coterie.jobs.prepare import Preparation
+from coterie.jobs.preparation import Preparation
 from coterie.jobs.table import Table, check_there
 
 
@@ -90,11 +91,11 @@ def preparation(saved: Saved, source: Table, missing: ModelMissing) -> Preparati
     """How rows of `source` become those that the model takes."""
     names = saved.names
     if not names:
-        names = tuple(column.name for column in source.typed if column.dtype.is_numeric())
+        names = tuple(name for name, kind in source.schema.items() if kind.is_numeric())
         expected = saved.n_columns or len(names)
         if len(names) != expected:
             raise InputError(f"{source.name} has {len(names)} numeric columns; the model takes {expected}.")
-    numbers, categories = _in_frames(saved.model) if saved.mixed else _by_kind(names, source)
+    numbers, categories = _in_frames(saved.model, source) if saved.mixed else _by_kind(names, source)
     count, own = len(numbers) + sum(map(len, categories.values())), len(numbers)
     fill, shift, spread = _learned(saved.steps, count)
     return Preparation(
@@ -105,7 +106,7 @@ def preparation(saved: Saved, source: Table, missing: ModelMissing) -> Preparati
         scale="none",
         shift=tuple(shift[:own].tolist()),
         spread=tuple(spread[:own].tolist()),
-        single=all(str(source.typed.schema.get(name)) == "Float32" for name in numbers),
+        single=all(str(source.schema.get(name)) == "Float32" for name in numbers),
         mixed=saved.mixed,
         series=hasattr(saved.model, "max_iter_barycenter"),
         fitted=True,
@@ -200,10 +201,19 @@ def _or(values: Any, otherwise: float, count: int) -> np.ndarray:
     return np.full(count, otherwise) if values is None else np.asarray(values, dtype=np.float64)
 
 
-def _in_frames(model: Any) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Columns of numbers, and of categories with their values, as a mixture of mixed columns keeps them."""
+def _in_frames(model: Any, source: Table) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Columns of numbers, and of categories with their values, as a mixture of mixed columns keeps them.
+
+    Whole numbers are categories where the model takes them so.
+    """
     known = dict(zip(model.family.table.names, model.family.table.categories, strict=True))
     categories = {name: tuple(map(str, values)) for name, values in known.items() if values is not None}
+    for family, columns in model.family_.families:
+        if isinstance(family, Categorical):
+            for j, levels in zip(groups.numbers(columns), family.categories, strict=True):
+                name = model.family.table.names[j]
+                if name not in categories and name in source.columns and source.schema[name].is_integer():
+                    categories[name] = tuple(f"{level:.0f}" for level in levels)
     return tuple(name for name in known if name not in categories), categories
 
 
@@ -213,7 +223,7 @@ def _by_kind(names: tuple[str, ...], source: Table) -> tuple[tuple[str, ...], di
     categories: dict[str, list[str]] = {}
     for name in names:
         column, equals, value = name.partition("=")
-        if equals and name not in source.typed.columns and column in source.typed.columns:
+        if equals and name not in source.columns and column in source.columns:
             categories.setdefault(column, []).append(value)
         else:
             numbers.append(name)

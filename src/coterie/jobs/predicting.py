@@ -1,5 +1,6 @@
 """Clusters of a fitted model for the rows of another table."""
 
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -7,10 +8,11 @@ from numpy.typing import NDArray
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, PredictJob, Progress, Step, model_file, table
-from coterie.jobs.checks import one_of
+from coterie.jobs.answers import Answers
+from coterie.jobs.checks import at_least, check_batches, one_of
 from coterie.jobs.columns import DISTANCE, PROBABILITY
 from coterie.jobs.outputs import Outputs, check_places
-from coterie.jobs.prepare import Rows
+from coterie.jobs.preparation import Rows
 from coterie.jobs.table import LABEL
 from coterie.report.prediction import PredictionResult
 
@@ -18,25 +20,28 @@ from coterie.report.prediction import PredictionResult
 def execute(job: PredictJob, progress: Progress) -> PredictionResult:
     """Run `job`, telling `progress` about each stage."""
     one_of("missing", job.missing, get_args(ModelMissing))
+    if job.batch_rows is not None:
+        at_least("batch_rows", job.batch_rows, 1)
     check_places(job.path, force=job.force, output=job.output)
     progress(Step(f"reading {job.model.name}"))
     saved = model_file.read(job.model)
     model = saved.model
     _check_abilities(job, model)
+    check_batches(job.batch_rows, saved.mixed)
     progress(Step(f"reading {job.path.name}"))
-    source = table.read(job.path)
+    source = table.read(job.path, job.batch_rows)
     how = model_file.preparation(saved, source, job.missing)
-    rows = how.apply(source)
+    rows = how.apply(source, progress)
     progress(Step("predicting"))
     labels = np.asarray(model.predict(rows.given))
     added: tuple[str, ...] = ()
     if job.output is not None:
-        new = table.beside(_new_columns(job, model, rows, labels), rows.kept)
-        table.refuse_clash(source, new.columns, force=job.force)
+        new = Answers(partial(_new_columns, job, model, rows, labels), rows.n)
+        added = new.names
+        table.refuse_clash(source, added, force=job.force)
         progress(Step(f"writing {job.output.name}"))
         with Outputs(force=job.force) as files:
-            files.write(job.output, table.labelled(source, new, job.output))
-        added = tuple(new.columns)
+            files.write(job.output, table.labelled(source, rows.kept, new, job.output, progress))
     return PredictionResult(
         source=source.name,
         model=job.model.name,
@@ -65,10 +70,12 @@ def _check_abilities(job: PredictJob, model: Any) -> None:
         raise ParameterError("--proba and --distance go into a file: name it with -o.")
 
 
-def _new_columns(job: PredictJob, model: Any, rows: Rows, labels: NDArray[np.integer]) -> dict[str, NDArray[Any]]:
-    columns: dict[str, NDArray[Any]] = {LABEL: labels.astype(np.int64)}
+def _new_columns(
+    job: PredictJob, model: Any, rows: Rows, labels: NDArray[np.integer], part: slice
+) -> dict[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {LABEL: labels[part].astype(np.int64)}
     asked = {PROBABILITY: "predict_proba" if job.proba else "", DISTANCE: "transform" if job.distance else ""}
     for name, verb in asked.items():
         if verb:
-            columns |= {f"{name}_{j}": values for j, values in enumerate(getattr(model, verb)(rows.given).T)}
+            columns |= {f"{name}_{j}": values for j, values in enumerate(getattr(model, verb)(rows.given[part]).T)}
     return columns

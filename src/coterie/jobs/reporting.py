@@ -1,6 +1,6 @@
 """Pages about results: what a job has at hand, made into all that a page tells."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -28,8 +28,9 @@ from coterie.jobs import (
 from coterie.jobs.criteria import criteria
 from coterie.jobs.fitting import Fit
 from coterie.jobs.methods import method_of
+from coterie.jobs.passes import Moments
 from coterie.jobs.prepare import Prepared
-from coterie.jobs.space import Space, cluster_map, explained, map_note, nearest, space_of
+from coterie.jobs.space import Space, cluster_map, clusters_of, explained, map_note, nearest, space_of
 from coterie.jobs.table import Table
 from coterie.plots import ConvergenceDisplay, DendrogramDisplay, SilhouetteDisplay
 from coterie.report.choice import ChoiceResult
@@ -53,6 +54,7 @@ LEAVES = 60  # of a tree of centers
 MAPS = 2  # runs of a comparison that are drawn
 
 Codes = NDArray[np.integer]
+Identities = Callable[[Sequence[int]], list[str]]  # names of some of the rows that took part
 
 
 def build(
@@ -76,14 +78,20 @@ def build(
     progress(Step("report: silhouettes"))
     silhouettes = judging.silhouettes(prepared, codes, names, model, threads)
     result = replace(result, clusters=_judged(result.clusters, silhouettes))
-    means = profiles.means(prepared, result.clusters, names)
+    space = space_of(prepared, threads)
+    means = profiles.means(prepared, space, result.clusters, names)
     progress(Step("report: stability"))
     stable = judging.comes_back(prepared, len(names), model, seed, threads)
     progress(Step("report: checks"))
     diagnosis = judging.suffers_from(prepared, codes, model, seed, threads)
     progress(Step("report: pictures"))
-    space = space_of(prepared)
-    shown = _map(space, codes, names, prepared, around, model, profiles.telling(means))
+    clusters = clusters_of(space, codes, len(names))
+    first = profiles.telling(means)
+    if around is None:
+        shown = cluster_map(space, codes, names, model, first, clusters)
+    else:
+        everywhere = table.spread(codes, prepared.rows.kept)[around.rows.kept]
+        shown = cluster_map(space_of(around, threads), everywhere, names, model, first)
     called, ids = _identities(source, prepared, job)
     return Report(
         result=result,
@@ -91,10 +99,10 @@ def build(
         version=coterie.__version__,
         asked=_asked(job),
         names=names,
-        examples=[[ids(i) for i in rows] for rows in nearest(space, codes, len(names), EXAMPLES)],
+        examples=_examples(nearest(space, codes, clusters, EXAMPLES), ids),
         called=called,
         weighted=job.weight,
-        explained=_explained(result, space, codes, len(names), prepared.weight),
+        explained=_explained(result, space, codes, clusters, prepared.weight),
         stable=stable,
         silhouettes=silhouettes,
         certainty=judging.certainty(fit, prepared, codes, names),
@@ -104,9 +112,10 @@ def build(
         profiles=means,
         spreads=profiles.spreads(prepared, codes, means),
         shares=profiles.shares(source, prepared, codes, names, means.sizes),
-        tree=_tree(model, space, codes, names, ids),
+        tree=_tree(model, clusters, codes, names, ids),
         convergence=_convergence(fit),
         diagnosis=diagnosis,
+        checked=judging.checked(prepared),
         reproduce=_reproduce(job, source, prepared, result),
         animation=animation,
     )
@@ -143,7 +152,7 @@ def build_comparison(
     now: datetime | None = None,
 ) -> ComparisonReport:
     """All that the page of a comparison tells; `labels` are those of the best run of each algorithm."""
-    space = space_of(prepared)
+    space = space_of(prepared, job.threads)
     best = sorted((run for run in result.runs if run.best), key=lambda run: -(run.silhouette or -1.0))[:MAPS]
     code = reproduce.comparison_code(job, source, prepared, [(run.method, run.k) for run in result.runs if run.best])
     codes = _matched([labels[run.method, run.k] for run in best])
@@ -158,16 +167,6 @@ def build_comparison(
         ),
         reproduce=_how(code, job, source),
     )
-
-
-def _map(
-    space: Space, codes: Codes, names: list[str], own: Prepared, around: Prepared | None, model: Any, first: Codes
-) -> Any:
-    """The map of rows in clusters, among those in none."""
-    if around is None:
-        return cluster_map(space, codes, names, model, first)
-    everywhere = table.spread(codes, own.rows.kept)[around.rows.kept]
-    return cluster_map(space_of(around), everywhere, names, model, first)
 
 
 def _matched(runs: list[Codes]) -> list[tuple[Codes, list[str]]]:
@@ -200,23 +199,41 @@ def _asked(job: Job | ReportJob | ChooseJob | CompareJob) -> str:
     return f"{k[0]}:{k[1]}" if isinstance(k, tuple) else str(k)
 
 
-def _identities(source: Table, prepared: Prepared, job: Job | ReportJob) -> tuple[str, Any]:
-    """What names the rows, and the name of each row that took part."""
+def _identities(source: Table, prepared: Prepared, job: Job | ReportJob) -> tuple[str, Identities]:
+    """What names the rows, and what tells the names of some that took part."""
     own = job.id or next((column.name for column in prepared.skipped if column.reason == "identifier"), None)
     places = np.flatnonzero(prepared.rows.kept)
     if own is None:
-        return "row, from 0", lambda i: f"{places[i]:,}"
-    column = source.typed[own]
-    return own, lambda i: str(column[int(places[i])])
+        return "row, from 0", lambda rows: [f"{place:,}" for place in places[rows]]
+    return own, lambda rows: _values(source, own, places[rows])
 
 
-def _explained(result: JobResult, space: Space, codes: Codes, k: int, weight: Any) -> Measure | Absent:
+def _values(source: Table, column: str, places: Codes) -> list[str]:
+    """What stands in some rows of a column, by one look at all of it."""
+    order = np.argsort(places)
+    found: dict[int, Any] = {}
+    start = 0
+    for frame in source.batches([column]):
+        first, last = np.searchsorted(places[order], [start, start + frame.height])
+        own = order[first:last]
+        found.update(zip(own.tolist(), frame[column].gather(places[own] - start).to_list(), strict=True))
+        start += frame.height
+    return [str(found[i]) for i in range(len(places))]
+
+
+def _examples(rows: list[list[int]], ids: Identities) -> list[list[str]]:
+    names = iter(ids([i for own in rows for i in own]))
+    return [[next(names) for _ in own] for own in rows]
+
+
+def _explained(result: JobResult, space: Space, codes: Codes, clusters: Moments, weight: Any) -> Measure | Absent:
     scores = result.scores
     if "BIC" in scores:
         return Measure("log-likelihood a row", number(scores["log-likelihood a row"]), f"BIC {number(scores['BIC'])}")
     if "evidence bound" in scores:
         return Measure("evidence bound", number(scores["evidence bound"]), "of the log evidence, higher is better")
-    share = explained(space, codes, k, weight)
+    k = len(clusters.means)
+    share = explained(clusters if weight is None else clusters_of(space, codes, k, weight))
     if share is None:
         return Absent("all rows are equal")
     return Measure("variance explained", percent(share, 0), "between clusters, of the total sum of squares")
@@ -235,19 +252,19 @@ def _criteria(choice: ChooseK | None, result: JobResult, job: Job | ReportJob) -
     return Absent("K was asked for, and no criterion had a say: -k auto, or coterie choose-k, asks them.")
 
 
-def _tree(model: Any, space: Space, codes: Codes, names: list[str], ids: Any) -> Tree | Absent:
+def _tree(model: Any, clusters: Moments, codes: Codes, names: list[str], ids: Identities) -> Tree | Absent:
     if len(names) < 2:
         return Absent("One cluster has no neighbours.")
     own = getattr(model, "linkage_matrix_", None)
     if own is not None and len(own):
         return _tree_of_rows(model, np.asarray(own), codes, names, ids)
-    return _tree_of_centers(space, codes, names)
+    return _tree_of_centers(clusters.means, codes, names)
 
 
-def _tree_of_rows(model: Any, Z: NDArray[Any], codes: Codes, names: list[str], ids: Any) -> Tree:
+def _tree_of_rows(model: Any, Z: NDArray[Any], codes: Codes, names: list[str], ids: Identities) -> Tree:
     n = len(Z) + 1
     fitted = codes if n == len(codes) else np.asarray(model.labels_)
-    rows = [str(ids(i)) for i in range(n)] if n == len(codes) else None
+    rows = ids(range(n)) if n == len(codes) else None
     display = DendrogramDisplay.from_result(Z, n_clusters=len(names), names=rows)
     own = np.full(len(names) + 1, -1)
     if len(fitted) == n:
@@ -257,10 +274,9 @@ def _tree_of_rows(model: Any, Z: NDArray[Any], codes: Codes, names: list[str], i
     return Tree(display, False, method, names)
 
 
-def _tree_of_centers(space: Space, codes: Codes, names: list[str]) -> Tree:
+def _tree_of_centers(means: NDArray[Any], codes: Codes, names: list[str]) -> Tree:
     k = len(names)
     sizes = np.bincount(codes, minlength=k)
-    means = np.stack([np.bincount(codes, x, k) / sizes for x in space.S.T], axis=1)
     Z = linkage(means, "ward", sample_weight=sizes.astype(np.float64))
     if k > LEAVES:
         display = DendrogramDisplay.from_result(Z, merges=LEAVES - 1, names=names)

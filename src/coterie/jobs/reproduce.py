@@ -8,14 +8,18 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
+import polars as pl
+
 import coterie
+from coterie.data import text as text_files
+from coterie.data.tables import TEXT
 from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob, TableJob, formats
 from coterie.jobs.methods import method_of, parameters
 from coterie.jobs.prepare import Prepared
 from coterie.jobs.table import Table
 from coterie.report.html.report import Absent
+from coterie.report.text.layout import count
 
-BLOCK = 1 << 20
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
 READERS = {
     ".parquet": "pl.read_parquet({path})",
@@ -38,11 +42,18 @@ SCALES = {
 def fingerprint(source: Table) -> str:
     """Rows, columns and SHA-256 of the file, or of the table where there is no file."""
     if source.path == formats.STANDARD_INPUT:
-        digest, what = hashlib.sha256(source.raw.write_csv().encode()).hexdigest(), "SHA-256 of the table as CSV"
+        digest, what = _digest_of_rows(source), "SHA-256 of the table as CSV"
     else:
         with source.path.open("rb") as file:
             digest, what = hashlib.file_digest(file, "sha256").hexdigest(), "SHA-256 of the file"
-    return f"{source.name}: {source.rows:,} rows, {source.typed.width:,} columns; {what} {digest}"
+    return f"{source.name}: {count(source.rows, 'row')}, {count(source.width, 'column')}; {what} {digest}"
+
+
+def _digest_of_rows(source: Table) -> str:
+    digest = hashlib.sha256()
+    for i, frame in enumerate(source.written()):
+        digest.update(frame.write_csv(include_header=i == 0).encode())
+    return digest.hexdigest()
 
 
 def versions() -> dict[str, str]:
@@ -153,30 +164,30 @@ def _reading(source: Table, prepared: Prepared) -> tuple[list[str], bool]:
     path, suffix = repr(str(source.path)), source.path.suffix.lower()
     if suffix == ".npy":
         return [f"X = np.load({path})", 'frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])'], False
-    if suffix in READERS:
+    if suffix in READERS and not _may_have_vectors(source):
         return [f"frame = {READERS[suffix].format(path=path)}"], False
-    if suffix in formats.TEXT and not prepared.preparation.mixed and _is_plain(source):
-        separator = formats.text_separator(source.path)
+    if suffix in TEXT and not prepared.preparation.mixed and _is_plain(source):
+        separator = text_files.layout(source.path).separator
         told = "" if separator == "," else f", separator={separator!r}"
         return [f"frame = pl.read_csv({path}{told}, infer_schema=False)"], True
-    return [f"frame = table.read(Path({path})).typed"], False
+    return [f"frame = table.read(Path({path})).frame()"], False
+
+
+def _may_have_vectors(source: Table) -> bool:
+    """Whether columns may have been made of lists, ``vector_0`` and so on, which Polars leaves as they are."""
+    return any(name.endswith("_0") for name in source.columns)
 
 
 def _is_plain(source: Table) -> bool:
-    """Whether a file of text is UTF-8 with points before decimals, which Polars reads as it is."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        with source.path.open("rb") as file:
-            if file.read(3) == codecs.BOM_UTF8:
-                return False
-            file.seek(0)
-            while block := file.read(BLOCK):
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
+    """Whether a file of text is UTF-8 with points before decimals and names of columns, which Polars reads as it is."""
+    with source.path.open("rb") as file:
+        marked = file.read(3) == codecs.BOM_UTF8
+    layout = text_files.layout(source.path)
+    if marked or text_files.encoding(source.path) != text_files.UTF_8 or not layout.header or layout.blank:
         return False
-    numbers = [name for name, kind in source.typed.schema.items() if kind.is_numeric()]
-    return not any(source.raw[name].str.contains(",", literal=True).any() for name in numbers)
+    numbers = [name for name, kind in source.schema.items() if kind.is_numeric()]
+    commas = pl.any_horizontal(pl.all().str.contains(",", literal=True).any())
+    return not numbers or not any(frame.select(commas).item() for frame in source.written(numbers))
 
 
 def _matrix_lines(source: Table, prepared: Prepared, text: bool, weighed: bool) -> list[str]:
@@ -186,7 +197,7 @@ def _matrix_lines(source: Table, prepared: Prepared, text: bool, weighed: bool) 
     if how.numbers:
         cast = f"pl.Float{32 if how.single else 64}"
         read = f".with_columns(pl.all().str.strip_chars().cast({cast}, strict=False))" if text else f".cast({cast})"
-        named = "frame.columns" if list(how.numbers) == source.typed.columns else repr(list(how.numbers))
+        named = "frame.columns" if list(how.numbers) == source.columns else repr(list(how.numbers))
         lines += [f"columns = {named}", f"X = frame[columns]{read}.to_numpy(order='c')"]
     else:
         lines.append("X = np.empty((len(frame), 0))")
@@ -196,10 +207,12 @@ def _matrix_lines(source: Table, prepared: Prepared, text: bool, weighed: bool) 
         lines.append("X, frame = X[kept], frame.filter(kept)" if holes or weighed else "X = X[kept]")
     holes_left = how.missing == "ignore" or how.series
     if how.fill:
-        lines.append(f"X = np.where(np.isnan(X), np.nan{how.missing}(X, axis=0), X)")
+        middle = repr(list(how.fill)) if weighed else f"np.nan{how.missing}(X, axis=0)"
+        lines.append(f"X = np.where(np.isnan(X), {middle}, X)")
     if how.scale in SCALES and how.numbers:
         lines += ["X = X.astype(np.float64)"] if how.single else []
-        lines.append(SCALES[how.scale].format(nan="nan" if holes_left else ""))
+        learned = f"X = (X - {list(how.shift)!r}) / {list(how.spread)!r}  # of weighted rows"
+        lines.append(learned if weighed else SCALES[how.scale].format(nan="nan" if holes_left else ""))
         lines += [f"X = X.astype({kind})"] if how.single else []
     if how.categories:
         lines.append(f"categories = {how.categories!r}")
@@ -225,7 +238,7 @@ def _weight_lines(name: str, text: bool) -> list[str]:
 def _fit_lines(job: Job, prepared: Prepared, k: int | str, options: dict[str, Any]) -> list[str]:
     call = _call(job.method, k, options, prepared, job.seed)
     lines, rows, weight = [], "X", "weight"
-    if job.sample is not None and job.sample < len(prepared.rows.X):
+    if job.sample is not None and job.sample < prepared.rows.n:
         lines.append(f"rows = np.sort(np.random.default_rng({job.seed}).choice(len(X), {job.sample}, replace=False))")
         rows, weight = "X[rows]", "weight[rows]"
     weighing = f", sample_weight={weight}" if job.weight is not None else ""
@@ -250,7 +263,7 @@ def _call(name: str, k: int | str, options: dict[str, Any], prepared: Prepared, 
 
 def model_code(job: ReportJob, source: Table, names: tuple[str, ...], categories: bool) -> str | Absent:
     """Code that gives the labels a saved model has for the rows."""
-    if categories or source.path.suffix.lower() not in READERS:
+    if categories or source.path.suffix.lower() not in READERS or _may_have_vectors(source):
         return Absent(f"coterie predict {shlex.join([str(job.model), str(job.path)])} writes the same clusters.")
     reader = READERS[source.path.suffix.lower()].format(path=repr(str(source.path)))
     lines = [

@@ -2,16 +2,21 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
 from coterie.core.errors import InputError
 from coterie.jobs import Job, NotConvergedError, Progress, Step, model_file, table
-from coterie.jobs.checks import at_least, check_budget, check_long_work, check_number, check_page, check_table_options
+from coterie.jobs.answers import Answers
+from coterie.jobs.checks import (
+    at_least,
+    check_batches,
+    check_budget,
+    check_long_work,
+    check_number,
+    check_page,
+    check_table_options,
+)
 from coterie.jobs.choosing import chosen, refuse_unswept
 from coterie.jobs.columns import DISTANCE, PROBABILITY
 from coterie.jobs.fitting import Fit, fit
@@ -42,20 +47,20 @@ def execute(job: Job, progress: Progress) -> JobResult:
         checkpoint=job.checkpoint,
     )
     progress(Step(f"reading {job.path.name}"))
-    source = table.read(job.path)
+    source = table.read(job.path, job.batch_rows)
     if job.output is not None:
         table.refuse_clash(source, ADDED, force=job.force)
-    prepared = prepare(source, job, method_of(job.method))
+    prepared = prepare(source, job, method_of(job.method), progress)
     k, choice, whole = _number(job, prepared, progress)
     found = _fitted(job, k, prepared, progress)
     if job.strict and not found.converged:
         raise NotConvergedError(not_converged(job.method, found))
-    new = None if job.output is None else table.beside(_new_columns(prepared, found), prepared.rows.kept)
+    new = Answers(partial(found.columns, prepared.rows.given), prepared.rows.n)
     result = _result(job, source, prepared, found, choice, new)
     with Outputs(force=job.force) as files:
-        if job.output is not None and new is not None:
+        if job.output is not None:
             progress(Step(f"writing {job.output.name}"))
-            files.write(job.output, table.labelled(source, new, job.output))
+            files.write(job.output, table.labelled(source, prepared.rows.kept, new, job.output, progress))
         if job.model is not None:
             progress(Step(f"writing {job.model.name}"))
             files.write(job.model, lambda part: model_file.write(found.model, prepared.preparation, part))
@@ -109,6 +114,7 @@ def _check_options(job: Job) -> None:
     check_budget(job.budget)
     check_engine(job.engine, job.method)
     check_long_work(job)
+    check_batches(job.batch_rows, method_of(job.method).mixed)
     check_page(job)
     for name in ("n_init", "max_iter"):
         if name in job.options:
@@ -119,7 +125,7 @@ def _check_options(job: Job) -> None:
 
 def _number(job: Job, prepared: Prepared, progress: Progress) -> tuple[int | str, Choice | None, ChooseK | None]:
     """The number of clusters, and how it was chosen; a mixture of mixed columns finds its own in the fit."""
-    rows = len(prepared.rows.X) if job.sample is None else min(job.sample, len(prepared.rows.X))
+    rows = prepared.rows.n if job.sample is None else min(job.sample, prepared.rows.n)
     if isinstance(job.k, int):
         if job.k > rows:
             raise InputError(f"-k {job.k:,} asks for more clusters than there are rows ({rows:,}).")
@@ -131,23 +137,11 @@ def _number(job: Job, prepared: Prepared, progress: Progress) -> tuple[int | str
     return choice.recommended, choice, whole
 
 
-def _new_columns(prepared: Prepared, found: Fit) -> dict[str, NDArray[Any]]:
-    """Labels, and what goes with them, of the rows that took part."""
-    given = prepared.rows.given
-    more = {DISTANCE: found.distances(given), PROBABILITY: found.probabilities(given)}
-    return {
-        LABEL: found.labels.astype(np.int64),
-        **{name: values.astype(np.float64) for name, values in more.items() if values is not None},
-    }
-
-
-def _result(
-    job: Job, source: Table, prepared: Prepared, found: Fit, choice: Choice | None, new: pl.DataFrame | None
-) -> JobResult:
+def _result(job: Job, source: Table, prepared: Prepared, found: Fit, choice: Choice | None, new: Answers) -> JobResult:
     k = int(getattr(found.model, "n_components_", 0)) or int(getattr(found.model, method_of(job.method).number))
     clusters = summaries(prepared, found.labels, k, job.seed)
     return JobResult(
-        **over_table(source, prepared, job.seed),
+        **over_table(source, prepared, job),
         method=job.method,
         title=method_of(job.method).title,
         k=k,
@@ -159,7 +153,7 @@ def _result(
         choice=choice,
         clusters=clusters,
         labels=table.spread(found.labels, prepared.rows.kept),
-        notes=(*notes(prepared.skipped), *_told(job, choice), *found.notes),
+        notes=(*source.note, *notes(prepared.skipped), *_told(job, choice), *found.notes),
         warnings=(
             *prepared.warnings,
             *(() if choice is None else choice.warnings),
@@ -173,10 +167,10 @@ def _result(
     )
 
 
-def _added(output: Path | None, new: pl.DataFrame | None) -> tuple[str, ...]:
-    if output is None or new is None:
+def _added(output: Path | None, new: Answers) -> tuple[str, ...]:
+    if output is None:
         return ()
-    return (LABEL,) if output.suffix.lower() == LABELS_ONLY else tuple(new.columns)
+    return (LABEL,) if output.suffix.lower() == LABELS_ONLY else new.names
 
 
 def _named(path: Path | None) -> str | None:

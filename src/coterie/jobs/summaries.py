@@ -6,14 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.jobs import TableJob
 from coterie.jobs.columns import EXCLUDED, NOT_ASKED_FOR
 from coterie.jobs.fitting import Fit
 from coterie.jobs.methods import method_of
-from coterie.jobs.prepare import CONSTANT, Matrix, Prepared
+from coterie.jobs.passes import moments
+from coterie.jobs.prepare import CONSTANT, Prepared
+from coterie.jobs.scaling import Matrix
 from coterie.jobs.table import Table
 from coterie.metrics import silhouette_samples
 from coterie.report.result import ClusterSummary, Trait
 from coterie.report.table import SkippedColumn
+from coterie.report.text.layout import count
 
 TRAITS_SHOWN = 3
 NOTABLE_DEVIATION = 0.5
@@ -23,18 +27,20 @@ ASKED_FOR = (EXCLUDED, NOT_ASKED_FOR, CONSTANT, "names the rows", "weight of the
 
 
 def summaries(prepared: Prepared, labels: NDArray[np.integer], k: int, seed: int) -> tuple[ClusterSummary, ...]:
-    """A summary of each cluster that has rows; means are of the values that are there."""
-    X, names = prepared.rows.X, prepared.preparation.names
+    """A summary of each cluster that has rows; means and shares are weighted, means of the values that are there."""
+    rows, names = prepared.rows, prepared.preparation.names
+    shift, spread = prepared.preparation.units
+    found = moments(rows.S, labels, k, holes=rows.holes, weight=prepared.weight)
+    sizes, means = np.bincount(labels, minlength=k), found.means * spread + shift
     with np.errstate(invalid="ignore", divide="ignore"):
-        middle, deviation = np.nanmean(X, axis=0, dtype=np.float64), np.nanstd(X, axis=0, dtype=np.float64)
-        sizes, means = np.bincount(labels, minlength=k), _means(X, labels, k)
-        apart = np.nan_to_num((means - middle) / deviation)
+        apart = np.nan_to_num((found.means - found.mean) / np.sqrt(found.variance))
+    mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
     silhouettes = _silhouettes(prepared, labels, k, seed)
     return tuple(
         ClusterSummary(
             label=label,
             rows=int(sizes[label]),
-            share=float(sizes[label] / len(X)),
+            share=float(mass[label] / mass.sum()),
             silhouette=silhouettes.get(label),
             means={name: mean for name, mean in zip(names, means[label].tolist(), strict=True) if mean == mean},
             stands_out_by=_traits(names, apart[label]),
@@ -43,25 +49,28 @@ def summaries(prepared: Prepared, labels: NDArray[np.integer], k: int, seed: int
     )
 
 
-def mean_silhouette(X: Matrix, labels: NDArray[np.integer], seed: int) -> float | None:
+def mean_silhouette(
+    X: Matrix, labels: NDArray[np.integer], seed: int, weight: NDArray[np.float64] | None
+) -> float | None:
     """Of all rows, or of as many drawn ones as can be judged; None where that has no meaning."""
-    found = _judged(X, labels, seed)
-    return None if found is None else float(found[1].mean())
+    found = _judged(X, labels, seed, weight)
+    return None if found is None else float(np.average(found[1], weights=found[2]))
 
 
-def over_table(source: Table, prepared: Prepared, seed: int) -> dict[str, Any]:
+def over_table(source: Table, prepared: Prepared, job: TableJob) -> dict[str, Any]:
     """What every result says of the table, by the names of `TableResult`."""
     return {
         "source": source.name,
         "rows": source.rows,
-        "rows_used": len(prepared.rows.X),
-        "n_columns": source.typed.width,
+        "rows_used": prepared.rows.n,
+        "n_columns": source.width,
         "columns": prepared.preparation.numbers,
         "categories": tuple(prepared.preparation.categories),
         "skipped": prepared.skipped,
         "scale": prepared.preparation.scale,
         "missing": prepared.rows.treatment,
-        "seed": seed,
+        "weight": job.weight,
+        "seed": job.seed,
     }
 
 
@@ -78,7 +87,7 @@ def notes(skipped: Sequence[SkippedColumn]) -> tuple[str, ...]:
 def not_converged(method: str, fit: Fit) -> str:
     """That a fit came to its last iteration, and which option helps."""
     helps = ["--max-iter", "--tol"] if "tol" in method_of(method).options else ["--max-iter"]
-    return f"not converged after {fit.iterations} iterations: try a larger {' or '.join(helps)}."
+    return f"not converged after {count(fit.iterations or 0, 'iteration')}: try a larger {' or '.join(helps)}."
 
 
 def doubts(method: str, fit: Fit, clusters: Sequence[ClusterSummary], k: int) -> tuple[str, ...]:
@@ -87,7 +96,7 @@ def doubts(method: str, fit: Fit, clusters: Sequence[ClusterSummary], k: int) ->
     if not fit.converged:
         found.append(not_converged(method, fit))
     if len(clusters) < k:
-        found.append(f"only {len(clusters)} of {k} clusters have rows.")
+        found.append(f"only {len(clusters)} of {k} clusters {'has' if len(clusters) == 1 else 'have'} rows.")
     if k > 1 and k > sum(cluster.rows for cluster in clusters) / 2:
         found.append(f"{k} clusters are more than one for every two rows.")
     # With many clusters a small share is normal, so beyond twenty the bar is a fifth of an even share.
@@ -98,33 +107,29 @@ def doubts(method: str, fit: Fit, clusters: Sequence[ClusterSummary], k: int) ->
     return tuple(found)
 
 
-def _means(X: Matrix, labels: NDArray[np.integer], k: int) -> NDArray[np.float64]:
-    there = ~np.isnan(X)
-    sums = [np.bincount(labels[here], weights=x[here], minlength=k) for x, here in zip(X.T, there.T, strict=True)]
-    counts = [np.bincount(labels[here], minlength=k) for here in there.T]
-    return np.column_stack(sums) / np.column_stack(counts)
-
-
 def _silhouettes(prepared: Prepared, labels: NDArray[np.integer], k: int, seed: int) -> dict[int, float]:
     how = prepared.preparation
     if how.mixed or how.series:
         return {}
-    found = _judged(prepared.rows.given, labels, seed)
+    found = _judged(prepared.rows.S, labels, seed, prepared.weight)
     if found is None:
         return {}
-    own, values = found
-    sizes, sums = np.bincount(own, minlength=k), np.bincount(own, weights=values, minlength=k)
-    return {label: float(sums[label] / sizes[label]) for label in np.flatnonzero(sizes).tolist()}
+    own, values, w = found
+    mass, sums = np.bincount(own, w, k), np.bincount(own, w * values, k)
+    return {label: float(sums[label] / mass[label]) for label in np.flatnonzero(mass).tolist()}
 
 
-def _judged(X: Any, labels: NDArray[np.integer], seed: int) -> tuple[NDArray[np.integer], NDArray[np.floating]] | None:
-    """Labels and silhouettes of the rows looked at."""
+def _judged(
+    X: Any, labels: NDArray[np.integer], seed: int, weight: NDArray[np.float64] | None
+) -> tuple[NDArray[np.integer], NDArray[np.floating], NDArray[np.float64]] | None:
+    """Labels, silhouettes and weights of the rows looked at."""
     if len(X) > JUDGED_ROWS:
         rows = np.sort(np.random.default_rng(seed).choice(len(X), JUDGED_ROWS, replace=False))
-        X, labels = X[rows], labels[rows]
+        X, labels, weight = X[rows], labels[rows], None if weight is None else weight[rows]
     if not 1 < len(np.unique(labels)) < len(labels) or np.isnan(X).any():
         return None
-    return labels, silhouette_samples(X, labels)
+    w = np.ones(len(labels)) if weight is None else weight
+    return labels, silhouette_samples(X, labels, sample_weight=weight), w
 
 
 def _traits(columns: Sequence[str], deviations: NDArray[np.float64]) -> tuple[Trait, ...]:

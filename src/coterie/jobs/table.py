@@ -1,79 +1,263 @@
-"""Tables: read whole, written back with their clusters."""
+"""Tables: read whole or some rows at a time, and written back with their clusters."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from coterie import machine
 from coterie.core.errors import InputError, ParameterError
-from coterie.jobs import formats
+from coterie.data import scratch
+from coterie.data.tables import ROWS, SUFFIXES, TEXT, Scan, readable, scan
+from coterie.data.text import parsed
+from coterie.jobs import Progress, Step, formats, silent
+from coterie.jobs.answers import Answers, Columns
 from coterie.jobs.formats import STANDARD_INPUT
 
 LABEL = "cluster"
-MISSING_MARKS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+SIZES = {".parquet": 8, ".arrow": 2, ".feather": 2, ".npy": 3}  # of a table in memory, times that of its file, at most
+OTHER_SIZE = 4  # of text: its fields, its numbers, and the matrix made of them
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table as it was read, and with the type each column turned out to have.
+class Table(ABC):
+    """A table in a file, and the type each of its columns turned out to have.
 
-    The two differ for text files only: there `raw` keeps every field as it was written, so that ``007`` and
-    ``1.50`` come out of a text file as they went in.
+    What is written and what is read differ for text files only: there every field is also kept as it was written, so
+    that ``007`` and ``1.50`` come out of a text file as they went in.
     """
 
     path: Path
-    raw: pl.DataFrame
-    typed: pl.DataFrame
 
     @property
     def name(self) -> str:
         return "standard input" if self.path == STANDARD_INPUT else self.path.name
 
     @property
-    def rows(self) -> int:
-        return self.typed.height
-
-    @property
     def is_array(self) -> bool:
         """Whether columns have no names of their own, and a unit in common."""
         return self.path.suffix.lower() in formats.ARRAYS
 
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema)
 
-def read(path: Path) -> Table:
-    """Read a table, or say what stands in the way."""
-    suffix = path.suffix.lower()
+    @property
+    def width(self) -> int:
+        return len(self.schema)
+
+    @property
+    @abstractmethod
+    def rows(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def schema(self) -> dict[str, pl.DataType]: ...
+
+    @property
+    @abstractmethod
+    def nothing(self) -> frozenset[str]:
+        """Columns without a single value."""
+
+    @property
+    @abstractmethod
+    def note(self) -> tuple[str, ...]:
+        """What the reader should know of how it was read."""
+
+    @abstractmethod
+    def column(self, name: str) -> pl.Series:
+        """One column whole."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """All rows of these columns, some at a time."""
+
+    @abstractmethod
+    def written(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        """All rows, some at a time, of text files with every field as it was written."""
+
+    @abstractmethod
+    def room(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
+        """Where a matrix of the rows can be put."""
+
+    def frame(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """These columns whole, or all of them."""
+        return pl.concat(self.batches(self.columns if columns is None else columns))
+
+
+@dataclass(frozen=True)
+class WholeTable(Table):
+    """A table in memory."""
+
+    path: Path
+    raw: pl.DataFrame
+    typed: pl.DataFrame
+    note: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return self.typed.height
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        return dict(self.typed.schema)
+
+    @cached_property
+    def nothing(self) -> frozenset[str]:
+        return frozenset(column.name for column in self.typed if _is_empty(column))
+
+    def column(self, name: str) -> pl.Series:
+        return self.typed[name]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        return self.typed.select(columns).iter_slices(ROWS)
+
+    def written(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        return iter([self.raw if columns is None else self.raw.select(columns)])
+
+    def room(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
+        return np.empty(shape, dtype)
+
+
+@dataclass(frozen=True)
+class LongTable(Table):
+    """A table of which `batch_rows` rows are in memory at a time; a matrix of them lies on disk."""
+
+    path: Path
+    scan: Scan
+    batch_rows: int
+    note: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return self.scan.rows
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        return self.scan.schema
+
+    @property
+    def nothing(self) -> frozenset[str]:
+        with readable(self.path):
+            return self.scan.nothing
+
+    def column(self, name: str) -> pl.Series:
+        with readable(self.path):
+            return self.scan.column(name)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        with readable(self.path):
+            yield from self.scan.batches(columns, self.batch_rows)
+
+    def written(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        with readable(self.path):
+            yield from self.scan.batches(columns, self.batch_rows, written=True)
+
+    def room(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
+        return scratch.room(shape, dtype)
+
+
+def read(path: Path, batch_rows: int | None = None) -> Table:
+    """Read a table whole, or say so many rows at a time; or say what stands in the way."""
     if path != STANDARD_INPUT:
         check_there(path)
-    with _readable(path):
-        if path == STANDARD_INPUT or suffix in formats.TEXT:
-            raw, separator = formats.text_frame(path)
-            table = Table(path, raw, raw.with_columns(_parsed(column, separator) for column in raw))
-        elif suffix in formats.FRAMES or suffix in formats.ARRAYS:
-            frame = (formats.FRAMES | formats.ARRAYS)[suffix](path)
-            table = Table(path, frame, frame)
+    with readable(path):
+        if batch_rows is None and _is_too_large(path):
+            size = machine.in_words(path.stat().st_size)
+            told = f"{path.name} ({size}) was read {ROWS:,} rows at a time: whole, it might not fit into memory."
+            table: Table = _in_batches(path, ROWS, told)
         else:
-            raise InputError(f'cannot read "{path}": tables end in {listed(formats.READABLE)}.')
+            table = _whole(path) if batch_rows is None else _long(path, batch_rows)
     if table.rows == 0:
         raise InputError(f"{table.name} has no rows.")
     return table
 
 
-def labelled(table: Table, new: pl.DataFrame, path: Path) -> Callable[[Path], object]:
-    """What writes `table` with the columns of `new` beside its own, as a file called like `path`."""
+def _in_batches(path: Path, batch_rows: int, *told: str) -> LongTable:
+    found = scan(path)
+    return LongTable(path, found, batch_rows, (*told, *found.notes))
+
+
+def _is_too_large(path: Path) -> bool:
+    """Whether a table that can be read some rows at a time might take more memory than is free."""
+    suffix = path.suffix.lower()
+    if path == STANDARD_INPUT or suffix not in SUFFIXES:
+        return False
+    return path.stat().st_size * SIZES.get(suffix, OTHER_SIZE) > machine.free_memory()
+
+
+def _whole(path: Path) -> WholeTable:
+    suffix = path.suffix.lower()
+    if path == STANDARD_INPUT or suffix in TEXT:
+        raw, layout = formats.text_frame(path)
+        typed = raw.with_columns(parsed(column, layout.separator) for column in raw)
+        return WholeTable(path, raw, typed, layout.notes)
+    if suffix in formats.FRAMES or suffix in formats.ARRAYS:
+        frame = (formats.FRAMES | formats.ARRAYS)[suffix](path)
+        return WholeTable(path, frame, frame)
+    raise InputError(f'cannot read "{path}": tables end in {listed(formats.READABLE)}.')
+
+
+def _long(path: Path, batch_rows: int) -> LongTable:
+    suffix = path.suffix.lower()
+    if suffix in SUFFIXES:
+        return _in_batches(path, batch_rows)
+    if path == STANDARD_INPUT or suffix in formats.READABLE:
+        raise ParameterError(
+            f"--batch-rows is for {listed(SUFFIXES)}: {suffix or 'standard input'} is read whole. Leave it out."
+        )
+    raise InputError(f'cannot read "{path}": tables end in {listed(formats.READABLE)}.')
+
+
+def _is_empty(column: pl.Series) -> bool:
+    return column.null_count() == len(column) or (
+        column.dtype.is_float() and bool(column.is_nan().fill_null(True).all())
+    )
+
+
+def labelled(
+    table: Table, kept: np.ndarray, new: Answers, path: Path, progress: Progress = silent
+) -> Callable[[Path], object]:
+    """What writes `table` with new columns beside its own, as a file called like `path`.
+
+    `new` are the columns of the rows that took part, which are those that were `kept`.
+    """
     suffix = path.suffix.lower()
     if suffix == formats.LABELS_ONLY:
-        labels = new[LABEL].fill_null(-1).to_numpy()
+        labels = spread(new(slice(0, int(np.count_nonzero(kept))))[LABEL], kept)
         return lambda part: np.save(part, labels)
-    frame = (table.raw if suffix in formats.TEXT else table.typed).with_columns(new)
-    return lambda part: formats.WRITERS[suffix](frame, part)
+    as_text = suffix in TEXT
+
+    def told(rows: int) -> None:
+        progress(Step(f"writing {path.name}", rows, table.rows))
+
+    return lambda part: formats.write(
+        _beside(table.written() if as_text else table.batches(table.columns), kept, new, told), part
+    )
 
 
-def beside(columns: Mapping[str, np.ndarray], kept: np.ndarray) -> pl.DataFrame:
-    """Columns of the rows that took part (`kept`), beside every row of the table: empty where it did not."""
+def _beside(
+    frames: Iterator[pl.DataFrame], kept: np.ndarray, new: Answers, told: Callable[[int], None]
+) -> Iterator[pl.DataFrame]:
+    """Frames with the new columns of their rows, empty where a row took no part."""
+    none = pl.DataFrame(new(slice(0, 1))).clear()
+    start = stop = 0
+    for frame in frames:
+        here = kept[start : start + frame.height]
+        rows = slice(stop, stop + int(np.count_nonzero(here)))
+        yield frame.with_columns(_spread_out(new(rows), here) if here.any() else none.clear(frame.height))
+        start, stop = start + frame.height, rows.stop
+        told(start)
+
+
+def _spread_out(columns: Columns, kept: np.ndarray) -> pl.DataFrame:
+    """Columns of the rows that took part (`kept`), beside every row: empty where it did not."""
     at = np.zeros(len(kept), dtype=np.int64)
     at[kept] = np.arange(np.count_nonzero(kept))
     everywhere = pl.DataFrame({name: values[at] for name, values in columns.items()})
@@ -89,39 +273,11 @@ def spread(labels: np.ndarray, kept: np.ndarray) -> np.ndarray:
 
 def refuse_clash(table: Table, added: Iterable[str], *, force: bool) -> None:
     """Refuse columns that would stand in place of the table's own."""
-    taken = [name for name in added if name in table.raw.columns]
+    taken = [name for name in added if name in table.columns]
     if taken and not force:
         raise ParameterError(
             f"{table.name} has {' and '.join(taken)} already. Use --force to replace them in the output."
         )
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (InputError, ParameterError):
-        raise
-    except pl.exceptions.NoDataError as error:
-        raise InputError(f"{path.name} is empty.") from error
-    except (OSError, ValueError, EOFError, pl.exceptions.PolarsError) as error:
-        raise InputError(f'cannot read "{path}": {first_line(error)}') from error
-
-
-def _parsed(column: pl.Series, separator: str) -> pl.Series:
-    """The column as integers, else as numbers, where every field but the missing ones is one.
-
-    Where fields are not separated by commas, a comma may stand before decimals.
-    """
-    text = column.str.strip_chars()
-    present = text.set(text.is_in(MISSING_MARKS), None)
-    spellings = [present] if separator == "," else [present, present.str.replace(",", ".", literal=True)]
-    for spelling in spellings:
-        for kind in (pl.Int64, pl.Float64):
-            numbers = spelling.cast(kind, strict=False)
-            if numbers.null_count() == present.null_count():
-                return numbers
-    return column.set(present.is_null(), None)
 
 
 def check_there(path: Path) -> None:

@@ -14,7 +14,7 @@ from coterie.kmeans.centers import Centers
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.links import as_links, check_links
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
-from coterie.kmeans.transport import Division, Transport
+from coterie.kmeans.transport import Division, Transport, in_parts
 from coterie.seeding import check_start
 
 
@@ -147,7 +147,7 @@ class BalancedKMeans(Centers):
 
         Parameters
         ----------
-        X : array, sparse matrix, frame, or path of an .npy file (n, d)
+        X : array, sparse matrix, frame, LazyFrame, or path of a file (n, d)
             The rows.
         y : ignored
         sample_weight : array (n,), optional
@@ -169,6 +169,16 @@ class BalancedKMeans(Centers):
         self._n_features_out = self.n_clusters
         warn_of_empty_clusters(found.stats, "size_min=1 gives each a row, even where rows are alike")
         return self
+
+    def _is_of_fit(self, X: Any, sample_weight: Any) -> bool:
+        """Whether `X`, as many rows as those of the fit, are these in their order, with its weights: whether they cost
+        what they did."""
+        source, engine, _ = self._open(X, sample_weight, first=False)
+        k, n = len(self.cluster_centers_), source.shape[0]
+        free = Transport(k, np.zeros(k, np.int64), np.full(k, n))
+        division = Division(self.cluster_centers_, in_parts(self.labels_, source), np.zeros(k))
+        stats, _ = engine.scan(partial(free.e_step, division), source, None)
+        return bool(np.isclose(free.objective(division, stats), self.inertia_, rtol=1e-6))
 
     def _constrained(self, source: Source, summary: Summary) -> Transport:
         """The model of the fit: sizes and links are checked before any work."""

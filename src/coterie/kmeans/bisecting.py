@@ -185,7 +185,7 @@ class BisectingKMeans(Partitional):
 
         Parameters
         ----------
-        X : array, sparse matrix, frame, path of an .npy file, or Dask array (n, d)
+        X : array, sparse matrix, frame, LazyFrame, path of a file, or Dask array (n, d)
             The rows.
         y : ignored
         sample_weight : array (n,), optional

@@ -28,7 +28,7 @@ class Centers(Traced, Partitional):
 
         Parameters
         ----------
-        X : array, frame, path of an .npy file, or Dask array (n, d)
+        X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
             The rows; sparse ones where the class says so.
         y : ignored
         sample_weight : array (n,), optional

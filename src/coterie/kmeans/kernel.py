@@ -182,7 +182,7 @@ class KernelKMeans(Partitional):
 
         Parameters
         ----------
-        X : array, sparse matrix, frame, or path of an .npy file (n, d)
+        X : array, sparse matrix, frame, LazyFrame, or path of a file (n, d)
             The rows; if precomputed, their products (n, n).
         y : ignored
         sample_weight : array (n,), optional

@@ -178,7 +178,7 @@ class KMeans(Traced, Partitional):
 
         Parameters
         ----------
-        X : array, sparse matrix, frame, path of an .npy file, or Dask array (n, d)
+        X : array, sparse matrix, frame, LazyFrame, path of a file, or Dask array (n, d)
             The rows.
         y : ignored
         sample_weight : array (n,), optional

@@ -151,7 +151,7 @@ class TimeSeriesKMeans(Traced, Partitional):
 
         Parameters
         ----------
-        X : list of series, array (n, length) or (n, length, channels), frame, path of an .npy file, or Dask array
+        X : list of series, array (n, length) or (n, length, channels), frame, LazyFrame, path of a file, or Dask array
             Series of any lengths, (length,) or (length, channels) in a list; in an array shorter ones end in NaN.
         y : ignored
         sample_weight : array (n,), optional

@@ -95,6 +95,14 @@ class Transport:
     def assign(self, params: Division, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
         return params.labels[chunk.part]
 
+    def labels_at(self, params: Division, rows: np.ndarray) -> np.ndarray:
+        """The clusters of some of all rows, which together decide on them."""
+        return np.concatenate(params.labels)[rows]
+
+    def halfway(self, before: Division, after: Division, chunk: Chunk) -> KMeansStats:
+        """What rows cost that are divided as `before`, with the centers already at `after`."""
+        return self.e_step(after._replace(labels=before.labels), chunk)[0]
+
     @property
     def _means(self) -> Lloyd:
         return Lloyd(self.n_clusters, tol=self.tol)
@@ -111,9 +119,8 @@ class Transport:
 
     def _divided(self, centers: np.ndarray, before: Division | None, source: Source, engine: Engine) -> Division:
         (n, _), k = source.shape, self.n_clusters
-        cuts = np.cumsum([len(part) for part in source.room(0, np.int8)])[:-1]
         costs = np.empty((n, k))
-        w = engine.map(partial(_put_costs, centers, self.unit), source, np.split(costs, cuts))
+        w = engine.map(partial(_put_costs, centers, self.unit), source, in_parts(costs, source))
         if before is None and not costs.max() < FAR / self.unit**2:
             raise ParameterError(
                 "init has a center so far from the rows that squares overflow: give one nearer to them"
@@ -121,7 +128,7 @@ class Transport:
         labels = np.full(n, -1, np.int32) if before is None else np.concatenate(before.labels)
         prices = np.zeros(k) if before is None else before.prices.copy()
         self._divide(costs, None if w[0] is None else np.concatenate(w), prices, labels)
-        return Division(centers, np.split(labels, cuts), prices)
+        return Division(centers, in_parts(labels, source), prices)
 
     def _divide(self, squares: np.ndarray, w: np.ndarray | None, prices: np.ndarray, labels: np.ndarray) -> None:
         """Labels and prices at the least cost; rows without weight take no place, and go to the nearest center."""
@@ -137,6 +144,11 @@ class Transport:
         costs, own = squares[rows], labels[rows]
         kernels.of_transport(*costs.shape).transport(costs, self.least, self.most, prices, own)
         labels[rows] = own
+
+
+def in_parts(values: np.ndarray, source: Source) -> list[np.ndarray]:
+    """Values of all rows (n, ...), in the parts of the source."""
+    return np.split(values, np.cumsum([len(part) for part in source.room(0, np.int8)])[:-1])
 
 
 def _put_costs(centers: np.ndarray, unit: float, chunk: Chunk, squares: np.ndarray) -> np.ndarray | None:

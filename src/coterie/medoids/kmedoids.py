@@ -17,6 +17,7 @@ from coterie.base import ByDistance, callbacks
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError, plain_interrupts
 from coterie.core.loop import Progress
+from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.distances.pairwise import strips
 from coterie.medoids import starts, swaps
@@ -160,6 +161,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             How much each row counts; a row of weight two is that row twice, one of weight 0 is no medoid.
         """
         n_init, max_iter, watch = self._check_options()
+        X = opened(X)
         objects = as_objects(X, self._as_distance())
         w = as_weights(sample_weight, len(objects))
         everyone = np.ones(len(objects)) if w is None else w
@@ -188,6 +190,10 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the cluster of every row."""
         return self.fit(X, sample_weight=sample_weight).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Array:
+        """Fit, and return the distance of every row to every medoid."""
+        return super().fit_transform(opened(X), y, **options)
 
     def predict(self, X: Any) -> Array:
         """The nearest medoid of every row (n,); for metric='precomputed' `X` has a column for each row of the fit."""
@@ -264,6 +270,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _others(self, X: Any) -> Any:
         check_is_fitted(self)
+        X = opened(X)
         return self._medoids.others(X, partial(self._check_columns, X, reset=False))
 
     def _how_many(self, n: int) -> int:

@@ -20,7 +20,7 @@ def davies_bouldin_score(X: Any, labels: Any, *, sample_weight: Any = None, n_jo
 
     Parameters
     ----------
-    X : array, frame, sparse matrix, path of an .npy file or Dask array (n, d)
+    X : array, frame, sparse matrix, LazyFrame, path of a file or Dask array (n, d)
     labels : labels (n,)
         The cluster of each row, of any kind, two different ones at least; -1 is a cluster like any other.
     sample_weight : array (n,), optional

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from coterie import kernels
+from coterie import data, kernels
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
@@ -50,6 +50,7 @@ class Moments(NamedTuple):
 
 def opened(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> tuple[Source, Engine, Labels]:
     """The rows with their labels, and where to compute on them; `labels` None is one cluster."""
+    X = data.opened(X)
     n = (getattr(X, "shape", None) or as_source(X).shape)[0]
     found = labels_of_rows(np.zeros(n, np.int64) if labels is None else labels, n)
     source = as_source(X, sample_weight, found.codes)

@@ -97,7 +97,7 @@ def silhouette_score(
     Parameters
     ----------
     X, labels, metric, metric_params, sample_weight, n_jobs
-        As of `silhouette_samples`; for 'simplified' also Dask arrays, sparse matrices and .npy files.
+        As of `silhouette_samples`; for 'simplified' also Dask arrays and sparse matrices.
     method : 'exact' (default), 'sampled', 'simplified' or 'medoid'
         'exact': the mean of `silhouette_samples`, O(n² d).
         'sampled': `sample_size` rows drawn at random, each measured against all n: an estimate without bias of

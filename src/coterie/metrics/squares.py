@@ -24,7 +24,7 @@ def inertia(X: Any, labels: Any, *, centers: Any = None, sample_weight: Any = No
 
     Parameters
     ----------
-    X : array, frame, sparse matrix, path of an .npy file or Dask array (n, d)
+    X : array, frame, sparse matrix, LazyFrame, path of a file or Dask array (n, d)
     labels : labels (n,)
         The cluster of each row, of any kind; -1 is a cluster like any other.
     centers : array (k, d), optional

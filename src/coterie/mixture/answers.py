@@ -103,7 +103,7 @@ class MixtureEstimator(MixtureAnswers):
 
         Parameters
         ----------
-        X : array, frame, path of an .npy file, or Dask array (n, d)
+        X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
             The rows.
         y : array (n,) of int, optional
             The component of each row, where it is known, else -1. Known rows keep their component; if all are known,

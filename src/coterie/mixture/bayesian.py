@@ -191,7 +191,7 @@ class BayesianGaussianMixture(MixtureAnswers):
 
         Parameters
         ----------
-        X : array, frame, path of an .npy file, or Dask array (n, d)
+        X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
             The rows.
         y : ignored
         sample_weight : array (n,), optional

@@ -13,7 +13,7 @@ from coterie.core.loop import Progress
 from coterie.mixture.em import EM, Event
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class History:
     r"""EM as coordinate ascent on :math:`J(q, \theta) = \sum_i w_i E_q[\log p(x_i, z_i; \theta) - \log q_i(z_i)]`.
 

@@ -108,7 +108,7 @@ class VariationalGaussians(GaussianEM):
         return self.mixing.divergence(c.concentration) + self.belief.divergence(moments, c.factor, 2 * c.log_det)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BoundHistory:
     """The evidence lower bound at the start and after every iteration; it never falls."""
 

@@ -16,7 +16,7 @@ from coterie.core.errors import ParameterError
 from coterie.data.picking import some
 from coterie.files.container import exists, write_whole
 from coterie.palette import blends, colours
-from coterie.plots.display import Array, plain
+from coterie.plots.display import Array, check_result, counted, plain
 from coterie.plots.rows import Rows, View
 from coterie.plots.shadows import shadows
 from coterie.traces import Step, Trace
@@ -30,6 +30,7 @@ BINS = 60  # along one column
 TOP = 1.08  # of rows piled up to 1, how high centers are
 THIN = 1e-4  # the variance across one column of what has none
 ALIKE = 2 / 255  # colours nobody tells apart
+FASTEST = 50  # steps a second that a GIF can show
 SUFFIXES = (".html", ".gif", ".mp4")
 
 
@@ -49,7 +50,7 @@ class Frame:
     bound: float | None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Animation:
     """A fit as pictures: what `animate` makes of a trace.
 
@@ -67,13 +68,17 @@ class Animation:
     objective: str
     better: str  # 'lower' or 'higher'
     frames: list[Frame]
+    note: str = ""  # what else there is to say of the rows
+
+    def __repr__(self) -> str:
+        return f"Animation({self.title!r}, {counted(len(self.frames), 'step')}, {counted(len(self.points))} shown)"
 
     def to_dict(self) -> dict[str, Any]:
         """What the player plays: lists, texts and numbers, points and colours as base64."""
         k = len(self.names)
         return {
             "kind": "player",
-            "title": self.title,
+            "title": f"{self.title}; {self.note}" if self.note else self.title,
             "axes": self.axes,
             "box": self.box,
             "rows": self.rows,
@@ -116,14 +121,13 @@ class Animation:
         ----------
         path : str or path
         fps : float, default=2
-            Steps a second, of .gif and .mp4; a page has a speed to choose.
+            Steps a second, of .gif (50 at most) and .mp4; a page has a speed to choose.
         overwrite : bool, default=False
             Whether a file that is there is replaced.
         """
         place = Path(path)
         _check(place, overwrite)
-        if not_negative("fps", fps) == 0:
-            raise ParameterError(f"fps must be a number above 0; got {fps!r}")
+        _check_pace(place.suffix, fps)
         if place.suffix == ".html":
             data = self.to_html().encode()
         else:
@@ -162,8 +166,7 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
     'assign: each of 300 rows joins its nearest center'
     >>> animation.save("way.html")  # doctest: +SKIP
     """
-    if not isinstance(trace, Trace):
-        raise ParameterError(f"trace must be what fit_trace returns; got {type(trace).__name__}")
+    check_result("trace", trace, (Trace,), "fit_trace")
     rows = trace.rows.astype(np.float64)
     view = View.of(Rows(rows, trace.columns, rows.mean(axis=0), rows.var(axis=0)), columns)
     steps = _chosen(trace.steps)
@@ -174,10 +177,11 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
     points = view.points(rows[kept])
     points = points if len(view.axes) == 2 else _piled(points[:, 0])
     frames = [_frame(trace, step, view, paint, kept) for step, paint in zip(steps, painted, strict=True)]
-    title = f"{type(trace.model).__name__} of {trace.n:,} rows, step by step"
+    title = f"{type(trace.model).__name__} of {counted(trace.n)}, step by step"
+    note = "missing values are shown at the means of their columns" if trace.filled else ""
     return Animation(
         title, view.axes, box_of(points, *(frame.centers for frame in frames)), trace.n, points, shades, names,
-        trace.soft, trace.objective, trace.better, frames,
+        trace.soft, trace.objective, trace.better, frames, note,
     )  # fmt: skip
 
 
@@ -237,6 +241,16 @@ def _piled(x: Array) -> Array:
 def _short(values: Array) -> Any:
     """Six digits are more than a picture shows."""
     return plain([float(f"{value:.6g}") for value in values] if values.ndim == 1 else [_short(row) for row in values])
+
+
+def _check_pace(suffix: str, fps: float) -> None:
+    if not_negative("fps", fps) == 0:
+        raise ParameterError(f"fps must be a number above 0; got {fps!r}")
+    if suffix == ".gif" and fps > FASTEST:
+        raise ParameterError(
+            f"fps must be at most {FASTEST} for a .gif, whose steps last hundredths of a second, two at least for most "
+            f"players; got {fps!r}: take fewer, or save as .mp4 or .html"
+        )
 
 
 def _check(path: Path, overwrite: bool) -> None:

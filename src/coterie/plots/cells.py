@@ -12,13 +12,14 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
 from coterie.palette import INK, as_rgb
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Display, caption
-from coterie.plots.rows import Array, Rows, View, as_groups, as_rows, asked, groups_by, spread_over
+from coterie.plots.display import Display, caption, counted
+from coterie.plots.rows import Array, Rows, View, as_groups, asked, rows_by, rows_of, spread_over
 
 CELLS = 300  # along each axis
+SLIM = 0.4  # of the longer side, what the shorter one has at least where both are to one scale
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class VoronoiDisplay(Display):
     """Which cluster a row would be in, for each place of the picture, behind the rows that there are."""
 
@@ -28,12 +29,14 @@ class VoronoiDisplay(Display):
     y: Array | None  # (g,); None for one column
     owner: Array  # (g, g) row by row from the bottom, or (g,): the cluster of each cell
     sliced: bool  # whether the picture is a plane through more columns than two
+    alike: bool = False  # whether both axes have one unit, and are drawn to one scale
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, *, columns: Any = None, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, model: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None
+    ) -> Self:
         """Of a fitted model that predicts; `columns` are one or two to show instead of principal axes."""
-        rows = as_rows(X)
-        groups = groups_by(model, X, len(rows.X))
+        rows, groups = rows_by(model, X, sample_weight)
         if not hasattr(model, "predict"):
             raise ParameterError(
                 f"{type(model).__name__} cannot predict, so no place has a cluster: use plots.clusters"
@@ -59,10 +62,12 @@ class VoronoiDisplay(Display):
         return cls._made(rows, Cloud.of(rows, groups, view, centers), view, owner)._on(ax)
 
     @classmethod
-    def from_predictions(cls, X: Any, labels: Any, *, columns: Any = None, ax: Any = None) -> Self:
+    def from_predictions(
+        cls, X: Any, labels: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None
+    ) -> Self:
         """Of labels, one a row: the places nearest to the mean of each cluster."""
-        rows = as_rows(X)
-        groups, view = as_groups(labels, len(rows.X)), View.of(rows, columns)
+        rows, groups = rows_of(X, labels, sample_weight)
+        view = View.of(rows, columns)
         centers = groups.means(rows.X)
         if len(centers) == 0:
             raise ParameterError("labels are all -1: there is no cluster, and no center to be near to")
@@ -71,10 +76,12 @@ class VoronoiDisplay(Display):
 
     @classmethod
     def _made(cls, rows: Rows, cloud: Cloud, view: View, owner: Callable[[Array], Array]) -> Self:
-        steps = [spread_over(values, CELLS) for values in np.concatenate([cloud.reach, cloud.centers]).T]
+        reach = np.concatenate([cloud.reach, cloud.centers])
+        steps = [spread_over(values, CELLS) for values in (_evened(reach) if view.alike else reach).T]
         grid = np.stack(np.meshgrid(*steps), axis=-1)
         cells = owner(view.lifted(grid.reshape(-1, len(steps)))).reshape(grid.shape[:-1])
-        return cls(cloud, steps[0], steps[1] if len(steps) == 2 else None, cells, len(rows.columns) > len(steps))
+        across = steps[1] if len(steps) == 2 else None
+        return cls(cloud, steps[0], across, cells, len(rows.columns) > len(steps), view.alike)
 
     def _draw(self, ax: Any) -> None:
         flat, across = self.y is not None, np.array([0.0, 1.0]) if self.y is None else self.y
@@ -92,9 +99,11 @@ class VoronoiDisplay(Display):
         self.borders_ = None if self.y is None else self._draw_borders(ax, self.y)
         ax.set_xlim(*extent[:2])
         ax.set_ylim(*upright)
+        if self.alike:
+            ax.set_aspect("equal")
         self.numbers_ = self.cloud.number(ax)
         where = ", where the plane of the picture cuts them" if self.sliced else ""
-        caption(ax, f"cells of {len(self.cloud.names)} clusters{where}; {self.cloud.told}")
+        caption(ax, f"cells of {counted(len(self.cloud.names), 'cluster')}{where}; {self.cloud.told}")
 
     def _draw_borders(self, ax: Any, y: Array) -> Any:
         """Lines along the edges of cells whose neighbour has another owner."""
@@ -111,12 +120,20 @@ class VoronoiDisplay(Display):
         return ax.add_collection(lines, autolim=False)
 
 
-def voronoi(result: Any, X: Any, *, columns: Any = None, ax: Any = None) -> Any:
+def _evened(reach: Array) -> Array:
+    """Places, and others about them that make the shorter side at least `SLIM` of the longer one."""
+    middle, length = (reach.max(axis=0) + reach.min(axis=0)) / 2, np.ptp(reach, axis=0)
+    half = np.maximum(length, SLIM * length.max()) / 2
+    return np.concatenate([reach, [middle - half, middle + half]])
+
+
+def voronoi(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw the region that belongs to each cluster, behind the rows.
 
     Each place is asked of the model's `predict`, so regions are those of its own distance and weights: straight borders
     for K-means, bent ones for mixtures. Of more than two columns it is the plane of the picture through the mean of the
-    rows that is coloured; rows off that plane may be of another colour than the region they are drawn in.
+    rows that is coloured; rows off that plane may be of another colour than the region they are drawn in. Principal
+    axes are drawn to one scale.
 
     Parameters
     ----------
@@ -124,6 +141,8 @@ def voronoi(result: Any, X: Any, *, columns: Any = None, ax: Any = None) -> Any:
         Of labels, regions are nearest to the mean of each cluster.
     X : array or frame (n, d)
     columns : one or two names or numbers of columns, optional
+    sample_weight : array (n,), optional
+        As in `clusters`.
     ax : matplotlib Axes, optional
 
     Returns
@@ -140,5 +159,5 @@ def voronoi(result: Any, X: Any, *, columns: Any = None, ax: Any = None) -> Any:
     'cells of 2 clusters; 6 rows'
     """
     if hasattr(result, "fit"):
-        return VoronoiDisplay.from_estimator(result, X, columns=columns, ax=ax).ax_
-    return VoronoiDisplay.from_predictions(X, result, columns=columns, ax=ax).ax_
+        return VoronoiDisplay.from_estimator(result, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    return VoronoiDisplay.from_predictions(X, result, columns=columns, sample_weight=sample_weight, ax=ax).ax_

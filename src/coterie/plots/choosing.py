@@ -9,11 +9,13 @@ import numpy as np
 
 from coterie.core.errors import InputError
 from coterie.palette import FAINT, INK, MARK
-from coterie.plots.display import Display, new_figure
+from coterie.plots.curve import ticks_at
+from coterie.plots.display import Display, check_axes, check_result, new_figure, plain_numbers
 from coterie.selection.chosen import NAMES, ChooseK
 
 LOWER = ("davies_bouldin", "bic", "icl")  # is better
 COLUMNS = 3
+TICKS = 8  # along K at most
 
 
 class Panel(NamedTuple):
@@ -27,7 +29,7 @@ class Panel(NamedTuple):
     best: int | None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CriteriaDisplay(Display):
     """A panel for the support of each K by all criteria, and one for each criterion that has a value for each K."""
 
@@ -38,6 +40,7 @@ class CriteriaDisplay(Display):
     @classmethod
     def from_result(cls, chosen: ChooseK, *, axes: Any = None) -> Self:
         """Of what `choose_k` answered."""
+        check_result("chosen", chosen, (ChooseK,), "choose_k")
         made = cls(chosen.recommended, panels(chosen))
         return made if axes is None else made.plot(axes)
 
@@ -46,6 +49,8 @@ class CriteriaDisplay(Display):
         places = _new_axes(len(self.panels)) if axes is None else np.ravel(axes)
         if len(places) < len(self.panels):
             raise InputError(f"axes must be at least {len(self.panels)}, one for each criterion; got {len(places)}")
+        for ax in places:
+            check_axes("axes", ax)
         for ax, panel in zip(places, self.panels, strict=False):
             _draw(ax, panel, self.recommended)
         for ax in places[len(self.panels) :]:
@@ -106,8 +111,6 @@ def _new_axes(count: int) -> Any:
 
 
 def _draw(ax: Any, panel: Panel, recommended: int) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     ax.axvline(recommended, color=MARK, linewidth=6, alpha=0.25, zorder=0)
     if panel.name == "support":
         ax.bar(panel.ks, panel.values, color=[MARK if k == recommended else FAINT for k in panel.ks])
@@ -116,8 +119,8 @@ def _draw(ax: Any, panel: Panel, recommended: int) -> None:
         ax.errorbar(panel.ks, panel.values, yerr=panel.errors, color=INK, marker="o", markersize=3, linewidth=1.2)
         at = np.flatnonzero(panel.ks == panel.best)
         ax.plot(panel.ks[at], panel.values[at], "o", markersize=9, markerfacecolor="none", color=MARK)
-    better = " (lower is better)" if panel.name in LOWER else ""
-    ax.set_ylabel(panel.title)
-    ax.set_xlabel(f"K{better}")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    ax.set_ylabel(panel.title + ("\n(lower is better)" if panel.name in LOWER else ""))
+    ax.set_xlabel("K")
+    ticks_at(ax, panel.ks, TICKS)
+    plain_numbers(ax.yaxis)
     ax.spines[["top", "right"]].set_visible(False)

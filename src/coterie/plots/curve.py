@@ -5,16 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from coterie.palette import MARK
+from coterie.plots.display import Array, plain_numbers
+
+TICKS = 14  # along K at most
 
 
-def over_k(ax: Any, label: str) -> None:
-    """Whole numbers along K, no frame on the right."""
-    from matplotlib.ticker import MaxNLocator
-
+def over_k(ax: Any, ks: Array, label: str) -> None:
+    """Ticks at the K there are, no frame on the right."""
     ax.set_xlabel("number of clusters K")
     ax.set_ylabel(label)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
+    ticks_at(ax, ks)
+    plain_numbers(ax.yaxis)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def ticks_at(ax: Any, ks: Array, most: int = TICKS) -> None:
+    """Ticks at the first K and at those after it that are far enough from the last one to be read."""
+    low, high = float(min(ks)), float(max(ks))
+    room = max(0.05 * (high - low), 0.6)
+    ax.set_xlim(low - room, high + room)
+    apart, shown = (high - low) / most, [int(ks[0])]
+    for k in ks[1:]:
+        if k - shown[-1] >= apart:
+            shown.append(int(k))
+    ax.set_xticks(shown)
 
 
 def chosen(ax: Any, k: float | None, value: float | None, text: str) -> Any:

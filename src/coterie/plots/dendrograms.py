@@ -12,14 +12,14 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.hierarchy.cut import cut
 from coterie.hierarchy.tree import Tree, as_tree
 from coterie.palette import INK, MARK, colours
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Array, Display, caption, counted
 from coterie.plots.rows import check_fitted
 
 MERGES = 40  # that are drawn unless told otherwise
 LABELS = 60  # leaves that are named
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DendrogramDisplay(Display):
     """The last merges of a tree, as brackets; clusters below them that are not drawn are leaves with a size."""
 
@@ -37,15 +37,23 @@ class DendrogramDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any = None, *, merges: int = MERGES, names: Any = None, ax: Any = None
+        cls,
+        model: Any,
+        X: Any = None,
+        *,
+        n_clusters: int | None = None,
+        merges: int = MERGES,
+        names: Any = None,
+        ax: Any = None,
     ) -> Self:
-        """Of a fitted estimator of trees, cut into its clusters; `X` is not looked at."""
+        """Of a fitted estimator of trees, cut into its clusters or `n_clusters`; `X` is not looked at."""
         check_fitted(model)
-        if not hasattr(model, "linkage_matrix_"):
+        if getattr(model, "linkage_matrix_", None) is None:
             raise ParameterError(
                 f"{type(model).__name__} has no tree of merges: use AgglomerativeClustering or linkage"
             )
-        return cls.from_result(model.linkage_matrix_, n_clusters=model.n_clusters_, merges=merges, names=names, ax=ax)
+        k = model.n_clusters_ if n_clusters is None else n_clusters
+        return cls.from_result(model.linkage_matrix_, n_clusters=k, merges=merges, names=names, ax=ax)
 
     @classmethod
     def from_result(
@@ -105,8 +113,8 @@ class DendrogramDisplay(Display):
         ax.set_ylabel("height of the merge")
         ax.spines[["top", "right", "bottom"]].set_visible(False)
         shown = len(self.y)
-        told = f"{self.n:,} rows" if shown == self.n - 1 else f"the last {shown:,} merges of {self.n:,} rows"
-        caption(ax, told if self.height is None else f"{told}, cut into {self.k} clusters")
+        told = counted(self.n) if shown == self.n - 1 else f"the last {counted(shown, 'merge')} of {counted(self.n)}"
+        caption(ax, told if self.height is None else f"{told}, cut into {counted(self.k, 'cluster')}")
 
     def _draw_leaves(self, ax: Any) -> None:
         m = len(self.leaves)
@@ -175,9 +183,7 @@ def dendrogram(
     >>> [text.get_text() for text in ax.get_xticklabels()]
     ['a', 'b', 'c', 'd']
     """
+    how: dict[str, Any] = {"n_clusters": n_clusters, "merges": merges, "names": names, "ax": ax}
     if hasattr(result, "fit"):
-        check_fitted(result)
-        if n_clusters is None:
-            return DendrogramDisplay.from_estimator(result, merges=merges, names=names, ax=ax).ax_
-        result = getattr(result, "linkage_matrix_", None)
-    return DendrogramDisplay.from_result(result, n_clusters=n_clusters, merges=merges, names=names, ax=ax).ax_
+        return DendrogramDisplay.from_estimator(result, **how).ax_
+    return DendrogramDisplay.from_result(result, **how).ax_

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.palette import FAINT, INK, MARK, OKABE_ITO
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Array, Display, caption, counted, plain_numbers
 from coterie.plots.rows import check_fitted
 
 
@@ -39,7 +39,7 @@ class Starts:
         return [np.array(values) for _, values in sorted(self._runs.items())]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ConvergenceDisplay(Display):
     """The objective after every iteration: of all starts, or of EM by half steps with the bound it climbs."""
 
@@ -91,10 +91,11 @@ class ConvergenceDisplay(Display):
         ax.set_xlabel("iteration")
         ax.set_ylabel(self.label)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        plain_numbers(ax.yaxis)
         ax.spines[["top", "right"]].set_visible(False)
         steps = round(float(self.iterations[self.best][-1]))
         starts = f", the best of {len(self.values)} starts" if len(self.values) > 1 else ""
-        caption(ax, f"{self.label} {last:,.6g} after {steps} iteration{'' if steps == 1 else 's'}{starts}")
+        caption(ax, f"{self.label} {last:,.6g} after {counted(steps, 'iteration')}{starts}")
 
     def _draw_bound(self, ax: Any) -> None:
         """The E-step lifts the bound to the curve, the M-step lifts both: the space between is the KL divergence."""

@@ -28,9 +28,7 @@ class Display:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw into the matplotlib Axes `ax`, or into a new figure; the display has `ax_` and `figure_` then."""
-        ax = self._new_axes() if ax is None else ax
-        if not hasattr(ax, "get_figure"):
-            raise ParameterError(f"ax must be one matplotlib Axes; got {type(ax).__name__}")
+        ax = self._new_axes() if ax is None else check_axes("ax", ax)
         self.ax_, self.figure_ = ax, ax.figure
         self._draw(ax)
         return self
@@ -38,6 +36,10 @@ class Display:
     def to_dict(self) -> dict[str, Any]:
         """All numbers as lists, texts and None (for what is not finite): what JSON can hold."""
         return {"kind": self.kind, **{field.name: plain(getattr(self, field.name)) for field in fields(self)}}  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{field.name}={brief(getattr(self, field.name))}" for field in fields(self))  # type: ignore[arg-type]
+        return f"{type(self).__name__}({parts})"
 
     def _figure_size(self) -> tuple[float, float]:
         return self.size
@@ -64,6 +66,22 @@ class Display:
         written = BytesIO()
         self.figure_.savefig(written, format="png", dpi=100)
         return written.getvalue()
+
+
+def check_axes(name: str, ax: Any) -> Any:
+    """`ax`, if it is one that can be drawn into."""
+    if not hasattr(ax, "get_figure"):
+        raise ParameterError(f"{name} must be one matplotlib Axes; got {type(ax).__name__}")
+    if getattr(ax, "name", "") in ("3d", "polar"):
+        raise ParameterError(f"{name} must be flat, with straight axes; got {ax.name} Axes: leave out the projection")
+    return ax
+
+
+def check_result(name: str, value: Any, kinds: tuple[type, ...], makers: str) -> Any:
+    """`value`, if it is of one of the kinds that `makers` return."""
+    if not isinstance(value, kinds):
+        raise ParameterError(f"{name} must be what {makers} returns; got {type(value).__name__}")
+    return value
 
 
 def new_figure(size: tuple[float, float], **options: Any) -> Any:
@@ -94,6 +112,27 @@ def plain(value: Any) -> Any:
     return value
 
 
+def brief(value: Any) -> str:
+    """Numbers and short texts as they are, of others the shape or the length."""
+    if isinstance(value, np.ndarray):
+        return f"<{' x '.join(map(str, value.shape))} numbers>"
+    if isinstance(value, list | tuple | dict):
+        return f"<{len(value)}>"
+    if is_dataclass(value):
+        return f"<{type(value).__name__}>"
+    return repr(value)
+
+
+def counted(n: float, what: str = "row") -> str:
+    """1 row, 2 rows, 1,000 rows."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def amount(size: float, weighted: bool) -> str:
+    """How much a cluster has: rows, or weight."""
+    return f"weight {rounded(float(size))}" if weighted else counted(int(size))
+
+
 def short(text: str, most: int) -> str:
     """No more than `most` letters of a name, and a sign that there are more."""
     return text if len(text) <= most else text[: most - 1] + "…"
@@ -102,6 +141,13 @@ def short(text: str, most: int) -> str:
 def rounded(value: float) -> str:
     """Three digits, or all before the point of numbers that people still read."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
+def plain_numbers(axis: Any) -> None:
+    """Ticks with whole numbers beside them, not with what is to be added to all."""
+    from matplotlib.ticker import ScalarFormatter
+
+    axis.set_major_formatter(ScalarFormatter(useOffset=False))
 
 
 def caption(ax: Any, text: str) -> None:

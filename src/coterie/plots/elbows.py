@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 
 from coterie.palette import INK
 from coterie.plots.curve import chosen, over_k
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Array, Display, caption, check_result
 from coterie.selection.chosen import ChooseK
 from coterie.selection.knee import kneedle, second_derivative
 from coterie.selection.sweep import Sweep
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ElbowDisplay(Display):
     """What is minimised, for each K, with the knee of the curve."""
 
@@ -26,6 +26,7 @@ class ElbowDisplay(Display):
     @classmethod
     def from_result(cls, sweep: Sweep | ChooseK, *, ax: Any = None) -> Self:
         """Of a `Sweep`, or of that of a `ChooseK`."""
+        check_result("sweep", sweep, (Sweep, ChooseK), "sweep or choose_k")
         sweep = sweep.sweep if isinstance(sweep, ChooseK) else sweep
         enough = len(sweep.ks) > 2
         knee = kneedle(sweep.ks, sweep.objectives).x if enough else None
@@ -35,10 +36,11 @@ class ElbowDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         (self.line_,) = ax.plot(self.ks, self.objectives, color=INK, marker="o", markersize=4)
-        over_k(ax, "objective (lower is tighter)")
+        over_k(ax, self.ks, "objective (lower is tighter)")
         value = None if self.knee is None else float(self.objectives[self.ks == self.knee][0])
         self.knee_line_ = chosen(ax, self.knee, value, f"knee at K = {self.knee:g}" if self.knee is not None else "")
-        caption(ax, "elbow" if self.knee is not None else "elbow: the curve has no knee")
+        none = "the curve has no knee" if len(self.ks) > 2 else "a knee takes three K"
+        caption(ax, "elbow" if self.knee is not None else f"elbow: {none}")
 
 
 def elbow(sweep: Any, *, ax: Any = None) -> Any:

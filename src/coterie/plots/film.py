@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.palette import FAINT, INK, MARK, NOISE, OKABE_ITO, as_rgb
-from coterie.plots.display import Array, new_figure
+from coterie.plots.display import Array, counted, new_figure
 from coterie.web import tick_texts, ticks
 
 if TYPE_CHECKING:
@@ -169,7 +169,9 @@ class Film:
             self.outlines.append(ax.add_patch(outline))
         self.trails = [ax.plot([], [], color=INK, linewidth=1.0, alpha=0.7, zorder=5)[0] for _ in data.names]
         self.names = [self._number(name, colour) for name, colour in zip(data.names, data.colors, strict=True)]
-        shown = f"{len(data.points):,} of {data.rows:,} rows" if len(data.points) < data.rows else f"{data.rows:,} rows"
+        shown = counted(data.rows)
+        shown = f"{len(data.points):,} of {shown}" if len(data.points) < data.rows else shown
+        shown = f"{shown}; {data.note}" if data.note else shown
         ax.text(1.0, 1.012, shown, transform=ax.transAxes, ha="right", va="bottom", fontsize=8.5, color=INK, alpha=0.8)
 
     def _number(self, name: str, colour: str) -> Any:

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 from coterie.core.errors import ParameterError
 from coterie.palette import INK
 from coterie.plots.curve import chosen, over_k
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Array, Display, caption, check_result, counted
 from coterie.selection.chosen import ChooseK
 from coterie.selection.gap import Gap
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class GapDisplay(Display):
     """How much tighter clusters are than those of rows without any, with standard errors."""
 
@@ -28,6 +28,7 @@ class GapDisplay(Display):
     @classmethod
     def from_result(cls, gap: Gap | ChooseK, *, ax: Any = None) -> Self:
         """Of what `gap_statistic` found, alone or in a `ChooseK`."""
+        check_result("result", gap, (Gap, ChooseK), "gap_statistic or choose_k")
         found = gap.results.get("gap") if isinstance(gap, ChooseK) else gap
         if found is None:
             raise ParameterError("choose_k was not asked for the gap: call it with methods that have 'gap'")
@@ -38,10 +39,10 @@ class GapDisplay(Display):
         self.line_ = ax.errorbar(
             self.ks, self.gap, yerr=self.errors, color=INK, marker="o", markersize=4, capsize=3, linewidth=1.4
         )
-        over_k(ax, "gap")
+        over_k(ax, self.ks, "gap")
         value = float(self.gap[self.ks == self.recommended][0])
         self.choice_ = chosen(ax, self.recommended, value, f"K = {self.recommended} by {self.rule}")
-        caption(ax, f"gap statistic ± standard error, {self.references} references")
+        caption(ax, f"gap statistic ± standard error, {counted(self.references, 'reference')}")
 
 
 def gap(result: Any, *, ax: Any = None) -> Any:

@@ -11,8 +11,8 @@ from coterie.core.errors import ParameterError
 from coterie.families.structures import as_structure
 from coterie.palette import INK
 from coterie.plots.cloud import Bars, Cloud
-from coterie.plots.display import Display, caption
-from coterie.plots.rows import Array, Groups, Rows, View, as_groups, as_rows, check_fitted, groups_by, spread_over
+from coterie.plots.display import Display, caption, counted
+from coterie.plots.rows import Array, Groups, Rows, View, rows_by, rows_of, spread_over
 
 CELLS = 120  # along each axis, of the density
 DEVIATIONS = (1.0, 2.0)
@@ -28,7 +28,7 @@ class Normals(NamedTuple):
     covariances: Array  # (k, d, d)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class EllipsesDisplay(Display):
     """Gaussian components, as the picture sees them: their shadows on its axes."""
 
@@ -44,27 +44,35 @@ class EllipsesDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, *, deviations: Any = DEVIATIONS, columns: Any = None, ax: Any = None
+        cls,
+        model: Any,
+        X: Any,
+        *,
+        deviations: Any = DEVIATIONS,
+        columns: Any = None,
+        sample_weight: Any = None,
+        ax: Any = None,
     ) -> Self:
         """Of a fitted mixture of Gaussians (or of Student's t, whose scales are drawn)."""
-        check_fitted(model)
-        rows = as_rows(X)
-        groups = groups_by(model, X, len(rows.X))
+        rows, groups = rows_by(model, X, sample_weight)
         return cls._made(rows, groups, normals_of(model, len(rows.columns)), deviations, columns)._on(ax)
 
     @classmethod
     def from_predictions(
-        cls, X: Any, labels: Any, *, deviations: Any = DEVIATIONS, columns: Any = None, ax: Any = None
+        cls,
+        X: Any,
+        labels: Any,
+        *,
+        deviations: Any = DEVIATIONS,
+        columns: Any = None,
+        sample_weight: Any = None,
+        ax: Any = None,
     ) -> Self:
         """Of labels, one a row: the mean and covariance of each cluster."""
-        rows = as_rows(X)
-        groups = as_groups(labels, len(rows.X))
+        rows, groups = rows_of(X, labels, sample_weight)
         if not groups.names:
             raise ParameterError("labels are all -1: there is no cluster to draw an ellipse of")
-        d = len(rows.columns)
-        own = [rows.X[groups.codes == j].astype(np.float64) for j in range(len(groups.names))]
-        spreads = np.array([np.cov(members.T, bias=True).reshape(d, d) for members in own])
-        found = Normals(groups.sizes / groups.sizes.sum(), groups.means(rows.X), spreads)
+        found = Normals(groups.sizes / groups.sizes.sum(), groups.means(rows.X), _covariances(rows, groups))
         return cls._made(rows, groups, found, deviations, columns)._on(ax)
 
     @classmethod
@@ -73,7 +81,7 @@ class EllipsesDisplay(Display):
         if radii.ndim != 1 or len(radii) == 0 or not (np.isfinite(radii) & (radii > 0)).all():
             raise ParameterError(f"deviations must be numbers above 0; got {deviations!r}")
         if len(groups.names) != len(normals.weights):  # components without rows have ellipses, too
-            groups = Groups(groups.codes, [str(j) for j in range(len(normals.weights))])
+            groups = groups._replace(names=[str(j) for j in range(len(normals.weights))])
         view = View.of(rows, columns)
         cloud = Cloud.of(rows, groups, view, normals.means)
         means, spreads = view.points(normals.means), view.directions.T @ normals.covariances @ view.directions
@@ -99,7 +107,7 @@ class EllipsesDisplay(Display):
         shown = [f"{radius:g}" for radius in self.deviations]
         if self.cloud.bars is not None:
             self._draw_curves(ax, self.cloud.bars)
-            caption(ax, f"{len(self.weights)} components and their sum; {self.cloud.told}")
+            caption(ax, f"{counted(len(self.weights), 'component')} and their sum; {self.cloud.told}")
             return
         levels = np.geomspace(max(self.density.max(), 1e-300) / 300, max(self.density.max(), 2e-300) * 0.9, CONTOURS)
         self.contours_ = ax.contour(self.x, self.y, self.density, levels=levels, colors=INK, linewidths=0.5, alpha=0.45)
@@ -117,15 +125,31 @@ class EllipsesDisplay(Display):
 
     def _draw_curves(self, ax: Any, bars: Bars) -> None:
         """One column: the density of each component and of all, on the scale of the bars."""
-        scale = self.cloud.n * float(bars.edges[1] - bars.edges[0])
+        scale = self.cloud.total * float(bars.edges[1] - bars.edges[0])
         self.ellipses_ = []
         for j, colour in enumerate(self.cloud.colours):
             one = _density(self.x[:, None], self.weights[j : j + 1], self.means[j : j + 1], self.covariances[j : j + 1])
             self.ellipses_ += ax.plot(self.x, scale * one, color=colour, linewidth=1.8)
         self.contours_ = ax.plot(self.x, scale * self.density, color=INK, linewidth=1.2, linestyle="--")
-        top = max(float(bars.counts.sum(axis=0).max()), 1.0)
+        top = float(bars.counts.sum(axis=0).max())
         ax.set_ylim(0, 1.15 * min(max(top, scale * float(self.density.max())), 1.5 * top))
         self.numbers_ = self.cloud.number(ax)
+
+
+def _covariances(rows: Rows, groups: Groups) -> Array:
+    """Of the rows of each cluster (k, d, d)."""
+    d, w = len(rows.columns), np.ones(len(rows.X)) if rows.w is None else rows.w
+    members = [np.flatnonzero(groups.codes == j) for j in range(len(groups.names))]
+    found = [
+        np.zeros((d, d)) if not len(own) else _covariance(rows.X[own].astype(np.float64), w[own]) for own in members
+    ]
+    return np.array(found)
+
+
+def _covariance(X: Array, w: Array) -> Array:
+    away = X - np.average(X, axis=0, weights=w)
+    found: Array = (w * away.T) @ away / w.sum()
+    return found
 
 
 def normals_of(model: Any, d: int) -> Normals:
@@ -168,7 +192,15 @@ def _density(P: Array, weights: Array, means: Array, covariances: Array) -> Arra
     return total
 
 
-def ellipses(result: Any, X: Any, *, deviations: Any = DEVIATIONS, columns: Any = None, ax: Any = None) -> Any:
+def ellipses(
+    result: Any,
+    X: Any,
+    *,
+    deviations: Any = DEVIATIONS,
+    columns: Any = None,
+    sample_weight: Any = None,
+    ax: Any = None,
+) -> Any:
     r"""Draw Gaussian components as ellipses, with contours of the density, over the rows.
 
     An ellipse is :math:`\{\mu + r \Sigma^{1/2} u : |u| = 1\}`; of two columns that with r = 1 holds 39 % of a component
@@ -184,6 +216,8 @@ def ellipses(result: Any, X: Any, *, deviations: Any = DEVIATIONS, columns: Any 
     deviations : numbers, default=(1, 2)
         Radii r.
     columns : one or two names or numbers of columns, optional
+    sample_weight : array (n,), optional
+        As in `clusters`; of labels, in means and covariances too.
     ax : matplotlib Axes, optional
 
     Returns
@@ -200,6 +234,7 @@ def ellipses(result: Any, X: Any, *, deviations: Any = DEVIATIONS, columns: Any 
     >>> len(ax.lines)  # two for each component
     4
     """
+    how: dict[str, Any] = {"deviations": deviations, "columns": columns, "sample_weight": sample_weight, "ax": ax}
     if hasattr(result, "fit"):
-        return EllipsesDisplay.from_estimator(result, X, deviations=deviations, columns=columns, ax=ax).ax_
-    return EllipsesDisplay.from_predictions(X, result, deviations=deviations, columns=columns, ax=ax).ax_
+        return EllipsesDisplay.from_estimator(result, X, **how).ax_
+    return EllipsesDisplay.from_predictions(X, result, **how).ax_

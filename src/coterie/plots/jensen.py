@@ -9,13 +9,13 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.palette import FAINT, INK, OKABE_ITO
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Array, Display, caption, check_result, counted, plain_numbers
 from coterie.traces import Trace
 
 FIRST = 12  # iterations that are drawn large, of many
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BoundDisplay(Display):
     """The log-likelihood and its bound after every half step, and the gap that M-steps leave and E-steps close."""
 
@@ -30,8 +30,7 @@ class BoundDisplay(Display):
     @classmethod
     def from_result(cls, trace: Trace, *, ax: Any = None) -> Self:
         """Of what `fit_trace` of a mixture returns."""
-        if not isinstance(trace, Trace):
-            raise ParameterError(f"trace must be what fit_trace returns; got {type(trace).__name__}")
+        check_result("trace", trace, (Trace,), "fit_trace")
         steps = [step for step in trace.steps if step.bound is not None]
         if not steps:
             raise ParameterError(
@@ -77,14 +76,12 @@ class BoundDisplay(Display):
         ax.set_ylim(float(seen.min()) - room, float(self.objective[x <= shown + 0.5].max()) + 3 * room)
         ax.set_xlabel("iteration (M-steps half way)")
         ax.set_ylabel(self.label)
-        ax.ticklabel_format(axis="y", useOffset=False)
+        plain_numbers(ax.yaxis)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(loc="upper left", frameon=False, fontsize=9, bbox_to_anchor=(0.0, 1.0))
         self._draw_gaps(ax)
-        of = (
-            f"the first {shown} of {last} iterations" if last > shown else f"{last} iteration{'' if last == 1 else 's'}"
-        )
+        of = f"the first {shown} of {last} iterations" if last > shown else counted(last, "iteration")
         caption(ax, f"E-steps close the gap, M-steps raise the bound; {of}")
 
     def _draw_gaps(self, ax: Any) -> None:

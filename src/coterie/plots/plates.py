@@ -15,7 +15,7 @@ STEP = 0.95  # between nodes on top of each other
 COLUMNS = {"alpha": 0.0, "pi": 1.2, "z": 2.6, "x": 3.9, "parameter": 5.4, "constant": 6.7}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PlateDisplay(Display):
     """Circles for quantities, shaded where observed, dots for constants; arrows from what a quantity depends on to it;
     plates around what is there once a row or once a component."""

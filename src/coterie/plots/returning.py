@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 from coterie.core.errors import ParameterError
 from coterie.palette import FAINT, INK
 from coterie.plots.curve import chosen, over_k
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Array, Display, caption, check_result
 from coterie.selection.chosen import ChooseK
 from coterie.selection.stability import Stability
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class StabilityDisplay(Display):
     """Agreement of resamples, with its standard error, and that of each single cluster."""
 
@@ -29,7 +29,7 @@ class StabilityDisplay(Display):
     @classmethod
     def from_result(cls, stability: Stability | ChooseK, *, ax: Any = None) -> Self:
         """Of what `stability` found, alone or in a `ChooseK`."""
-        found: Any = stability
+        found: Any = check_result("result", stability, (Stability, ChooseK), "stability or choose_k")
         if isinstance(stability, ChooseK):
             asked = stability.results
             found = asked.get("stability", asked.get("prediction_strength"))
@@ -48,7 +48,7 @@ class StabilityDisplay(Display):
         )  # fmt: skip
         self.threshold_ = ax.axhline(self.threshold, color=INK, linestyle=":", linewidth=1.0, label="threshold")
         ax.set_ylim(min(0.0, float((self.mean - self.errors).min())) - 0.02, 1.08)
-        over_k(ax, "agreement of resamples")
+        over_k(ax, self.ks, "agreement of resamples")
         value = None if self.best is None else float(self.mean[self.ks == self.best][0])
         self.choice_ = chosen(ax, self.best, value, f"K = {self.best} is stable")
         ax.legend(loc="lower left", fontsize=8, framealpha=0.9, edgecolor="none")

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Display, caption
-from coterie.plots.rows import View, as_groups, as_rows, groups_by
+from coterie.plots.display import Display, caption, counted
+from coterie.plots.rows import View, rows_by, rows_of
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ClustersDisplay(Display):
     """Rows, coloured and numbered by cluster: two columns as they are, more on their principal axes, one as bars."""
 
@@ -18,29 +18,28 @@ class ClustersDisplay(Display):
     cloud: Cloud
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, *, columns: Any = None, ax: Any = None) -> Self:
-        """Of a fitted model; `columns` are one or two to show instead of principal axes.
-
-        Of as many rows as the model was fitted to the clusters are those of the fit; else those it predicts.
-        """
-        rows = as_rows(X)
-        groups = groups_by(model, X, len(rows.X))
+    def from_estimator(
+        cls, model: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None
+    ) -> Self:
+        """Of a fitted model; `columns` are one or two to show instead of principal axes."""
+        rows, groups = rows_by(model, X, sample_weight)
         return cls(Cloud.of(rows, groups, View.of(rows, columns)))._on(ax)
 
     @classmethod
-    def from_predictions(cls, X: Any, labels: Any, *, columns: Any = None, ax: Any = None) -> Self:
+    def from_predictions(
+        cls, X: Any, labels: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None
+    ) -> Self:
         """Of labels, one a row; -1 is no cluster."""
-        rows = as_rows(X)
-        return cls(Cloud.of(rows, as_groups(labels, len(rows.X)), View.of(rows, columns)))._on(ax)
+        rows, groups = rows_of(X, labels, sample_weight)
+        return cls(Cloud.of(rows, groups, View.of(rows, columns)))._on(ax)
 
     def _draw(self, ax: Any) -> None:
         self.rows_ = self.cloud.draw(ax)
         self.numbers_ = self.cloud.number(ax)
-        k = len(self.cloud.names)
-        caption(ax, f"{k} cluster{'' if k == 1 else 's'}, {self.cloud.told}")
+        caption(ax, f"{counted(len(self.cloud.names), 'cluster')}, {self.cloud.told}")
 
 
-def clusters(result: Any, X: Any, *, columns: Any = None, ax: Any = None) -> Any:
+def clusters(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw rows in their clusters.
 
     More than two columns are shown on the two axes of largest variance, whose shares of it are written beside them;
@@ -50,10 +49,15 @@ def clusters(result: Any, X: Any, *, columns: Any = None, ax: Any = None) -> Any
     Parameters
     ----------
     result : fitted model, or labels (n,)
-        Labels of any kind; -1 is that of rows in no cluster.
+        Clusters are those the model predicts for `X`; of trees and `BalancedKMeans` those of the fit, if `X` (with
+        `sample_weight`) are its rows. What cannot predict must have been fitted to these rows, in this order. Labels
+        may be of any kind; -1 is that of rows in no cluster.
     X : array or frame (n, d)
+        Missing values, if the model takes them, are drawn at the mean of their column, as the caption says.
     columns : one or two names or numbers of columns, optional
         What to show instead.
+    sample_weight : array (n,), optional
+        How much each row counts, in sizes, centers and principal axes; rows of weight 0 are not there.
     ax : matplotlib Axes, optional
 
     Returns
@@ -70,5 +74,5 @@ def clusters(result: Any, X: Any, *, columns: Any = None, ax: Any = None) -> Any
     '2 clusters, 6 rows'
     """
     if hasattr(result, "fit"):
-        return ClustersDisplay.from_estimator(result, X, columns=columns, ax=ax).ax_
-    return ClustersDisplay.from_predictions(X, result, columns=columns, ax=ax).ax_
+        return ClustersDisplay.from_estimator(result, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    return ClustersDisplay.from_predictions(X, result, columns=columns, sample_weight=sample_weight, ax=ax).ax_

@@ -11,14 +11,14 @@ from coterie.core.arguments import one_of
 from coterie.core.errors import InputError, ParameterError
 from coterie.palette import colours
 from coterie.plots.curve import chosen, over_k
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Array, Display, caption, check_result
 from coterie.selection.chosen import ChooseK
 from coterie.selection.mixtures import CRITERIA, MixtureTable
 
 MARKERS = "os^vD<>pPX*hHd"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class InformationDisplay(Display):
     """BIC, AIC or ICL of mixtures: lower is better."""
 
@@ -33,6 +33,7 @@ class InformationDisplay(Display):
     @classmethod
     def from_result(cls, table: MixtureTable | ChooseK, *, criterion: str = "bic", ax: Any = None) -> Self:
         """Of what `mixture_table` found, alone or in a `ChooseK`."""
+        check_result("result", table, (MixtureTable, ChooseK), "mixture_table or choose_k")
         found = table.results.get("mixtures") if isinstance(table, ChooseK) else table
         if found is None:
             raise ParameterError("choose_k was not asked for mixtures: call it with methods that have 'bic' or 'icl'")
@@ -49,7 +50,7 @@ class InformationDisplay(Display):
             known = np.where(np.isfinite(self.values[:, j]), self.values[:, j], np.nan)
             style = {"marker": MARKERS[j % len(MARKERS)], "linestyle": "-" if j < 7 else "--"}
             self.lines_ += ax.plot(self.ks, known, color=colour, markersize=5, linewidth=1.1, label=name, **style)
-        over_k(ax, f"{self.criterion.upper()} (lower is better)")
+        over_k(ax, self.ks, f"{self.criterion.upper()} (lower is better)")
         ax.set_xlabel("number of components K")
         k, structure = self.best
         value = float(self.values[self.ks == k, self.structures.index(structure)][0])

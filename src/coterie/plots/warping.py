@@ -10,13 +10,13 @@ import numpy as np
 from coterie import distances
 from coterie.distances.dtw import pair
 from coterie.palette import FAINT, INK, MARK, colours
-from coterie.plots.display import Array, Display, caption, new_figure
+from coterie.plots.display import Array, Display, caption, counted, new_figure
 
 CELLS = 400  # of the table along each side, of which a longer one is thinned out
 CHANNELS = 6  # that are drawn
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DTWPathDisplay(Display):
     """Two series, the least cost of a path to each pair of their moments, and the best path."""
 
@@ -60,7 +60,7 @@ class DTWPathDisplay(Display):
         self.top_ = ax.inset_axes((0.0, 1.02, 1.0, 0.28), sharex=ax)
         self._draw_series()
         self.side_.set_ylabel("moments of x")
-        caption(self.top_, f"DTW distance {self.distance:.4g}, a path of {len(self.path):,} steps")
+        caption(self.top_, f"DTW distance {self.distance:.4g}, a path of {counted(len(self.path), 'step')}")
 
     def _draw_series(self) -> None:
         from matplotlib.ticker import MaxNLocator

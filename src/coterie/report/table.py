@@ -31,6 +31,8 @@ class TableResult:
     missing : str
         What was done about missing values, in words.
     seed : int
+    weight : str or None
+        Column that says how much each row counts, if any: means and shares are then weighted.
     notes : tuple of str
         What was decided on the reader's behalf.
     warnings : tuple of str
@@ -51,6 +53,7 @@ class TableResult:
     scale: str
     missing: str
     seed: int
+    weight: str | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     report: str | None = None

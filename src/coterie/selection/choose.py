@@ -13,6 +13,7 @@ from coterie.selection.chosen import ChooseK
 from coterie.selection.gap import counting_rows
 from coterie.selection.progress import Callback, check_callback
 from coterie.selection.study import CRITERIA, Effort, Study
+from coterie.selection.sweep import as_ks
 from coterie.selection.tendency import drawn
 
 QUICK = ("tendency", "silhouette", "calinski_harabasz", "davies_bouldin", "elbow", "icl")
@@ -69,7 +70,7 @@ def choose_k(
 
     Parameters
     ----------
-    X : array, frame or path of an .npy file (n, d)
+    X : array, frame, LazyFrame or path of a file (n, d)
         The rows, as they will be clustered.
     ks : 'auto' or ints, default='auto'
         Numbers of clusters. 'auto' begins with 1 to 12, and goes on as long as an index is best near the end.
@@ -114,17 +115,19 @@ def choose_k(
     >>> found = choose_k(X, budget="quick")
     >>> found.recommended
     4
-    >>> found.reason
-    'All 4 criteria say 4. Rows without clusters would have a silhouette of 0.55 ± 0.02; these have 0.93.'
+    >>> print(found.reason.replace(". ", ".\n"))
+    All 4 criteria that count say 4; elbow says 3, which does not count.
+    Rows without clusters would have a silhouette of 0.55 ± 0.02; these have 0.93.
     """
     effort = EFFORTS[one_of("budget", budget, tuple(EFFORTS))]
     names, watch = _names(methods, effort), check_callback(progress)
+    wanted = None if isinstance(ks, str) and ks == "auto" else as_ks(ks)
     rng = as_rng(random_state)
     everything, weights = counting_rows(X, sample_weight)
     kept = drawn(len(everything), effort.rows, rng)
     rows, w = everything[kept], None if weights is None else weights[kept]
     study = Study(rows, w, KMeans() if estimator is None else estimator, effort, n_jobs, rng)
-    numbers = study.range(names) if isinstance(ks, str) and ks == "auto" else study.given(ks)
+    numbers = study.range(names) if wanted is None else study.given(wanted)
     votes = study.ask(np.array(numbers), names, watch)
     return ChooseK(np.array(numbers), votes, study.swept, study.results, len(rows), len(everything))
 

@@ -118,7 +118,7 @@ def gap_statistic(
 
     Parameters
     ----------
-    X : array, frame or path of an .npy file (n, d)
+    X : array, frame, LazyFrame or path of a file (n, d)
     ks : ints, default=range(1, 11)
         Numbers of clusters; rules that look at the next K look at the next of these.
     n_references : int, default=50

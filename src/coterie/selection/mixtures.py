@@ -115,7 +115,7 @@ def mixture_table(
 
     Parameters
     ----------
-    X : array, frame, path of an .npy file, or Dask array (n, d)
+    X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
         The rows.
     ks : numbers of components, default=range(1, 10)
     structures : 'all' or names of structures

@@ -19,17 +19,30 @@ ROUND = ("EII", "VII", "E", "V")
 def reason_for(chosen: Any, names: Mapping[str, str]) -> str:
     """Who speaks for the recommended K, and what the others see."""
     k, test = chosen.recommended, chosen.tendency
-    counted = [vote for vote in chosen.votes if vote.weight > 0 and vote.k is not None]
+    heard = [vote for vote in chosen.votes if vote.k is not None]
+    counted = [vote for vote in heard if vote.weight > 0]
     agree = [names[vote.criterion] for vote in counted if vote.k == k]
     against = [vote for vote in counted if vote.k != k]
     if k == 1:
         return f"{_nothing(test, agree)} {_although(against, names)}".strip()
     if not against:
-        first = f"All {len(agree)} criteria say {k}." if len(agree) > 1 else f"{_listed(agree)} says {k}."
-        return f"{first} {_sure(test)}".strip()
+        uncounted = [vote for vote in heard if vote.weight == 0]
+        return f"{_unanimous(k, agree, uncounted, names)} {_sure(test)}".strip()
     verb = "agree on" if len(agree) > 1 else "says"
     first = f"{_listed(agree)} {verb} {k}." if agree else f"No criterion favours {k}, which most rank high."
     return f"{_capital(first)} {_capital(spoken(against, names))}: {_cause(chosen, against)}."
+
+
+def _unanimous(k: int, agree: list[str], uncounted: list[Any], names: Mapping[str, str]) -> str:
+    """That all who count say k, and what those say who do not; whoever says k is numbered, whether it counts or not."""
+    others = [vote for vote in uncounted if vote.k != k]
+    if not others:
+        said = [*agree, *(names[vote.criterion] for vote in uncounted)]
+        return f"All {len(said)} criteria say {k}." if len(said) > 1 else f"{_capital(_listed(said))} says {k}."
+    first = (
+        f"All {len(agree)} criteria that count say {k}" if len(agree) > 1 else f"{_capital(_listed(agree))} says {k}"
+    )
+    return f"{first}; {spoken(others, names)}, which {'do' if len(others) > 1 else 'does'} not count."
 
 
 def _nothing(test: Any, agree: list[str]) -> str:

@@ -108,7 +108,7 @@ def x_means(
 
     Parameters
     ----------
-    X : array, sparse matrix, frame or path of an .npy file (n, d)
+    X : array, sparse matrix, frame, LazyFrame or path of a file (n, d)
         The rows.
     k_min : int, default=1
         Clusters to begin with.

@@ -130,7 +130,7 @@ def stability(
     ----------
     estimator : estimator
         Any with `fit`, and `predict` or `labels_`, and an option `n_clusters` or `n_components`; it is not changed.
-    X : array, sparse matrix, frame or path of an .npy file (n, d)
+    X : array, sparse matrix, frame, LazyFrame or path of a file (n, d)
         The rows; or distances, if the estimator takes those.
     ks : numbers of clusters, default=range(2, 11)
     measure : {'adjusted_rand', 'jaccard', 'prediction_strength'}, default='adjusted_rand'
@@ -192,9 +192,8 @@ def stability(
         method = "halves" if measure == "prediction_strength" else "bootstrap"
     if method == "halves" and not hasattr(estimator, "predict"):
         raise ParameterError(f"method='halves' needs an estimator with predict; {type(estimator).__name__} has none")
-    watch = check_callback(progress)
+    numbers, watch = as_ks(ks), check_callback(progress)
     table = Table(estimator, X, sample_weight)
-    numbers = as_ks(ks)
     if numbers[-1] > len(table.counting):
         raise InputError(f"ks go up to {numbers[-1]}, and only {len(table.counting)} rows (of weight above 0) count")
     study = _Study(table, measure, method, n_resamples, _share(share), as_rng(random_state), n_jobs)

@@ -22,7 +22,7 @@ from coterie.selection.mixtures import MixtureTable, mixture_table
 from coterie.selection.progress import Callback, Progress
 from coterie.selection.splitting import g_means, x_means
 from coterie.selection.stability import Stability, stability
-from coterie.selection.sweep import Sweep, as_ks, sweep
+from coterie.selection.sweep import Sweep, sweep
 from coterie.selection.tendency import Tendency, drawn, tendency
 from coterie.selection.votes import BY_SPLITS, Vote
 
@@ -74,8 +74,7 @@ class Study:
         self.clock = Clock()
         self.endless: set[str] = set()  # indices that are best at the most clusters there can be
 
-    def given(self, ks: Any) -> list[int]:
-        wanted = as_ks(ks)
+    def given(self, wanted: list[int]) -> list[int]:
         if wanted[-1] > self.distinct:
             raise InputError(
                 f"ks go up to {wanted[-1]}, and the rows looked at have {self.distinct} distinct ones: ask for fewer"

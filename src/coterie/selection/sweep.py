@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie.core.clock import Clock
 from coterie.core.errors import ParameterError
+from coterie.data import opened
 from coterie.selection.criteria import Curve, curve_of
 from coterie.selection.kinds import KINDS, Fitted, one_by_one, without_checkpoint
 from coterie.selection.ladder import Array
@@ -24,7 +25,7 @@ class Sweep:
     models: list[Any]  # one a K
     objectives: Array  # (m,) lower is better
     labels: list[Any]  # (n,) one a K
-    X: Any = field(repr=False)  # the rows, as they were given
+    X: Any = field(repr=False)  # the rows as they were given; those of a file, if its path was
     sample_weight: Any = field(default=None, repr=False)
 
     def curve(self, name: str, *, random_state: Any = 0) -> Curve:
@@ -112,8 +113,8 @@ def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, progres
     """
     wanted, progress = as_ks(ks), check_callback(progress)
     if not any(hasattr(estimator, name) for name in ("n_clusters", "n_components")) or not hasattr(estimator, "fit"):
-        raise ParameterError(f"estimator must have n_clusters or n_components, and fit; got {estimator!r}")
-    estimator = without_checkpoint(estimator)
+        raise ParameterError(f"estimator must have n_clusters or n_components, and fit; got {type(estimator).__name__}")
+    estimator, X = without_checkpoint(estimator), opened(X)
     kind = KINDS.get(type(estimator), one_by_one)
     report = _Report(progress, wanted)
     found: list[Fitted] = []
@@ -133,15 +134,23 @@ def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, progres
 
 def as_ks(ks: Any) -> list[int]:
     """Numbers of clusters, ascending and each once."""
+    wanted = "ks must be whole numbers of at least 1, such as range(1, 11)"
     try:
-        given = list(ks)
+        given: list[Any] = [ks] if isinstance(ks, str) else list(ks)
     except TypeError:
         given = [ks]
+    if len(getattr(ks, "shape", ())) > 1 or any(np.ndim(k) for k in given):  # a table, such as the rows
+        raise ParameterError(f"{wanted}; got {_table(ks)}, as X is: look at the order of the arguments")
     wrong = [k for k in given if isinstance(k, bool | np.bool_) or not hasattr(k, "__index__") or k < 1]
     if wrong or not given:
         found = f"got {wrong[0]!r}" if wrong else "there are none"
-        raise ParameterError(f"ks must be whole numbers of at least 1, such as range(1, 11); {found}")
+        raise ParameterError(f"{wanted}; {found}")
     return sorted({int(k) for k in given})
+
+
+def _table(given: Any) -> str:
+    shape = getattr(given, "shape", None)
+    return f"a {type(given).__name__} of " + (f"{len(given)} lists" if shape is None else f"shape {shape}")
 
 
 class _Report:

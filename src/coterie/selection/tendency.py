@@ -80,7 +80,7 @@ def tendency(
 
     Parameters
     ----------
-    X : array, frame or path of an .npy file (n, d)
+    X : array, frame, LazyFrame or path of a file (n, d)
     ks : ints of at least 2, default=(2, 3, 4, 5, 7, 10)
     n_references : int, default=20
         Tables of each kind, 2 at least.

@@ -62,14 +62,15 @@ class Traced:
     def _traced(self, recorder: Recorder) -> Trace:
         source, model = recorder.source, recorder.model
         n, d = source.shape
-        shown = source.pick(some(n, max(FEWEST, min(SHOWN, NUMBERS // d))))
+        kept = some(n, max(FEWEST, min(SHOWN, NUMBERS // d)))
+        shown = source.pick(kept)
         names = getattr(source, "columns", None) or [f"column {j}" for j in range(d)]
-        rows, fill = _filled(shown)
-        steps = Steps(recorder, shown, fill)
+        rows, holes, fill = _filled(shown)
+        steps = Steps(recorder, shown, kept, fill)
         called = steps.called or str(getattr(self, "_objective", "inertia_")).rstrip("_")
         trace = Trace(
             self, steps.all(), called, "higher" if steps.called else "lower", rows, list(names),
-            n, model, shown,
+            n, holes, model, shown,
         )  # fmt: skip
         return self._in_own_units(trace)
 
@@ -78,9 +79,9 @@ class Traced:
         return trace
 
 
-def _filled(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
-    """Dense rows, holes filled with the means of their columns, and these (d,)."""
+def _filled(chunk: Chunk) -> tuple[np.ndarray, bool, np.ndarray]:
+    """Dense rows, holes filled with the means of their columns, whether there were any, and the means (d,)."""
     X = chunk.X.toarray() if hasattr(chunk.X, "indptr") else np.array(chunk.X)
     holes = np.isnan(X)
     means = np.where(holes, 0.0, X).sum(axis=0) / np.maximum((~holes).sum(axis=0), 1)
-    return np.where(holes, means, X).astype(X.dtype), means
+    return np.where(holes, means, X).astype(X.dtype), bool(holes.any()), means

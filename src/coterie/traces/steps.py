@@ -19,12 +19,12 @@ ALIKE = 1e-11  # a share of what differs by less only in rounding
 
 
 class Steps:
-    """The half steps of a fit that was recorded; `chunk` has the rows to show, `fill` the means of their columns."""
+    """The half steps of a fit that was recorded; `chunk` has the `rows` to show, `fill` the means of their columns."""
 
-    def __init__(self, recorder: Recorder, chunk: Chunk, fill: np.ndarray):
+    def __init__(self, recorder: Recorder, chunk: Chunk, rows: np.ndarray, fill: np.ndarray):
         self.model, self.moments, self.online = recorder.model, recorder.run.moments, recorder.online
         self.passes = Passes(recorder.model, recorder.source, recorder.engine)
-        self.chunk, self.fill, self.n = chunk, fill, recorder.source.shape[0]
+        self.chunk, self.rows, self.fill, self.n = chunk, rows, fill, recorder.source.shape[0]
         penalised = self._bounded and any(moment.penalised for moment in self.moments)
         self.called = f"penalised {self._climbs}" if penalised else self._climbs or ""
 
@@ -56,7 +56,7 @@ class Steps:
         found = self.passes.divided(moment.params, earlier, k, _renamed(places, once))
         changed = None if before is None else int(found.changed)
         sizes = _arranged(moment.weight if self._climbs else found.sizes, places)
-        labels = np.asarray(self.model.assign(moment.params, self.chunk))
+        labels = self._labels(moment)
         labels = labels if places is None else places[labels].astype(labels.dtype)
         here = replace(
             last,
@@ -127,6 +127,17 @@ class Steps:
         """Whether there is a log-likelihood above what the steps raise."""
         return self._climbs == "log-likelihood"
 
+    @property
+    def _by_all(self) -> bool:
+        """Whether all rows together decide which cluster each is in."""
+        return hasattr(self.model, "labels_at")
+
+    def _labels(self, moment: Moment) -> np.ndarray:
+        """Of the rows to show (m,), in the model's own numbers."""
+        if self._by_all:
+            return np.asarray(self.model.labels_at(moment.params, self.rows))
+        return np.asarray(self.model.assign(moment.params, self.chunk))
+
     def _height(self, moment: Moment) -> float:
         if not self._climbs:
             return moment.objective
@@ -142,6 +153,7 @@ class Steps:
         params = moment.params
         for found in (
             params,
+            getattr(params, "centers", None),
             getattr(params, "means", None),
             getattr(getattr(params, "parts", None), "location", None),
         ):
@@ -154,7 +166,8 @@ class Steps:
 
     def _of_division(self, last: Step, here: Step) -> str:
         if not self._climbs:
-            return words.assigned(here.changed, self.n, hasattr(self.model, "memberships"))
+            how = "soft" if hasattr(self.model, "memberships") else "together" if self._by_all else "nearest"
+            return words.assigned(here.changed, self.n, how)
         if self._bounded:
             gap = here.objective - (here.bound or 0.0)
             return words.expected(self.model.e_step_kind, self.called, gap, here.changed, self.n)

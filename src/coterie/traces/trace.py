@@ -80,6 +80,8 @@ class Trace:
     columns : list of str
     n : int
         Rows there are.
+    filled : bool
+        Whether values of these rows are missing.
     """
 
     model: Any
@@ -89,6 +91,7 @@ class Trace:
     rows: Array = field(repr=False)
     columns: list[str] = field(repr=False)
     n: int
+    filled: bool = False
     _fitted: Any = field(default=None, repr=False)  # the model whose steps these are
     _chunk: Chunk | None = field(default=None, repr=False)  # the rows shown, as that wants them
 

@@ -17,12 +17,14 @@ def started(k: int, what: str) -> str:
     return f"start: {k:,} {what}{'' if k == 1 else 's'}"
 
 
-def assigned(changed: int | None, n: int, soft: bool) -> str:
-    """Rows have joined centers."""
-    if soft:
+def assigned(changed: int | None, n: int, how: str) -> str:
+    """Rows have joined centers: the 'nearest', all of them ('soft'), or the best for all rows 'together'."""
+    if how == "soft":
         if changed is None:
             return f"assign: each of {n:,} rows belongs to all centers, to the near ones more"
         return f"assign: memberships follow the centers; {_rows(changed, n)} nearest center"
+    if changed is None and how == "together":
+        return f"assign: {n:,} rows are divided among the centers at the least cost that sizes and links allow"
     if changed is None:
         return f"assign: each of {n:,} rows joins its nearest center"
     return f"assign: {changed:,} of {n:,} rows changed cluster" if changed else "assign: no row changed cluster"

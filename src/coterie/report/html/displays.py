@@ -43,6 +43,7 @@ class Spreads:
     columns: list[str]  # (c,) those that differ most
     n_columns: int
     quantiles: Array  # (k, c, 5) at 5, 25, 50, 75 and 95 %
+    drawn: int | None = None  # rows that were looked at of each cluster that has more, if not all
 
 
 @dataclass(frozen=True, eq=False)

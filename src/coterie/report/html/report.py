@@ -120,6 +120,8 @@ class Report:
         Share of the variance that lies between clusters, or the likelihood of a mixture.
     certainty : Certainty or None
         How probable rows' own clusters are; None where rows either belong to a cluster or do not.
+    checked : int
+        Rows that were diagnosed.
     animation : dict or None
         What the player plays, see `coterie.web.player`.
     """
@@ -145,6 +147,7 @@ class Report:
     tree: Tree | Absent
     convergence: ConvergenceDisplay | Absent
     diagnosis: Diagnosis | Absent
+    checked: int
     reproduce: Reproduce
     animation: dict[str, Any] | None = None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from coterie.report.result import ClusterSummary, JobResult, Trait
+from coterie.report.result import JobResult, Trait
 from coterie.report.text.choice import choice_lines
 from coterie.report.text.heading import heading, page_lines
 from coterie.report.text.layout import columns, count, number, signed, two_places
@@ -11,7 +11,7 @@ from coterie.report.text.layout import columns, count, number, signed, two_place
 def fit_text(result: JobResult) -> str:
     """The whole result: what was read, how it was treated, what was found, what was written."""
     chosen = [] if result.choice is None else choice_lines(result.choice)
-    parts = [*heading(result), *chosen, _fitted(result), "", *_cluster_table(result.clusters)]
+    parts = [*heading(result), *chosen, _fitted(result), "", *_cluster_table(result)]
     if result.output is not None:
         parts.append(_written(result))
     if result.model is not None:
@@ -39,7 +39,8 @@ def _written(result: JobResult) -> str:
     return f"wrote {result.output} ({count(result.rows, 'row')}{added}{note})"
 
 
-def _cluster_table(clusters: Sequence[ClusterSummary]) -> list[str]:
+def _cluster_table(result: JobResult) -> list[str]:
+    clusters = result.clusters
     judged = any(cluster.silhouette is not None for cluster in clusters)
     rows = [
         [
@@ -51,11 +52,12 @@ def _cluster_table(clusters: Sequence[ClusterSummary]) -> list[str]:
         ]
         for cluster in clusters
     ]
-    header = ["cluster", "rows", "share", *(["silhouette"] if judged else []), "stands out by"]
+    share = "share" if result.weight is None else "share of weight"
+    header = ["cluster", "rows", share, *(["silhouette"] if judged else []), "stands out by"]
     return columns([header, *rows], left=[len(header) - 1])
 
 
 def _traits(traits: Sequence[Trait]) -> str:
     if not traits:
         return "nothing: close to the average"
-    return ", ".join(f"{trait.column} {signed(trait.deviation)} s" for trait in traits)
+    return ", ".join(f"{trait.column} {signed(trait.deviation)} s.d." for trait in traits)

@@ -34,8 +34,8 @@ def signed(value: float) -> str:
     return f"{value:+.1f}".replace("-", MINUS)
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
 
 
 def in_bytes(size: int) -> str:

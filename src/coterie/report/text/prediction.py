@@ -7,9 +7,8 @@ from coterie.report.text.layout import columns, count
 def prediction_text(result: PredictionResult) -> str:
     """What was read, and how many rows each cluster got."""
     rows = [[str(label), f"{size:,}", f"{size / result.rows_used:.1%}"] for label, size in result.sizes.items()]
-    seed = "" if result.seed is None else f" · seed {result.seed}"
     lines = [
-        f"{result.source}  {count(result.rows, 'row')} · {result.estimator} of {result.model}{seed}",
+        f"{result.source}  {count(result.rows, 'row')} · {result.estimator} of {result.model}",
         f"missing: {result.missing}",
         "",
         *columns([["cluster", "rows", "share"], *rows]),

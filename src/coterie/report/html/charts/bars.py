@@ -7,21 +7,34 @@ from typing import Any
 
 from coterie.palette import NOISE, colours
 from coterie.report.html.charts.figure import figure, numbers
-from coterie.report.html.charts.svg import axes, path, tip, words
-from coterie.report.html.words import number, shown
+from coterie.report.html.charts.svg import SLIM, WIDE, axes, path, tip, words
+from coterie.report.html.words import count, number, shown
 from coterie.web import Markup, Plane, swatch, tag
 
-WIDTH, HEIGHT = 1030.0, 360.0
+HEIGHT, SLIM_HEIGHT = 340.0, 260.0
 LEGEND = 30
 
 
 def bars(cloud: Mapping[str, Any]) -> Markup:
     """Of the dictionary of a `Cloud` of one column: how many rows there are in each step, stacked by cluster."""
+    names = [*(shown(name) for name in cloud["names"]), "no cluster"]
+    shades = colours(len(cloud["names"]))
+    legend = tag(
+        "ul",
+        [tag("li", swatch(shade), name) for name, shade in list(zip(names, shades, strict=False))[:LEGEND]],
+        cls="legend",
+    )
+    key = legend if len(names) > 2 else None
+    drawn, slim = _drawn(cloud, names, WIDE, HEIGHT), _drawn(cloud, names, SLIM, SLIM_HEIGHT)
+    note = "One column: bars instead of a map. A number stands at the mean of each cluster."
+    return figure("", [key, drawn], _table(cloud, names), note=note, slim=[key, slim])
+
+
+def _drawn(cloud: Mapping[str, Any], names: list[str], width: float, height: float) -> Markup:
     edges, counts = cloud["bars"]["edges"], cloud["bars"]["counts"]
     totals = [sum(column) for column in zip(*counts, strict=True)]
-    names = [*(shown(name) for name in cloud["names"]), "no cluster"]
     shades = [*colours(len(cloud["names"])), NOISE]
-    plane = Plane(WIDTH, HEIGHT, (edges[0], edges[-1], 0.0, 1.12 * max([*totals, 1])))
+    plane = Plane(width, height, (edges[0], edges[-1], 0.0, 1.12 * max([*totals, 1])))
     of, drawn_axes = axes(plane, shown(cloud["axes"][0]), "rows")
     base = [0] * len(totals)
     layers = []
@@ -29,14 +42,8 @@ def bars(cloud: Mapping[str, Any]) -> Markup:
         if any(own):
             layers.append(_layer(of, edges, base, own, name, shade))
         base = [below + more for below, more in zip(base, own, strict=True)]
-    drawn = of.svg(f"{sum(totals):,} rows along {shown(cloud['axes'][0])}", drawn_axes, layers, _numbered(of, cloud))
-    legend = tag(
-        "ul",
-        [tag("li", swatch(shade), name) for name, shade in list(zip(names[:-1], shades, strict=False))[:LEGEND]],
-        cls="legend",
-    )
-    note = "One column: bars instead of a map. A number stands at the mean of each cluster."
-    return figure("", [legend if len(names) > 2 else None, drawn], _table(cloud, names), note=note, wide=True)
+    label = f"{count(sum(totals), 'row')} along {shown(cloud['axes'][0])}"
+    return of.svg(label, drawn_axes, layers, _numbered(of, cloud))
 
 
 def _layer(of: Plane, edges: list[float], base: list[int], own: list[int], name: str, shade: str) -> Markup:
@@ -46,7 +53,7 @@ def _layer(of: Plane, edges: list[float], base: list[int], own: list[int], name:
         if more:
             x0, x1, y0, y1 = of.x(edges[i]), of.x(edges[i + 1]), of.y(base[i]), of.y(base[i] + more)
             runs.append(path([(x0, y0), (x0, y1), (x1, y1), (x1, y0)], closed=True))
-    told = f"cluster {name}: {sum(own):,} rows"
+    told = f"cluster {name}: {count(sum(own), 'row')}"
     return tag("path", tip(told), d="".join(runs), fill=shade, cls="area", data_tip=True)
 
 

@@ -6,28 +6,51 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coterie.report.html.charts.figure import figure, numbers
-from coterie.report.html.charts.svg import axes, marker, path, reach, whole_ticks
+from coterie.report.html.charts.svg import FLAT, SLIM, WIDE, axes, marker, path, reach, whole_ticks
 from coterie.report.html.words import count, number
 from coterie.web import Markup, Plane, tag
 
-WIDTH, HEIGHT = 1000.0, 320.0
+HEIGHT, SLIM_HEIGHT = 300.0, 240.0
 MARKED = 60  # iterations of which each has a mark
 
 
 def convergence(display: Mapping[str, Any]) -> Markup:
     """Of the dictionary of a `ConvergenceDisplay`: the objective of every start, the best one dark."""
+    drawn, slim = _drawn(display, WIDE, HEIGHT), _drawn(display, SLIM, SLIM_HEIGHT)
+    return figure("", drawn, _table(display), note=_note(display), slim=slim)
+
+
+def without_curve(display: Mapping[str, Any]) -> str | None:
+    """What there is to say where no start took more than one iteration; None where there is a curve to draw."""
+    last = max(own[-1] for own in display["iterations"])
+    if last > 1:
+        return None
+    own = [value for value in display["values"][display["best"]] if value is not None]
+    same = abs(own[-1] - own[0]) <= FLAT * abs(own[-1])
+    went = (
+        f"stayed at {number(own[-1])}, where it began" if same else f"went from {number(own[0])} to {number(own[-1])}"
+    )
+    steps, starts = count(round(last), "iteration"), len(display["values"])
+    told = f"The {display['label']} {went}" if starts == 1 else f"That of the best of {starts} starts {went}"
+    fit = (
+        f"The fit took {steps}" if starts == 1 else f"No start took more than {steps} to settle the {display['label']}"
+    )
+    return f"{fit}, which makes no curve. {told}."
+
+
+def _drawn(display: Mapping[str, Any], width: float, height: float) -> Markup:
     best, iterations, values = display["best"], display["iterations"], display["values"]
     known = [value for own in [*values, display["bound"] or []] for value in own if value is not None]
     last = max(own[-1] for own in iterations)
     low, high = reach(known)
-    plane = Plane(WIDTH, HEIGHT, (-0.02 * max(last, 1.0), max(last, 1.0) * 1.02, low, high))
+    plane = Plane(width, height, (-0.02 * max(last, 1.0), max(last, 1.0) * 1.02, low, high))
     of, drawn_axes = axes(plane, "iteration", display["label"], whole_ticks(0, max(1, int(last))))
     others = [
         tag("path", d=path(_places(of, iterations[i], values[i])), cls="curve faint")
         for i in range(len(values))
         if i != best
     ]
-    drawn = of.svg(
+    return of.svg(
         f"{display['label']} over {count(round(last), 'iteration')} of {count(len(values), 'start')}",
         drawn_axes,
         others,
@@ -35,7 +58,6 @@ def convergence(display: Mapping[str, Any]) -> Markup:
         tag("path", d=path(_places(of, iterations[best], values[best])), cls="curve ink"),
         _marks(of, iterations[best], values[best]),
     )
-    return figure("", drawn, _table(display), note=_note(display), wide=True)
 
 
 def _places(of: Plane, xs: Sequence[float], ys: Sequence[float | None]) -> list[tuple[float, float]]:

@@ -53,7 +53,7 @@ def gap(shown: Mapping[str, Any], vote: int | None) -> Markup:
     same = vote == k
     return curves(
         "Gap statistic", "gap ± standard error", [line], note=note, also=Choice(k, f"1 s.e.: K = {k}"),
-        choice=None if vote is None else Choice(vote, f"highest{', and 1 s.e.' if same else ''}: K = {vote}"),
+        choice=None if vote is None else Choice(vote, f"highest{', 1 s.e.' if same else ''}: K = {vote}"),
     )  # fmt: skip
 
 
@@ -63,11 +63,12 @@ def index(shown: Mapping[str, Any]) -> Markup:
     choice = None if best is None else Choice(best, f"best at K = {best}")
     better = "higher is better" if shown["higher_is_better"] else "lower is better"
     line = Line(shown["name"], shown["ks"], shown["values"], shown["errors"])
-    return curves(shown["name"], f"{shown['axis']}, {better}", [line], choice=choice, note=_sentence(shown["note"]))
+    note = [better.capitalize() + ".", *([] if shown["note"] is None else [_sentence(shown["note"])])]
+    return curves(shown["name"], shown["axis"], [line], choice=choice, note=" ".join(note))
 
 
-def _sentence(note: str | None) -> str | None:
-    return None if note is None else f"{note[:1].upper()}{note[1:].rstrip('.')}."
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:].rstrip('.')}."
 
 
 def information(shown: Mapping[str, Any]) -> Markup:

@@ -11,7 +11,7 @@ from coterie.report.html.charts.svg import axes, line, marker, path, reach, tip,
 from coterie.report.html.words import number, shown, text_width
 from coterie.web import Markup, Plane, tag
 
-WIDTH, HEIGHT = 500.0, 290.0
+WIDTH, HEIGHT = 330.0, 250.0  # of one of three beside each other, and of one on a small screen
 DASHES = ("", "6 3", "2 3")
 SHAPES = 5  # of markers; further curves are dashed
 
@@ -117,8 +117,8 @@ def _choice(of: Plane, choice: Choice | None, cls: str = "", lower: float = 0.0)
         return None
     x, width = of.x(choice.k), text_width(choice.text)
     after = x + 6 + width <= of.right and not (cls and x - 6 - width >= of.left)  # the fainter one goes to the left
-    anchor, at = ("start", x + 6) if after else ("end", x - 6)
-    text = words(at, of.top + 9 + lower, choice.text, anchor, cls=f"chosen {cls}".strip())
+    start = x + 6 if after else max(of.left, x - 6 - width)
+    text = words(start, of.top + 9 + lower, choice.text, "start", cls=f"chosen {cls}".strip())
     return tag("g", line(x, of.top, x, of.bottom, f"choice {cls}".strip()), text)
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from coterie.report.html.charts.svg import sideways
 from coterie.web import Markup, swatch, tag
 
 MOST_LINES = 300  # of a table under a chart
 
 
-def figure(title: str, drawn: Any, table: Markup, *, note: Any = None, wide: bool = False) -> Markup:
-    """The chart as a block; `wide` ones may be scrolled sideways on small screens."""
+def figure(title: str, drawn: Any, table: Markup, *, note: Any = None, slim: Any = None) -> Markup:
+    """The chart as a block; `slim` is the same for small screens, where letters of `drawn` would be too small."""
     return tag(
         "figure",
         tag("h3", title) if title else None,
-        tag("div", drawn, cls="drawn wide" if wide else "drawn"),
+        tag("div", drawn, cls="drawn" if slim is None else "drawn roomy"),
+        tag("div", slim, cls="drawn slim") if slim is not None else None,
         tag("figcaption", note) if note else None,
-        tag("details", tag("summary", "Numbers"), tag("div", table, cls="scroll")),
+        tag("details", tag("summary", "Numbers"), sideways(table)),
     )
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from coterie.palette import colours
 from coterie.report.html.charts.figure import figure, numbers, who
-from coterie.report.html.charts.matrix import Cell, Head, matrix, step_of
+from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
 from coterie.report.html.charts.svg import picture, reach, tip, words
-from coterie.report.html.words import compact, number, percent, shown, signed, text_width
+from coterie.report.html.words import compact, count, number, percent, shown, signed, text_width
 from coterie.web import Markup, Plane, tag, tick_texts, ticks
 
 FULL = 2.0  # standard deviations at which a colour is full
@@ -24,14 +24,11 @@ def means(display: Mapping[str, Any]) -> Markup:
     shades = colours(len(display["names"]))
     heads = [Head(display["names"][i], shades[i]) for i in rows]
     cells = [[_mean(display, i, j) for j in columns] for i in rows]
-    drawn = [
-        _key(),
-        matrix(
-            f"Means of {len(rows)} clusters in {len(columns)} columns", heads,
-            [Head(display["columns"][j]) for j in columns], cells, diverging=True,
-        ),
-    ]  # fmt: skip
-    return figure("Means", drawn, _mean_table(display, rows), note=_cut(display, rows, columns), wide=True)
+    label = f"Means of {count(len(rows), 'cluster')} in {count(len(columns), 'column')}"
+    grid = Matrix(label, heads, [Head(display["columns"][j]) for j in columns], cells, diverging=True)
+    table, note = _mean_table(display, rows), _cut(display, rows, columns)
+    slim = grid.slim()
+    return figure("Means", [_key(), grid.drawn()], table, note=note, slim=None if slim is None else [_key(), slim])
 
 
 def _mean(display: Mapping[str, Any], i: int, j: int) -> Cell:
@@ -89,6 +86,8 @@ def boxes(display: Mapping[str, Any]) -> Markup:
     rows = _largest(display["sizes"], MOST_BOXES)
     panels = [_panel(display, j, rows) for j in range(len(display["columns"]))]
     note = "Boxes hold the middle half of a cluster's rows, the line in them is the median; whiskers are at 5 and 95 %."
+    if display["drawn"] is not None:
+        note += f" Clusters of more than {display['drawn']:,} rows are judged by as many of them, drawn at random."
     if len(display["columns"]) < display["n_columns"]:
         note += f" Of {display['n_columns']} columns the {len(display['columns'])} that differ most."
     if len(rows) < len(display["names"]):
@@ -158,8 +157,8 @@ def shares(display: Mapping[str, Any]) -> Markup:
         ]
         for i in rows
     ]  # fmt: skip
-    drawn = matrix(
-        f"Shares of the values of {column} in {len(rows)} clusters",
+    grid = Matrix(
+        f"Shares of the values of {column} in {count(len(rows), 'cluster')}",
         [Head(display["names"][i], shades[i]) for i in rows],
         [Head(value) for value in display["values"]],
         cells,
@@ -172,9 +171,8 @@ def shares(display: Mapping[str, Any]) -> Markup:
         ],
     )
     used = "" if display["used"] else " It took no part in the fit."
-    return figure(
-        column, drawn, table, note=f"Share of each cluster's rows, by the value of {column}.{used}", wide=True
-    )
+    note = f"Share of each cluster's rows, by the value of {column}.{used}"
+    return figure(column, grid.drawn(), table, note=note, slim=grid.slim())
 
 
 def _largest(sizes: Sequence[int], most: int) -> list[int]:

@@ -9,6 +9,7 @@ from coterie.report.html.words import shown
 from coterie.web import Markup, Plane, tag, tick_texts, ticks
 
 TEXT = 12.0  # height of letters
+WIDE, SLIM = 820.0, 320.0  # of pictures across the page, and of the same on small screens
 FLAT = 1e-6  # of the size of values: they differ by rounding, or by no more than a tick could tell
 
 
@@ -21,7 +22,7 @@ def reach(values: Sequence[float], margin: float = 0.06) -> tuple[float, float]:
     return low - margin * (high - low), high + margin * (high - low)
 
 
-def whole_ticks(low: int, high: int, count: int = 12) -> list[float]:
+def whole_ticks(low: int, high: int, count: int = 10) -> list[float]:
     """Whole numbers, every one where there is room."""
     size = 1
     while (high - low) / size >= count:
@@ -79,6 +80,11 @@ def marker(shape: int, x: float, y: float, tell: str, **look: Any) -> Markup:
     if not corners:
         return tag("circle", tip(tell), cx=round(x, 1), cy=round(y, 1), r=r, data_tip=True, **look)
     return tag("path", tip(tell), d=path([(x + a, y + b) for a, b in corners], closed=True), data_tip=True, **look)
+
+
+def sideways(drawn: Markup) -> Markup:
+    """What is wider than the screen, with a shade at the right for as long as there is more to scroll to."""
+    return tag("div", tag("div", drawn, cls="whole"), cls="scroll")
 
 
 def picture(width: float, height: float, label: str, *content: Any, cls: str = "") -> Markup:

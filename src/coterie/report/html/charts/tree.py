@@ -7,11 +7,11 @@ from typing import Any
 
 from coterie.palette import colours
 from coterie.report.html.charts.figure import figure, numbers
-from coterie.report.html.charts.svg import axes, line, path, tip, words
+from coterie.report.html.charts.svg import SLIM, WIDE, axes, line, path, sideways, tip, words
 from coterie.report.html.words import count, number, shown, text_width
 from coterie.web import Markup, Plane, tag
 
-WIDTH, HEIGHT = 1000.0, 300.0  # of the widest tree
+LEAST, HEIGHT, SLIM_HEIGHT = 420.0, 300.0, 220.0
 LETTERS = 16  # of a name
 
 
@@ -20,19 +20,47 @@ def tree(display: Mapping[str, Any], *, of_centers: bool, method: str, labels: S
 
     `of_centers`: leaves are clusters, not rows. `labels` are the clusters of the cut, by the tree's own numbers.
     """
-    top = max(max(line) for line in display["y"]) or 1.0
-    whole = of_centers and len(display["leaves"]) == display["n"]
-    names = [_leaf(name, size, whole) for name, size in zip(display["leaves"], display["sizes"], strict=True)]
+    drawn, slim = _drawn(display, of_centers, labels), _slim(display, of_centers, labels)
+    return figure("", drawn, _table(display, of_centers), note=_note(display, of_centers, method), slim=slim)
+
+
+def _drawn(display: Mapping[str, Any], of_centers: bool, labels: Sequence[str]) -> Markup:
+    names = _names(display, of_centers)
     longest = max(text_width(name, 11) for name in names)
-    across = min(WIDTH, max(420.0, 90.0 + len(names) * max(longest + 24.0, 22.0)))
+    across = min(WIDE, max(LEAST, 90.0 + len(names) * max(longest + 24.0, 22.0)))
+    return _picture(display, names, of_centers, labels, across, HEIGHT)
+
+
+def _slim(display: Mapping[str, Any], of_centers: bool, labels: Sequence[str]) -> Markup:
+    names = _names(display, of_centers)
+    across = max(SLIM, 74.0 + 18.0 * len(names))
+    drawn = _picture(display, names, of_centers, labels, across, SLIM_HEIGHT)
+    return drawn if across == SLIM else sideways(drawn)
+
+
+def _names(display: Mapping[str, Any], of_centers: bool) -> list[str]:
+    whole = of_centers and len(display["leaves"]) == display["n"]
+    return [_leaf(name, size, whole) for name, size in zip(display["leaves"], display["sizes"], strict=True)]
+
+
+def _picture(
+    display: Mapping[str, Any],
+    names: Sequence[str],
+    of_centers: bool,
+    labels: Sequence[str],
+    across: float,
+    height: float,
+) -> Markup:
+    top = max(max(line) for line in display["y"]) or 1.0
+    longest = max(text_width(name, 11) for name in names)
     wide = (across - 90.0) / len(names)
     upright = longest + 8 > wide
     below = (longest + 44.0) if upright else 50.0
     m = len(display["leaves"])
-    plane = Plane(across, HEIGHT + below, (-0.7, m - 0.3, 0.0, 1.05 * top), (12.0, 12.0, below, 58.0))
+    plane = Plane(across, height + below, (-0.7, m - 0.3, 0.0, 1.05 * top), (12.0, 12.0, below, 58.0))
     of, drawn_axes = axes(plane, "", "height of the merge", [])
     shades = colours(max(len(labels), display["k"], 1))
-    drawn = of.svg(
+    return of.svg(
         f"Tree of {count(display['n'], 'cluster' if of_centers else 'row')}",
         drawn_axes,
         [_bracket(of, display, i, shades) for i in range(len(display["y"]))],
@@ -40,7 +68,6 @@ def tree(display: Mapping[str, Any], *, of_centers: bool, method: str, labels: S
         [_named(of, j, name, upright, _shade(display["leaf_cluster"][j], shades)) for j, name in enumerate(names)],
         words((of.left + of.right) / 2, of.height - 8, _beneath(display, of_centers), cls="axis-text"),
     )
-    return figure("", drawn, _table(display, of_centers), note=_note(display, of_centers, method), wide=True)
 
 
 def _beneath(display: Mapping[str, Any], of_centers: bool) -> str:
@@ -69,7 +96,7 @@ def _cut(of: Plane, display: Mapping[str, Any]) -> Markup | None:
     if display["height"] is None:
         return None
     y = of.y(display["height"])
-    told = f"{display['k']} clusters"
+    told = count(display["k"], "cluster")
     return tag("g", line(of.left, y, of.right, y, "choice"), words(of.right, y - 5, told, "end", cls="chosen"))
 
 
@@ -92,8 +119,13 @@ def _note(display: Mapping[str, Any], of_centers: bool, method: str) -> str:
             "and which would merge first with fewer of them."
         )
     drawn = len(display["y"])
-    told = f"All merges by {method}." if drawn == display["n"] - 1 else f"The last {drawn} merges by {method}."
-    return told if display["height"] is None else f"{told} The dashed line cuts the tree into {display['k']} clusters."
+    last = "merge" if drawn == 1 else f"{drawn} merges"
+    told = f"All merges by {method}." if drawn == display["n"] - 1 else f"The last {last} by {method}."
+    return (
+        told
+        if display["height"] is None
+        else f"{told} The dashed line cuts the tree into {count(display['k'], 'cluster')}."
+    )
 
 
 def _table(display: Mapping[str, Any], of_centers: bool) -> Markup:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from coterie.report.html.charts.figure import figure, numbers
-from coterie.report.html.charts.matrix import Cell, Head, matrix, step_of
-from coterie.report.html.words import two_places
+from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
+from coterie.report.html.words import count, two_places
 from coterie.web import Markup
 
 MOST_KS = 40
@@ -20,9 +20,9 @@ def votes(shown: Mapping[str, Any]) -> Markup:
     rows = [_row(vote, ks, places) for vote in shown["votes"]]
     together = [_together(ks[i], shown["support"][i]) for i in places]
     heads = [Head(vote["name"], None, _weight(vote)) for vote in shown["votes"]]
-    drawn = matrix(
-        f"Support of each K by {len(rows)} criteria; {recommended} is recommended",
-        [*heads, Head("all together", None, "")],
+    grid = Matrix(
+        f"Support of each K by {count(len(rows), 'criterion', 'criteria')}; {recommended} is recommended",
+        [*heads, Head("all together, %")],
         [Head(str(ks[i])) for i in places],
         [*rows, together],
         marked=[ks[i] for i in places].index(recommended),
@@ -31,9 +31,9 @@ def votes(shown: Mapping[str, Any]) -> Markup:
     note = (
         "The stronger the colour, the more a criterion speaks for that K; ✓ marks its own choice, "
         "the frame the K that is recommended. "
-        "“Counts” is the weight of its vote."
+        "“Counts” is the weight of its vote: see the numbers."
     )
-    return figure("Who votes for what", drawn, _table(shown), note=note, wide=True)
+    return figure("Who votes for what", grid.drawn(), _table(shown), note=note, slim=grid.slim())
 
 
 def _places(ks: list[int], recommended: int, favoured: list[int | None]) -> list[int]:
@@ -55,8 +55,7 @@ def _row(vote: Mapping[str, Any], ks: list[int], places: list[int]) -> list[Cell
 
 
 def _together(k: int, support: float) -> Cell:
-    text = two_places(support)
-    return Cell(step_of(support), text, f"all together for K = {k}: {text}")
+    return Cell(step_of(support), f"{100 * support:.0f}", f"all together for K = {k}: {two_places(support)}")
 
 
 def _weight(vote: Mapping[str, Any]) -> str:

@@ -17,18 +17,25 @@ PAGE = 30  # clusters on a page of the table
 
 
 def clusters(report: Report) -> Markup:
-    """A line for each cluster: its colour and name, its size, how well rows fit, what sets it apart, examples."""
+    """A line for each cluster: its colour and name, its size, how well rows fit, what sets it apart, examples.
+
+    On small screens it is a card for each, with what sets it apart right below the name.
+    """
     shades = colours(len(report.names))
     lines = zip(report.result.clusters, report.names, shades, report.examples, strict=True)
     judged = any(cluster.silhouette is not None for cluster in report.result.clusters)
     header = [_head("cluster"), _head("rows", True), _head("share", True)]
     header += [_head("silhouette", True)] if judged else []
-    header += [_head("what sets it apart"), _head(f"typical rows ({shown(report.called)})")]
+    typical = f"typical rows ({shown(report.called)})"
+    header += [_head("what sets it apart"), _head(typical)]
     most = max(cluster.share for cluster in report.result.clusters)
-    rows = [_row(cluster, name, shade, ids, judged, most, report.result.columns) for cluster, name, shade, ids in lines]
+    rows = [
+        _row(cluster, name, shade, (typical, ids), judged, most, report.result.columns)
+        for cluster, name, shade, ids in lines
+    ]
     table = tag("table", tag("thead", tag("tr", header)), tag("tbody", rows), cls="sortable clusters", data_page=PAGE)
     told = "s.d. is one standard deviation of all rows; typical rows lie nearest to the center of their cluster."
-    return section("clusters", "Clusters", boxed(table), tag("p", told, cls="muted"))
+    return section("clusters", "Clusters", boxed(table, told))
 
 
 def _head(text: str, number: bool = False) -> Markup:
@@ -39,19 +46,21 @@ def _row(
     cluster: ClusterSummary,
     name: str,
     shade: str,
-    ids: Sequence[str],
+    examples: tuple[str, Sequence[str]],
     judged: bool,
     most: float,
     columns: Sequence[str],
 ) -> Markup:
+    typical, ids = examples
+    own = cluster.silhouette
     return tag(
         "tr",
-        tag("td", who(shade, shown(name)), data_value=cluster.label),
-        tag("td", f"{cluster.rows:,}", cls="num", data_value=cluster.rows),
+        tag("td", who(shade, shown(name)), cls="name", data_value=cluster.label),
+        tag("td", f"{cluster.rows:,}", cls="num rows", data_value=cluster.rows, data_label="rows"),
         tag("td", _bar(cluster.share / most, shade), percent(cluster.share), cls="num share", data_value=cluster.share),
-        tag("td", two_places(cluster.silhouette), cls="num", data_value=_or(cluster.silhouette)) if judged else None,
-        tag("td", _apart(cluster.stands_out_by, cluster.means, columns)),
-        tag("td", ", ".join(shown(each, 24) for each in ids), cls="ids"),
+        tag("td", two_places(own), cls="num fits", data_value=_or(own), data_label="silhouette") if judged else None,
+        tag("td", _apart(cluster.stands_out_by, cluster.means, columns), cls="apart"),
+        tag("td", ", ".join(shown(each, 24) for each in ids), cls="ids", data_label=typical),
     )
 
 

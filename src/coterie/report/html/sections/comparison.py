@@ -8,7 +8,7 @@ from coterie.plots.display import plain
 from coterie.report.comparison import ComparisonResult, Contestant
 from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.figure import figure, numbers
-from coterie.report.html.charts.matrix import Cell, Head, matrix, step_of
+from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
 from coterie.report.html.report import ComparisonReport
 from coterie.report.html.sections.section import absent, boxed, section
 from coterie.report.html.words import number, two_places
@@ -27,7 +27,7 @@ def runs(result: ComparisonResult) -> Markup:
         "◀ is the best run of its algorithm by the silhouette. Inertia and Davies–Bouldin are better the lower, "
         "silhouette and Calinski–Harabasz the higher they are."
     )
-    return section("runs", "Scores and times", boxed(table), tag("p", told, cls="muted"))
+    return section("runs", "Scores and times", boxed(table, told))
 
 
 def _run(run: Contestant) -> Markup:
@@ -56,10 +56,10 @@ def agreement(result: ComparisonResult) -> Markup:
     lines = list(zip(best, result.agreement, strict=True))
     cells = [[_agreed(one, other, value) for other, value in zip(best, row, strict=True)] for one, row in lines]
     heads = [Head(name) for name in best]
-    drawn = matrix("Adjusted Rand index of every two best runs", heads, heads, cells)
+    grid = Matrix("Adjusted Rand index of every two best runs", heads, heads, cells)
     table = numbers(["", *best], [[name, *map(two_places, row)] for name, row in lines])
     note = "Adjusted Rand index of the best runs of every two algorithms: 1 is the same clusters, 0 is chance."
-    return section("agreement", "Agreement", figure("", drawn, table, note=note, wide=True))
+    return section("agreement", "Agreement", figure("", grid.drawn(), table, note=note, slim=grid.slim()))
 
 
 def _agreed(one: str, other: str, value: float) -> Cell:

@@ -31,7 +31,7 @@ def number(found: Criteria | Absent, *, reason: bool) -> Markup:
         title,
         tag("p", f"{intro} Clusters judged are those of {found.clusters_by}.{looked}"),
         votes(plain(found.votes)),
-        tag("div", drawn, cls="grid"),
+        tag("div", drawn, cls="grid small"),
         _left_out(found.left_out),
     )
 

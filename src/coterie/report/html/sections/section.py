@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from coterie.report.html.charts.svg import sideways
 from coterie.report.html.report import Absent
 from coterie.web import Markup, tag
 
@@ -13,9 +14,9 @@ def section(key: str, title: str, *content: Any) -> Markup:
     return tag("section", tag("h2", title, id=f"{key}-title"), *content, id=key, aria_labelledby=f"{key}-title")
 
 
-def boxed(table: Markup) -> Markup:
-    """A table in a box of its own, that may be scrolled sideways."""
-    return tag("div", tag("div", table, cls="scroll"), cls="panel")
+def boxed(table: Markup, note: str) -> Markup:
+    """A table in a box of its own, with what to know about it below."""
+    return tag("div", sideways(table), tag("p", note, cls="muted"), cls="panel boxed")
 
 
 def absent(what: Absent | str) -> Markup:

@@ -11,6 +11,7 @@ from coterie.web import Markup, tag
 # L. Kaufman & P. J. Rousseeuw (1990), Finding Groups in Data, table 2.4: what mean silhouettes are worth
 STRONG, REASONABLE, WEAK = 0.70, 0.50, 0.25
 STABLE, DISSOLVED = 0.90, 0.75  # adjusted Rand index of resamples
+CLEAR, BLURRED = 0.05, 0.25  # share of rows that a mixture itself is not sure of
 AGREED, DOUBTED = 0.80, 0.55  # support of the K that was chosen
 
 
@@ -23,14 +24,15 @@ class Sentence:
 
 
 def sureness(report: Report) -> Markup:
-    """The block: amber where there is a reason to doubt."""
+    """The block: amber where there is a reason to doubt, grey where nothing was measured that could be one."""
     told = sentences(report)
     weak = any(sentence.weak for sentence in told)
+    kind = "note warn sure" if weak else "note sure" if _evidence(report) else "note plain sure"
     return tag(
         "section",
         tag("h2", "How sure is this?", id="sure-title"),
         tag("ul", [tag("li", sentence.text, cls="weak" if sentence.weak else None) for sentence in told]),
-        cls="note warn sure" if weak else "note sure",
+        cls=kind,
         id="sure",
         aria_labelledby="sure-title",
     )
@@ -40,8 +42,22 @@ def sentences(report: Report) -> list[Sentence]:
     """The verdict first, then what speaks for it and against it."""
     if len(report.names) == 1:
         return _one_cluster(report)
-    found = [_number(report), _silhouettes(report), _worst(report), _stability(report), _findings(report)]
-    return [*(sentence for sentence in found if sentence is not None), *_fit(report)]
+    found = [
+        _number(report),
+        _silhouettes(report),
+        _worst(report),
+        _certainty(report),
+        _stability(report),
+        _findings(report),
+        _fit(report),
+        _not_measured(report),
+    ]
+    return [sentence for sentence in found if sentence is not None]
+
+
+def _evidence(report: Report) -> bool:
+    """Whether anything but the fit itself was asked about the clusters."""
+    return not all(isinstance(each, Absent) for each in (report.criteria, report.silhouettes, report.stable))
 
 
 def _one_cluster(report: Report) -> list[Sentence]:
@@ -92,6 +108,24 @@ def _worst(report: Report) -> Sentence | None:
     )
 
 
+def _certainty(report: Report) -> Sentence | None:
+    found = report.certainty
+    if found is None:
+        return None
+    doubtful = float(found.below @ found.sizes / found.sizes.sum())
+    smallest = min(report.result.clusters, key=lambda cluster: cluster.share)
+    value = (
+        f"its probabilities of rows' own clusters are {two_places(found.mean)} in the mean, and below 0.9 for "
+        f"{percent(doubtful) if doubtful else 'none'} of the rows. "
+        f"Its smallest cluster has {percent(smallest.share)} of them."
+    )
+    if doubtful <= CLEAR:
+        return Sentence(f"The model itself is sure of nearly all rows: {value}")
+    if doubtful <= BLURRED:
+        return Sentence(f"The model itself is sure of most rows: {value}")
+    return Sentence(f"The model itself is not sure where many rows belong: {value}", weak=True)
+
+
 def _stability(report: Report) -> Sentence | None:
     found = report.stable
     if isinstance(found, Absent):
@@ -116,7 +150,17 @@ def _findings(report: Report) -> Sentence | None:
     return Sentence(f"{count(len(graver), 'finding')} below under “What to watch for”: {names}.", weak=serious)
 
 
-def _fit(report: Report) -> list[Sentence]:
+def _fit(report: Report) -> Sentence | None:
     if report.result.converged:
-        return []
-    return [Sentence("The fit had not settled when it reached its last iteration: try a larger --max-iter.", weak=True)]
+        return None
+    return Sentence("The fit had not settled when it reached its last iteration: try a larger --max-iter.", weak=True)
+
+
+def _not_measured(report: Report) -> Sentence | None:
+    """What would speak for the clusters, or against them, and is not known."""
+    asked = {"how far they lie apart": report.silhouettes, "whether they come back": report.stable}
+    lacking = [f"{what} ({found.why})" for what, found in asked.items() if isinstance(found, Absent)]
+    if not lacking:
+        return None
+    alone = "" if _evidence(report) else " So nothing but the fit itself speaks for these clusters."
+    return Sentence(f"Not measured: {listed(lacking)}.{alone}")

@@ -1,0 +1,28 @@
+"""How much memory there is."""
+
+import pytest
+
+from coterie import machine
+
+
+@pytest.fixture
+def group(tmp_path, monkeypatch):
+    """A control group of 1000 bytes, 700 of which are in use."""
+    monkeypatch.setattr(machine, "GROUPS", ((str(tmp_path), "memory.max", "memory.current"),))
+    (tmp_path / "memory.max").write_text("1000\n")
+    (tmp_path / "memory.current").write_text("700\n")
+    return tmp_path
+
+
+def test_a_control_group_allows_what_it_does_not_use(group):
+    assert machine.free_memory() == 300
+
+
+def test_files_that_were_read_or_written_are_in_nobodys_way(group):
+    (group / "memory.stat").write_text("anon 100\ninactive_anon 7\ninactive_file 550\nactive_file 50\n")
+    assert machine.free_memory() == 850
+
+
+def test_a_group_without_a_limit_leaves_the_machine_its_own(group):
+    (group / "memory.max").write_text("max\n")
+    assert machine.free_memory() > 1000

@@ -1,0 +1,89 @@
+"""Sizes and options that cannot be are refused with what they can be."""
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from coterie import BalancedKMeans
+from coterie.core.errors import InputError, ParameterError
+from kmeans.balanced_rows import groups
+
+# refused
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1; got 0"),
+        ({"size_min": -1}, "size_min must be None, a whole number of at least 0, or 3 of them.*got -1"),
+        ({"size_min": 2.5}, "size_min must be None, a whole number of at least 0.*got 2.5"),
+        ({"size_max": True}, "size_max must be None, a whole number.*got True"),
+        ({"size_max": "many"}, "size_max must be None, a whole number.*got 'many'"),
+        ({"size_max": [1, [2]]}, r"size_max must be None, a whole number.*got \[1, \[2\]\]"),
+        ({"size_min": [1, 2]}, r"size_min must be .* or 3 of them, one a cluster; got shape \(2,\)"),
+        ({"size_min": 20, "size_max": 10}, "size_min must not be above size_max; cluster 0 has 20 and 10"),
+        ({"size_min": [1, 2, 9], "size_max": [90, 90, 8]}, "size_max; cluster 2 has 9 and 8"),
+        ({"size_min": 31}, r"size_min asks for 93 rows in 3 clusters, but X has 90 rows .*: lower it"),
+        ({"size_max": 29}, r"size_max leaves room for 87 rows in 3 clusters, but X has 90 rows .*: raise it"),
+        ({"init": "best"}, "init must be one of 'k-means"),
+        ({"init": np.ones((2, 3))}, "init must be n_clusters=3 centers"),
+        ({"n_init": 0}, "n_init must be 'auto' or a whole number"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
+        ({"tol": -1.0}, "tol must be a finite number of at least 0"),
+        ({"engine": "gpu"}, "engine must be 'auto'"),
+        ({"callback": 3}, "callback must be None or a function"),
+    ],
+)
+def test_options_are_refused_with_what_they_can_be(options, words):
+    with pytest.raises(ParameterError, match=words):
+        BalancedKMeans(**{"n_clusters": 3, **options}).fit(groups(90, 3, 3))
+
+
+def test_sizes_are_judged_by_the_rows_that_have_weight():
+    w = np.repeat([1.0, 0.0], [60, 30])
+    with pytest.raises(ParameterError, match=r"but X has 60 rows \(of weight above 0\)"):
+        BalancedKMeans(3, size_min=25).fit(groups(90, 3, 3), sample_weight=w)
+
+
+def test_too_few_rows_and_holes_are_refused():
+    with pytest.raises(InputError, match="n_clusters=91: ask for fewer"):
+        BalancedKMeans(91).fit(groups(90, 3, 3))
+    with pytest.raises(InputError, match="NaN"):
+        BalancedKMeans(3).fit(np.full((9, 2), np.nan))
+
+
+def test_dask_rows_are_refused_with_the_remedy_and_can_be_predicted():
+    da = pytest.importorskip("dask.array")
+    X = groups(90, 3, 3)
+    lazy = da.from_array(X, chunks=(30, -1))
+    with pytest.raises(InputError, match=r"X is a Dask array: .*X.compute\(\)"):
+        BalancedKMeans(3).fit(lazy)
+    model = BalancedKMeans(3, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(lazy).compute(), model.predict(X))
+
+
+def test_a_fit_that_fails_leaves_the_earlier_one_as_it_was():
+    X = groups(90, 3, 3)
+    model = BalancedKMeans(3, random_state=0).fit(X)
+    before = model.predict(X)
+    with pytest.raises(ParameterError):
+        model.set_params(size_min=99).fit(X)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+# scikit-learn
+
+
+def what_sizes_and_chance_rule_out(estimator):
+    if estimator.size_min == 0 and estimator.init == "farthest":
+        return {}
+    counted = "sizes count rows: a row of weight two takes one place, the row twice takes two"
+    return {f"check_sample_weight_equivalence_on_{form}_data": counted for form in ("dense", "sparse")}
+
+
+@parametrize_with_checks(
+    [BalancedKMeans(3, random_state=0), BalancedKMeans(3, size_min=0, init="farthest")],
+    expected_failed_checks=what_sizes_and_chance_rule_out,
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
