@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
 # looks: nothing is fetched from anywhere
 
 html_theme = "pydata_sphinx_theme"
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system is
 html_title = "coterie"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

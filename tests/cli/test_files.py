@@ -136,3 +136,9 @@ def test_excel_without_its_package_says_which_one(folder, capsys, monkeypatch):
     (folder / "t.xlsx").write_bytes(b"PK")
     assert main(["fit", "t.xlsx", "-k", "2"]) == 2
     assert capsys.readouterr().err == "Error: reading .xlsx needs one more package. Run: pip install fastexcel\n"
+
+
+def test_nothing_on_standard_input_is_said_to_be_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert main(["fit", "-", "-k", "2"]) == 3
+    assert capsys.readouterr().err == "Error: standard input is empty.\n"

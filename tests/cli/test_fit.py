@@ -183,8 +183,13 @@ def test_text_alone_is_refused_with_what_would_help(folder, capsys):
 
 def test_hints_can_be_pasted_into_a_shell_whatever_columns_are_called(folder, capsys):
     words, gaps = ["red", "blue"] * 20, [1.0, None] * 20
-    pl.DataFrame({"a b c": words, "my size": gaps, "x": range(40)}).write_parquet(folder / "t.parquet")
-    for more, hint in ((["-c", "a b c"], "--one-hot 'a b c'"), ([], "--exclude 'my size'")):
+    columns = {"a b c": words, 'd,"e"': words, "my size": gaps, "x": range(40)}
+    pl.DataFrame(columns).write_parquet(folder / "t.parquet")
+    for more, hint in (
+        (["-c", "a b c"], "--one-hot 'a b c'"),
+        (["-c", '"d,""e"""'], """--one-hot '"d,""e\"""'"""),
+        ([], "--exclude 'my size'"),
+    ):
         assert main(["fit", "t.parquet", "-k", "2", *more]) == 3
         told = capsys.readouterr().err
         assert hint in told

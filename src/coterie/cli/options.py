@@ -10,6 +10,7 @@ from cyclopts import Group, Parameter
 
 from coterie.core.errors import ParameterError
 from coterie.jobs import Device, Missing, Number, Scale
+from coterie.jobs.listing import parted
 
 FILES = Group("Files", sort_key=1)
 DATA = Group("Data", sort_key=2)
@@ -266,8 +267,8 @@ class ForceOptions(Told):
 
 
 def split(options: Sequence[str] | None) -> tuple[str, ...]:
-    """Names given one by one, or separated by commas."""
-    return tuple(name.strip() for option in options or () for name in option.split(",") if name.strip())
+    """Names given one by one, or separated by commas; one that has a comma itself stands in double quotes."""
+    return parted(options or ())
 
 
 def as_number(text: str) -> Number:

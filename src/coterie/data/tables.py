@@ -230,7 +230,7 @@ def readable(path: Path | None) -> Iterator[None]:
     except (InputError, ParameterError):
         raise
     except pl.exceptions.NoDataError as error:
-        raise InputError(f"{'the table' if path is None else path.name} is empty.") from error
+        raise InputError(f"{_called(path)} is empty.") from error
     except (OSError, ValueError, EOFError, pl.exceptions.PolarsError) as error:
         if path is None:
             raise InputError(f"cannot read the table: {first_line(error)}") from error
@@ -242,3 +242,7 @@ def first_line(error: Exception) -> str:
     """What went wrong with a file, in a line."""
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return said.splitlines()[0] if said else type(error).__name__
+
+
+def _called(path: Path | None) -> str:
+    return "the table" if path is None else "standard input" if str(path) == "-" else path.name

@@ -1,7 +1,6 @@
 """Which columns of a table take part, and why the others do not."""
 
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from coterie.core.errors import InputError, ParameterError
 from coterie.families.table import taken_as_categories
 from coterie.jobs import TableJob
+from coterie.jobs.listing import pasted
 from coterie.jobs.table import LABEL, Table
 from coterie.report.table import SkippedColumn
 
@@ -162,7 +162,7 @@ def _named_reason(table: Table, name: str, wanted: Sequence[str], mixed: bool) -
     kind = kind_of(table, name)
     if kind in ("numeric", "true/false") or (mixed and kind in CATEGORIES):
         return None
-    remedy = f"Use --one-hot {shlex.quote(name)}, or leave it" if kind in CATEGORIES else "Leave it"
+    remedy = f"Use --one-hot {pasted(name)}, or leave it" if kind in CATEGORIES else "Leave it"
     held = "nothing" if kind == "empty" else kind
     raise InputError(f'column "{name}" holds {held}, not numbers. {remedy} out of --columns.')
 
@@ -192,7 +192,7 @@ def _nothing_to_use(table: Table, reasons: dict[str, str | None]) -> str:
     listed = _listed([f"{name}: {reason}" for name, reason in reasons.items()])
     texts = [name for name, reason in reasons.items() if reason in CATEGORIES]
     fewest = min(texts, key=lambda name: table.column(name).n_unique(), default=None)
-    remedy = f" Use --one-hot {shlex.quote(fewest)}, or pass embeddings." if fewest is not None else ""
+    remedy = f" Use --one-hot {pasted(fewest)}, or pass embeddings." if fewest is not None else ""
     return f"no numeric columns in {table.name} ({listed}).{remedy}"
 
 

@@ -1,6 +1,5 @@
 """Values that are missing, or infinite: counted some rows at a time, and told of in words."""
 
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.stats import Stats
+from coterie.jobs.listing import pasted
 
 NAMED_TO_EXCLUDE = 3
 
@@ -56,7 +56,7 @@ def rows(n: int) -> str:
 
 def _to_exclude(columns: tuple[str, ...], counts: NDArray[np.integer]) -> str:
     worst = [columns[j] for j in _worst_first(counts)]
-    return shlex.quote(",".join(worst[:NAMED_TO_EXCLUDE])) + (",…" if len(worst) > NAMED_TO_EXCLUDE else "")
+    return pasted(*worst[:NAMED_TO_EXCLUDE]) + (",…" if len(worst) > NAMED_TO_EXCLUDE else "")
 
 
 def _worst_first(counts: NDArray[np.integer]) -> list[int]:

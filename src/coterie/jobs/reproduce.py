@@ -14,6 +14,7 @@ import coterie
 from coterie.data import text as text_files
 from coterie.data.tables import TEXT
 from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob, TableJob, formats
+from coterie.jobs.listing import joined
 from coterie.jobs.methods import method_of, parameters
 from coterie.jobs.prepare import Prepared
 from coterie.jobs.table import Table
@@ -129,7 +130,7 @@ def _of_table(job: TableJob) -> list[str]:
     words = []
     for name in ("columns", "exclude", "one_hot"):
         if getattr(job, name):
-            words += [_option(name), ",".join(getattr(job, name))]
+            words += [_option(name), joined(getattr(job, name))]
     for name, usual in {"id": None, "weight": None, "scale": "auto", "missing": "error"}.items():
         if getattr(job, name) != usual:
             words += [_option(name), str(getattr(job, name))]

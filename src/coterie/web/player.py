@@ -21,7 +21,8 @@ def player(data: dict[str, Any], key: str) -> Markup:
     """
     last = data["frames"][-1]
     caption = tag("figcaption", last["caption"])
-    return tag("figure", _picture(data), caption, _table(data), cls="player", data_player=key)
+    note = tag("noscript", tag("p", "The end of the fit, and a table of its steps: with JavaScript they are played."))
+    return tag("figure", note, _picture(data), caption, _table(data), cls="player", data_player=key)
 
 
 def player_page(data: dict[str, Any]) -> str:

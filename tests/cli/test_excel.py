@@ -1,0 +1,60 @@
+"""Workbooks, with the package that reads them."""
+
+import json
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from coterie.cli import main
+
+SCHEMAS = "http://schemas.openxmlformats.org"
+RELATIONS = f"{SCHEMAS}/officeDocument/2006/relationships"
+CONTENT = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+PARTS = {
+    "[Content_Types].xml": f"""<Types xmlns="{SCHEMAS}/package/2006/content-types">
+        <Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>
+        <Default Extension="xml" ContentType="{CONTENT}.sheet.main+xml"/>
+        <Override PartName="/xl/sheet.xml" ContentType="{CONTENT}.worksheet+xml"/></Types>""",
+    "_rels/.rels": f"""<Relationships xmlns="{SCHEMAS}/package/2006/relationships">
+        <Relationship Id="r1" Type="{RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>""",
+    "xl/workbook.xml": f"""<workbook xmlns="{SCHEMAS}/spreadsheetml/2006/main" xmlns:r="{RELATIONS}">
+        <sheets><sheet name="rows" sheetId="1" r:id="r1"/></sheets></workbook>""",
+    "xl/_rels/workbook.xml.rels": f"""<Relationships xmlns="{SCHEMAS}/package/2006/relationships">
+        <Relationship Id="r1" Type="{RELATIONS}/worksheet" Target="sheet.xml"/></Relationships>""",
+}
+
+
+def write_workbook(path: Path, rows: list[list[object]]) -> None:
+    """A workbook of one sheet."""
+    lines = [f'<row r="{r}">{"".join(map(_cell, row))}</row>' for r, row in enumerate(rows, 1)]
+    sheet = f'<worksheet xmlns="{SCHEMAS}/spreadsheetml/2006/main"><sheetData>{"".join(lines)}</sheetData></worksheet>'
+    with ZipFile(path, "w") as file:
+        for name, part in (PARTS | {"xl/sheet.xml": sheet}).items():
+            file.writestr(name, part)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "<c/>"
+    return f'<c t="inlineStr"><is><t>{value}</t></is></c>' if isinstance(value, str) else f"<c><v>{value}</v></c>"
+
+
+def test_the_first_sheet_is_a_table(folder, capsys):
+    pytest.importorskip("fastexcel")
+    rows = [["customer", "age", "size"], *([f"no. {i}", 20 + i % 3, 1.5 + 90 * (i % 2)] for i in range(30))]
+    rows[4][2] = None
+    write_workbook(folder / "t.xlsx", rows)
+    assert main(["fit", "t.xlsx", "-k", "2", "--missing", "drop", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["rows"], result["rows_used"], result["columns"]) == (30, 29, ["age", "size"])
+    assert sorted(cluster["rows"] for cluster in result["clusters"]) == [14, 15]
+
+
+def test_what_is_no_workbook_is_refused_in_a_line(folder, capsys):
+    pytest.importorskip("fastexcel")
+    (folder / "t.xlsx").write_bytes(b"PK, but nothing else")
+    assert main(["fit", "t.xlsx", "-k", "2"]) == 3
+    err = capsys.readouterr().err
+    assert err.startswith('Error: cannot read "t.xlsx"')
+    assert err.count("\n") == 1
