@@ -11,6 +11,7 @@ import pytest
 
 from coterie.cli import main
 from coterie.data import scratch
+from coterie.data.tables import scan
 from coterie.datasets import make_blobs
 from coterie.jobs import table
 from coterie.jobs.methods import METHODS
@@ -220,6 +221,21 @@ def test_a_disk_that_is_full_is_told_of_before_anything_is_written(people, capsy
     monkeypatch.setattr(scratch.shutil, "disk_usage", lambda folder: SimpleNamespace(free=100))
     assert main(["fit", "people.csv", "-k", "2", "--missing", "drop", "--batch-rows", "10", "-o", "out.csv"]) == 3
     assert "TMPDIR" in capsys.readouterr().err
+    assert not Path("out.csv").exists()
+
+
+@pytest.mark.parametrize("rows", [150, 250])
+def test_a_file_that_changes_while_it_is_read_is_told_of(people, capsys, monkeypatch, rows):
+    def changed(path):
+        found = scan(path)
+        lines = path.read_text(encoding="utf-8").splitlines()
+        path.write_text("\n".join([*lines, *lines[1:]][: rows + 1]) + "\n", encoding="utf-8")
+        return found
+
+    monkeypatch.setattr(table, "scan", changed)
+    how = ["fit", "people.csv", "-k", "2", "--missing", "drop", "--batch-rows", "40", "-o", "out.csv"]
+    assert main(how) == 3
+    assert capsys.readouterr().err == "Error: people.csv changed while it was read: run the command again.\n"
     assert not Path("out.csv").exists()
 
 

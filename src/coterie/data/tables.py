@@ -73,10 +73,10 @@ class Scan:
         """Columns without a single value."""
         left = list(self.schema)
         for batch in self.batches():
-            left = _empty(batch)  # few are
+            left = empty_columns(batch)  # few are
             break
         for batch in self.batches(left) if left else ():
-            left = [name for name in _empty(batch) if name in left]
+            left = [name for name in empty_columns(batch) if name in left]
         return frozenset(left)
 
 
@@ -213,7 +213,7 @@ def _read(lazy: pl.LazyFrame, columns: Sequence[str], rows: int) -> Iterator[pl.
         raise batch
 
 
-def _empty(batch: pl.DataFrame) -> list[str]:
+def empty_columns(batch: pl.DataFrame) -> list[str]:
     """Columns of nothing but null and NaN."""
     return [
         column.name

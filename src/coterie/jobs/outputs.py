@@ -12,9 +12,10 @@ from typing import Any, Self, TypeVar
 import polars as pl
 
 from coterie.core.errors import InputError, ParameterError
+from coterie.data.tables import first_line
 from coterie.files import container
 from coterie.jobs import ChooseJob, CompareJob, Progress, Step, formats
-from coterie.jobs.table import first_line, listed
+from coterie.jobs.table import listed
 from coterie.report.table import TableResult
 
 Result = TypeVar("Result", bound=TableResult)

@@ -15,7 +15,7 @@ import polars as pl
 from coterie import machine
 from coterie.core.errors import InputError, ParameterError
 from coterie.data import scratch
-from coterie.data.tables import ROWS, SUFFIXES, TEXT, Scan, readable, scan
+from coterie.data.tables import ROWS, SUFFIXES, TEXT, Scan, empty_columns, readable, scan
 from coterie.data.text import parsed
 from coterie.jobs import Progress, Step, formats, silent
 from coterie.jobs.answers import Answers, Columns
@@ -110,7 +110,7 @@ class WholeTable(Table):
 
     @cached_property
     def nothing(self) -> frozenset[str]:
-        return frozenset(column.name for column in self.typed if _is_empty(column))
+        return frozenset(empty_columns(self.typed))
 
     def column(self, name: str) -> pl.Series:
         return self.typed[name]
@@ -152,15 +152,25 @@ class LongTable(Table):
             return self.scan.column(name)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        with readable(self.path):
-            yield from self.scan.batches(columns, self.batch_rows)
+        return self._counted(self.scan.batches(columns, self.batch_rows))
 
     def written(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        with readable(self.path):
-            yield from self.scan.batches(columns, self.batch_rows, written=True)
+        return self._counted(self.scan.batches(columns, self.batch_rows, written=True))
 
     def room(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
         return scratch.room(shape, dtype)
+
+    def _counted(self, frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """The frames, if they have as many rows as the first look found."""
+        left = self.rows
+        with readable(self.path):
+            for frame in frames:
+                left -= frame.height
+                if left < 0:
+                    break
+                yield frame
+            if left != 0:
+                raise InputError(f"{self.name} changed while it was read: run the command again.")
 
 
 def read(path: Path, batch_rows: int | None = None) -> Table:
@@ -213,12 +223,6 @@ def _long(path: Path, batch_rows: int) -> LongTable:
             f"--batch-rows is for {listed(SUFFIXES)}: {suffix or 'standard input'} is read whole. Leave it out."
         )
     raise InputError(f'cannot read "{path}": tables end in {listed(formats.READABLE)}.')
-
-
-def _is_empty(column: pl.Series) -> bool:
-    return column.null_count() == len(column) or (
-        column.dtype.is_float() and bool(column.is_nan().fill_null(True).all())
-    )
 
 
 def labelled(
@@ -299,12 +303,6 @@ def _no_such_file(path: Path) -> str:
     close = get_close_matches(path.name, names, n=1)
     hint = f" Did you mean {folder / close[0]}?" if close else ""
     return f'no file "{path.name}" {where}.{hint}'
-
-
-def first_line(error: Exception) -> str:
-    """What went wrong with a file, in a line."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return text.splitlines()[0] if text else type(error).__name__
 
 
 def listed(names: Sequence[str]) -> str:
