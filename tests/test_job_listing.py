@@ -19,3 +19,4 @@ def test_names_come_back_whatever_they_are(names):
 def test_plain_names_are_plain():
     assert joined(["age", "my size"]) == "age,my size"
     assert parted(["a, b", "c", ",,"]) == ("a", "b", "c")
+    assert parted(['a, "b, c"']) == ("a", "b, c")

@@ -5,9 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.families.table import taken_as_categories
@@ -110,27 +108,44 @@ def reason_to_skip(table: Table, name: str) -> str | None:
 
 def almost_numbers(table: Table, skipped: Sequence[SkippedColumn]) -> tuple[str, ...]:
     """That a column is text for the sake of a few of its values only."""
-    texts = [column.name for column in skipped if column.reason == "text"]
-    first = next(table.batches(texts)) if texts else pl.DataFrame()
-    suspects = [name for name in texts if _numbers(first[name]).mean() >= MOSTLY]  # of others one look is enough
-    found = []
-    for name in suspects:
-        column = table.column(name)
-        numbers = _numbers(column)
-        wrong = int(np.count_nonzero(~numbers))
-        if 0 < wrong <= (1 - MOSTLY) * len(numbers):
-            at = int(np.argmin(numbers))
-            found.append(
-                f'column "{name}" was skipped as text because {wrong:,} of its {len(numbers):,} values '
-                f'{"is" if wrong == 1 else "are"} no number, such as "{column[at]}" in row {at:,} (from 0): '
-                "correct or empty them to use the column."
-            )
-    return tuple(found)
+    found = {column.name: _Fields() for column in skipped if column.reason == "text"}
+    start = 0
+    for frame in table.batches(list(found)) if found else ():
+        for name, fields in found.items():
+            fields.add(frame[name], start)
+        start += frame.height
+    return tuple(
+        f'column "{name}" was skipped as text because {fields.told} in row {fields.row:,} (from 0): correct or empty '
+        f"{'it' if fields.words == 1 else 'them'} to use the column."
+        for name, fields in found.items()
+        if 0 < fields.words <= (1 - MOSTLY) * (fields.words + fields.numbers)
+    )
 
 
-def _numbers(column: pl.Series) -> NDArray[np.bool_]:
-    """Whether each value is a number, or missing."""
-    return (column.is_null() | column.str.strip_chars().cast(pl.Float64, strict=False).is_not_null()).to_numpy()
+@dataclass
+class _Fields:
+    """How many values of a column of text are numbers, and how many are not."""
+
+    numbers: int = 0
+    words: int = 0
+    row: int = 0  # of the first word
+    word: str = ""
+
+    def add(self, column: pl.Series, start: int) -> None:
+        """Count some more values, the first of which is in row `start`."""
+        is_word = column.str.strip_chars().cast(pl.Float64, strict=False).is_null() & column.is_not_null()
+        if self.words == 0 and is_word.any():
+            at = int(is_word.arg_max() or 0)
+            self.row, self.word = start + at, str(column[at])
+        words = int(is_word.sum())
+        self.words, self.numbers = self.words + words, self.numbers + len(column) - column.null_count() - words
+
+    @property
+    def told(self) -> str:
+        """The words, in words."""
+        if self.words == 1:
+            return f'1 of its {self.words + self.numbers:,} values is no number, "{self.word}"'
+        return f'{self.words:,} of its {self.words + self.numbers:,} values are no numbers, such as "{self.word}"'
 
 
 def _reason(table: Table, name: str, job: TableJob, mixed: bool) -> str | None:
