@@ -47,6 +47,10 @@ class Seen(NamedTuple):
     labels: np.ndarray  # (n,)
     diagonal: np.ndarray | None = None  # (n,) k(x, x); None before the first pass
     sums: np.ndarray | None = None  # (n, k) products with the rows of each mean, added up by their counts
+    members: np.ndarray | None = None  # labels of all rows, those of the means that `sums` belong to
+
+    def belongs_to(self, means: Means) -> bool:
+        return self.sums is not None and (self.members is means.labels or np.array_equal(self.members, means.labels))
 
     def own(self, values: np.ndarray) -> np.ndarray:
         """The part's share of values of all rows."""
@@ -116,12 +120,12 @@ class KernelLloyd:
         return [Seen(first, mine) for first, mine in zip(firsts, labels, strict=False)]
 
     def e_step(self, means: Means, chunk: Chunk, memo: Seen | None = None) -> tuple[KernelStats, Seen]:
-        seen = self._look(means, chunk) if memo is None or memo.sums is None else memo
+        seen = memo if memo is not None and memo.belongs_to(means) else self._look(means, chunk)
         near, slack = self._near(means, seen, chunk)
         labels = np.argmax(near <= (near.min(axis=1) + slack)[:, None], axis=1).astype(np.int32)
         own = self._sound(seen.diagonal + near[np.arange(len(labels)), labels])
         w = _weights(chunk)
-        moved = np.count_nonzero((labels != seen.labels) & (w > 0))
+        moved = np.count_nonzero((labels != (seen if memo is None else memo).labels) & (w > 0))
         stats = KernelStats(self._by_cluster(labels, w), self._by_cluster(labels, w * own), moved)
         return stats, seen._replace(labels=labels, first=-1 if memo is None else memo.first)
 
@@ -201,7 +205,8 @@ class KernelLloyd:
         columns = np.flatnonzero(means.labels >= 0)
         shares = one_hot(means.labels[columns], means.counts[columns], self.n_clusters)
         unlabelled = np.full(chunk.X.shape[0], -1, np.int32)
-        return Seen(-1, unlabelled, self._diagonal(chunk), self._sums(means.rows, columns, shares, chunk))
+        sums = self._sums(means.rows, columns, shares, chunk)
+        return Seen(-1, unlabelled, self._diagonal(chunk), sums, means.labels)
 
     def _near(self, means: Means, seen: Seen, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
         """Squared distances less k(x, x) (n, k), infinite for clusters without rows; what rounding may make of them."""
@@ -238,7 +243,7 @@ class KernelLloyd:
     ) -> tuple[Means, list[Seen]]:
         """The means of rows labelled so: most rows changed, and all products are added up anew; else those changed."""
         changed = np.flatnonzero(labels != means.labels)
-        anew = memos[0].sums is None or 2 * len(changed) > np.count_nonzero(labels >= 0)
+        anew = not all(seen.belongs_to(means) for seen in memos) or 2 * len(changed) > np.count_nonzero(labels >= 0)
         columns = np.flatnonzero(labels >= 0) if anew else changed
         shares = one_hot(labels[columns], means.counts[columns], self.n_clusters)
         if not anew:
@@ -258,7 +263,9 @@ class KernelLloyd:
         diagonal = self._diagonal(chunk) if seen.diagonal is None else seen.diagonal
         labels = seen.own(means.labels)
         own = sums[np.arange(len(labels)), labels]
-        return Lengths(self._by_cluster(labels, seen.own(means.counts) * own)), Seen(seen.first, labels, diagonal, sums)
+        return Lengths(self._by_cluster(labels, seen.own(means.counts) * own)), Seen(
+            seen.first, labels, diagonal, sums, means.labels
+        )
 
     def _cost(self, means: Means, chunk: Chunk, seen: Seen) -> tuple[Cost, Seen]:
         labels, counts = seen.own(means.labels), seen.own(means.counts)

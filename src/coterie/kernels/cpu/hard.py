@@ -22,6 +22,7 @@ PROBE_EVERY = 16  # blocks between two looks at whether the bounds have begun to
 FEW = 64  # up to so many sums, all of them are taken lane by lane
 NEAR = 4.0  # units from the origin within which few sums are taken from the tiles
 BITE = 0.4  # share of rows the bounds must settle to be worth asking
+LARGEST_BOUND = 2.0**120  # bounds are stored in float32; a smaller bound is always valid
 
 Search = namedtuple(
     "Search",
@@ -50,7 +51,7 @@ def lloyd(
     centers,  # in  (k, d)
     before,  # in  (k, d) centers of the last pass
     labels,  # i/o (n,) those of the last pass, -1 where there was none
-    lower,  # i/o (n,) no other center was nearer than this, or (0,) to do without bounds
+    lower,  # i/o (n,) no other center was nearer than this, in units of frame(X, before); (0,) to do without bounds
     room,  # i/o (room_for(k, d, itemsize),) to work in
 ):
     """Weight, sum of w (x - c), sum of w |x - c|^2 of every cluster; rows that changed cluster, rows searched."""
@@ -62,13 +63,15 @@ def lloyd(
     weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
     bounded = lower.shape[0] > 0 and not s.few
     drift = drifts(before, centers, s.inverse) if bounded else weight
+    # The unit follows the centers: bounds of the last pass are converted from its unit to that of this one.
+    ratio = frame(X, before, np.empty(d, X.dtype)) * s.inverse if bounded else 1.0
     biting, since, moved, searched = False, 0, 0, 0
     for i0 in range(0, n, block):
         i1 = min(n, i0 + block)
         probe = i0 // block % PROBE_EVERY == 0
         count = i1 - i0
         if bounded and (biting or probe) and labels[i0] >= 0 and lower[i0] >= 0:
-            count = undecided(X, rounded, s, i0, i1, labels, lower, drift)
+            count = undecided(X, rounded, s, i0, i1, labels, lower, ratio, drift)
             biting = count < (1.0 - BITE) * (i1 - i0)
         if count == i1 - i0 or not biting:
             count = i1 - i0
@@ -82,7 +85,7 @@ def lloyd(
             moved += relabel_rows(labels, s.rows, s.index, count)
         if bounded and (biting or probe):
             for p in range(count):
-                lower[s.rows[p]] = apart(s, p)
+                lower[s.rows[p]] = min(apart(s, p), LARGEST_BOUND)
         elif bounded:
             lower[i0] = -1  # this block's bounds are out of date
         if s.few:
@@ -254,16 +257,17 @@ def apart(s, p):
 
 
 @jit
-def undecided(X, rounded, s, i0, i1, labels, lower, drift):
+def undecided(X, rounded, s, i0, i1, labels, lower, ratio, drift):
     """Rows of the block whose bound no longer proves their label, in `s.rows`; bounds follow the centers."""
     d = X.shape[1]
     factor = X.dtype.type(s.inverse)
     slack = 1.0 + (d + 8) * 2.0**-22  # squares in the data's precision, which is float32 or better
+    lost = d * (2.0**-120 if X.itemsize == 4 else 2.0**-1000)  # more than squares lose to underflow
     count = 0
     for i in range(i0, i1):
-        bound = max(0.0, (lower[i] - drift[labels[i]]) * (1.0 - 2.0**-20))
-        if own_square(X, i, rounded, labels[i], factor, d) * slack < bound * bound:
-            lower[i] = bound
+        bound = (np.float64(lower[i]) * ratio - drift[labels[i]]) * (1.0 - 2.0**-20)
+        if bound > 0.0 and own_square(X, i, rounded, labels[i], factor, d) * slack + lost < bound * bound:
+            lower[i] = min(bound, LARGEST_BOUND)
         else:
             s.rows[count] = i
             count += 1
