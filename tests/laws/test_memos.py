@@ -13,8 +13,8 @@ from coterie import KMeans
 from coterie.core import loop
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
-from coterie.kmeans.kernel_lloyd import KernelLloyd
 from coterie.kernels import cpu
+from coterie.kmeans.kernel_lloyd import KernelLloyd
 from cuts import weights_of_many_digits
 
 # Kernel K-means updates its sums of products by the rows that changed cluster, so they agree up to rounding only.
@@ -63,6 +63,37 @@ def test_a_memo_never_changes_a_result(model, X, part_rows):
             np.testing.assert_array_equal(model.assign(params, chunk, memo), model.assign(params, chunk))
 
 
+TIES = np.random.default_rng(5).integers(0, 3, size=(700, 4)).astype(np.float64)
+TIED_MODELS = [
+    pytest.param(zoo.Lloyd(130), TIES, id="kmeans-bounds"),
+    pytest.param(zoo.Lloyd(9), sparse.csr_array(TIES), id="kmeans-sparse"),
+    pytest.param(zoo.observed(9, np.where(TIES > 1, np.nan, TIES)), np.where(TIES > 1, np.nan, TIES), id="missing"),
+    pytest.param(zoo.Spherical(130), zoo.unit_rows(TIES + 1.0), id="spherical"),
+    pytest.param(zoo.Manhattan(9), TIES, id="medians"),
+    pytest.param(zoo.Euclidean(9), TIES, id="geometric-medians"),
+    pytest.param(zoo.KernelLloyd(9, zoo.Linear(TIES.mean(axis=0), 1.0)), TIES, id="kernel"),
+    pytest.param(zoo.Warped(5), TIES[:120].copy(), id="series"),
+]
+
+
+@pytest.mark.parametrize("model, X", TIED_MODELS)
+def test_a_memo_does_not_decide_a_tie(model, X):
+    """Centers at rows of an integer grid: most rows are as near to one center as to another."""
+    X = X[~np.isnan(X).all(axis=1)] if isinstance(X, np.ndarray) else X
+    rng = np.random.default_rng(6)
+    if isinstance(model, KernelLloyd):
+        path = path_of(model, MemorySource(X, None))
+    else:
+        full = np.nan_to_num(X) if isinstance(X, np.ndarray) else X.toarray()
+        path = [full[rng.choice(len(full), model.n_clusters)] for _ in range(4)]
+    source = MemorySource(X, None)
+    memo, chunk = (model.begin(source) or [None])[0], source.parts()[0]()
+    for params in there_and_back(path):
+        stats, memo = model.e_step(params, chunk, memo)
+        assert_same_statistics(stats, model.e_step(params, chunk, None)[0], ROUNDING.get(type(model), 0))
+        np.testing.assert_array_equal(model.assign(params, chunk, memo), model.assign(params, chunk))
+
+
 def table(rng, n, d, dtype):
     """Rows in groups of very different widths, anywhere, in any unit."""
     k = rng.integers(1, 9)
@@ -75,7 +106,7 @@ def table(rng, n, d, dtype):
 
 
 def wandering(rng, X, k, passes):
-    """Centers whose scale goes up, down and up again, by steps so small that bounds still prove labels, and by jumps."""
+    """Centers whose scale goes up, down and up again: by small steps, where bounds prove labels, and by jumps."""
     centers = X[rng.choice(len(X), k)].astype(np.float64)
     middle, spread = X.mean(axis=0, dtype=np.float64), X.std(dtype=np.float64)
     for _ in range(passes):

@@ -62,6 +62,7 @@ def test_unsquared_distances_of_one_cluster():
 TABLES = [
     pytest.param(BLOBS, None, list(range(1, 12)), id="blobs"),
     pytest.param(NOISE, rng.exponential(size=300), [1, 2, 5, 6, 20], id="weights"),
+    pytest.param(NOISE, 2.0 ** rng.integers(-20, 20, size=300), [2, 5, 20, 40], id="weights-of-all-sizes"),
     pytest.param(np.repeat(BLOBS[:9], 7, axis=0), None, [1, 3, 8], id="duplicates"),
     pytest.param(rng.integers(0, 4, size=(90, 2)).astype(float), None, list(range(1, 16)), id="ties"),
     pytest.param(BLOBS[:12] * 1e-150, None, list(range(1, 12)), id="all-but-one-alone-and-tiny"),

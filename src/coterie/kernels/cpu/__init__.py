@@ -148,17 +148,20 @@ def _room(centers: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _gaussian_room(g: Gaussians, dtype: np.dtype) -> components.Room:
-    shape = (g.form, *g.means.shape, dtype)
-    if getattr(_kept, "shape", None) != shape:
-        _kept.shape, _kept.room = shape, components.Room(*shape)
-    return _kept.room
+    return _kept_room("gaussian", components.Room, (g.form, *g.means.shape, dtype))
 
 
 def _fuzzy_room(centers: np.ndarray, dtype: np.dtype) -> fuzzy_rows.Room:
-    shape = (*centers.shape, dtype)
-    if getattr(_kept, "fuzzy_shape", None) != shape:
-        _kept.fuzzy_shape, _kept.fuzzy_room = shape, fuzzy_rows.Room(*shape)
-    return _kept.fuzzy_room
+    return _kept_room("fuzzy", fuzzy_rows.Room, (*centers.shape, dtype))
+
+
+def _kept_room(name: str, make: Callable[..., Any], shape: tuple[Any, ...]) -> Any:
+    """The room of this thread; shape and room are replaced in one step, so that an interrupt cannot part them."""
+    kept = getattr(_kept, name, None)
+    if kept is None or kept[0] != shape:
+        kept = (shape, make(*shape))
+        setattr(_kept, name, kept)
+    return kept[1]
 
 
 def _inverse(X: np.ndarray, centers: np.ndarray) -> float:

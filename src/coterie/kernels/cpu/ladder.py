@@ -22,6 +22,7 @@ class Room(NamedTuple):
     centers: Any  # (k, d) of the descent
     sums: Any  # (k, d) of w x
     weight: Any  # (k,)
+    count: Any  # (k,) rows
     near: Any  # (n,) squares of the distances to the nearest centers
     square: Any  # (BLOCK,) of those to one center
     here: Any  # (n,) clusters
@@ -35,8 +36,9 @@ class Room(NamedTuple):
 def room(n: int, d: int, m: int, k: int) -> Room:
     """For n rows of d columns, m numbers of clusters, k at most."""
     return Room(
-        np.zeros((k, d)), np.zeros((k, d)), np.zeros(k), np.empty(n), np.empty(BLOCK), np.empty(n, np.int32),
-        np.empty(n, np.int32), np.zeros((k, d)), np.zeros((m, k, d)), np.zeros((m, k)), np.zeros(m, np.bool_),
+        np.zeros((k, d)), np.zeros((k, d)), np.zeros(k), np.zeros(k, np.int64), np.empty(n), np.empty(BLOCK),
+        np.empty(n, np.int32), np.empty(n, np.int32), np.zeros((k, d)), np.zeros((m, k, d)),
+        np.zeros((m, k)), np.zeros(m, np.bool_),
     )  # fmt: skip
 
 
@@ -116,6 +118,7 @@ def _descend(X, columns, w, k, r, tol, max_iter, hope, room, within, labels):
         room.here[i] = -1
     for j in range(k):
         weight[j] = 0.0
+        room.count[j] = 0
         for t in range(d):
             sums[j, t] = 0.0
     before, last = np.inf, False
@@ -199,7 +202,7 @@ def _least_total(w, near, square):
 @jit_inner
 def _regroup(X, w, room):
     """Sums of clusters after rows have changed cluster, and how many have."""
-    here, new, sums, weight = room.here, room.new, room.sums, room.weight
+    here, new, sums, weight, count = room.here, room.new, room.sums, room.weight, room.count
     moved = 0
     for i in range(len(w)):
         a, b = here[i], new[i]
@@ -207,14 +210,15 @@ def _regroup(X, w, room):
             moved += 1
             here[i] = b
             weight[b] += w[i]
+            count[b] += 1
             for t in range(X.shape[1]):
                 sums[b, t] += w[i] * X[i, t]
             if a >= 0:
-                weight[a] -= w[i]
+                count[a] -= 1
+                # An empty cluster has sums of exactly zero: what rounding leaves must not meet the rows that come next.
+                weight[a] = weight[a] - w[i] if count[a] > 0 else 0.0
                 for t in range(X.shape[1]):
-                    sums[a, t] -= w[i] * X[i, t]
-                if weight[a] <= 1e-12 * w[i]:  # none but for rounding
-                    weight[a] = 0.0
+                    sums[a, t] = sums[a, t] - w[i] * X[i, t] if count[a] > 0 else 0.0
     return moved
 
 
