@@ -1,8 +1,8 @@
 # Everything runs from .venv, made here from nothing but Python 3.11+, make and pip.
 PYTHON ?= python3
 BIN := .venv/bin
-# Numba sees changes of a kernel's own file, not of the files it calls into: each state of the kernels has its own cache.
-export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell cat src/coterie/kernels/cpu/*.py | cksum | cut -d ' ' -f 1)
+# Compiled kernels; each file is valid for one state of all kernel sources, and replaced after a change.
+export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba
 
 # Processes that share the tests between them. Kernels that one has compiled the others read from the cache.
 WORKERS ?= 2

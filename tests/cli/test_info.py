@@ -3,8 +3,10 @@
 import json
 import sys
 
+import numba
 import numpy as np
 import pytest
+from numba.core import caching
 
 from coterie.cli import main
 
@@ -78,3 +80,16 @@ def test_the_doctor_speaks_json(capsys):
     plain = json.loads(capsys.readouterr().out)
     assert plain["threads"] >= 1
     assert {"numba", "polars"} <= {package["name"] for package in plain["packages"] if package["version"]}
+
+
+def test_the_doctor_names_the_folder_of_compiled_kernels(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert main(["doctor"]) == 0
+    assert f"compiled kernels: {tmp_path}" in capsys.readouterr().out
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file" / "folder"))
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [caching.UserProvidedCacheLocator])
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "compiled kernels: not kept" in out
+    assert "Set NUMBA_CACHE_DIR to a folder with write permission." in out

@@ -1,8 +1,6 @@
 """What this machine and this installation have."""
 
-import os
 import platform
-import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -39,9 +37,10 @@ def examine() -> MachineInfo:
         for package in packages
         if package.version is None and package.needed_for == CORE
     ]
-    if not _writable(cache):
+    if cache is None:
         problems.append(
-            f"{cache} cannot be written: kernels are compiled anew in every process. Set NUMBA_CACHE_DIR to a folder."
+            "No folder for compiled kernels can be written, so each process compiles them again. "
+            "Set NUMBA_CACHE_DIR to a folder with write permission."
         )
     return MachineInfo(
         coterie=coterie.__version__,
@@ -51,7 +50,7 @@ def examine() -> MachineInfo:
         threads=machine.thread_count(None),
         free_memory=machine.free_memory(),
         processor=_processor(),
-        cache=str(cache),
+        cache="not kept" if cache is None else str(cache),
         packages=packages,
         problems=tuple(problems),
     )
@@ -70,14 +69,7 @@ def _processor() -> str:
     return f"{platform.machine()}, registers of {8 * REGISTER} bits"
 
 
-def _cache_folder() -> Path:
-    asked = os.environ.get("NUMBA_CACHE_DIR")
-    return Path(asked) if asked else Path(coterie.__file__).parent
+def _cache_folder() -> Path | None:
+    from coterie.kernels.cpu.compile_cache import cache_folder
 
-
-def _writable(folder: Path) -> bool:
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
+    return cache_folder()
