@@ -67,12 +67,14 @@ class KernelCache(FunctionCache):
 
     def save_overload(self, sig, data) -> None:
         """Write a compiled kernel; without write permission or space, the next process compiles it again."""
-        if not self._impl.check_cachable(data) or hash_sources() != self._stamp[-1]:
-            return  # sources changed since they were imported: it is unknown what was compiled
+        if not self._impl.check_cachable(data):
+            return
         key = self._index_key(sig, data.codegen)
-        body = dumps((self._stamp, key, dumps(self._impl.reduce(data))))
         try:
+            if hash_sources() != self._stamp[-1]:  # they changed after import: it is unknown what was compiled
+                return
             self._impl.locator.ensure_cache_path()
+            body = dumps((self._stamp, key, dumps(self._impl.reduce(data))))
             self._write(self._path(key), hashlib.sha256(body).digest() + body)
         except OSError:
             return
