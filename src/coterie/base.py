@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coterie import machine
+from coterie import interrupts, machine
 from coterie.core import loop
 from coterie.core.arguments import as_rng
 from coterie.core.checkpoint import Keeper, Notes, Store
 from coterie.core.clock import Now, spoken
-from coterie.core.errors import InputError, ParameterError
+from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.data import as_source, opened
 from coterie.data.frames import header, is_frame
@@ -136,6 +136,8 @@ class Estimator(HasTwin, BaseEstimator):
         how = {"n_init": n_init, "max_iter": max_iter, "callback": callback, "keeper": keeper, **how}
         with machine.one_blas_thread:  # starts and M-steps, too, give the same bits on any number of threads
             found = loop.fit(model, source, engine, rng=rng, **how)
+            pieces = self._assign(model, source, engine, found)
+        found = replace(found, memos=None)  # bounds are let go before the labels are joined
         if (recorder := vars(self).get("_recorder")) is not None:
             recorder.chose(found)
         if model.converges and not (found.converged or found.stopped):
@@ -145,12 +147,22 @@ class Estimator(HasTwin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        pieces = engine.map(partial(model.assign, found.params), source, found.memos)
-        found = replace(found, memos=None)  # bounds are let go before the labels are joined
         labels = source.join(pieces)
         if store is not None:
             store.remove()
         return found, labels
+
+    @staticmethod
+    def _assign(model: Model, source: Source, engine: Engine, found: loop.Fit) -> list[Any]:
+        """Labels at the end of a fit. The first Ctrl-C that comes so late does not cost the result."""
+        with interrupts.outermost() as keeps:
+            try:
+                return engine.map(partial(model.assign, found.params), source, found.memos)
+            except KeyboardInterrupt:
+                if not keeps:
+                    raise
+                warnings.warn("interrupted: the result is complete", FitInterruptedWarning, stacklevel=3)
+                return engine.map(partial(model.assign, found.params), source)
 
     def _watched(
         self, callback: Any, model: Any, source: Source, engine: Engine, key: Any = None, start: Any = None

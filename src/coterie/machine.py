@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,10 @@ from typing import Any
 import joblib
 from threadpoolctl import ThreadpoolController
 
+from coterie import interrupts
 from coterie.core.errors import InputError, ParameterError
+
+POLL = 0.05  # seconds between two looks at whether Ctrl-C was pressed, while other threads work
 
 GROUPS = (  # folders of control groups, and their files of what is allowed and what is used
     ("/sys/fs/cgroup", "memory.max", "memory.current"),
@@ -22,26 +25,41 @@ GROUPS = (  # folders of control groups, and their files of what is allowed and 
 
 
 class _OneBlasThread:
-    """Holds BLAS to one thread while any part of this process computes: the chunks use the cores already."""
+    """Holds BLAS to one thread while any part of this process computes: the chunks use the cores already.
+
+    Ctrl-C is deferred meanwhile, so that the limit is always lifted: see `interrupts`.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
         self._controller: Any = None
         self._limit: Any = None
+        self._thread = _Deferred()
 
+    @interrupts.critical
     def __enter__(self) -> None:
+        guard = interrupts.deferred()
+        guard.__enter__()
+        self._thread.guards.append(guard)
         with self._lock:
             if self._users == 0:
                 self._controller = self._controller or ThreadpoolController()
                 self._limit = self._controller.limit(limits=1, user_api="blas")
             self._users += 1
 
+    @interrupts.critical
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
                 self._limit.restore_original_limits()
+        self._thread.guards.pop().__exit__()
+
+
+class _Deferred(threading.local):
+    def __init__(self) -> None:
+        self.guards: list[interrupts.deferred] = []
 
 
 class _Pools:
@@ -78,26 +96,39 @@ def in_threads(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], n
     """
     calls, workers = list(calls), thread_count(n_jobs)
     if workers == 1 or len(calls) <= 1:
-        return (function(*call) for call in calls)
-    return _work_along(_pools[workers - 1], function, calls)
+        return (interrupts.Group().call(function, *call) for call in calls)
+    return _work_along(workers - 1, function, calls)
 
 
-def _work_along(pool: ThreadPoolExecutor, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
-    """Results in order; the caller's own thread takes calls too, so it is never an idle one too many."""
-    futures = [pool.submit(function, *call) for call in calls]
+def _work_along(others: int, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
+    """Results in order; the caller's own thread takes calls too, so it is never an idle one too many.
+
+    After an error or Ctrl-C no call is left running: those under way end at their next check for interrupts.
+    """
+    group, futures = interrupts.Group(), list[Future[Any]]()
     own: dict[int, Any] = {}  # results of calls that this thread took
     untaken = iter(range(len(calls)))
     try:
+        with interrupts.deferred():  # the pool has locks of its own
+            pool = _pools[others]
+            futures.extend(pool.submit(group.call, function, *call) for call in calls)
         for i, future in enumerate(futures):
             while i not in own and not future.done():
                 taken = next((j for j in untaken if futures[j].cancel()), None)
                 if taken is None:
                     break
-                own[taken] = function(*calls[taken])
-            yield own.pop(i) if i in own else future.result()
+                own[taken] = group.call(function, *calls[taken])
+            yield own.pop(i) if i in own else _result(future)
     finally:
-        for future in futures:
-            future.cancel()
+        group.cancelled = True
+        wait([future for future in futures if not future.cancel()])
+
+
+def _result(future: Future[Any]) -> Any:
+    while not future.done():
+        interrupts.check()
+        wait([future], POLL)
+    return future.result()
 
 
 @cache

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from coterie import interrupts
 from coterie.core import loop
 from coterie.core.errors import FitInterruptedWarning
 from coterie.core.stats import Stats
@@ -125,16 +126,13 @@ def test_an_interrupt_before_anything_is_known_is_raised():
         loop.fit(Halving(), None, Broken(), rng=np.random.default_rng(0))
 
 
-def test_an_interrupt_of_compiled_code_is_one():
-    """It comes out as a SystemError whose cause it is."""
-
+def test_an_interrupt_of_a_fit_within_a_larger_computation_is_raised():
     def interrupt(progress):
         if progress.iteration == 5:
-            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+            raise KeyboardInterrupt
 
-    with pytest.warns(FitInterruptedWarning):
-        found = fit(interrupt)
-    assert found.stopped
+    with interrupts.outermost(), pytest.raises(KeyboardInterrupt):
+        fit(interrupt)
 
 
 def test_other_system_errors_are_raised():

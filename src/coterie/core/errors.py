@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 
 class InputError(ValueError):
     """The data cannot be used as it is; the message says what was found and what to do."""
@@ -36,14 +33,3 @@ class FitInterruptedWarning(UserWarning):
 
 class ObjectiveRoseWarning(RuntimeWarning):
     """A step that cannot make the objective worse did, by more than rounding: a fault to be reported."""
-
-
-@contextmanager
-def plain_interrupts() -> Iterator[None]:
-    """Ctrl-C within compiled code comes out of it as a SystemError; here it is raised as what it was."""
-    try:
-        yield
-    except SystemError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            raise error.__cause__ from None
-        raise

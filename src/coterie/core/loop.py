@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from coterie import interrupts
 from coterie.core.accelerate import Squarem
 from coterie.core.checkpoint import Keeper, Reached, Runs
 from coterie.core.clock import Descents
-from coterie.core.errors import CheckpointError, FitInterruptedWarning, plain_interrupts
+from coterie.core.errors import CheckpointError, FitInterruptedWarning
 from coterie.core.protocols import Engine, Memo, Model, Params, Source
 
 
@@ -61,45 +62,49 @@ def fit(
     key: Callable[[Fit], Any] = attrgetter("objective"),
     keeper: Keeper | None = None,
 ) -> Fit:
-    """Best by `key` of `n_init` descents, each from its own start; Ctrl-C keeps the best so far.
+    """Best by `key` of `n_init` descents, each from its own start.
+
+    Ctrl-C keeps the best so far with a `FitInterruptedWarning`, unless this fit is a step of a larger computation.
 
     With a `keeper` the state after an iteration is kept, and a fit that finds one goes on from there.
     """
-    last = None if keeper is None else keeper.last(model)
-    best = None if last is None or last.best is None else _as_fit(last.best)
-    clock = Descents(n_init, max_iter, getattr(model, "converges", True))
-    for run, child in enumerate(rng.spawn(n_init)):
-        if last is not None and run < last.run:
-            continue
-        descent = _Descent(model, source, engine, run, callback, accelerate, keeper, best, clock)
-        try:
-            with plain_interrupts():
+    with interrupts.deferred(), interrupts.outermost() as keeps:
+        last = None if keeper is None else keeper.last(model)
+        best = None if last is None or last.best is None else _as_fit(last.best)
+        clock = Descents(n_init, max_iter, getattr(model, "converges", True))
+        for run, child in enumerate(rng.spawn(n_init)):
+            if last is not None and run < last.run:
+                continue
+            descent = _Descent(model, source, engine, run, callback, accelerate, keeper, best, clock)
+            try:
                 found = descent.go(child, max_iter, n_init == 1, last if last and run == last.run else None)
-        except KeyboardInterrupt:
-            descent.keep(at_once=True)
-            if best is None and descent.reached is None:
+            except KeyboardInterrupt:
+                descent.keep(at_once=True)
+                if not keeps or (best is None and descent.reached is None):
+                    raise
+                warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=3)
+                if descent.reached is None:
+                    _leave(keeper)
+                    break
+                found = replace(descent.reached, stopped=True)
+            except BaseException:
+                descent.keep(at_once=True)
                 raise
-            warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=3)
-            if descent.reached is None:
+            if best is None or key(found) < key(best):
+                best = found
+            if found.stopped:
+                descent.keep(at_once=True)
                 _leave(keeper)
                 break
-            found = replace(descent.reached, stopped=True)
-        except BaseException:
-            descent.keep(at_once=True)
-            raise
-        if best is None or key(found) < key(best):
-            best = found
-        if found.stopped:
-            descent.keep(at_once=True)
-            _leave(keeper)
-            break
-        if keeper is not None:
-            keeper.keep(partial(_runs, run + 1, None, best))
-    if best is None:
-        raise CheckpointError("the checkpoint has no start to go on with, and no result: delete the file to start anew")
-    if best.stats is None:  # it ended before the fit was cut short
-        best = replace(best, stats=engine.scan(partial(model.e_step, best.params), source, model.begin(source))[0])
-    return best
+            if keeper is not None:
+                keeper.keep(partial(_runs, run + 1, None, best))
+        if best is None:
+            raise CheckpointError(
+                "the checkpoint has no start to go on with, and no result: delete the file to start anew"
+            )
+        if best.stats is None:  # it ended before the fit was cut short
+            best = replace(best, stats=engine.scan(partial(model.e_step, best.params), source, model.begin(source))[0])
+        return best
 
 
 def _leave(keeper: Keeper | None) -> None:
@@ -159,6 +164,7 @@ class _Descent:
             stopped = not known and self._report(len(history) - 1, params, history[-1], stats)
             known = False
             self.keep()
+            interrupts.check()
             if converged or stopped or self.passes > max_iter:
                 return replace(self.reached, stopped=stopped, memos=memos if keep_memos else None)
             before = params

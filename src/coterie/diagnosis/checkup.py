@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie import machine
+from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, whole_number
 from coterie.data import opened
 from coterie.diagnosis import columns, forms, number, outliers, rows, shapes, sizes, tendency
@@ -97,7 +97,7 @@ def diagnose(
     sample_size = whole_number("sample_size", sample_size, 100)
     check_model(model)
     seed, X = int(as_rng(random_state).integers(2**62)), opened(X)
-    with machine.one_blas_thread:
+    with machine.one_blas_thread, interrupts.outermost():
         table = open_table(X, sample_weight, model, sample_size, _chance(seed, "sample"), n_jobs)
         checks, clusters = _all_checks(X, sample_weight, model, table, seed, n_jobs)
     return Diagnosis(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from coterie import machine
+from coterie import interrupts, machine
 from coterie.core.protocols import Memo, Source, Step
 from coterie.core.stats import tree_sum
 
@@ -44,6 +44,7 @@ class Serial(_Local):
 
     def _run(self, step: Step, source: Source, *memos: list[Memo]) -> Iterator[Any]:
         for part, *memo in zip(source.parts(), *memos, strict=True):
+            interrupts.check()
             yield step(part(), *memo)
 
 

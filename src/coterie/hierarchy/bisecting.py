@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from coterie import machine
+from coterie import interrupts, machine
 from coterie.core.protocols import Source
 from coterie.hierarchy.estimator import check_enough
 from coterie.hierarchy.splits import Splits
@@ -33,10 +33,10 @@ class Bisections(BisectingKMeans):
         check_enough(n, n_clusters)
         check_enough_rows(n_clusters or 1, summary)
         _check_room(self._growth.source, most or n)
-        with machine.one_blas_thread:  # once, not for every split anew
-            while (most is None or len(self._growth.cuts) + 1 < most) and (found := self._growth.cut(least)):
-                if found.stopped:
-                    raise KeyboardInterrupt  # a tree without its lower branches is none
+        # BLAS is limited once, not for every split; a split that Ctrl-C cut short is of no use without those below it
+        with machine.one_blas_thread, interrupts.outermost():
+            while (most is None or len(self._growth.cuts) + 1 < most) and self._growth.cut(least):
+                pass
         self._numbers, splits = _splits(self._growth, n)
         return splits
 

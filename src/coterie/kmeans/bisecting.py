@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie import kernels
+from coterie import interrupts, kernels
 from coterie.base import Partitional, Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
-from coterie.core.errors import FitInterruptedWarning, ParameterError, plain_interrupts
+from coterie.core.errors import FitInterruptedWarning, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.kmeans.kmeans import check_enough_rows
@@ -217,21 +217,21 @@ class BisectingKMeans(Partitional):
     def _grow(self, growth: Growth, watch: Any) -> list[float]:
         """Cuts until there are enough clusters, or none is left to cut; the objective at first and after each."""
         history = [growth.cost()]
-        while len(history) < self.n_clusters:
-            try:
-                with plain_interrupts():
+        with interrupts.deferred(), interrupts.outermost() as keeps:
+            while len(history) < self.n_clusters:
+                try:
                     found = growth.cut()
-            except KeyboardInterrupt:
-                if len(history) == 1:
-                    raise
-                warnings.warn("interrupted: the clusters so far are kept", FitInterruptedWarning, stacklevel=3)
-                break
-            if found is None:
-                break
-            history.append(growth.cost())
-            centers = np.stack([growth.centers[node] for node in growth.open()])
-            if found.stopped or watch(loop.Progress(0, len(history) - 1, centers, history[-1])):
-                break
+                except KeyboardInterrupt:
+                    if not keeps or len(history) == 1:
+                        raise
+                    warnings.warn("interrupted: the clusters so far are kept", FitInterruptedWarning, stacklevel=3)
+                    break
+                if found is None:
+                    break
+                history.append(growth.cost())
+                centers = np.stack([growth.centers[node] for node in growth.open()])
+                if watch(loop.Progress(0, len(history) - 1, centers, history[-1])):
+                    break
         return history
 
     def _halve(

@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from coterie import interrupts
 from coterie.base import Partitional, Summary, callbacks, in_memory
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.checkpoint import Batches, Store
 from coterie.core.clock import Clock
-from coterie.core.errors import FitInterruptedWarning, plain_interrupts
+from coterie.core.errors import FitInterruptedWarning
 from coterie.core.protocols import Chunk
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
@@ -244,16 +245,17 @@ class _Course:
 
     def go(self, steps: int, watch: loop.Callback) -> None:
         self.clock = Clock(before=len(self.history) / steps)
-        try:
-            with plain_interrupts():
+        with interrupts.deferred(), interrupts.outermost() as keeps:
+            try:
                 while not self.done and len(self.history) < steps:
                     self._step(steps, watch)
-        except BaseException as error:
-            self._keep(at_once=True)
-            if not isinstance(error, KeyboardInterrupt) or self.state.seen is None:
-                raise
-            warnings.warn("interrupted: the centers reached so far are kept", FitInterruptedWarning, stacklevel=3)
-            self._leave()
+                    interrupts.check()
+            except BaseException as error:
+                self._keep(at_once=True)
+                if not (keeps and isinstance(error, KeyboardInterrupt)) or self.state.seen is None:
+                    raise
+                warnings.warn("interrupted: the centers reached so far are kept", FitInterruptedWarning, stacklevel=3)
+                self._leave()
 
     def _step(self, steps: int, watch: loop.Callback) -> None:
         before, rng = self.state.params, self.rows.rng

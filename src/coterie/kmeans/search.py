@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from coterie import kernels, seeding
+from coterie import interrupts, kernels, seeding
 from coterie.base import Summary, in_memory
 from coterie.core import loop
 from coterie.core.checkpoint import Keeper, Store
 from coterie.core.clock import Clock
-from coterie.core.errors import FitInterruptedWarning, plain_interrupts
+from coterie.core.errors import FitInterruptedWarning
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.kmeans.budget import Budget, Purse, purse_for
 from coterie.kmeans.lloyd import Lloyd
@@ -141,27 +141,30 @@ class Climb:
     def go(self, centers: np.ndarray, last: Searched | None = None) -> None:
         """The whole search, from these centers or from where another was; Ctrl-C ends it with what it has reached."""
         self.best = (centers - self.rows.origin) / self.rows.unit
-        try:
-            with plain_interrupts():
-                if last is None:
-                    self.begin(self.best)
-                    self.descend()
-                    self.keep()
-                    self.join()
-                else:
-                    self._go_on(last)
-                (_wander if self.kind == "fast" else _breed)(self)
-                if not self.stopped:
-                    self.finish()
-        except BaseException as error:
-            self._store_state(at_once=True)
-            if not isinstance(error, KeyboardInterrupt):
-                raise
-            warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
-            self.stopped = True
-        if self.stopped and self.store is not None:
-            self._store_state(at_once=True)
-            self.store.leave()
+        with interrupts.deferred(), interrupts.outermost() as keeps:
+            try:
+                self._run(last)
+            except BaseException as error:
+                self._store_state(at_once=True)
+                if not (keeps and isinstance(error, KeyboardInterrupt)):
+                    raise
+                warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
+                self.stopped = True
+            if self.stopped and self.store is not None:
+                self._store_state(at_once=True)
+                self.store.leave()
+
+    def _run(self, last: Searched | None) -> None:
+        if last is None:
+            self.begin(self.best)
+            self.descend()
+            self.keep()
+            self.join()
+        else:
+            self._go_on(last)
+        (_wander if self.kind == "fast" else _breed)(self)
+        if not self.stopped:
+            self.finish()
 
     @property
     def centers(self) -> np.ndarray:

@@ -12,10 +12,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from coterie import machine
+from coterie import interrupts, machine
 from coterie.base import ByDistance, callbacks
 from coterie.core.arguments import as_rng, one_of, whole_number
-from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError, plain_interrupts
+from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.loop import Progress
 from coterie.data import opened
 from coterie.data.memory import as_weights
@@ -235,18 +235,19 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _best(self, table: Any, w: Array, begins: Iterator[Array], max_iter: int, watch: Any) -> swaps.Found:
         best: swaps.Found | None = None
-        try:
-            with plain_interrupts():
+        with interrupts.deferred(), interrupts.outermost() as keeps:
+            try:
                 for run, medoids in enumerate(begins):
                     found = self._descend(table, w, medoids, max_iter, partial(_tell, watch, run))
                     if best is None or found.loss < best.loss:
                         best = found
                     if found.stopped:
                         break
-        except KeyboardInterrupt:
-            if best is None:
-                raise
-            warnings.warn("interrupted: the best start so far is kept", FitInterruptedWarning, stacklevel=3)
+                    interrupts.check()
+            except KeyboardInterrupt:
+                if not keeps or best is None:
+                    raise
+                warnings.warn("interrupted: the best start so far is kept", FitInterruptedWarning, stacklevel=3)
         assert best is not None
         return best
 

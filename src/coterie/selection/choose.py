@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie import interrupts
 from coterie.core.arguments import as_rng, one_of
 from coterie.core.errors import ParameterError
 from coterie.kmeans.kmeans import KMeans
@@ -128,7 +129,8 @@ def choose_k(
     rows, w = everything[kept], None if weights is None else weights[kept]
     study = Study(rows, w, KMeans() if estimator is None else estimator, effort, n_jobs, rng)
     numbers = study.range(names) if wanted is None else study.given(wanted)
-    votes = study.ask(np.array(numbers), names, watch)
+    with interrupts.outermost():
+        votes = study.ask(np.array(numbers), names, watch)
     return ChooseK(np.array(numbers), votes, study.swept, study.results, len(rows), len(everything))
 
 

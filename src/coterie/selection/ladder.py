@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from coterie import kernels, machine, seeding
+from coterie import interrupts, kernels, machine, seeding
 from coterie.core import loop
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
@@ -79,7 +79,7 @@ class Ladder:
 
     def climb(self, starts: int, done: Callable[[int], bool]) -> None:
         """All rungs, with so many starts of their own each; ends where `done(k)`, which is told of each, says so."""
-        with machine.one_blas_thread:
+        with machine.one_blas_thread, interrupts.outermost():
             sequences = self._sequences(starts)
             for below, k in zip([None, *self.ks], self.ks, strict=False):
                 if below is not None:
@@ -94,7 +94,7 @@ class Ladder:
 
     def refine(self) -> None:
         """Downwards, and upwards again where that helped."""
-        with machine.one_blas_thread:
+        with machine.one_blas_thread, interrupts.outermost():
             reached = sorted(self.rungs)
             better = {k for k, above in reversed(list(pairwise(reached))) if self._try(k, self._down(above, k))}
             for below, k in pairwise(reached):
@@ -120,8 +120,6 @@ class Ladder:
             model = replace(model, start=start[self.held :])
         watch = _Hopeless(np.inf if best is None else best.objective)
         found = loop.fit(model, self.source, self.engine, rng=self.rng, max_iter=self.max_iter, callback=watch)
-        if found.stopped and not watch.given_up:
-            raise KeyboardInterrupt  # the loop keeps what one descent has reached; there are others
         if best is not None and found.objective >= best.objective:
             return False
         self.rungs[k] = Rung(found.params, found.objective, found.stats.weight, found.memos)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie import machine
+from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk
@@ -172,7 +172,7 @@ def mixture_table(
     grid = _Grid(getattr(source, "X", X), sample_weight, prior, reg_covar, as_rng(random_state), n_jobs)
     rows = grid.rows(numbers, names) if _is_search(starts) else grid.coarse_rows(numbers, names, starts)
     cells = [f"{name},{k}" for k in numbers for name in names]
-    with machine.one_blas_thread:
+    with machine.one_blas_thread, interrupts.outermost():
         found = list(watched(rows, cells, watch, [k for k in numbers for _ in names]))
     return _table(numbers, names, found)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from coterie import machine
+from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.data import as_source
@@ -346,7 +346,8 @@ class _Rounds:
     def _fit(self, k: int, seed: int, **start: Any) -> KMeans:
         search = self.search if k > 2 else "none"
         model = KMeans(k, search=search, n_jobs=self.n_jobs, random_state=seed, **start)
-        return model.fit(self.X, sample_weight=self.w)
+        with interrupts.outermost():
+            return model.fit(self.X, sample_weight=self.w)
 
 
 def _either_side(X: Any, w: Array | None, center: Array) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie import interrupts
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.selection.agreement import adjusted_rand, jaccard, shared, strengths
@@ -197,7 +198,8 @@ def stability(
     if numbers[-1] > len(table.counting):
         raise InputError(f"ks go up to {numbers[-1]}, and only {len(table.counting)} rows (of weight above 0) count")
     study = _Study(table, measure, method, n_resamples, _share(share), as_rng(random_state), n_jobs)
-    found = list(watched(map(study.look, numbers), [f"K = {k}" for k in numbers], watch, numbers))
+    with interrupts.outermost():
+        found = list(watched(map(study.look, numbers), [f"K = {k}" for k in numbers], watch, numbers))
     values, clusters, labels, divisions = zip(*found, strict=True)
     tried = np.array(numbers[: len(found)])
     mean = np.mean(values, axis=1)

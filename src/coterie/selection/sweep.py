@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie import interrupts
 from coterie.core.clock import Clock
 from coterie.core.errors import ParameterError
 from coterie.data import opened
@@ -118,10 +119,11 @@ def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, progres
     kind = KINDS.get(type(estimator), one_by_one)
     report = _Report(progress, wanted)
     found: list[Fitted] = []
-    for fitted in kind(estimator, wanted, X, sample_weight, report.halfway):
-        found.append(fitted)
-        if report.fitted(f"K = {fitted.k}", fitted.k):
-            break
+    with interrupts.outermost():
+        for fitted in kind(estimator, wanted, X, sample_weight, report.halfway):
+            found.append(fitted)
+            if report.fitted(f"K = {fitted.k}", fitted.k):
+                break
     return Sweep(
         np.array([fitted.k for fitted in found]),
         [fitted.model for fitted in found],

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 
 import numba
+from numba.core.registry import CPUDispatcher
+
+from coterie import interrupts
 
 CACHE = os.environ.get("COTERIE_NUMBA_CACHE", "1") == "1"
 
@@ -26,22 +29,46 @@ def _enable_cache(kernel):
         return
 
 
-def _decorator(**options):
-    compiling = numba.njit(nogil=True, error_model="numpy", **options)
+class Kernel(CPUDispatcher):
+    """A compiled function. When it is called from Python, no signal handler can raise an exception within it.
+
+    Ctrl-C is raised when the call is done; see `coterie.interrupts`.
+    """
+
+    def __call__(self, *args):
+        if interrupts.can_defer():
+            with interrupts.deferred():
+                return _call(self, *args)
+        try:
+            result = _call(self, *args)
+        except SystemError as error:  # of a handler that the program has installed
+            raise interrupts.cause(error) from None
+        interrupts.check()
+        return result
+
+
+_call = CPUDispatcher.__call__
+
+
+def compiling(cache=CACHE, **options):
+    """Decorator of functions that are compiled when they are first called, like ``numba.njit``."""
+    target = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", **options}
 
     def decorate(function):
-        kernel = compiling(function)
-        if CACHE and not numba.config.DISABLE_JIT:
+        if numba.config.DISABLE_JIT:
+            return function
+        kernel = Kernel(function, targetoptions=dict(target))
+        if cache:
             _enable_cache(kernel)
         return kernel
 
     return decorate
 
 
-jit = _decorator()
+jit = compiling()
 # For loops over numbers known to be finite.
-jit_finite = _decorator(fastmath={"reassoc", "contract", "nsz", "nnan"})
+jit_finite = compiling(fastmath={"reassoc", "contract", "nsz", "nnan"})
 # For loops that only add up: the order of additions may change, NaN and infinity keep their meaning.
-jit_reassociating = _decorator(fastmath={"reassoc", "contract", "nsz"})
+jit_reassociating = compiling(fastmath={"reassoc", "contract", "nsz"})
 # For functions that kernels alone call: half of what it takes to compile a small one is making it callable from Python.
-jit_inner = _decorator(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+jit_inner = compiling(no_cpython_wrapper=True, no_cfunc_wrapper=True)

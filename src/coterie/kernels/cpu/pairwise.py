@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from coterie.kernels.cpu.jit import jit, jit_reassociating
+from coterie.kernels.cpu.jit import compiling, jit, jit_reassociating
 from coterie.kernels.cpu.simd import PANEL, VECTORS, against_panel, points
 from coterie.kernels.cpu.vectors import Vectors
 
@@ -185,7 +185,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., None]:
     """A block of distances by a function of two rows, compiled into one loop with it."""
     pair = function if isinstance(function, numba.core.dispatcher.Dispatcher) else _pair(function)
 
-    @numba.njit(nogil=True, error_model="numpy")
+    @compiling(cache=False)  # the cache does not know of changes in the user's own code
     def block(A, B, out):
         for i in range(len(A)):
             for j in range(len(B)):
@@ -195,4 +195,4 @@ def compiled(function: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _pair(function):
-    return numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})(function)
+    return compiling(cache=False, fastmath={"reassoc", "contract", "nsz"})(function)
