@@ -81,7 +81,7 @@ CASES = {
     "silhouette": lambda n_jobs: metrics.silhouette_samples(LARGE, LARGE[:, 0] > 0, n_jobs=n_jobs),
     "pairwise": lambda n_jobs: distances.pairwise(LARGE[:3000], metric="manhattan", n_jobs=n_jobs),
     "choose_k": lambda n_jobs: np.array(
-        [coterie.choose_k(SMALL, range(1, 5), budget="quick", random_state=0, n_jobs=n_jobs).k]
+        [coterie.choose_k(SMALL, range(1, 5), budget="quick", random_state=0, n_jobs=n_jobs).recommended]
     ),
     "sweep": lambda n_jobs: selection.sweep(
         coterie.KMeans(random_state=0, n_jobs=n_jobs), range(2, 8), LARGE

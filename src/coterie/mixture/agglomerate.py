@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coterie import interrupts
+
 RIDGE = 0.3  # of the variance of all rows, in the scatter of a cluster; 0.03 to 1 serve about as well
 RANK = 1e-10  # directions of a smaller share are what rounding left of columns that depend on each other
 
@@ -46,6 +48,7 @@ def agglomerate(X: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
         weight = np.bincount(which, weight)
         tree = _Tree(_principal(X[first], weight), weight)
         while len(merges) < n - 1:
+            interrupts.check()
             i, j = tree.cheapest()
             tree.merge(i, j)
             merges.append((node[i], node[j]))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie import interrupts
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.kernels.plain.gaussian import posterior
@@ -102,6 +103,7 @@ class Trials:
         """The runs after so many EM steps, or when all have settled; and their objectives."""
         before = -np.inf
         for _ in range(steps):
+            interrupts.check()
             prepared, resp, bound = self.posterior(c)
             if np.all(bound - before < np.maximum(self.enough, SMALL * np.abs(bound))):
                 break

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie import interrupts
 from coterie.families import forms
 from coterie.mixture.gaussian import Components, GaussianEM, GaussianStats
 
@@ -75,6 +76,7 @@ class Trials:
         objective = self.model.objective(c, stats)
         gain = np.full(len(objective), np.inf)
         for _ in range(steps):
+            interrupts.check()
             c = self.model.m_step(c, stats)
             stats = self.e_step(c)
             before, objective = objective, self.model.objective(c, stats)
