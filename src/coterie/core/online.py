@@ -22,9 +22,11 @@ def step(model: Any, state: State, chunk: Chunk, decay: float = 1.0) -> tuple[St
 
     Beside what every model has, `model.carry(before, after, stats)` restates statistics that were taken with the
     parameters `before` as if they had been taken with those the M-step made of them.
-    A `decay` below 1 lets old batches fade.
+    A `decay` below 1 lets old batches fade. A batch without rows leaves the state as it is.
     """
     batch, _ = model.e_step(state.params, chunk)
+    if chunk.X.shape[0] == 0:
+        return state, batch
     stats = batch if state.seen is None else state.seen.scaled(decay) + batch
     after = model.m_step(state.params, stats)
     return State(after, model.carry(state.params, after, stats)), batch

@@ -19,10 +19,11 @@ from coterie.data.memory import as_many, as_weights, part_count
 
 @dataclass(frozen=True)
 class DaskSource:
-    X: Any  # (n, d), every block holds whole rows
+    X: Any  # (n, d), every block holds whole rows, one at least
     w: Any  # (n,) with the same blocks, or None
     y: Any = None  # (n,) or (n, k) likewise
     columns: list[str] | None = None
+    sizes: tuple[int, ...] | None = None  # rows of the user's blocks, 0 where X leaves one out; None: those of X
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -55,7 +56,7 @@ class DaskSource:
         w, y = (None if values is None else values[rows] for values in (self.w, self.y))
         X = self.X[rows]
         w, y = (None if v is None else v.rechunk((X.chunks[0], *v.chunks[1:])) for v in (w, y))
-        X, w, y = _kept(X, w, y)
+        X, w, y = _kept(*(_without_empty_blocks(values, X.chunks[0]) for values in (X, w, y)))
         return DaskSource(X, w, y, self.columns)
 
     def changed(self, function: Callable[[Any], Any], engine: Engine) -> DaskSource:
@@ -71,7 +72,8 @@ class DaskSource:
         meta = pieces[0].compute()
         shapes = [(n, *meta.shape[1:]) for n in self.X.chunks[0]]
         blocks = [da.from_delayed(piece, shape, meta.dtype) for piece, shape in zip(pieces, shapes, strict=True)]
-        return da.concatenate(blocks)
+        whole = da.concatenate(blocks)
+        return whole if self.sizes is None else whole.rechunk({0: self.sizes})
 
 
 def dask_source(X: Any, sample_weight: Any = None, y: Any = None) -> DaskSource:
@@ -86,10 +88,23 @@ def dask_source(X: Any, sample_weight: Any = None, y: Any = None) -> DaskSource:
         X = X.astype(np.float64)
     X = X.rechunk({1: -1})
     n = X.shape[0]
+    if n == 0:
+        raise InputError(f"X has no rows: its shape is {X.shape}; at least one row is needed")
     w = None if sample_weight is None else _like_rows(as_weights(np.asarray(sample_weight), n), X)
     y = None if y is None else _like_rows(as_many(y, n), X)
-    X, w, y = _kept(X, w, y)
-    return DaskSource(X, w, y, columns)
+    sizes = X.chunks[0]
+    X, w, y = _kept(*(_without_empty_blocks(values, sizes) for values in (X, w, y)))
+    return DaskSource(X, w, y, columns, sizes if 0 in sizes else None)
+
+
+def _without_empty_blocks(values: Any, sizes: tuple[int, ...]) -> Any:
+    """The values without the blocks that have no rows, which a filter leaves behind.
+
+    The number of a part seeds what is random in it: parts without rows must not change the numbers of the others.
+    """
+    if values is None or 0 not in sizes:
+        return values
+    return values.blocks[np.flatnonzero(sizes).tolist()]
 
 
 def _as_array(X: Any) -> tuple[Any, list[str] | None]:

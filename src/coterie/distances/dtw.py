@@ -170,13 +170,15 @@ def costs_within(ops: Any, A: Series, B: Series, window: Any, absolute: bool, li
 
 
 def kernels_for(A: Series, B: Series, passes: int = 1) -> Any:
-    return kernels.of_series(passes * len(A) * len(B), int(A.length.max()), int(B.length.max()))
+    return kernels.of_series(passes * len(A) * len(B), A.longest, B.longest)
 
 
 def meetings(A: Series, B: Series, window: Any) -> Iterator[tuple[Array, Array, Band]]:
     """Rows of `A` and of `B` that share a window, and the window; together all pairs, each once."""
+    if len(A) == 0 or len(B) == 0:
+        return
     if isinstance(window, Everywhere):  # an end that comes early does not change what comes before it
-        band = window.band(int(A.length.max()), int(B.length.max()))
+        band = window.band(A.longest, B.longest)
         yield np.arange(len(A)), np.argsort(B.length, kind="stable"), band
         return
     for n in np.unique(A.length):

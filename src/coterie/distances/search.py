@@ -107,6 +107,6 @@ def lower_bounds(ops: Any, rows: Series, centers: Series, window: Any, absolute:
             envelope = ops.envelope(x, low, high)
             ops.bounds(x, *envelope, group.values, group.start, group.length, absolute, found)
             bound[own, center] = found
-    most = int(rows.length.max() + centers.length.max()) * rows.channels
+    most = (rows.longest + centers.longest) * rows.channels
     bound *= 1 - 4 * most * np.finfo(np.float64).eps
     return bound

@@ -40,12 +40,17 @@ class Series:
     def channels(self) -> int:
         return int(self.values.shape[1])
 
+    @property
+    def longest(self) -> int:
+        """The length of the longest series; 0 where there is none."""
+        return int(self.length.max(initial=0))
+
     def astype(self, dtype: Any) -> Series:
         return self if self.dtype == dtype else replace(self, values=_read(self.values.astype(dtype)))
 
     def table(self) -> Array:
         """One row a series (n, longest x channels), moment after moment, NaN after its end."""
-        longest, channels = int(self.length.max()), self.channels
+        longest, channels = self.longest, self.channels
         if (self.length == longest).all() and (np.diff(self.start) == longest).all():
             first = int(self.start[0])
             return self.values[first : first + len(self) * longest].reshape(len(self), -1)

@@ -139,7 +139,7 @@ class EM:
     def _by_blocks(self, chunk: Chunk, answer: Callable[[Chunk], np.ndarray]) -> np.ndarray:
         """`answer` of blocks of rows whose densities fit the cache."""
         n, rows = chunk.X.shape[0], max(256, BLOCK // self.n_components)
-        pieces = [answer(chunk._replace(X=chunk.X[i : i + rows])) for i in range(0, n, rows)]
+        pieces = [answer(chunk._replace(X=chunk.X[i : i + rows])) for i in range(0, max(n, 1), rows)]
         return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
 
 

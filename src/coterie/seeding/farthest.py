@@ -70,6 +70,8 @@ def _step(
     ops = kernels.of(chunk.X, WORK)
     if closest is None:
         closest = np.full(chunk.X.shape[0], np.inf, chunk.X.dtype)
+    if len(closest) == 0:
+        return Farthest(-np.inf, np.zeros(chunk.X.shape[1], chunk.X.dtype)), closest
     ops.spread(chunk.X, chunk.w, unit, point[None], closest)
     counted = closest if chunk.w is None else np.where(chunk.w > 0, closest, -1.0)
     row = int(np.argmax(counted))

@@ -148,14 +148,24 @@ def _step(
     potential = np.zeros(1) if points is None else spread(chunk.X, chunk.w, unit, points, closest)
     u = uniform(seed, chunk.part, 2 * drawn)
     total, rows = ops.draw(closest, chunk.w, u[:drawn])
-    if total > 0:
-        arrival = -np.log(u[drawn:]) / total
-    else:
-        arrival, rows = np.full(drawn, np.inf), np.zeros(drawn, np.int64)
-    draws = Draws(potential, arrival, ops.take(chunk.X, rows), closest[rows].astype(np.float64))
+    draws = Draws(potential, *drawn_rows(chunk.X, closest, total, rows, u[drawn:], ops.take))
     if points is None:
         closest.fill(np.inf)
     return draws, closest
+
+
+def drawn_rows(
+    X: Any,  # (n, d)
+    closest: np.ndarray[Any, Any],  # (n,)
+    total: float,  # the potential of the chunk
+    rows: np.ndarray[Any, Any],  # (m,) drawn in proportion to it, if it is above 0
+    u: np.ndarray[Any, Any],  # (m,) uniform numbers
+    take: Callable[..., Any],
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Arrivals (m,), rows (m, d) and their squares (m,); a chunk without potential, or without rows, never arrives."""
+    if not total > 0:
+        return np.full(len(u), np.inf), np.zeros((len(u), X.shape[1]), X.dtype), np.zeros(len(u))
+    return -np.log(u) / total, take(X, rows), closest[rows].astype(np.float64)
 
 
 def uniform(seed: int, part: int, size: int) -> np.ndarray[Any, Any]:

@@ -19,7 +19,7 @@ from coterie.core.stats import Stats
 from coterie.kmeans.fuzzy import Fuzzy
 from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.observed import Filling, Observed
-from coterie.seeding.plusplus import WORK, Draws, uniform
+from coterie.seeding.plusplus import WORK, Draws, drawn_rows, uniform
 
 Array = np.ndarray[Any, Any]
 CANDIDATES = 16  # rows, drawn by their squared distances, of which the best becomes a center
@@ -213,11 +213,7 @@ def _draw(
     closest = (squares / unit**2).astype(chunk.X.dtype)
     u = uniform(seed, chunk.part, 2 * CANDIDATES)
     total, rows = ops.draw(closest, chunk.w, u[:CANDIDATES])
-    if total > 0:
-        arrival = -np.log(u[CANDIDATES:]) / total
-    else:
-        arrival, rows = np.full(CANDIDATES, np.inf), np.zeros(CANDIDATES, np.int64)
-    return Draws(np.zeros(1), arrival, ops.take(chunk.X, rows), closest[rows].astype(np.float64)), closest
+    return Draws(np.zeros(1), *drawn_rows(chunk.X, closest, total, rows, u[CANDIDATES:], ops.take)), closest
 
 
 def _score(points: Array, unit: float, chunk: Chunk, closest: Array) -> tuple[Potential, Array]:

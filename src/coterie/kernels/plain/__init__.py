@@ -118,7 +118,7 @@ def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndar
     """Rows drawn in proportion to w closest by the uniform numbers `u`; the sum of w closest (0: none drawn, -1)."""
     mass = np.broadcast_to(weights(w), len(closest)) * closest.astype(np.float64)
     until = mass.cumsum()
-    if not until[-1] > 0:
+    if not mass.sum() > 0:
         return 0.0, np.full(len(u), -1)
     rows = np.searchsorted(until, u * until[-1], side="right")
     return float(until[-1]), np.minimum(rows, np.flatnonzero(mass)[-1])
@@ -135,7 +135,8 @@ def _dense(X: Any) -> np.ndarray:
 def _squares(X: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, float]:
     """Squared distances in units of `unit`, a power of two that changes no digit but avoids overflow."""
     X, centers = X.astype(np.float64), centers.astype(np.float64)
-    unit = _unit(np.maximum(X.max(axis=0), centers.max(axis=0)) - np.minimum(X.min(axis=0), centers.min(axis=0)))
+    both = np.concatenate([X, centers])
+    unit = _unit(both.max(axis=0) - both.min(axis=0))
     total = np.zeros((len(X), len(centers)))
     for x, c in zip(X.T, centers.T, strict=True):
         difference = (x[:, None] - c) / unit

@@ -66,9 +66,8 @@ def _differences(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def _squares(X: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, float]:
     """Squared distances in units of `unit`, a power of two that changes no digit but avoids overflow."""
     X, centers = X.astype(np.float64), centers.astype(np.float64)
-    most = np.fmax(np.fmax.reduce(X, axis=0), centers.max(axis=0))
-    least = np.fmin(np.fmin.reduce(X, axis=0), centers.min(axis=0))
-    unit = _unit(most - least)
+    both = np.concatenate([X, centers])
+    unit = _unit(np.fmax.reduce(both, axis=0) - np.fmin.reduce(both, axis=0))
     total = np.zeros((len(X), len(centers)))
     for x, c in zip(X.T, centers.T, strict=True):
         difference = (x[:, None] - c) / unit
