@@ -49,7 +49,9 @@ class AgglomerativeClustering(TreeEstimator):
         directions. For 'ward', 'complete', 'average' and 'single'; of these 'complete' and 'average' know the distances
         along edges alone. Parts of the graph that no edge connects are joined by their nearest rows, with a warning.
     distance_threshold : float or None, default=None
-        Merges below this height are made, those at it or above are not; `n_clusters` must be None.
+        The number of clusters is one more than the merges at this height or above; `n_clusters` must be None. Where
+        heights rise from merge to merge, just the merges below the threshold are made. Where some fall (see Notes), as
+        many merges are made, in their order, as in scikit-learn.
     n_jobs : int or None, default=None
         Threads; None is all cores. The result does not depend on it.
     callback : function or None
@@ -79,6 +81,13 @@ class AgglomerativeClustering(TreeEstimator):
     n² distances for others. With a graph of m edges it takes O(m) memory and about m log m steps, by a heap of edges.
     The tree and all heights are always made: scikit-learn's `compute_full_tree`, `compute_distances` and `memory` are
     not needed.
+
+    Heights may fall: with 'centroid' and 'median', and with a graph, where a merge makes clusters neighbours that are
+    nearer. Then a merge above `distance_threshold` may come before others below it. Like scikit-learn, the estimator
+    counts the merges at the threshold or above, and undoes as many of the last merges: `labels_` are those of
+    ``n_clusters=n_clusters_``. Single clusters may so contain a merge above the threshold. For clusters that contain
+    none, as SciPy's ``fcluster(Z, t, "distance")`` gives them, cut the tree:
+    ``coterie.hierarchy.cut(model.linkage_matrix_, height=t)`` (which makes merges at t, too).
 
     `predict` puts a new row into the cluster that the linkage says it is nearest to, as if the two were to be merged
     next: 'ward', where the sum of squares grows least, :math:`\frac{w}{w + 1} \lVert x - \mu \rVert^2` for a cluster of
@@ -199,7 +208,7 @@ class AgglomerativeClustering(TreeEstimator):
 
 
 def _made(tree: Tree, n_clusters: int | None, threshold: float | None) -> Array:
-    """Which merges are made (n - 1,)."""
-    if n_clusters is not None:
-        return np.arange(len(tree.height)) < tree.n_leaves - n_clusters
-    return tree.highest(tree.height) < threshold
+    """Which merges are made (n - 1,): the first ones."""
+    if n_clusters is None:
+        n_clusters = 1 + int(np.count_nonzero(tree.height >= threshold))
+    return np.arange(len(tree.height)) < tree.n_leaves - n_clusters
