@@ -137,10 +137,12 @@ def _on_majorant(x: list[float], upper: list[float]) -> list[int]:
 
 
 def _chain(following: list[int], start: int, end: int) -> Array:
+    """The vertices from `start` to `end`, which is one of them: but for rounding, which may lead past it."""
+    low, high = min(start, end), max(start, end)
     chain = [start]
-    while chain[-1] != end:
-        chain.append(following[chain[-1]])
-    return np.array(chain)
+    while low < (vertex := following[chain[-1]]) < high:  # vertices go one way: each is met once
+        chain.append(vertex)
+    return np.array([*chain, end])
 
 
 def _widest(steps: Steps, below: Array, above: Array) -> tuple[float, int, int]:

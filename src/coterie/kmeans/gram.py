@@ -284,7 +284,7 @@ def first_alike(X: Any) -> np.ndarray:
         keys = (X.indices[start:stop].tobytes() + X.data[start:stop].tobytes() for start, stop in spans)
     else:
         keys = (row.tobytes() for row in X)
-    return np.array([numbers.setdefault(key, i) for i, key in enumerate(keys)])
+    return np.array([numbers.setdefault(key, i) for i, key in enumerate(keys)], np.int64)
 
 
 def _fill(kernel: Kernel, rows: Any, chunk: Chunk, out: np.ndarray) -> np.ndarray:

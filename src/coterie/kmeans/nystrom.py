@@ -150,8 +150,12 @@ def chosen(kernel: Kernel, X: Any, m: int, rng: np.random.Generator) -> np.ndarr
         factor, rows = np.hstack([factor, added]), np.append(rows, some)
         left = np.maximum(left - (added**2).sum(axis=1), 0)
         left[some] = 0
-    rest = np.setdiff1d(np.arange(len(left)), rows) if not kernel.definite else rows[:0]
-    rows = np.union1d(rows, rng.permutation(rest)[: m - len(rows)])
+    if not kernel.definite:
+        rest = np.setdiff1d(np.arange(len(left)), rows)
+        rows = np.append(rows, rng.permutation(rest)[: m - len(rows)])
+    elif len(rows) == 0:
+        rows = np.zeros(1, np.int64)  # the products of all rows are 0: any row explains them
+    rows = np.unique(rows)
     return rows[np.unique(first_alike(X[rows]))]
 
 

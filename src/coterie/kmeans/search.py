@@ -29,6 +29,7 @@ STEP = 1e5  # multiply-adds that arranging a jump takes the time of
 BREATH = 5e8  # multiply-adds of one call, for Ctrl-C to be heard
 HOPE = 10.0  # times its last gain that a trial may lie behind
 TRIES = 5  # swaps in vain that end a descent
+PASSES = 1000  # over single rows at the end, at most; a few are enough
 JUMPS = 5  # centers that jump at most, to leave an optimum
 PARENTS, CROWD = 6, 12  # solutions kept at least and at most, to be crossed
 
@@ -133,6 +134,11 @@ class Climb:
         self.moves, self.home_moves = (_moves(solution, rows.X.shape[1], k) for _ in range(2))
         self.breath = int(max(1, min(ops.LONGEST, BREATH / (rows.X.size * k))))
         self.best, self.least = np.empty(0), np.inf
+        eps = float(np.finfo(np.float64).eps)
+        # A sum of n products, each of a square of d columns, is wrong by no more than this share of itself.
+        self.rounding = (sum(rows.X.shape) + 3) * eps
+        # Rows on their centers, but for the rounding of these, cost this much: no search can make it less.
+        self.nothing = float(rows.w.sum()) * (8 * eps) ** 2 * float((rows.X**2).sum(axis=1).max())
         self.steps, self.stopped = 0, False
         self.clock = Clock()
         self.store, self.crowd = store, list[tuple[float, np.ndarray]]()
@@ -173,7 +179,7 @@ class Climb:
 
     @property
     def over(self) -> bool:
-        return self.stopped or self.least <= 0.0 or self.purse.empty
+        return self.stopped or self.least <= self.nothing or self.purse.empty
 
     @property
     def value(self) -> float:
@@ -258,17 +264,26 @@ class Climb:
     def finish(self) -> None:
         """The best solution, until no single row is better off elsewhere."""
         self.begin(self.best)
-        while self._polish():
+        for _ in range(PASSES):
+            if not self._polish():
+                break
             self._note()
 
-    def _polish(self) -> int:
+    def _polish(self) -> bool:
+        """One pass over single rows, and Lloyd after it; whether the objective fell by more than rounding explains.
+
+        Where it did not, rows that are equally well off in two clusters could change between them for ever.
+        """
+        before = self.value
         changes = self.ops.polish(self.X, self.w, self.here, self.moves, self.purse.spent)
         self._settle(changes > 0)
-        return changes
+        return changes > 0 and before - self.value > 2 * self.rounding * before
 
     def _settle(self, more: bool) -> None:
-        """Lloyd to its end, in calls short enough to be interrupted between two."""
-        while more:
+        """Lloyd to its end, or for `LONGEST` iterations, in calls short enough to be interrupted between two."""
+        for _ in range(-(-self.ops.LONGEST // self.breath)):
+            if not more:
+                break
             more = self.ops.go_on(self.X, self.w, self.here, self.moves, self.breath, self.purse.spent)
 
     def _note(self) -> None:

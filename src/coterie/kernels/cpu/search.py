@@ -24,6 +24,7 @@ from coterie.kernels.cpu.solution import (
 
 LONGEST = 1000  # iterations of Lloyd after one move
 SURELY = 1e-10  # share of the objective by which a move must lower it, beyond the doubt of rounding
+ULP = 2.0**-52  # of the objective: a row that gains less by a move changes no digit of it
 HALVINGS = 4  # iterations of the 2-means that tells what splitting a cluster would gain
 
 
@@ -267,7 +268,7 @@ def polish(
             continue
         two_nearest(X, i, s.columns, m.squares)
         searched += 1
-        first, least = -1, m.squares[a] * leave * (1.0 - SURELY)
+        first, least = -1, m.squares[a] * leave * (1.0 - SURELY) - ULP * s.state[0] / w[i]
         for j in range(k):
             cost = m.squares[j] * (s.weight[j] / (s.weight[j] + w[i]))
             if cost < least and j != a:

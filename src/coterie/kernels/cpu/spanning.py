@@ -89,7 +89,10 @@ def boruvka(X: np.ndarray, in_threads: Threads, tell: Callable[[int], None]) -> 
 
         for _ in in_threads(look, list(pairwise(cuts))):
             pass
-        tell(done := _connect(forest, inner, outer, done))
+        joined = _connect(forest, inner, outer, done)
+        if joined == done:
+            raise FloatingPointError("squared distances must be finite")
+        tell(done := joined)
     return order[inner], order[outer]
 
 

@@ -1,0 +1,70 @@
+"""Every loop has a bound that does not depend on rounding: no fit of a small table takes longer than a moment.
+
+A fit that does not end cannot be interrupted within a compiled kernel. So fits run in a process of their own, whose CPU
+time is limited: a hang is a failure that says where it was. What is measured is not speed; the limit is a thousand times
+what a fit takes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_tables import FITS, LIMIT
+
+from coterie import KMeans
+from coterie.kmeans import search
+
+SCRIPT = Path(__file__).parents[1] / "small_tables.py"
+
+
+def run(first, count, *names):
+    call = [sys.executable, str(SCRIPT), str(first), str(count), *names]
+    ended = subprocess.run(call, capture_output=True, text=True, timeout=count * len(names) * LIMIT)
+    last = ended.stdout.splitlines()[-1] if ended.stdout else "before the first"
+    assert ended.returncode == 0, f"ended with {ended.returncode} at {last}:\n{ended.stderr[-3000:]}"
+    assert last == "done"
+
+
+def test_every_fit_of_a_small_table_ends():
+    run(0, 6, *FITS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FITS)
+def test_every_fit_of_thousands_of_small_tables_ends(name):
+    run(0, 2000, name)
+
+
+def test_the_limit_ends_a_fit_that_does_not_end():
+    hang = f"import small_tables; small_tables.LIMIT = 1; small_tables.FITS['hang'] = {HANG}; small_tables.main(0, 1, 'hang')"
+    ended = subprocess.run(
+        [sys.executable, "-c", hang], capture_output=True, text=True, cwd=SCRIPT.parent, timeout=LIMIT
+    )
+    assert ended.returncode != 0
+    assert ended.stdout.splitlines() == ["hang, table 0"]
+
+
+HANG = "lambda *given: [None for _ in iter(int, 1)]"
+
+
+@pytest.mark.parametrize("kind", ["fast", "global"])
+def test_a_search_with_more_clusters_than_distinct_rows_ends(kind):
+    X = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (5, 1))
+    with pytest.warns(UserWarning, match="only 4 of 5 clusters have rows"):
+        model = KMeans(5, search=kind, random_state=0).fit(X, sample_weight=np.arange(20) % 3 + 1.0)
+    assert model.inertia_ == 0
+
+
+def test_rows_that_are_equally_well_off_in_two_clusters_do_not_change_for_ever(monkeypatch):
+    """A pass over single rows that lowers the objective by nothing is the last one."""
+    monkeypatch.setattr(search, "PASSES", 20)
+    passes = []
+    polish = search.Climb._polish
+    monkeypatch.setattr(search.Climb, "_polish", lambda climb: passes.append(climb.value) or polish(climb))
+    X = np.array([[0.0], [1.0], [2.0]]).repeat(4, axis=0) @ np.ones((1, 2))
+    KMeans(2, search="fast", search_budget=1.0, random_state=0).fit(X)
+    assert 0 < len(passes) < 20
