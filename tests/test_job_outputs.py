@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coterie.core import writing
 from coterie.core.errors import InputError, ParameterError
-from coterie.files import container
 from coterie.jobs import Job, run
 from coterie.jobs.outputs import Outputs, check_places
 
@@ -28,7 +28,7 @@ def write_all(folder: Path, *, force: bool = False, last=lambda: None) -> None:
 
 def failing(monkeypatch, name: str, error: BaseException, *, after: bool) -> None:
     """Have the move to that name fail, before or after it is done."""
-    move = container.move
+    move = writing.move
 
     def broken(part, path, overwrite):
         if path.name != name:
@@ -37,7 +37,7 @@ def failing(monkeypatch, name: str, error: BaseException, *, after: bool) -> Non
             move(part, path, overwrite)
         raise error
 
-    monkeypatch.setattr(container, "move", broken)
+    monkeypatch.setattr(writing, "move", broken)
 
 
 def test_all_appear_together_and_nothing_else(tmp_path):
@@ -167,3 +167,22 @@ def test_an_interrupt_between_two_files_of_a_job_leaves_neither(tmp_path, stoppe
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
     run(job)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.safetensors", "out.csv", "x.npy"]
+
+
+@pytest.mark.parametrize("other", ["x.HTML", "./x.html", "X.html", "sub/../x.Html"])
+def test_two_outputs_whose_names_differ_in_case_alone_are_one_file(tmp_path, monkeypatch, other):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    with pytest.raises(ParameterError, match="--report and --animate both name"):
+        check_places(Path("x.csv"), force=False, report=Path("x.html"), animate=Path(other))
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+@pytest.mark.parametrize("name", ["output", "report"])
+def test_an_output_that_is_the_table_is_rejected(tmp_path, name, link):
+    table, path = tmp_path / "x.csv", tmp_path / ("y.csv" if name == "output" else "y.html")
+    table.write_text("a\n1\n")
+    link(table, path)
+    with pytest.raises(ParameterError, match="names the table itself"):
+        check_places(table, force=True, **{name: path})
+    assert table.read_text() == "a\n1\n"

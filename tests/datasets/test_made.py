@@ -1,6 +1,6 @@
 """Demo tables that are drawn by chance: the same every time, with the groups they are said to have."""
 
-from pathlib import Path
+import os
 
 import numpy as np
 import polars as pl
@@ -87,11 +87,10 @@ def test_an_empty_field_of_penguins_is_missing_in_parquet(tmp_path):
 def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     (tmp_path / "moons.csv").write_text("mine")
 
-    def full(self, content):
-        self.open("wb").close()
+    def full(handle):
         raise OSError(28, "No space left")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         write_demo("moons", tmp_path / "moons.csv", overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["moons.csv"]

@@ -12,8 +12,9 @@ import pytest
 from sklearn.base import clone
 
 import coterie
+from core.left_over import left_over
 from coterie.core.errors import CheckpointWarning, FitInterruptedWarning
-from coterie.files import checkpoint, container, kinds
+from coterie.files import checkpoint, kinds
 from coterie.files.checkpoint import CheckpointFile
 from coterie.selection import stability, sweep
 from cuts import many_parts
@@ -105,7 +106,7 @@ def test_a_stop_by_the_callback_keeps_the_file(tmp_path, always):
 
 def test_nothing_is_written_before_it_is_time(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "INTERVAL", np.inf)
-    monkeypatch.setattr(container, "write_whole", lambda *args, **options: pytest.fail("it wrote"))
+    monkeypatch.setattr(checkpoint, "write_whole", lambda *args, **options: pytest.fail("it wrote"))
     coterie.KMeans(3, checkpoint=tmp_path / "c", random_state=0).fit(X)
     assert list(tmp_path.iterdir()) == []
 
@@ -120,7 +121,7 @@ def test_states_are_written_seldom_enough_to_cost_next_to_nothing(tmp_path, monk
         written.append(time[0])
         time[0] += 0.2
 
-    monkeypatch.setattr(container, "write_whole", slow)
+    monkeypatch.setattr(checkpoint, "write_whole", slow)
     while time[0] < 100:
         time[0] += 0.01
         file.write("end", lambda: None)
@@ -130,7 +131,7 @@ def test_states_are_written_seldom_enough_to_cost_next_to_nothing(tmp_path, monk
 
 def test_what_a_killed_write_left_is_removed_in_the_end(tmp_path, always):
     model, rows = CASES["KMeans"]
-    (tmp_path / ".c.0123456789abcdef.part").write_bytes(b"half of a st")
+    left_over(tmp_path / "c").write_bytes(b"half of a st")
     (tmp_path / ".other.0123456789abcdef.part").write_bytes(b"not ours")
     clone(model).set_params(checkpoint=tmp_path / "c").fit(rows)
     assert [path.name for path in tmp_path.iterdir()] == [".other.0123456789abcdef.part"]
@@ -140,7 +141,7 @@ def test_a_full_disk_ends_no_fit(tmp_path, always, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(container, "write_whole", full)
+    monkeypatch.setattr(checkpoint, "write_whole", full)
     model, rows = CASES["KMeans"]
     with pytest.warns(CheckpointWarning, match="No space left") as said:
         found = clone(model).set_params(checkpoint=tmp_path / "c").fit(rows)

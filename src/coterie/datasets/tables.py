@@ -3,7 +3,6 @@
 import csv
 import errno
 import io
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import ParameterError
+from coterie.core.writing import exists, place_of, write_whole
 from coterie.datasets.made import MADE
 
 PENGUINS = (
@@ -129,16 +129,11 @@ def write_demo(name: str, path: str | PathLike[str], *, overwrite: bool = False)
     if suffix not in SUFFIXES:
         raise ParameterError(f'cannot write "{target}": a demo table ends in {" or ".join(SUFFIXES)}.')
     if target.exists() and not overwrite:
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-    if not target.parent.is_dir():
+        raise exists(target)
+    if not place_of(target).parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target))
     content = _as_parquet(load_demo(name)) if suffix == ".parquet" else _as_csv(name)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(target, content, overwrite)
     return target
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from coterie.core.errors import CheckpointError, CheckpointWarning, ModelFileError, ParameterError
 from coterie.core.protocols import Engine, Source
+from coterie.core.writing import check_regular, place_of, remove_left_over, write_whole
 from coterie.files import container, kinds
 from coterie.files.decode import Decoder
 from coterie.files.encode import Encoder
@@ -82,10 +83,9 @@ class CheckpointFile:
     def remove(self) -> None:
         if self.left:
             return
-        self.path.unlink(missing_ok=True)
-        for part in self.path.parent.iterdir():  # of writes that were cut short
-            if part.name.startswith(f".{self.path.name}.") and part.suffix == ".part":
-                part.unlink(missing_ok=True)
+        place = place_of(self.path)
+        place.unlink(missing_ok=True)
+        remove_left_over(place.parent)
 
     # the file
 
@@ -98,7 +98,7 @@ class CheckpointFile:
         }
         data = container.to_bytes(content, encoder.tensors, "checkpoint")
         try:
-            container.write_whole(self.path, data, overwrite=True)
+            write_whole(self.path, data, overwrite=True)
         except OSError as error:
             if not self.failed:
                 warnings.warn(f"the checkpoint cannot be written: {error}", CheckpointWarning, stacklevel=2)
@@ -150,8 +150,10 @@ def as_place(path: Any) -> Path:
     place = Path(path)
     if place.is_dir():
         raise ParameterError(f'checkpoint must be a file; "{place}" is a folder: add a name')
-    if not place.parent.is_dir():
-        raise ParameterError(f'checkpoint: there is no folder "{place.parent}"; create it first')
+    check_regular(place)
+    folder = place_of(place).parent if place.is_symlink() else place.parent
+    if not folder.is_dir():
+        raise ParameterError(f'checkpoint: there is no folder "{folder}"; create it first')
     return place
 
 

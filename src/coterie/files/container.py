@@ -6,8 +6,6 @@ import errno
 import hashlib
 import json
 import os
-import secrets
-from contextlib import suppress
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import ModelFileError, ParameterError
+from coterie.core.writing import check_regular, exists, place_of
 
 FORMAT = 1  # of what is written; files of a higher one are refused
 KEY = "coterie"
@@ -55,53 +54,12 @@ def check_place(path: Path, overwrite: bool) -> None:
         raise ParameterError(f'path must be a file; "{path}" is a folder: add a name that ends in {SUFFIX}')
     if path.suffix != SUFFIX:
         raise ParameterError(f'path must end in {SUFFIX}; got "{path}"')
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder: create it first", str(path.parent))
+    check_regular(path)
+    folder = place_of(path).parent if path.is_symlink() else path.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder: create it first", str(folder))
     if path.exists() and not overwrite:
         raise exists(path)
-
-
-def write_whole(path: Path, data: bytes, overwrite: bool) -> None:
-    """The file appears with all of `data`, or not at all."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        move(part, path, overwrite)
-    finally:
-        part.unlink(missing_ok=True)
-    keep_folder(path.parent)
-
-
-def move(part: Path, path: Path, overwrite: bool) -> None:
-    """Give a file that was written beside its place its name."""
-    if not overwrite:
-        try:
-            os.link(part, path)  # unlike a rename, it fails where another file has appeared meanwhile
-            return
-        except FileExistsError:
-            raise exists(path) from None
-        except OSError:  # a file system without links
-            if path.exists():
-                raise exists(path) from None
-    os.replace(part, path)
-
-
-def exists(path: Path) -> FileExistsError:
-    """What is raised where a file must not be replaced."""
-    return FileExistsError(errno.EEXIST, "there is a file already: overwrite=True replaces it", str(path))
-
-
-def keep_folder(folder: Path) -> None:
-    """See to it that names given in a folder outlive a loss of power."""
-    with suppress(OSError):  # not all systems can open a folder
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 # reading

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import ModelFileError
+from coterie.core.writing import write_whole
 from coterie.files import container, kinds
 from coterie.files.decode import Decoder
 from coterie.files.encode import Encoder
@@ -27,7 +28,8 @@ def save(model: Any, path: str | PathLike[str], *, overwrite: bool = False) -> N
     path : str or path
         Ends in ``.safetensors``.
     overwrite : bool, default=False
-        Whether a file that is there already may be replaced.
+        Whether a file that is there already may be replaced. The new one has its mode and owner; if `path` is a
+        symbolic link, the file it points to is replaced.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def save(model: Any, path: str | PathLike[str], *, overwrite: bool = False) -> N
     _check_fitted(model)
     encoder = Encoder()
     content = encoder.model(model)
-    container.write_whole(place, container.to_bytes(content, encoder.tensors), overwrite)
+    write_whole(place, container.to_bytes(content, encoder.tensors), overwrite)
 
 
 def load(path: str | PathLike[str]) -> Any:

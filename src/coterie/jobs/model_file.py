@@ -58,7 +58,7 @@ class Saved:
 
 def write(model: Any, how: Preparation, path: Path) -> None:
     """Write the model, and before it what makes rows of numbers of a table; a mixed one knows its columns itself."""
-    save(model if how.mixed else Pipeline([*_steps(how), ("cluster", model)]), path)
+    save(model if how.mixed else Pipeline([*_steps(how), ("cluster", model)]), path, overwrite=True)
 
 
 def read(path: Path) -> Saved:

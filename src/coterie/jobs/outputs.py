@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,9 +12,10 @@ from typing import Any, Self, TypeVar
 
 import polars as pl
 
+from coterie.core import writing
 from coterie.core.errors import InputError, ParameterError
 from coterie.data.tables import first_line
-from coterie.files import container
+from coterie.files.container import SUFFIX
 from coterie.jobs import ChooseJob, CompareJob, Progress, Step, formats
 from coterie.jobs.table import listed
 from coterie.report.table import TableResult
@@ -33,7 +35,7 @@ class Kind:
 
 KINDS = {
     "output": Kind("-o", "an output", formats.WRITABLE),
-    "model": Kind("--model", "a model", (container.SUFFIX,)),
+    "model": Kind("--model", "a model", (SUFFIX,)),
     "report": Kind("--report", "a report", (".html",)),
     "page": Kind("-o", "a report", (".html",)),
     "animate": Kind("--animate", "an animation", (".html", ".gif", ".mp4")),
@@ -52,7 +54,7 @@ def check_places(table: Path, *, force: bool, **places: Path | None) -> None:
         other = next((option for known, option in seen.items() if _same(known, path)), None)
         if other is not None:
             raise ParameterError(f'{other} and {kind.option} both name "{path}": give each a file of its own.')
-        if _same(table, path) and name != "output":
+        if _same(table, path):
             raise ParameterError(f'{kind.option} names the table itself, "{path}": give it a file of its own.')
         seen[path] = kind.option
 
@@ -62,18 +64,25 @@ def _check_place(path: Path, kind: Kind, force: bool) -> None:
         raise ParameterError(f'cannot write "{path}": it is a folder; add the name of a file.')
     if kind.suffixes and path.suffix.lower() not in kind.suffixes:
         raise ParameterError(f'cannot write "{path}": {kind.what} ends in {listed(kind.suffixes)}.')
-    if not path.parent.is_dir():
-        raise ParameterError(f'cannot write "{path}": there is no folder "{path.parent}".')
-    if not os.access(path.parent, os.W_OK):
-        raise ParameterError(f'cannot write "{path}": the folder "{path.parent}" is not yours to write in.')
+    writing.check_regular(path)
+    folder = writing.place_of(path).parent if path.is_symlink() else path.parent
+    if not folder.is_dir():
+        raise ParameterError(f'cannot write "{path}": there is no folder "{folder}".')
+    if not os.access(folder, os.W_OK):
+        raise ParameterError(f'cannot write "{path}": no write permission in the folder "{folder}".')
     if path.exists() and not (force or kind.kept):
-        raise container.exists(path)
+        raise writing.exists(path)
 
 
 def _same(one: Path, other: Path) -> bool:
+    """Whether two names are, or may become, one file: many file systems take x.html and x.HTML for the same name."""
     if one.exists() and other.exists():
         return one.samefile(other)
-    return one.resolve() == other.resolve()
+    places = writing.place_of(one), writing.place_of(other)
+    if one.exists() or other.exists():  # the other name was not found, so that case does count here
+        return places[0] == places[1]
+    first, second = (unicodedata.normalize("NFC", str(place)).casefold() for place in places)
+    return first == second
 
 
 class Outputs:
@@ -92,8 +101,9 @@ class Outputs:
 
     def write(self, path: Path, write_to: Callable[[Path], object]) -> int:
         """Have `write_to` write the file that will be at `path`, and tell its size in bytes."""
-        part = self._parts[path] = _beside(path, "part")
+        place = writing.place_of(path)
         with _telling(path):
+            part = self._parts[place] = writing.begin(place)
             write_to(part)
             _settle(part)
             return part.stat().st_size
@@ -119,9 +129,9 @@ class Outputs:
             for path, part in self._parts.items():
                 with _telling(path):
                     if self._force and path.exists():
-                        replaced[path] = _beside(path, "old")
+                        replaced[path] = writing.temporary_name(path, "old")
                         _copy(path, replaced[path])
-                    container.move(part, path, self._force)
+                    writing.move(part, path, self._force)
         except BaseException:
             self._take_back(replaced)
             raise
@@ -129,7 +139,7 @@ class Outputs:
             for old in replaced.values():
                 old.unlink(missing_ok=True)
         for folder in {path.parent for path in self._parts}:
-            container.keep_folder(folder)
+            writing.keep_folder(folder)
 
     def _take_back(self, replaced: dict[Path, Path]) -> None:
         for path, part in self._parts.items():
@@ -148,10 +158,6 @@ def with_page(job: ChooseJob | CompareJob, result: Result, build: Callable[[], A
     progress(Step(f"writing {job.report.name}"))
     with Outputs(force=job.force) as files:
         return files.write_page(job.report, build(), job.static, result)
-
-
-def _beside(path: Path, what: str) -> Path:
-    return path.with_name(f".{path.stem}.{os.getpid()}.{what}{path.suffix.lower()}")
 
 
 def _copy(path: Path, to: Path) -> None:

@@ -67,7 +67,7 @@ def execute(job: Job, progress: Progress) -> JobResult:
         animation = None if job.animate is None else found.trace.animate()
         if job.animate is not None and animation is not None:
             progress(Step(f"writing {job.animate.name}"))
-            files.write(job.animate, animation.save)
+            files.write(job.animate, partial(animation.save, overwrite=True))
         if job.report is None:
             return result
         progress(Step(f"writing {job.report.name}"))
