@@ -2,6 +2,7 @@
 
 import io
 import sys
+import warnings
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -16,8 +17,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     try:
         from coterie.cli.commands import call
+        from coterie.cli.screen import show_warning
 
-        call([argument for argument in arguments if argument != "--debug"])
+        with warnings.catch_warnings():
+            warnings.showwarning = show_warning
+            call([argument for argument in arguments if argument != "--debug"])
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:
         return explain(error, debug=debug)

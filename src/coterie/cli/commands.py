@@ -24,6 +24,7 @@ from coterie.cli.options import (
     flowing,
     split,
 )
+from coterie.cli.printable import printable
 from coterie.cli.screen import progress_of, show
 from coterie.jobs import Budget, ModelMissing
 from coterie.jobs.methods import Algorithm
@@ -304,4 +305,5 @@ def demo(
         return
     path = write_demo(name, output or demo_file(name), overwrite=force)
     table = load_demo(name)
-    print(f"wrote {path} ({len(table):,} rows · {len(table.columns):,} columns) · licence: {table.licence}")
+    size = f"{len(table):,} rows · {len(table.columns):,} columns"
+    print(f"wrote {printable(str(path))} ({size}) · licence: {table.licence}")

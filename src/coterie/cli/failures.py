@@ -5,6 +5,8 @@ import sys
 import traceback
 from enum import IntEnum
 
+from coterie.cli.printable import printable, printable_lines
+
 EXTRA_PACKAGES = ("cyclopts", "polars", "rich")
 
 
@@ -26,14 +28,16 @@ def explain(error: BaseException, *, debug: bool) -> int:
         # The interpreter flushes standard output once more at exit; there must be something to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.CLOSED_PIPE
-    code, message = _verdict(error)
+    code, *lines = _verdict(error)
     if debug:
-        traceback.print_exception(error)
-    print(message, file=sys.stderr)
+        print(printable_lines("".join(traceback.format_exception(error))), file=sys.stderr)
+    for line in lines:
+        print(printable(line), file=sys.stderr)
     return code
 
 
-def _verdict(error: BaseException) -> tuple[Exit, str]:
+def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
+    """The exit code, and the lines that say why."""
     pressed = _interrupt(error)
     if pressed is not None:
         return Exit.INTERRUPTED, f"Interrupted. {pressed}".rstrip()
@@ -43,7 +47,7 @@ def _verdict(error: BaseException) -> tuple[Exit, str]:
         advice = "Use --force to replace it, or -o to name another file."
         return Exit.USAGE, f"Error: {error.filename} exists already. {advice}"
     if _is_usage_error(error):
-        return Exit.USAGE, f"Error: {error}"
+        return Exit.USAGE, *f"Error: {error}".splitlines()
     from coterie.core.errors import InputError
 
     if isinstance(error, InputError):
@@ -54,9 +58,10 @@ def _verdict(error: BaseException) -> tuple[Exit, str]:
         return Exit.NOT_CONVERGED, f"Error: {error}"
     if isinstance(error, OSError) and error.filename is not None:
         return Exit.DATA, f'Error: cannot use "{error.filename}": {error.strerror}.'
-    return Exit.BUG, (
-        f"Error: {type(error).__name__}: {error}\n"
-        "  This is a bug in coterie: please report it with the command you ran. --debug shows the traceback."
+    return (
+        Exit.BUG,
+        f"Error: {type(error).__name__}: {error}",
+        "  This is a bug in coterie: please report it with the command you ran. --debug shows the traceback.",
     )
 
 

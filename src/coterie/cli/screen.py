@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from coterie.cli.options import PrintOptions
+from coterie.cli.printable import printable, printable_lines, printable_result
 from coterie.jobs import Step
 
 
@@ -16,10 +17,20 @@ def show(result: Any, how: PrintOptions) -> None:
 
     if not how.quiet:
         for note in getattr(result, "notes", ()):
-            print(f"note: {note}", file=sys.stderr)
+            print(f"note: {printable(note)}", file=sys.stderr)
         for warning in getattr(result, "warnings", ()):
-            print(f"warning: {warning}", file=sys.stderr)
-    print(json.dumps(as_dict(result), indent=2) if how.as_json else as_text(result))
+            print(f"warning: {printable(warning)}", file=sys.stderr)
+    print(_as_json(as_dict(result)) if how.as_json else printable_lines(as_text(printable_result(result))))
+
+
+def show_warning(message: Warning | str, *_: Any) -> None:
+    """Print a warning of Python as one of ours: it may quote the data."""
+    print(f"warning: {printable(str(message))}", file=sys.stderr)
+
+
+def _as_json(content: Any) -> str:
+    """JSON in ASCII; it escapes all control characters but DEL."""
+    return json.dumps(content, indent=2).replace("\x7f", "\\u007f")
 
 
 @contextmanager
@@ -29,17 +40,16 @@ def progress_of(how: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
         yield None
         return
     from rich.console import Console
-    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
     from coterie.core.clock import Clock, spoken
 
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # names in brackets are no markup
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.fields[left]}", markup=False),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         bar = bars.add_task("starting", total=None, left="")
@@ -50,10 +60,10 @@ def progress_of(how: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
             if step.done < last.done or (step.done == 0 and step.what != last.what):
                 clock = Clock()
                 bars.remove_task(bar)  # one that has a total once keeps it
-                bar = bars.add_task(escape(step.what), total=step.total, left="")
+                bar = bars.add_task(printable(step.what), total=step.total, left="")
             last = step
             left = clock.left(step.done / step.total) if step.left is None and step.total else step.left
             words = spoken(left) if left else ""
-            bars.update(bar, description=escape(step.what), completed=step.done, total=step.total, left=words)
+            bars.update(bar, description=printable(step.what), completed=step.done, total=step.total, left=words)
 
         yield tell

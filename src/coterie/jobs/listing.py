@@ -5,17 +5,25 @@ import io
 import shlex
 from collections.abc import Iterable
 
+from coterie.core.errors import ParameterError
+
 
 def joined(names: Iterable[str]) -> str:
     """The names as one text, of which `parted` makes them again."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
+    csv.writer(line, lineterminator="\r\n").writerow(names)  # names that have one of these are quoted
+    return line.getvalue().removesuffix("\r\n")
 
 
 def parted(texts: Iterable[str]) -> tuple[str, ...]:
     """The names in some texts."""
-    return tuple(name.strip() for row in csv.reader(texts, skipinitialspace=True) for name in row if name.strip())
+    try:
+        rows = [row for text in texts for row in csv.reader([text], skipinitialspace=True)]
+    except csv.Error:
+        raise ParameterError(
+            "a name with a line break must be in double quotes, and shorter than 100,000 characters."
+        ) from None
+    return tuple(name.strip() for row in rows for name in row if name.strip())
 
 
 def pasted(*names: str) -> str:
