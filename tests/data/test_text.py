@@ -91,6 +91,30 @@ def test_some_rows_at_a_time_are_the_rows_of_the_whole_file(
     assert nothing == {c.name for c in typed if all(value is None or value != value for value in c)}
 
 
+FIELDS = WHOLE | REAL | COMMA | WORDS | st.sampled_from(["two\nlines; of, it|", '5" pipe', 'a\n"b";', "\n\n\n"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(FIELDS, FIELDS, FIELDS), max_size=25),
+    st.sampled_from(",;\t|"),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+)
+@example([("two\nlines", "1", "2")], ";", "\n", csv.QUOTE_MINIMAL)
+@example([("a;b\nc;d", "1,5", "2,5")], ";", "\n", csv.QUOTE_MINIMAL)
+def test_the_delimiter_is_found_whatever_stands_in_quotes(rows, delimiter, newline, quoting):
+    content = written([("x", "y", "z"), *rows], delimiter, newline, "utf-8", quoting)
+    frame, layout = text.frame(content)
+    assert layout.separator == delimiter
+    assert frame.columns == ["x", "y", "z"]
+    assert text._delimiter(content.decode()[: len(content) // 2]) in (delimiter, ",")  # where a field is cut
+
+
+def test_a_quote_within_a_field_is_text():
+    assert text._delimiter('size;price\n5" pipe;3,5\n6" pipe;4,5\n') == ";"
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(WHOLE | REAL | COMMA | WORDS | MARKS, min_size=1, max_size=6), st.sampled_from(",;"))
 def test_what_can_be_read_as_a_kind_can_be_read_as_every_wider_one(fields, separator):

@@ -5,7 +5,7 @@ import sys
 import traceback
 from enum import IntEnum
 
-from coterie.cli.printable import printable, printable_lines
+from coterie.cli.printable import printable_lines
 
 EXTRA_PACKAGES = ("cyclopts", "polars", "rich")
 
@@ -32,7 +32,7 @@ def explain(error: BaseException, *, debug: bool) -> int:
     if debug:
         print(printable_lines("".join(traceback.format_exception(error))), file=sys.stderr)
     for line in lines:
-        print(printable(line), file=sys.stderr)
+        print(printable_lines(line), file=sys.stderr)
     return code
 
 
@@ -47,7 +47,7 @@ def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
         advice = "Use --force to replace it, or -o to name another file."
         return Exit.USAGE, f"Error: {error.filename} exists already. {advice}"
     if _is_usage_error(error):
-        return Exit.USAGE, *f"Error: {error}".splitlines()
+        return Exit.USAGE, f"Error: {error}"
     from coterie.core.errors import InputError
 
     if isinstance(error, InputError):

@@ -134,7 +134,7 @@ def _is_running(process: int) -> bool:
 
 @cache
 def _machine() -> str:
-    """Twelve characters for this machine since it was started, and for the container in it: process numbers count there."""
+    """Twelve characters for this machine since it was started, and the container: process numbers are those of both."""
     parts = [socket.gethostname()]
     with suppress(OSError):  # Linux alone
         parts += [Path("/proc/sys/kernel/random/boot_id").read_text(), os.readlink("/proc/self/ns/pid")]

@@ -20,6 +20,21 @@ def found_in(path: Path) -> str | None:
     return _bad_json(path) if suffix in JSON else None
 
 
+def line_of(path: Path, row: int) -> int | None:
+    """The line, from 1, on which a row of a text file begins; None for other files."""
+    if path.suffix.lower() not in LINES or not path.is_file():
+        return None
+    layout, encoding = text.layout(path), text.encoding(path)
+    with path.open(encoding=encoding, errors=text.on_error(encoding), newline="") as file:
+        lines = csv.reader(file, delimiter=layout.separator)
+        try:
+            for _ in range(row + layout.header):
+                next(lines)
+        except (csv.Error, StopIteration):  # Polars reads some files otherwise
+            return None
+        return lines.line_num + 1
+
+
 def _ragged_line(path: Path) -> str | None:
     """The first line with more fields than the first."""
     encoding, separator = text.encoding(path), text.layout(path).separator

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.lib.format import MAGIC_PREFIX
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.data import faults, frames, nested, scratch, text
@@ -87,7 +88,7 @@ def scan(path: Path) -> Scan:
         if suffix in TEXT:
             return _scan_text(path)
         if suffix == ".npy":
-            return _scan_array(np.load(path, mmap_mode="r", allow_pickle=False), path)
+            return _scan_array(load_array(path, mmap_mode="r"), path)
         if suffix == ".parquet":
             return scan_frame(pl.scan_parquet(path, glob=False), path)
         if suffix in LAZY:
@@ -109,6 +110,15 @@ def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
         rows = lazy.select(pl.len()).collect(engine="streaming").item()
         vectors = nested.widths(schema, partial(_first_width, lazy))
         return Scan(nested.kinds(schema, vectors), rows, partial(_read_flat, lazy, schema, vectors), path)
+
+
+def load_array(path: Path, mmap_mode: Any = None) -> np.ndarray[Any, Any]:
+    """The array in an ``.npy`` file."""
+    with path.open("rb") as file:
+        if file.read(len(MAGIC_PREFIX)) != MAGIC_PREFIX:  # NumPy would speak of pickles, and how to open them
+            raise ValueError("it is not an .npy file.")
+    found: np.ndarray[Any, Any] = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
+    return found
 
 
 def array_frame(array: np.ndarray[Any, Any], name: str) -> pl.DataFrame:
@@ -156,7 +166,7 @@ def _scan_text(path: Path) -> Scan:
 
 
 def _scan_array(array: np.ndarray[Any, Any], path: Path) -> Scan:
-    head = array_frame(array[:0], path.name)
+    head = array_frame(array if array.ndim == 0 else array[:0], path.name)
 
     def read(columns: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
         which = [head.columns.index(column) for column in columns]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -19,6 +20,8 @@ SNIFFED_BYTES = 65_536
 SNIFFED_LINES = 20
 BLOCK = 1 << 22  # bytes that are looked at together
 DELIMITERS = (",", ";", "\t", "|")
+# Fields in quotes, which may hold delimiters and line breaks; the last one may have been cut. Other quotes are text.
+QUOTED = re.compile(r'(?<![^,;\t|\r\n])"(?:[^"]|"")*(?:"|\Z)')
 NO_HEADER = "The first line is numbers: it is taken for a row, and columns are called column_1, column_2 and so on."
 BLANK = b" \r\n"
 UTF_8 = "utf-8-sig"  # with or without a mark before it
@@ -110,6 +113,8 @@ def encoding(path: Path) -> str:
 def _encoding_of(blocks: Iterator[bytes]) -> str:
     """By the mark of byte order; else UTF-8 if all of the text is, else that of old Western files."""
     block = next(blocks, b"")
+    if block.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # the first begins like UTF-16
+        return "utf-32"
     if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\0" in block[:SNIFFED_BYTES]:
@@ -171,15 +176,11 @@ def _blank_lines(file: IO[bytes]) -> int:
 
 
 def _delimiter(text: str) -> str:
-    """The one that is in every one of the first lines, most often; a comma where none is."""
-    lines = [line for line in text.splitlines()[:SNIFFED_LINES] if line.strip()]
+    """The one that is in every one of the first rows, most often; a comma where none is."""
+    lines = [line for line in re.split(r"[\r\n]+", QUOTED.sub('""', text))[:SNIFFED_LINES] if line.strip()]
     lines = lines[: max(1, len(lines) - 1)]  # the last may have been cut
-    counts = {mark: min((_outside_quotes(line).count(mark) for line in lines), default=0) for mark in DELIMITERS}
+    counts = {mark: min((line.count(mark) for line in lines), default=0) for mark in DELIMITERS}
     return max(DELIMITERS, key=lambda mark: counts[mark])
-
-
-def _outside_quotes(line: str) -> str:
-    return "".join(line.split('"')[::2])
 
 
 # the fields
@@ -191,6 +192,14 @@ def parsed(column: pl.Series, separator: str) -> pl.Series:
     Where fields are not separated by commas, a comma may stand before decimals.
     """
     return as_kind(column, _kind(column, _numbers(separator)))
+
+
+def not_numbers(column: pl.Series) -> pl.Series:
+    """Which fields are there, but are no number, with a point or a comma before decimals (n,)."""
+    present = _present(column)
+    spelled = [_cast(present, kind).is_null() for kind in NUMBERS[1:]]
+    both = spelled[0] & spelled[1]
+    return (both if both.sum() > present.null_count() else spelled[0]) & present.is_not_null()
 
 
 def kinds(batches: Iterable[pl.DataFrame], separator: str) -> tuple[dict[str, Kind], int]:

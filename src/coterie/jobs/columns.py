@@ -8,6 +8,7 @@ from difflib import get_close_matches
 import polars as pl
 
 from coterie.core.errors import InputError, ParameterError
+from coterie.data import text
 from coterie.families.table import taken_as_categories
 from coterie.jobs import TableJob
 from coterie.jobs.listing import pasted
@@ -38,6 +39,7 @@ KINDS = {
     pl.Struct: "records",
     pl.Binary: "bytes",
 }
+NO_NAMES = (pl.List, pl.Array, pl.Struct, pl.Binary, pl.Object, pl.Duration)  # their values have no names
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,14 @@ def require(name: str, known: Sequence[str]) -> None:
     ]
     hint = f' Did you mean "{by_lower_case[close[0]]}"?' if close else ""
     raise InputError(f'no column "{name}".{hint} Columns: {_listed(known)}')
+
+
+def require_names(table: Table, name: str) -> None:
+    """Reject a column whose values cannot be names of categories."""
+    require(name, table.columns)
+    if table.schema[name].base_type() in NO_NAMES:
+        held = kind_of(table, name)
+        raise InputError(f'column "{name}" of {table.name} holds {held}, which are no categories: convert it to text.')
 
 
 def kind_of(table: Table, name: str) -> str:
@@ -133,7 +143,7 @@ class _Fields:
 
     def add(self, column: pl.Series, start: int) -> None:
         """Count some more values, the first of which is in row `start`."""
-        is_word = column.str.strip_chars().cast(pl.Float64, strict=False).is_null() & column.is_not_null()
+        is_word = text.not_numbers(column)
         if self.words == 0 and is_word.any():
             at = int(is_word.arg_max() or 0)
             self.row, self.word = start + at, str(column[at])
@@ -150,6 +160,7 @@ class _Fields:
 
 def _reason(table: Table, name: str, job: TableJob, mixed: bool) -> str | None:
     if name in job.one_hot:
+        require_names(table, name)
         _check_categories(table.column(name))
         return None
     if job.columns:

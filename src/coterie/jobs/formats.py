@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from polars.io.plugins import register_io_source
 from coterie.core.errors import InputError, ParameterError
 from coterie.data import text
 from coterie.data.nested import flattened
-from coterie.data.tables import TEXT, array_frame
+from coterie.data.tables import TEXT, array_frame, load_array
 
 EXCEL_PACKAGE = "fastexcel"
 STANDARD_INPUT = Path("-")
@@ -39,10 +40,12 @@ def excel_frame(path: Path) -> pl.DataFrame:
 
 
 def npy_frame(path: Path) -> pl.DataFrame:
-    return array_frame(np.load(path, allow_pickle=False), path.name)
+    return array_frame(load_array(path), path.name)
 
 
 def npz_frame(path: Path) -> pl.DataFrame:
+    if not is_zipfile(path):
+        raise ValueError("it is not an .npz file.")
     with np.load(path, allow_pickle=False) as arrays:
         return array_frame(_only_table(path, dict(arrays)), path.name)
 
@@ -105,6 +108,8 @@ def write(frames: Iterator[pl.DataFrame], path: Path) -> None:
         try:
             yield first
             yield from frames
+        except GeneratorExit:  # Polars gives up, and says why itself
+            raise
         except BaseException as error:
             failed.append(error)  # Polars tells of its own kind of error in place of it
             raise

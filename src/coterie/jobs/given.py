@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie.core.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, Progress, ReportJob, Scale, Step, model_file, reporting, table
 from coterie.jobs.checks import check_table_options
-from coterie.jobs.columns import require
+from coterie.jobs.columns import require_names
 from coterie.jobs.fitting import Fit, own_words, scores_of
 from coterie.jobs.methods import METHODS
 from coterie.jobs.outputs import Outputs, check_places
@@ -53,7 +53,7 @@ def _by_column(
 ) -> tuple[Prepared, Prepared, NDArray[np.integer], list[str]]:
     """All rows, those that have a label, the number of each label, and the labels."""
     name = str(job.labels)
-    require(name, source.columns)
+    require_names(source, name)
     prepared = prepare(source, replace(job, exclude=(*job.exclude, name)), METHODS["kmeans"], progress)
     column = source.column(name)
     texts = column.cast(pl.String).fill_null("").str.strip_chars()

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.core.errors import InputError
 from coterie.jobs import Progress, Scale, Step, gaps, silent
+from coterie.jobs.cells import check_kinds
 from coterie.jobs.columns import require
 from coterie.jobs.gaps import Gaps
 from coterie.jobs.scaling import Matrix, fill_rows, scale_rows
@@ -64,6 +65,7 @@ class Preparation:
         """The rows of `table`, as those were from which this was learned."""
         for name in self.columns:
             require(name, table.columns)
+        check_kinds(table, self.numbers, self.categories)
         return self.finish(table, self.gather(table, progress))
 
     def gather(self, table: Table, progress: Progress = silent) -> "Gathered":

@@ -177,6 +177,8 @@ def read(path: Path, batch_rows: int | None = None) -> Table:
     """Read a table whole, or say so many rows at a time; or say what stands in the way."""
     if path != STANDARD_INPUT:
         check_there(path)
+        if path.is_file() and path.stat().st_size == 0:
+            raise InputError(f"{path.name} is empty.")
     with readable(path):
         if batch_rows is None and _is_too_large(path):
             size = machine.in_words(path.stat().st_size)
