@@ -10,12 +10,13 @@ import pytest
 
 from coterie.data import memory
 from coterie.jobs import CompareJob, Job, ReportJob, judging, passes, profiles, reporting, reproduce, table
+from coterie.jobs import silhouettes as judged
 from coterie.jobs import space as spaces
-from coterie.jobs import summaries as judged
+from coterie.jobs.summaries import summaries
 from coterie.plots import rows, silhouettes
 from coterie.report.html import Absent, as_html
 from coterie.report.html.words import percent
-from report.pages import NOW, blobs, keep, mixed, read, run
+from report.pages import blobs, keep, mixed, read, run
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +89,6 @@ def test_a_page_is_the_same_of_rows_in_memory_and_on_disk(tmp_path, monkeypatch,
         leave_out_resamples(monkeypatch)
     run(jobs_of(tmp_path)[kind])
     ((result, source, prepared, job), options) = calls[0]
-    options["now"] = NOW
     here = as_html(reporting.build(result, source, prepared, job, **options))
     if options.get("around") is not None:
         options["around"] = on_disk(tmp_path, options["around"])
@@ -157,7 +157,7 @@ def test_a_report_of_rows_on_disk_never_has_them_in_memory(tmp_path, monkeypatch
     calls = kept_calls(monkeypatch)
     small = {
         passes: {"ROWS": 200, "TYPICAL": 50}, spaces: {"BLOCK": 1 << 14, "POINTS": 200, "VALUES": 1000},
-        profiles: {"MANY_ROWS": 200, "FEWEST_ROWS": 100}, rows: {"BLOCK": 200}, judged: {"JUDGED_ROWS": 200},
+        profiles: {"MANY_ROWS": 200, "FEWEST_ROWS": 100}, rows: {"BLOCK": 200},
         silhouettes: {"EXACT": 200}, memory: {"SMALL_PART": 1 << 18, "LARGE_PART": 1 << 18},
     }  # fmt: skip
     for module, values in small.items():
@@ -171,7 +171,8 @@ def test_a_report_of_rows_on_disk_never_has_them_in_memory(tmp_path, monkeypatch
     ((result, source, prepared, job), options) = calls[0]
     tracemalloc.start()
     try:
-        judged.summaries(prepared, result.labels, 3, seed=0)
+        measured = judged.silhouettes(prepared, result.labels, options["fit"].model)
+        summaries(prepared, result.labels, 3, measured)
         reporting.build(result, source, prepared, job, **options)
         _, peak = tracemalloc.get_traced_memory()
     finally:
@@ -187,10 +188,7 @@ def test_a_page_is_the_same_however_many_rows_are_read_at_a_time(tmp_path, monke
     pl.read_parquet(blobs(tmp_path, city=np.array(["Oslo", "Rome", None])[np.arange(300) % 3])).write_csv(path)
     for batch_rows in (None, 1, 70):
         run(Job(path, k=3, id="id", batch_rows=batch_rows, report=tmp_path / "r.html", force=True))
-    pages = [
-        as_html(reporting.build(replace(result, seconds=0.0), *rest, **options, now=NOW))
-        for (result, *rest), options in calls[:3]
-    ]
+    pages = [as_html(reporting.build(result, *rest, **options)) for (result, *rest), options in calls[:3]]
     assert pages[1] == pages[0]
     assert pages[2] == pages[0]
 

@@ -96,6 +96,7 @@ def test_every_stage_is_announced(blobs, tmp_path):
     assert list(dict.fromkeys(step.what for step in steps)) == [
         "reading blobs.csv",
         "fitting K-means",
+        "silhouettes",
         "writing out.csv",
     ]
 

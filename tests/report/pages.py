@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from coterie.datasets import make_blobs
 from coterie.jobs import outputs
 from coterie.report.html import as_html
 
-NOW = datetime(2026, 11, 16, 3, 30)
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
 HOSTILE = (
     "<script>alert(1)</script>",

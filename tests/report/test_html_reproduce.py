@@ -47,6 +47,15 @@ CASES = {
     "a sample": lambda folder: Job(blobs(folder, w=np.arange(300) % 4 + 1), k=3, sample=80, weight="w", seed=2),
     "a mixture": lambda folder: Job(blobs(folder), k=3, method="gmm", options={"covariance": "diag", "n_init": 2}),
     "columns of several kinds": lambda folder: Job(mixed(folder), k=3, method="mixture"),
+    "K-means, K chosen": lambda folder: Job(blobs(folder), k=(2, 5), budget="quick", seed=3),
+    "K-means with options, K chosen": lambda folder: Job(
+        blobs(folder), k=(2, 4), budget="quick", options={"n_init": 3, "max_iter": 7}
+    ),
+    "a mixture, K chosen": lambda folder: Job(blobs(folder), k=(2, 4), method="gmm", budget="quick"),
+    "weights of zero, K chosen": lambda folder: Job(
+        blobs(folder, w=np.arange(300) % 4), k=(2, 4), weight="w", budget="quick"
+    ),
+    "a sample, K chosen": lambda folder: Job(blobs(folder), k=(2, 4), sample=80, budget="quick", seed=2),
     "a tree": lambda folder: Job(blobs(folder), k=3, method="average", options={"metric": "manhattan"}),
     "medoids": lambda folder: Job(blobs(folder), k=3, method="kmedoids"),
     "text with holes": lambda folder: Job(csv(folder), k=3, missing="drop", exclude=("øid",)),

@@ -4,6 +4,7 @@ import io
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Any, cast
 
 __all__ = ["main"]
 
@@ -20,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from coterie.cli.screen import show_warning
 
         with warnings.catch_warnings():
-            warnings.showwarning = show_warning
+            warnings.showwarning = cast(Any, show_warning)  # it takes no notice of where the code is
             call([argument for argument in arguments if argument != "--debug"])
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:

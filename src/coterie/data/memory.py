@@ -114,14 +114,19 @@ def part_count(n: int, d: int, itemsize: int) -> int:
 
 
 def memory_source(X: Any, sample_weight: Any = None, y: Any = None) -> MemorySource:
+    if X is None:
+        raise InputError("X is None: give a table of rows and columns")
     columns = X.columns if isinstance(X, NamedRows) else None
     if is_frame(X):
         X, columns = frame_to_array(X)
     if not sparse.issparse(X):
         X = _numbers(X)
-    X = check_array(
-        X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, input_name="X"
-    )
+    try:
+        X = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, input_name="X"
+        )
+    except ValueError as error:  # of scikit-learn, whose words users know: no rows, no columns, not two dimensions
+        raise InputError(str(error)) from None
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()  # sorts too

@@ -1,20 +1,23 @@
 """How many clusters a table has."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from coterie.core.errors import ParameterError
 from coterie.jobs import ChooseJob, CompareJob, Job, Progress, Step, table
 from coterie.jobs.checks import check_budget, check_number, check_page, check_table_options
 from coterie.jobs.fitting import estimator, own_words
-from coterie.jobs.methods import METHODS, method_of, parameters
+from coterie.jobs.methods import METHODS, method_of, sweep_parameters
 from coterie.jobs.outputs import check_places, with_page
 from coterie.jobs.prepare import Prepared, prepare
 from coterie.jobs.summaries import notes, over_table
 from coterie.report.choice import Choice, ChoiceResult, CriterionVote
-from coterie.selection import ChooseK, choose_k
+from coterie.selection import ChooseK, Sweep, choose_k
 from coterie.selection.chosen import NAMES
 from coterie.selection.reasons import spoken
 
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 OPPOSED = 0.4  # share of all weight that is for other numbers: from there on criteria disagree
 
 
@@ -31,7 +34,8 @@ def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
     progress(Step(f"reading {job.path.name}"))
     source = table.read(job.path, job.batch_rows)
     prepared = prepare(source, job, method_of(job.method), progress)
-    choice, whole = chosen(job, job.method, prepared, progress, job.criteria)
+    rows = prepared.rows.given
+    choice, whole = chosen(job, job.method, rows, prepared.weight, prepared, progress, criteria=job.criteria)
     result = ChoiceResult(
         **over_table(source, prepared, job),
         method=job.method,
@@ -59,24 +63,29 @@ def refuse_unswept(method: str) -> None:
 def chosen(
     job: Job | ChooseJob | CompareJob,
     method: str,
+    rows: Any,
+    weight: Any,
     prepared: Prepared,
     progress: Progress,
+    *,
     criteria: tuple[str, ...] = (),
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> tuple[Choice, ChooseK]:
     """Ask `choose_k` of the prepared rows, with the method's own clusters where criteria can judge them."""
     progress(Step("choosing K"))
     how, k = method_of(method), job.k
     judged: Any = None
-    if how.swept and method != "kmeans":
-        judged = estimator(how, 2, parameters(method, {}), prepared.preparation.missing, job.seed, job.threads)
+    if how.swept and (method != "kmeans" or options):
+        told = sweep_parameters(method, options)
+        judged = estimator(how, 2, told, prepared.preparation.missing, job.seed, job.threads)
     with own_words() as said:
         found = choose_k(
-            prepared.rows.given,
+            rows,
             "auto" if isinstance(k, str) else range(k[0], k[1] + 1) if isinstance(k, tuple) else [k],
             criteria or "auto",
             budget=job.budget,
             estimator=judged,
-            sample_weight=prepared.weight,
+            sample_weight=weight,
             n_jobs=job.threads,
             random_state=job.seed,
             progress=lambda state: progress(
@@ -98,6 +107,11 @@ def chosen(
         warnings=(*said, *_doubts(found)),
     )
     return choice, found
+
+
+def reusable(found: ChooseK) -> Sweep | None:
+    """The fits that were judged, if they are of all rows: then the fit for the chosen K is one of them."""
+    return found.sweep if found.rows == found.n else None
 
 
 def _doubts(found: ChooseK) -> tuple[str, ...]:

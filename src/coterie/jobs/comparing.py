@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 from coterie.core.errors import InputError, ParameterError
 from coterie.jobs import CompareJob, Progress, Step, silent, table
 from coterie.jobs.checks import check_budget, check_number, check_page, check_table_options
-from coterie.jobs.choosing import chosen
+from coterie.jobs.choosing import chosen, reusable
 from coterie.jobs.fitting import Fit, fit
 from coterie.jobs.methods import METHODS, method_of
 from coterie.jobs.outputs import check_places, with_page
 from coterie.jobs.prepare import Prepared, prepare
-from coterie.jobs.summaries import mean_silhouette, notes, over_table
+from coterie.jobs.silhouettes import mean_of, silhouettes
+from coterie.jobs.summaries import notes, over_table
 from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
 from coterie.report.comparison import ComparisonResult, Contestant
 from coterie.report.text.layout import count
+from coterie.selection import Sweep
 
 
 def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
@@ -31,15 +33,19 @@ def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
     progress(Step(f"reading {job.path.name}"))
     source = table.read(job.path, job.batch_rows)
     prepared = prepare(source, job, METHODS["kmeans"], progress)
-    numbers, remarks = _numbers(job, prepared, progress)
+    numbers, remarks, sweep = _numbers(job, prepared, progress)
     pairs = [(method, k) for method in dict.fromkeys(job.methods) for k in numbers]
     runs: list[Contestant] = []
     labels: list[NDArray[np.integer]] = []
     warnings: list[str] = []
+    swept: dict[tuple[str, int], Fit] = {}
     for done, (method, k) in enumerate(pairs):
         progress(Step(f"fitting {method}, K = {k}", done, len(pairs)))
-        found = _fitted(job, method, k, prepared)
-        runs.append(_judged(method, k, found, prepared, job.seed))
+        judged = sweep if method == "kmeans" else None
+        found = fit(job, method, k, prepared, {}, silent, sweep=judged)
+        if found.sweep_ks is not None:
+            swept[method, k] = found
+        runs.append(_judged(method, k, found, prepared, job))
         labels.append(found.labels)
         warnings += _doubts(method, k, found)
     runs = _with_best(runs)
@@ -57,7 +63,7 @@ def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
     def page() -> Any:
         from coterie.jobs import reporting
 
-        return reporting.build_comparison(result, source, prepared, job, labels=best)
+        return reporting.build_comparison(result, source, prepared, job, labels=best, swept=swept)
 
     return with_page(job, result, page, progress)
 
@@ -73,30 +79,28 @@ def _check_methods(job: CompareJob) -> None:
         raise ParameterError("--missing ignore is not for a comparison: use drop, mean or median.")
 
 
-def _numbers(job: CompareJob, prepared: Prepared, progress: Progress) -> tuple[list[int], tuple[str, ...]]:
-    """The numbers of clusters to run, and how they came about."""
+def _numbers(
+    job: CompareJob, prepared: Prepared, progress: Progress
+) -> tuple[list[int], tuple[str, ...], Sweep | None]:
+    """The numbers of clusters to run, how they came about, and the fits of K-means that were judged for it."""
     rows = prepared.rows.n
     if isinstance(job.k, str):
-        choice, _ = chosen(job, "kmeans", prepared, progress)
-        return [max(2, choice.recommended)], (f"K = {choice.recommended}: {choice.reason}",)
+        choice, whole = chosen(job, "kmeans", prepared.rows.given, prepared.weight, prepared, progress)
+        return [max(2, choice.recommended)], (f"K = {choice.recommended}: {choice.reason}",), reusable(whole)
     first, last = job.k if isinstance(job.k, tuple) else (job.k, job.k)
     if last > rows:
         raise InputError(f"-k {last:,} asks for more clusters than there are rows ({rows:,}).")
-    return list(range(first, last + 1)), ()
+    return list(range(first, last + 1)), (), None
 
 
-def _fitted(job: CompareJob, method: str, k: int, prepared: Prepared) -> Fit:
-    return fit(job, method, k, prepared, {}, silent)
-
-
-def _judged(method: str, k: int, found: Fit, prepared: Prepared, seed: int) -> Contestant:
+def _judged(method: str, k: int, found: Fit, prepared: Prepared, job: CompareJob) -> Contestant:
     X, labels, weight = prepared.rows.S, found.labels, prepared.weight
     apart = 2 <= len(np.unique(labels)) < len(X)
     return Contestant(
         method=method,
         k=k,
         inertia=float(inertia(X, labels, sample_weight=weight)),
-        silhouette=mean_silhouette(X, labels, seed, weight),
+        silhouette=mean_of(silhouettes(prepared, labels, threads=job.threads)),  # the same distance for all
         davies_bouldin=float(davies_bouldin_score(X, labels, sample_weight=weight)) if apart else None,
         calinski_harabasz=float(calinski_harabasz_score(X, labels, sample_weight=weight)) if apart else None,
         smallest=int(np.unique(labels, return_counts=True)[1].min()),

@@ -17,13 +17,15 @@ from coterie.families.table import product_of
 from coterie.jobs import Progress, Step, TableJob
 from coterie.jobs.answers import ROWS_AT_ONCE
 from coterie.jobs.columns import DISTANCE, PROBABILITY
-from coterie.jobs.methods import Method, method_of, parameters
+from coterie.jobs.methods import Method, method_of, parameters, sweep_parameters
 from coterie.jobs.place import LOCAL, rows_for
 from coterie.jobs.preparation import Preparation
 from coterie.jobs.prepare import Prepared
 from coterie.jobs.table import LABEL
 from coterie.machine import check_room
+from coterie.metrics import adjusted_rand_score
 from coterie.plots.descent import Starts
+from coterie.selection import Sweep
 
 ROWS_OF_A_TREE = 20_000  # whose distances fit into any memory
 
@@ -37,12 +39,13 @@ class Fit:
     scores: dict[str, float]
     iterations: int | None
     converged: bool
-    seconds: float
+    seconds: float | None  # None if it was made while K was chosen
     options: dict[str, Any]  # parameters that were not left to the estimator
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     trace: Any = None  # its steps, if they were asked for
     starts: Starts | None = None  # the objectives of every start, where there were several
+    sweep_ks: tuple[int, ...] | None = None  # numbers of clusters of the sweep that it is from
 
     def columns(self, given: Any, rows: slice) -> dict[str, NDArray[Any]]:
         """Labels of some rows, and what goes with them."""
@@ -78,10 +81,17 @@ def fit(
     engine: str = LOCAL,
     checkpoint: Path | None = None,
     traced: bool = False,
+    sweep: Sweep | None = None,
 ) -> Fit:
-    """Fit the method of that name to the rows, or to some drawn ones from which the others get their clusters."""
+    """Fit the method of that name to the rows, or to some drawn ones from which the others get their clusters.
+
+    If K was chosen by fits to the same rows (`sweep`), the fit is the one that was judged.
+    """
     method, told = method_of(name), parameters(name, options)
-    given, weight, drawn = _drawn(prepared, sample, job.seed)
+    given, weight, drawn = drawn_rows(prepared, sample, job.seed)
+    if sweep is not None and told.get("covariance_type") != "auto":
+        played = fit(job, name, k, prepared, options, progress, sample=sample, traced=True) if traced else None
+        return _judged(name, int(k), prepared, options, sweep, played)
     if method.all_pairs:
         _check_room(method, given)
     notes: list[str] = []
@@ -122,6 +132,28 @@ def fit(
     )
 
 
+def _judged(name: str, k: int, prepared: Prepared, options: Mapping[str, Any], sweep: Sweep, played: Fit | None) -> Fit:
+    """The fit of a sweep for `k` clusters; an animation plays another one, for those of a sweep begin at their end."""
+    model = sweep.model(k)
+    everything = len(model.labels_) == prepared.rows.n
+    labels = np.asarray(model.labels_ if everything else model.predict(prepared.rows.given))
+    same = played is None or adjusted_rand_score(played.labels, labels) == 1.0
+    notes = () if same else ("the animation plays a fit that ends in other clusters than those of the result.",)
+    return Fit(
+        model=model,
+        labels=labels,
+        scores=scores_of(model, sweep.X, sweep.sample_weight),
+        iterations=int(model.n_iter_) if hasattr(model, "n_iter_") else None,
+        converged=bool(getattr(model, "converged_", True)),
+        seconds=None,
+        options=sweep_parameters(name, options),
+        notes=notes,
+        warnings=(),
+        trace=None if played is None else played.trace,
+        sweep_ks=tuple(sweep.ks.tolist()),
+    )
+
+
 def estimator(
     method: Method, k: int | str, told: Mapping[str, Any], missing: str, seed: int, threads: int | None
 ) -> Any:
@@ -151,7 +183,7 @@ def own_words() -> Iterator[list[str]]:
         said.extend(dict.fromkeys(f"{warning.message}." for warning in own))
 
 
-def _drawn(prepared: Prepared, sample: int | None, seed: int) -> tuple[Any, Any, Any]:
+def drawn_rows(prepared: Prepared, sample: int | None, seed: int) -> tuple[Any, Any, Any]:
     """Rows and weights to fit, and which they are; None if all."""
     given, weight = prepared.rows.given, prepared.weight
     if sample is None or sample >= len(given):

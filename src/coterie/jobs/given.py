@@ -16,8 +16,11 @@ from coterie.jobs.methods import METHODS
 from coterie.jobs.outputs import Outputs, check_places
 from coterie.jobs.prepare import Prepared, prepare, weights_of
 from coterie.jobs.scaling import Matrix, blocks
+from coterie.jobs.silhouettes import silhouettes
 from coterie.jobs.summaries import notes, over_table, summaries
 from coterie.jobs.table import Table
+from coterie.plots.silhouettes import SilhouetteDisplay
+from coterie.report.html.report import Absent
 from coterie.report.result import JobResult
 from coterie.report.table import SkippedColumn
 
@@ -42,8 +45,10 @@ def execute(job: ReportJob, progress: Progress) -> JobResult:
     else:
         around, (prepared, fit, title) = None, _by_model(source, job, progress)
         names, codes = _present(fit.labels)
-    result = _result(job, source, prepared, codes, names, fit, title)
-    page = reporting.build(result, source, prepared, job, fit=fit, around=around, progress=progress)
+    progress(Step("silhouettes"))
+    judged = silhouettes(prepared, codes, None if fit is None else fit.model, job.threads)
+    result = _result(job, source, prepared, codes, names, fit, title, judged)
+    page = reporting.build(result, source, prepared, job, silhouettes=judged, fit=fit, around=around, progress=progress)
     with Outputs(force=job.force) as files:
         return files.write_page(job.output, page, job.static, page.result)
 
@@ -150,7 +155,9 @@ def _result(
     names: list[str],
     fit: Fit | None,
     title: str,
+    judged: SilhouetteDisplay | Absent,
 ) -> JobResult:
+    summed = summaries(prepared, codes, len(names), judged)
     return JobResult(
         **over_table(source, prepared, job),
         method="given",
@@ -161,7 +168,7 @@ def _result(
         iterations=None if fit is None else fit.iterations,
         converged=True if fit is None else fit.converged,
         seconds=None,
-        clusters=tuple(replace(one, name=names[one.label]) for one in summaries(prepared, codes, len(names), job.seed)),
+        clusters=tuple(replace(one, name=names[one.label]) for one in summed),
         labels=table.spread(codes, prepared.rows.kept),
         notes=(*source.note, *notes(prepared.skipped)),
         warnings=(*prepared.warnings, *_about_labels(job, names)),

@@ -1,4 +1,4 @@
-"""How good clusters are: silhouettes, whether they come back, what they suffer from."""
+"""How good clusters are: how certain, whether they come back, what they suffer from."""
 
 import copy
 import warnings
@@ -17,7 +17,6 @@ from coterie.diagnosis.findings import Check, listed
 from coterie.jobs.fitting import Fit
 from coterie.jobs.preparation import Preparation
 from coterie.jobs.prepare import Prepared
-from coterie.plots import SilhouetteDisplay
 from coterie.report.html.displays import Certainty
 from coterie.report.html.report import Absent, Stable
 from coterie.selection import stability
@@ -33,31 +32,6 @@ STEPS, DRAWN = 200, 30  # points of an outline, and clusters that are drawn
 CHECKED, FEWEST_CHECKED, CHECKED_VALUES = 200_000, 10_000, 20_000_000  # rows that are diagnosed, and their values
 NAMED = 5  # rows in a sentence
 SLOW = ("kernel", "linkage", "metric", "init_params")  # parameters of what looks at all pairs, or searches for starts
-
-
-def silhouettes(
-    prepared: Prepared, codes: NDArray[np.integer], names: list[str], model: Any, threads: int | None
-) -> SilhouetteDisplay | Absent:
-    """Of all rows, or of a sample of many, by the distance that the model has."""
-    how = prepared.preparation
-    if len(names) < 2:
-        return Absent("one cluster has none: silhouettes compare clusters")
-    if len(names) == len(codes):
-        return Absent("every row is a cluster of its own")
-    if how.mixed:
-        return Absent("columns of several kinds have no straight-line distances")
-    if how.series:
-        return Absent("distances of all pairs of series would take too long")
-    if prepared.rows.holes:
-        return Absent("rows have missing values: --missing drop or median gives it")
-    own = getattr(model, "metric", None)
-    metric = own if isinstance(own, str) and own not in ("l1", "l2") else "euclidean"
-    if prepared.weight is not None and not np.bincount(codes, prepared.weight, len(names)).all():
-        return Absent("a cluster is of rows that weigh nothing")
-    found = SilhouetteDisplay.from_predictions(
-        prepared.rows.S, codes, metric=metric, sample_weight=prepared.weight, n_jobs=threads
-    )
-    return replace(found, names=list(names))
 
 
 def certainty(fit: Fit | None, prepared: Prepared, codes: NDArray[np.integer], names: list[str]) -> Certainty | None:

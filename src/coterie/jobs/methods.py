@@ -150,5 +150,19 @@ def parameters(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {**method.fixed, **method.defaults, **{OPTIONS[option]: value for option, value in options.items()}}
 
 
+def sweep_parameters(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the estimator is told that is fitted for many numbers of clusters.
+
+    K-means makes no restarts of its own then: every fit begins with the centers of its neighbours. A covariance that
+    is chosen is chosen after the number of components.
+    """
+    told = parameters(name, options)
+    if name == "kmeans" and "n_init" not in options:
+        del told["n_init"]
+    if told.get("covariance_type") == "auto":
+        del told["covariance_type"]
+    return told
+
+
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ from coterie.report.html.report import (
     Tree,
 )
 from coterie.report.html.words import number, percent
-from coterie.report.result import ClusterSummary, JobResult
+from coterie.report.result import JobResult
 from coterie.selection import ChooseK
 
 EXAMPLES = 3  # rows of each cluster that are named
@@ -63,21 +62,20 @@ def build(
     prepared: Prepared,
     job: Job | ReportJob,
     *,
+    silhouettes: SilhouetteDisplay | Absent,
     fit: Fit | None = None,
     choice: ChooseK | None = None,
     animation: dict[str, Any] | None = None,
     around: Prepared | None = None,
     progress: Progress = silent,
-    now: datetime | None = None,
 ) -> Report:
     """All that the page of a fit tells; `around` are the rows with those that are in no cluster, for the map."""
     labels = result.labels[prepared.rows.kept]
     codes = np.searchsorted([one.label for one in result.clusters], labels)
     names = [one.called for one in result.clusters]
     model, seed, threads = None if fit is None else fit.model, job.seed, job.threads
-    progress(Step("report: silhouettes"))
-    silhouettes = judging.silhouettes(prepared, codes, names, model, threads)
-    result = replace(result, clusters=_judged(result.clusters, silhouettes))
+    if isinstance(silhouettes, SilhouetteDisplay):
+        silhouettes = replace(silhouettes, names=list(names))
     space = space_of(prepared, threads)
     means = profiles.means(prepared, space, result.clusters, names)
     progress(Step("report: stability"))
@@ -95,7 +93,6 @@ def build(
     called, ids = _identities(source, prepared, job)
     return Report(
         result=result,
-        made=now or datetime.now(),
         version=coterie.__version__,
         asked=_asked(job),
         names=names,
@@ -116,7 +113,7 @@ def build(
         convergence=_convergence(fit),
         diagnosis=diagnosis,
         checked=judging.checked(prepared),
-        reproduce=_reproduce(job, source, prepared, result),
+        reproduce=_reproduce(job, source, prepared, result, fit),
         animation=animation,
     )
 
@@ -128,13 +125,11 @@ def build_choice(
     job: ChooseJob,
     *,
     choice: ChooseK,
-    now: datetime | None = None,
 ) -> ChoiceReport:
     """All that the page of a choice tells."""
     code = reproduce.choice_code(job, source, prepared)
     return ChoiceReport(
         result=result,
-        made=now or datetime.now(),
         version=coterie.__version__,
         asked=_asked(job),
         criteria=criteria(choice, result.choice.clusters_by, by_methods=True),
@@ -149,16 +144,17 @@ def build_comparison(
     job: CompareJob,
     *,
     labels: Mapping[tuple[str, int], Codes],
-    now: datetime | None = None,
+    swept: Mapping[tuple[str, int], Fit],
 ) -> ComparisonReport:
     """All that the page of a comparison tells; `labels` are those of the best run of each algorithm."""
     space = space_of(prepared, job.threads)
     best = sorted((run for run in result.runs if run.best), key=lambda run: -(run.silhouette or -1.0))[:MAPS]
-    code = reproduce.comparison_code(job, source, prepared, [(run.method, run.k) for run in result.runs if run.best])
+    code = reproduce.comparison_code(
+        job, source, prepared, [(run.method, run.k) for run in result.runs if run.best], swept
+    )
     codes = _matched([labels[run.method, run.k] for run in best])
     return ComparisonReport(
         result=result,
-        made=now or datetime.now(),
         version=coterie.__version__,
         asked=_asked(job),
         maps=tuple(
@@ -184,14 +180,6 @@ def _matched(runs: list[Codes]) -> list[tuple[Codes, list[str]]]:
             codes, names = np.argsort(order)[codes], [names[j] for j in order.tolist()]
         found.append((np.asarray(codes), names))
     return found
-
-
-def _judged(clusters: tuple[ClusterSummary, ...], found: SilhouetteDisplay | Absent) -> tuple[ClusterSummary, ...]:
-    """The summaries with the silhouettes that are drawn."""
-    if isinstance(found, Absent):
-        return tuple(replace(one, silhouette=None) for one in clusters)
-    means = found.means.tolist()
-    return tuple(replace(one, silhouette=mean) for one, mean in zip(clusters, means, strict=True))
 
 
 def _asked(job: Job | ReportJob | ChooseJob | CompareJob) -> str:
@@ -302,10 +290,13 @@ def _convergence(fit: Fit | None) -> ConvergenceDisplay | Absent:
     return every if same else kept  # a search goes on from the best start: its own way is told then
 
 
-def _reproduce(job: Job | ReportJob, source: Table, prepared: Prepared, result: JobResult) -> Reproduce:
+def _reproduce(
+    job: Job | ReportJob, source: Table, prepared: Prepared, result: JobResult, fit: Fit | None
+) -> Reproduce:
     if isinstance(job, Job):
+        assert fit is not None
         k: int | str = "auto" if method_of(job.method).mixed and job.k == "auto" else result.k
-        return _how(reproduce.fit_code(job, source, prepared, k, result.options), job, source)
+        return _how(reproduce.fit_code(job, source, prepared, k, fit), job, source)
     if job.labels is not None:
         return _how(Absent(f"The clusters are those of the column {job.labels}: there was no fit."), job, source)
     how = prepared.preparation

@@ -4,7 +4,7 @@ import codecs
 import hashlib
 import platform
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -14,6 +14,7 @@ import coterie
 from coterie.data import text as text_files
 from coterie.data.tables import TEXT
 from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob, TableJob, formats
+from coterie.jobs.fitting import Fit
 from coterie.jobs.listing import joined
 from coterie.jobs.methods import method_of, parameters
 from coterie.jobs.prepare import Prepared
@@ -82,9 +83,9 @@ def command_line(job: TableJob) -> str:
     return shlex.join([*words, *_of_table(job)])
 
 
-def fit_code(job: Job, source: Table, prepared: Prepared, k: int | str, options: dict[str, Any]) -> str | Absent:
+def fit_code(job: Job, source: Table, prepared: Prepared, k: int | str, fit: Fit) -> str | Absent:
     """Code that gives the labels of the fit."""
-    return _code(source, prepared, job, _fit_lines(job, prepared, k, options))
+    return _code(source, prepared, job, _fit_lines(job, prepared, k, fit))
 
 
 def choice_code(job: ChooseJob, source: Table, prepared: Prepared) -> str | Absent:
@@ -104,13 +105,23 @@ def choice_code(job: ChooseJob, source: Table, prepared: Prepared) -> str | Abse
 
 
 def comparison_code(
-    job: CompareJob, source: Table, prepared: Prepared, runs: Iterable[tuple[str, int]]
+    job: CompareJob,
+    source: Table,
+    prepared: Prepared,
+    runs: Iterable[tuple[str, int]],
+    swept: Mapping[tuple[str, int], Fit],
 ) -> str | Absent:
-    """Code that runs every algorithm again."""
-    calls = [_call(name, k, parameters(name, {}), prepared, job.seed) for name, k in runs]
+    """Code that runs every algorithm again; `swept` are fits that were made while K was chosen."""
     weight = ", sample_weight=weight" if job.weight is not None else ""
-    fitted = f"labels = [model.fit(X{weight}).labels_ for model in models]"
-    lines = ["models = [", *(f"    {call}," for call in calls), "]", fitted]
+    zeros = _has_zeros(prepared)
+    models = []
+    for name, k in runs:
+        if (name, k) in swept:
+            models.append(_sweep_call(name, k, swept[name, k], prepared, *_counted("X", weight, zeros)))
+        else:
+            models.append(f"{_call(name, k, parameters(name, {}), prepared, job.seed)}.fit(X{weight})")
+    labels = "model.predict(X)" if swept and zeros else "model.labels_"
+    lines = ["models = [", *(f"    {model}," for model in models), "]", f"labels = [{labels} for model in models]"]
     return _code(source, prepared, job, lines)
 
 
@@ -151,6 +162,8 @@ def _code(source: Table, prepared: Prepared, job: TableJob, last: list[str]) -> 
     body = [*reading, *making, *weighing, *last]
     used = "\n".join(body)
     imports = [f"import {name}" for name in ("coterie", "numpy as np", "polars as pl") if _uses(used, name)]
+    if "sweep(" in used:
+        imports += ["from coterie.selection import sweep"]
     if "table.read(" in used:
         imports += ["from pathlib import Path", "from coterie.jobs import table"]
     return "\n".join([*imports, "", *body]) + "\n"
@@ -236,8 +249,8 @@ def _weight_lines(name: str, text: bool) -> list[str]:
     return [f"weight = frame[{name!r}]{read}.cast(pl.Float64).to_numpy()"]
 
 
-def _fit_lines(job: Job, prepared: Prepared, k: int | str, options: dict[str, Any]) -> list[str]:
-    call = _call(job.method, k, options, prepared, job.seed)
+def _fit_lines(job: Job, prepared: Prepared, k: int | str, fit: Fit) -> list[str]:
+    call = _call(job.method, k, fit.options, prepared, job.seed)
     lines, rows, weight = [], "X", "weight"
     if job.sample is not None and job.sample < prepared.rows.n:
         lines.append(f"rows = np.sort(np.random.default_rng({job.seed}).choice(len(X), {job.sample}, replace=False))")
@@ -247,13 +260,37 @@ def _fit_lines(job: Job, prepared: Prepared, k: int | str, options: dict[str, An
     if method_of(job.method).mixed:
         call = call.replace("coterie.Mixture(", f"coterie.Mixture.from_frame({rows}, ", 1)
         return [*lines, f"model = {call[:-1]}{weighing})", f"labels = {labels}"]
+    if fit.sweep_ks is not None:
+        zeros = _has_zeros(prepared)
+        model = _sweep_call(job.method, int(k), fit, prepared, *_counted(rows, weighing, zeros))
+        return [*lines, f"model = {model}", f"labels = {'model.predict(X)' if zeros else labels}"]
     return [*lines, f"model = {call}.fit({rows}{weighing})", f"labels = {labels}"]
 
 
-def _call(name: str, k: int | str, options: dict[str, Any], prepared: Prepared, seed: int) -> str:
+def _has_zeros(prepared: Prepared) -> bool:
+    """Whether there are rows of weight 0, of which the criteria take no notice."""
+    return prepared.weight is not None and not bool(prepared.weight.all())
+
+
+def _counted(rows: str, weighing: str, zeros: bool) -> tuple[str, str]:
+    """Code for the rows that count, and for their weights."""
+    if not zeros:
+        return rows, weighing
+    weight = weighing.partition("=")[2]
+    return f"{rows}[{weight} > 0]", f", sample_weight={weight}[{weight} > 0]"
+
+
+def _sweep_call(name: str, k: int, fit: Fit, prepared: Prepared, rows: str, weighing: str) -> str:
+    """Code for the fit with `k` clusters among those with other numbers, each of which begins with its neighbours."""
+    seed = getattr(fit.model, "random_state", 0)
+    call = _call(name, None, fit.options, prepared, seed)
+    return f"sweep({call}, {list(fit.sweep_ks or ())}, {rows}{weighing}).model({k})"
+
+
+def _call(name: str, k: int | str | None, options: dict[str, Any], prepared: Prepared, seed: int) -> str:
     """The constructor of the estimator with all that it was told."""
     method = method_of(name)
-    told = {method.number: k, **options}
+    told = {**({} if k is None else {method.number: k}), **options}
     known = method.made(**told).get_params(deep=False)
     if "random_state" in known:
         told["random_state"] = seed

@@ -17,19 +17,22 @@ from coterie.jobs.checks import (
     check_page,
     check_table_options,
 )
-from coterie.jobs.choosing import chosen, refuse_unswept
+from coterie.jobs.choosing import chosen, refuse_unswept, reusable
 from coterie.jobs.columns import DISTANCE, PROBABILITY
-from coterie.jobs.fitting import Fit, fit
+from coterie.jobs.fitting import Fit, drawn_rows, fit
 from coterie.jobs.formats import LABELS_ONLY
 from coterie.jobs.methods import check_options, method_of
 from coterie.jobs.outputs import Outputs, check_places
 from coterie.jobs.place import check_engine
 from coterie.jobs.prepare import Prepared, prepare
+from coterie.jobs.silhouettes import silhouettes
 from coterie.jobs.summaries import doubts, not_converged, notes, over_table, summaries
 from coterie.jobs.table import LABEL, Table
+from coterie.plots.silhouettes import SilhouetteDisplay
 from coterie.report.choice import Choice
+from coterie.report.html.report import Absent
 from coterie.report.result import JobResult
-from coterie.selection import ChooseK
+from coterie.selection import ChooseK, Sweep
 
 ADDED = (LABEL, DISTANCE, PROBABILITY)
 
@@ -52,11 +55,13 @@ def execute(job: Job, progress: Progress) -> JobResult:
         table.refuse_clash(source, ADDED, force=job.force)
     prepared = prepare(source, job, method_of(job.method), progress)
     k, choice, whole = _number(job, prepared, progress)
-    found = _fitted(job, k, prepared, progress)
+    found = _fitted(job, k, prepared, progress, None if whole is None else reusable(whole))
     if job.strict and not found.converged:
         raise NotConvergedError(not_converged(job.method, found))
     new = Answers(partial(found.columns, prepared.rows.given), prepared.rows.n)
-    result = _result(job, source, prepared, found, choice, new)
+    progress(Step("silhouettes"))
+    judged = silhouettes(prepared, found.labels, found.model, job.threads)
+    result = _result(job, source, prepared, found, choice, new, judged)
     with Outputs(force=job.force) as files:
         if job.output is not None:
             progress(Step(f"writing {job.output.name}"))
@@ -75,12 +80,13 @@ def execute(job: Job, progress: Progress) -> JobResult:
 
         player = None if animation is None else animation.to_dict()
         page = reporting.build(
-            result, source, prepared, job, fit=found, choice=whole, animation=player, progress=progress
-        )
+            result, source, prepared, job, silhouettes=judged, fit=found, choice=whole, animation=player,
+            progress=progress,
+        )  # fmt: skip
         return files.write_page(job.report, page, job.static, page.result)
 
 
-def _fitted(job: Job, k: int | str, prepared: Prepared, progress: Progress) -> Fit:
+def _fitted(job: Job, k: int | str, prepared: Prepared, progress: Progress, sweep: Sweep | None) -> Fit:
     with _going_on(job.checkpoint):
         return fit(
             job,
@@ -93,6 +99,7 @@ def _fitted(job: Job, k: int | str, prepared: Prepared, progress: Progress) -> F
             engine=job.engine,
             checkpoint=job.checkpoint,
             traced=job.animate is not None,
+            sweep=sweep if method_of(job.method).swept else None,
         )
 
 
@@ -133,13 +140,22 @@ def _number(job: Job, prepared: Prepared, progress: Progress) -> tuple[int | str
     if method_of(job.method).mixed and job.k == "auto":
         return "auto", None, None
     refuse_unswept(job.method)
-    choice, whole = chosen(job, job.method, prepared, progress)
+    rows, weight, _ = drawn_rows(prepared, job.sample, job.seed)
+    choice, whole = chosen(job, job.method, rows, weight, prepared, progress, options=job.options)
     return choice.recommended, choice, whole
 
 
-def _result(job: Job, source: Table, prepared: Prepared, found: Fit, choice: Choice | None, new: Answers) -> JobResult:
+def _result(
+    job: Job,
+    source: Table,
+    prepared: Prepared,
+    found: Fit,
+    choice: Choice | None,
+    new: Answers,
+    judged: SilhouetteDisplay | Absent,
+) -> JobResult:
     k = int(getattr(found.model, "n_components_", 0)) or int(getattr(found.model, method_of(job.method).number))
-    clusters = summaries(prepared, found.labels, k, job.seed)
+    clusters = summaries(prepared, found.labels, k, judged)
     return JobResult(
         **over_table(source, prepared, job),
         method=job.method,

@@ -12,9 +12,10 @@ from coterie.jobs.fitting import Fit
 from coterie.jobs.methods import method_of
 from coterie.jobs.passes import moments
 from coterie.jobs.prepare import CONSTANT, Prepared
-from coterie.jobs.scaling import Matrix
+from coterie.jobs.silhouettes import by_cluster
 from coterie.jobs.table import Table
-from coterie.metrics import silhouette_samples
+from coterie.plots.silhouettes import SilhouetteDisplay
+from coterie.report.html.report import Absent
 from coterie.report.result import ClusterSummary, Trait
 from coterie.report.table import SkippedColumn
 from coterie.report.text.layout import count
@@ -22,11 +23,12 @@ from coterie.report.text.layout import count
 TRAITS_SHOWN = 3
 NOTABLE_DEVIATION = 0.5
 SMALL_SHARE = 0.01
-JUDGED_ROWS = 10_000  # of more, silhouettes are those of as many drawn ones
 ASKED_FOR = (EXCLUDED, NOT_ASKED_FOR, CONSTANT, "names the rows", "weight of the rows")
 
 
-def summaries(prepared: Prepared, labels: NDArray[np.integer], k: int, seed: int) -> tuple[ClusterSummary, ...]:
+def summaries(
+    prepared: Prepared, labels: NDArray[np.integer], k: int, judged: SilhouetteDisplay | Absent
+) -> tuple[ClusterSummary, ...]:
     """A summary of each cluster that has rows; means and shares are weighted, means of the values that are there."""
     rows, names = prepared.rows, prepared.preparation.names
     shift, spread = prepared.preparation.units
@@ -35,7 +37,7 @@ def summaries(prepared: Prepared, labels: NDArray[np.integer], k: int, seed: int
     with np.errstate(invalid="ignore", divide="ignore"):
         apart = np.nan_to_num((found.means - found.mean) / np.sqrt(found.variance))
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
-    silhouettes = _silhouettes(prepared, labels, k, seed)
+    silhouettes = by_cluster(labels, judged)
     return tuple(
         ClusterSummary(
             label=label,
@@ -47,14 +49,6 @@ def summaries(prepared: Prepared, labels: NDArray[np.integer], k: int, seed: int
         )
         for label in np.flatnonzero(sizes).tolist()
     )
-
-
-def mean_silhouette(
-    X: Matrix, labels: NDArray[np.integer], seed: int, weight: NDArray[np.float64] | None
-) -> float | None:
-    """Of all rows, or of as many drawn ones as can be judged; None where that has no meaning."""
-    found = _judged(X, labels, seed, weight)
-    return None if found is None else float(np.average(found[1], weights=found[2]))
 
 
 def over_table(source: Table, prepared: Prepared, job: TableJob) -> dict[str, Any]:
@@ -105,31 +99,6 @@ def doubts(method: str, fit: Fit, clusters: Sequence[ClusterSummary], k: int) ->
     if tiny:
         found.append(f"very few rows in cluster {', '.join(tiny)}: outliers, or -k too large?")
     return tuple(found)
-
-
-def _silhouettes(prepared: Prepared, labels: NDArray[np.integer], k: int, seed: int) -> dict[int, float]:
-    how = prepared.preparation
-    if how.mixed or how.series:
-        return {}
-    found = _judged(prepared.rows.S, labels, seed, prepared.weight)
-    if found is None:
-        return {}
-    own, values, w = found
-    mass, sums = np.bincount(own, w, k), np.bincount(own, w * values, k)
-    return {label: float(sums[label] / mass[label]) for label in np.flatnonzero(mass).tolist()}
-
-
-def _judged(
-    X: Any, labels: NDArray[np.integer], seed: int, weight: NDArray[np.float64] | None
-) -> tuple[NDArray[np.integer], NDArray[np.floating], NDArray[np.float64]] | None:
-    """Labels, silhouettes and weights of the rows looked at."""
-    if len(X) > JUDGED_ROWS:
-        rows = np.sort(np.random.default_rng(seed).choice(len(X), JUDGED_ROWS, replace=False))
-        X, labels, weight = X[rows], labels[rows], None if weight is None else weight[rows]
-    if not 1 < len(np.unique(labels)) < len(labels) or np.isnan(X).any():
-        return None
-    w = np.ones(len(labels)) if weight is None else weight
-    return labels, silhouette_samples(X, labels, sample_weight=weight), w
 
 
 def _traits(columns: Sequence[str], deviations: NDArray[np.float64]) -> tuple[Trait, ...]:

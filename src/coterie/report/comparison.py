@@ -16,7 +16,7 @@ class Contestant:
     davies_bouldin: float | None
     calinski_harabasz: float | None
     smallest: int  # rows in the smallest cluster
-    seconds: float
+    seconds: float | None  # None if it was made while K was chosen
     best: bool  # of the runs of its algorithm, by the silhouette
 
 

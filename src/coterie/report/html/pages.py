@@ -59,7 +59,7 @@ def _(report: Report, *, static: bool = False) -> str:
     facts += [f"weighted by {shown(report.weighted)}"] if report.weighted else []
     return _page(
         title,
-        heading(title, result, facts, report.version, report.made),
+        heading(title, result, facts, report.version),
         cards(report),
         sureness(report),
         contents(SECTIONS),
@@ -82,7 +82,7 @@ def _(report: Report, *, static: bool = False) -> str:
 def _(report: ChoiceReport, *, static: bool = False) -> str:
     title = f"How many clusters are in {shown(report.result.source, 80)}?"
     facts = [f"clusters of {report.criteria.clusters_by}", f"K asked: {report.asked}"]
-    top = heading(title, report.result, facts, report.version, report.made)
+    top = heading(title, report.result, facts, report.version)
     return _page(title, top, number(report.criteria, reason=True), reproduce(report.reproduce), static=static)
 
 
@@ -91,7 +91,7 @@ def _(report: ComparisonReport, *, static: bool = False) -> str:
     title = f"Algorithms compared on {shown(report.result.source, 80)}"
     return _page(
         title,
-        heading(title, report.result, [f"K asked: {report.asked}"], report.version, report.made),
+        heading(title, report.result, [f"K asked: {report.asked}"], report.version),
         compared.runs(report.result),
         compared.agreement(report.result),
         compared.maps(report),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from coterie.report.choice import ChoiceResult
@@ -102,8 +101,6 @@ class Report:
     Attributes
     ----------
     result : JobResult
-    made : datetime
-        When the page was made.
     version : str
         Of coterie.
     asked : str
@@ -127,7 +124,6 @@ class Report:
     """
 
     result: JobResult
-    made: datetime
     version: str
     asked: str
     names: list[str]
@@ -157,7 +153,6 @@ class ChoiceReport:
     """All that the page of ``coterie choose-k`` tells."""
 
     result: ChoiceResult
-    made: datetime
     version: str
     asked: str
     criteria: Criteria
@@ -169,7 +164,6 @@ class ComparisonReport:
     """All that the page of ``coterie compare`` tells; maps are of the two best runs."""
 
     result: ComparisonResult
-    made: datetime
     version: str
     asked: str
     maps: tuple[tuple[str, ClusterMap | Cloud], ...]

@@ -19,7 +19,7 @@ def comparison_text(result: ComparisonResult) -> str:
             two_places(run.davies_bouldin),
             number(run.calinski_harabasz),
             f"{run.smallest:,}",
-            f"{run.seconds:.2f}",
+            two_places(run.seconds),
         ]
         for run in result.runs
     ]

@@ -8,14 +8,14 @@ from coterie.web import Markup, tag
 
 
 def cards(report: Report) -> Markup:
-    """Clusters, silhouette, what is explained, stability, time."""
+    """Clusters, silhouette, what is explained, stability, iterations."""
     explained = report.explained
     shown = [
         _clusters(report),
         _silhouette(report),
         explained if isinstance(explained, Measure) else Measure("variance explained", "–", explained.why),
         _stability(report),
-        _time(report),
+        _iterations(report),
     ]
     return tag("div", [_card(measure) for measure in shown], cls="cards")
 
@@ -50,19 +50,13 @@ def _stability(report: Report) -> Measure:
     return Measure("stability", two_places(found.mean), f"mean ARI of {found.resamples} resamples{drawn}")
 
 
-def _time(report: Report) -> Measure:
+def _iterations(report: Report) -> Measure:
     result = report.result
-    if result.seconds is None:
-        return Measure("fit time", "–", "clusters were given")
-    steps = [] if result.iterations is None else [count(result.iterations, "iteration")]
+    if report.asked == "given":
+        return Measure("iterations", "–", "clusters were given")
+    if result.iterations is None:
+        return Measure("iterations", "–", "this algorithm has none")
     n_init = result.options.get("n_init")
     starts = [f"best of {n_init} starts"] if isinstance(n_init, int) and n_init > 1 else []
-    return Measure("fit time", _seconds(result.seconds), ", ".join([*steps, *starts]) or "no iterations")
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 0.01:
-        return f"{1000 * seconds:.1f} ms"
-    if seconds < 120:
-        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min"
+    ended = "converged" if result.converged else "not converged"
+    return Measure("iterations", f"{result.iterations:,}", ", ".join([ended, *starts]))

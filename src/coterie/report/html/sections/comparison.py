@@ -14,7 +14,7 @@ from coterie.report.html.sections.section import absent, boxed, section
 from coterie.report.html.words import number, two_places
 from coterie.web import ClusterMap, Markup, tag
 
-HEADER = ("algorithm", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest", "seconds")
+HEADER = ("algorithm", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest")
 PAGE = 60  # runs on a page of the table
 
 
@@ -27,7 +27,7 @@ def runs(result: ComparisonResult) -> Markup:
         "◀ is the best run of its algorithm by the silhouette. Inertia and Davies–Bouldin are better the lower, "
         "silhouette and Calinski–Harabasz the higher they are."
     )
-    return section("runs", "Scores and times", boxed(table, told))
+    return section("runs", "Scores", boxed(table, told))
 
 
 def _run(run: Contestant) -> Markup:
@@ -38,7 +38,6 @@ def _run(run: Contestant) -> Markup:
         (two_places(run.davies_bouldin), run.davies_bouldin),
         (number(run.calinski_harabasz), run.calinski_harabasz),
         (f"{run.smallest:,}", run.smallest),
-        (f"{run.seconds:.2f}", run.seconds),
     ]
     return tag(
         "tr",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from coterie.report.html.words import count, shown
@@ -12,10 +11,10 @@ from coterie.web import Markup, tag
 NAMED = 40  # columns that are named
 
 
-def heading(title: str, result: Any, facts: list[str], version: str, made: datetime) -> Markup:
+def heading(title: str, result: Any, facts: list[str], version: str) -> Markup:
     """Title, one line of facts, and which columns took part."""
     line = [_rows(result), _columns(result), f"scaling: {result.scale}", f"missing: {result.missing}", *facts]
-    line += [f"seed {result.seed}", f"coterie {version}", f"{made:%Y-%m-%d %H:%M}"]
+    line += [f"seed {result.seed}", f"coterie {version}"]
     return tag(
         "header",
         tag("h1", title),
