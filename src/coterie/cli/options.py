@@ -213,9 +213,12 @@ class TableOptions(Told):
     ----------
     output
         Write the table with its clusters here: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, or .npy (labels).
+    safe_csv
+        Write a single quote before text that a spreadsheet program would run as a formula (.csv and .tsv).
     """
 
     output: Annotated[Path | None, Parameter(alias="-o")] = None
+    safe_csv: bool = False
 
 
 @Parameter(name="*", group=FILES)

@@ -140,6 +140,8 @@ class Job(TableJob):
         File that the fit writes itself down in as it goes, and goes on from if it is there; it is gone at the end.
     output : Path or None
         Where to write the table with its clusters.
+    safe_csv : bool
+        Whether to write a quote before text in CSV that a spreadsheet program would run as a formula.
     model : Path or None
         Where to write the fitted model.
     report : Path or None
@@ -161,6 +163,7 @@ class Job(TableJob):
     engine: str = "local"
     checkpoint: Path | None = None
     output: Path | None = None
+    safe_csv: bool = False
     model: Path | None = None
     report: Path | None = None
     static: bool = False
@@ -187,6 +190,8 @@ class PredictJob:
         Rows of the table to have in memory at a time, as for a `TableJob`.
     output : Path or None
         Where to write the table with its clusters.
+    safe_csv : bool
+        Whether to write a quote before text in CSV that a spreadsheet program would run as a formula.
     force : bool
         Whether files, or columns, that are there already may be replaced.
     """
@@ -198,6 +203,7 @@ class PredictJob:
     missing: ModelMissing = "auto"
     batch_rows: int | None = None
     output: Path | None = None
+    safe_csv: bool = False
     force: bool = False
 
 

@@ -7,7 +7,7 @@ from shutil import which
 from typing import get_args
 
 from coterie.core.errors import ParameterError
-from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, Scale, TableJob
+from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, PredictJob, Scale, TableJob
 from coterie.jobs.methods import METHODS, Method, method_of
 
 LARGEST_SEED = 2**32 - 1  # of scikit-learn's random states
@@ -64,6 +64,12 @@ def check_page(job: Job | ChooseJob | CompareJob) -> None:
     """Refuse to say how a page is written that is not."""
     if job.static and job.report is None:
         raise ParameterError("--static is about a page: name it with --report.")
+
+
+def check_safe_csv(job: Job | PredictJob) -> None:
+    """Reject an option of CSV files where none is written."""
+    if job.safe_csv and (job.output is None or job.output.suffix.lower() not in (".csv", ".tsv")):
+        raise ParameterError("--safe-csv is for output in .csv or .tsv: name such a file with -o, or leave it out.")
 
 
 def check_budget(budget: Budget) -> None:

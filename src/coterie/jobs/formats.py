@@ -14,6 +14,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.data import text
 from coterie.data.nested import flattened
 from coterie.data.tables import TEXT, array_frame, load_array
+from coterie.jobs.formulas import without_formulas
 
 EXCEL_PACKAGE = "fastexcel"
 STANDARD_INPUT = Path("-")
@@ -99,8 +100,12 @@ LABELS_ONLY = ".npy"
 WRITABLE = (*WRITERS, LABELS_ONLY)
 
 
-def write(frames: Iterator[pl.DataFrame], path: Path) -> None:
-    """Write frames of the same columns one below the other; each is let go before the next is asked for."""
+def write(frames: Iterator[pl.DataFrame], path: Path, *, safe_csv: bool = False) -> None:
+    """Write frames of the same columns one below the other; each is let go before the next is asked for.
+
+    With `safe_csv`, no cell of text is a formula to a spreadsheet program.
+    """
+    frames = map(without_formulas, frames) if safe_csv else frames
     first = next(frames)
     failed: list[BaseException] = []
 

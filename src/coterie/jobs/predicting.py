@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from coterie.core.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, PredictJob, Progress, Step, model_file, table
 from coterie.jobs.answers import Answers
-from coterie.jobs.checks import at_least, check_batches, one_of
+from coterie.jobs.checks import at_least, check_batches, check_safe_csv, one_of
 from coterie.jobs.columns import DISTANCE, PROBABILITY
 from coterie.jobs.outputs import Outputs, check_places
 from coterie.jobs.preparation import Rows
@@ -22,6 +22,7 @@ def execute(job: PredictJob, progress: Progress) -> PredictionResult:
     one_of("missing", job.missing, get_args(ModelMissing))
     if job.batch_rows is not None:
         at_least("batch_rows", job.batch_rows, 1)
+    check_safe_csv(job)
     check_places(job.path, force=job.force, output=job.output)
     progress(Step(f"reading {job.model.name}"))
     saved = model_file.read(job.model)
@@ -41,7 +42,7 @@ def execute(job: PredictJob, progress: Progress) -> PredictionResult:
         table.refuse_clash(source, added, force=job.force)
         progress(Step(f"writing {job.output.name}"))
         with Outputs(force=job.force) as files:
-            files.write(job.output, table.labelled(source, rows.kept, new, job.output, progress))
+            files.write(job.output, table.labelled(source, rows.kept, new, job.output, progress, safe_csv=job.safe_csv))
     return PredictionResult(
         source=source.name,
         model=job.model.name,

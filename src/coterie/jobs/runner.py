@@ -15,6 +15,7 @@ from coterie.jobs.checks import (
     check_long_work,
     check_number,
     check_page,
+    check_safe_csv,
     check_table_options,
 )
 from coterie.jobs.choosing import chosen, refuse_unswept, reusable
@@ -65,7 +66,9 @@ def execute(job: Job, progress: Progress) -> JobResult:
     with Outputs(force=job.force) as files:
         if job.output is not None:
             progress(Step(f"writing {job.output.name}"))
-            files.write(job.output, table.labelled(source, prepared.rows.kept, new, job.output, progress))
+            files.write(
+                job.output, table.labelled(source, prepared.rows.kept, new, job.output, progress, safe_csv=job.safe_csv)
+            )
         if job.model is not None:
             progress(Step(f"writing {job.model.name}"))
             files.write(job.model, lambda part: model_file.write(found.model, prepared.preparation, part))
@@ -123,6 +126,7 @@ def _check_options(job: Job) -> None:
     check_long_work(job)
     check_batches(job.batch_rows, method_of(job.method).mixed)
     check_page(job)
+    check_safe_csv(job)
     for name in ("n_init", "max_iter"):
         if name in job.options:
             at_least(name, job.options[name], 1)

@@ -228,7 +228,7 @@ def _long(path: Path, batch_rows: int) -> LongTable:
 
 
 def labelled(
-    table: Table, kept: np.ndarray, new: Answers, path: Path, progress: Progress = silent
+    table: Table, kept: np.ndarray, new: Answers, path: Path, progress: Progress = silent, *, safe_csv: bool = False
 ) -> Callable[[Path], object]:
     """What writes `table` with new columns beside its own, as a file called like `path`.
 
@@ -244,7 +244,7 @@ def labelled(
         progress(Step(f"writing {path.name}", rows, table.rows))
 
     return lambda part: formats.write(
-        _beside(table.written() if as_text else table.batches(table.columns), kept, new, told), part
+        _beside(table.written() if as_text else table.batches(table.columns), kept, new, told), part, safe_csv=safe_csv
     )
 
 
