@@ -1,0 +1,139 @@
+"""What holds for every fit, on any table."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from fuzz import containers, estimators, tables
+from fuzz.call import attempt
+from fuzz.estimators import ALL, KINDS, having, problem, results
+from fuzz.finding import require, require_finite, require_same
+from fuzz.law import Case, law
+
+ANSWERS = ("predict", "predict_proba", "transform", "score_samples", "score")
+UNBOUNDED = ("history_.kl", "divisive_coefficient_", "dof", "degrees_of_freedom")  # dof of a Student t may be infinite
+
+
+def fit(model: Any, X: Any, w: Any = None) -> Any:
+    """The fitted model; ends the case if the library rejects the table with its own error."""
+    return attempt(model.fit, X) if w is None else attempt(model.fit, X, sample_weight=w)
+
+
+def require_same_results(model: Any, other: Any, what: str) -> None:
+    """All fitted attributes must have the same bits."""
+    expected = results(other)
+    actual = results(model)
+    require(actual.keys() == expected.keys(), f"{what}: attributes {sorted(actual)} and {sorted(expected)}")
+    for name, value in expected.items():
+        require_same(actual[name], value, f"{what}: {name}")
+
+
+@law(ALL, weight=6)
+def fits_are_finite_and_labels_are_predictions(case: Case) -> None:
+    estimator, X, w = problem(case)
+    model = fit(estimator, X, w)
+    for name, value in results(model).items():
+        if not any(part in name for part in UNBOUNDED):
+            require_finite(value, name)
+    k = getattr(model, "n_clusters", None) or getattr(model, "n_components", 1)
+    require(model.labels_.shape == (len(X),), f"labels_ has shape {model.labels_.shape} for {len(X)} rows")
+    require(0 <= model.labels_.min() and model.labels_.max() < k, f"labels_ from {model.labels_.min()} up, k={k}")
+    for name in ANSWERS:
+        if hasattr(model, name):
+            answer = attempt(getattr(model, name), X)
+            require_finite(answer, f"{name}(X)")
+            if name == "predict" and KINDS[case.subject].labels_are_predictions:
+                require_same(answer, model.labels_, "predict(X) is not labels_")
+
+
+@law(having("history"), weight=3)
+def the_objective_never_rises(case: Case) -> None:
+    estimator, X, w = problem(case)
+    model = fit(estimator, X, w)
+    history = np.asarray(model.history_, dtype=float)
+    rounding = 1e-9 if X.dtype == np.float64 else 1e-5
+    # a center is rounded to the type of the rows, which costs up to the square of that rounding
+    weight = float(len(X) if w is None else w.sum())
+    ulp = float(np.finfo(X.dtype).eps) * float(np.abs(X).max())
+    allowed = rounding * np.abs(history[:-1]) + weight * X.shape[1] * ulp * max(ulp, 0.0 if case.subject == "KMeans" else ulp)
+    rises = np.diff(history) - allowed
+    require((rises <= 0).all(), f"history_ rises by {np.diff(history).max():g}: {history}")
+
+
+@law(having("has_engine"), weight=2)
+def threads_change_nothing(case: Case) -> None:
+    n = case.draw.one_of([50, 300, 3000]) if case.subject in ("KMeans", "MiniBatchKMeans", "SphericalKMeans") else 60
+    estimator = estimators.build(case, n, engine="serial")
+    X = estimators.rows(case, estimator, tables.hostile(case.draw, n, case.draw.integer(1, 6)))
+    w = tables.weights(case.draw, n)
+    alone = fit(estimator, X, w)
+    for n_jobs in (1, 2, 3):
+        together = fit(clone(estimator).set_params(engine="threads", n_jobs=n_jobs), X, w)
+        require_same_results(together, alone, f"engine='threads', n_jobs={n_jobs}")
+
+
+@law(ALL, weight=2)
+def a_second_fit_gives_the_same_bits(case: Case) -> None:
+    """Also after a fit to other rows, and after pickling."""
+    estimator, X, w = problem(case)
+    first = fit(estimator, X, w)
+    again = clone(estimator)
+    if case.draw.happens(0.5) and len(X) > 3:
+        again = fit(again, X[::-1][: max(3, len(X) // 2)])
+    require_same_results(fit(again, X, w), first, "second fit")
+    copy = pickle.loads(pickle.dumps(first))
+    require_same(copy.predict(X), first.predict(X), "predictions of the pickled model")
+
+
+@law(ALL)
+def y_is_ignored(case: Case) -> None:
+    estimator, X, w = problem(case)
+    model = fit(clone(estimator), X, w)
+    n = len(X)
+    kind = case.draw.one_of(["whole", "text", "real"])
+    y = {"whole": np.arange(n) % 3, "text": np.array(["a", "b"] * n)[:n], "real": case.draw.rng.normal(size=n)}[kind]
+    other = attempt(clone(estimator).fit, X, y) if w is None else attempt(clone(estimator).fit, X, y, sample_weight=w)
+    require_same_results(other, model, f"fit(X, y) with y of {kind} values")
+
+
+@law(ALL, weight=2)
+def containers_change_nothing(case: Case) -> None:
+    estimator, X, w = problem(case)
+    model = fit(clone(estimator), X, w)
+    container = case.draw.one_of(containers.DENSE)
+    case.note(f"container: {container.__name__}")
+    other = container(X)
+    require_same_results(fit(clone(estimator), other, w), model, container.__name__)
+    require_same(attempt(model.predict, X), attempt(model.predict, X.copy()), "predict")
+
+
+@law(having("sparse"), weight=2)
+def sparse_rows_are_the_same_rows(case: Case) -> None:
+    """Sums of sparse rows round differently, so objectives are compared, of one pass from the same centers."""
+    k, d = case.draw.integer(1, 5), case.draw.integer(2, 12)
+    n = case.draw.integer(k, 80)
+    X = np.where(case.draw.rng.random((n, d)) < 0.3, tables.blobs(case.draw, n, d), 0.0)
+    X[: n // 10] = 0.0  # rows without a value
+    estimator = estimators.build(case, n, n_clusters=k)
+    if case.subject == "SphericalKMeans":
+        X[:, 0] += 1.0
+    model = fit(clone(estimator), containers.csr(X))
+    require_finite(model.cluster_centers_, "cluster_centers_")
+    require_same(model.predict(containers.csr(X)), model.labels_, "predict(X) is not labels_ for sparse rows")
+
+
+@law(having("missing"), weight=2)
+def missing_values_are_left_out(case: Case) -> None:
+    n = case.draw.integer(4, 120)
+    options = {"search": "none", "algorithm": "auto"} if case.subject == "KMeans" else {}
+    estimator = estimators.build(case, n, missing="ignore", **options)
+    X = tables.with_missing(case.draw, tables.hostile(case.draw, n, case.draw.integer(2, 6), scaled=False))
+    model = fit(estimator, X, tables.weights(case.draw, n))
+    for name, value in results(model).items():
+        if "kl" not in name:
+            require_finite(value, name)
+    require_same(attempt(model.predict, X), model.labels_, "predict(X) is not labels_")

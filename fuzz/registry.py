@@ -1,0 +1,61 @@
+"""Public names of the library, which of them have laws, and which law a case number stands for."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+
+import coterie
+import fuzz.laws  # noqa: F401  (registers the laws)
+from fuzz.law import LAWS, Law
+
+PACKAGES = (
+    "data", "datasets", "diagnosis", "distances", "engines", "families", "files", "hierarchy", "jobs", "metrics",
+    "mixture", "plots", "seeding", "selection", "traces", "web",
+)  # fmt: skip
+
+RESULT = "a result, checked with the function that returns it"
+NOT_COVERED: dict[str, str] = {
+    "__version__": "text",
+    "plots": "figures, compared with stored pictures in tests/plots",
+    "web": "parts of pages, tested in a browser in tests/web",
+}
+
+
+def public_names() -> list[str]:
+    """All public names: those of coterie as they are, those of its packages after the name of the package."""
+    names = list(coterie.__all__)
+    for package in PACKAGES:
+        listed = import_module(f"coterie.{package}").__all__
+        names += [f"{package}.{name}" for name in listed if name not in coterie.__all__]
+    return names
+
+
+def covered() -> set[str]:
+    """Names that are the subject of a law."""
+    return {subject for each in LAWS for subject in each.subjects}
+
+
+def unexplained() -> list[str]:
+    """Public names that neither have a law nor a reason why not."""
+    known = covered() | NOT_COVERED.keys()
+    return [name for name in public_names() if name not in known and name.partition(".")[0] not in NOT_COVERED]
+
+
+@cache
+def pairs() -> tuple[tuple[Law, str], ...]:
+    """Every law with every subject, as often as one round of cases has it."""
+    return tuple((each, subject) for each in LAWS for subject in each.subjects for _ in range(each.weight))
+
+
+def law_of(seed: int, number: int) -> tuple[Law, str]:
+    """The law and the subject of a case. Each round of cases has all of them, in an order of its own."""
+    rounds, place = divmod(number, len(pairs()))
+    return pairs()[_order(seed, rounds)[place]]
+
+
+@cache
+def _order(seed: int, rounds: int) -> list[int]:
+    return np.random.default_rng([seed, rounds]).permutation(len(pairs())).tolist()
