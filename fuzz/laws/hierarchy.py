@@ -1,0 +1,110 @@
+"""Trees equal SciPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.cluster import hierarchy as scipy_hierarchy
+from scipy.spatial.distance import pdist, squareform
+
+from coterie import hierarchy
+from fuzz import tables
+from fuzz.call import attempt
+from fuzz.finding import require, require_close, require_finite, require_same
+from fuzz.law import Case, law
+
+Array = np.ndarray[Any, Any]
+
+METHODS = ("single", "complete", "average", "weighted", "ward", "centroid", "median")
+MONOTONE = METHODS[:5]
+
+
+def tree(case: Case, methods: tuple[str, ...] = METHODS) -> tuple[Array, Array, str]:
+    """Rows without equal distances, and their tree."""
+    X = tables.blobs(case.draw, case.draw.integer(2, 40), case.draw.integer(1, 4))
+    method = case.draw.one_of(methods)
+    case.note(f"method {method!r}, {X.shape}")
+    return X, attempt(hierarchy.linkage, X, method), method
+
+
+@law(["hierarchy.linkage"], weight=6)
+def linkage_is_that_of_scipy(case: Case) -> None:
+    X, Z, method = tree(case)
+    expected = scipy_hierarchy.linkage(X, method)
+    require_close(Z[:, 2], expected[:, 2], "heights", 1e-7, 1e-9)
+    require_same(np.sort(Z[:, :2], axis=1), np.sort(expected[:, :2], axis=1), "merges")
+
+
+@law(["hierarchy.linkage"], weight=6)
+def linkage_of_any_table_is_a_tree(case: Case) -> None:
+    """With ties and duplicates merges may differ; heights may not, but by rounding."""
+    n, d = case.draw.integer(2, 60), case.draw.integer(1, 4)
+    X = tables.hostile(case.draw, n, d)
+    method = case.draw.one_of(METHODS)
+    case.note(f"method {method!r}, {X.shape} of {X.dtype}, from {X.min():g} to {X.max():g}")
+    Z = attempt(hierarchy.linkage, X, method, n_jobs=1)
+    require_finite(Z, "Z")
+    require(scipy_hierarchy.is_valid_linkage(Z.astype(float)), "Z is not a valid tree")
+    require_same(attempt(hierarchy.linkage, X, method, n_jobs=3), Z, "n_jobs=3")
+    if method in MONOTONE:
+        require((np.diff(Z[:, 2]) >= 0).all(), "heights fall")
+
+
+@law(["hierarchy.linkage"], weight=2)
+def memory_modes_of_linkage_agree(case: Case) -> None:
+    X = tables.benign(case.draw, case.draw.integer(2, 40), case.draw.integer(1, 4))
+    method = case.draw.one_of(("single", "ward", "average", "complete"))
+    heights = {}
+    for memory in ("auto", "low", "high"):
+        try:
+            heights[memory] = hierarchy.linkage(X, method, memory=memory)[:, 2]
+        except ValueError:  # not every method has every mode
+            continue
+    for memory, each in heights.items():
+        require_close(each, heights["auto"], f"memory={memory!r}, method={method!r}", 1e-7, 1e-9)
+
+
+@law(["hierarchy.cut", "hierarchy.inconsistent", "hierarchy.leaves", "hierarchy.cophenet", "hierarchy.check_tree"],
+     weight=2)  # fmt: skip
+def what_is_read_from_trees_is_that_of_scipy(case: Case) -> None:
+    X, Z, _ = tree(case, MONOTONE)
+    n = len(X)
+    require_same(hierarchy.check_tree(Z), Z, "check_tree")
+    k = case.draw.integer(1, n)
+    require(len(np.unique(attempt(hierarchy.cut, Z, n_clusters=k))) == k, f"cut into {k} clusters")
+    height = float(np.quantile(Z[:, 2], case.draw.rng.random()))
+    flat = scipy_hierarchy.fcluster(Z, height, "distance")
+    require_same_partition(attempt(hierarchy.cut, Z, height=height), flat, "cut by height")
+    depth = case.draw.integer(1, 4)
+    require_close(attempt(hierarchy.inconsistent, Z, depth), scipy_hierarchy.inconsistent(Z, depth), "inconsistent", 1e-7, 1e-9)
+    require_same(np.sort(hierarchy.leaves(Z)), np.arange(n), "leaves")
+    require_close(attempt(hierarchy.cophenet, Z), scipy_hierarchy.cophenet(Z), "cophenet", 1e-9)
+
+
+@law(["hierarchy.leaf_order", "hierarchy.cophenetic_correlation"])
+def comparisons_with_distances_are_those_of_scipy(case: Case) -> None:
+    X, Z, _ = tree(case, MONOTONE)
+    distances = pdist(X)
+    if len(X) > 2:
+        expected, _ = scipy_hierarchy.cophenet(Z, distances)
+        require_close(attempt(hierarchy.cophenetic_correlation, Z, X), expected, "cophenetic_correlation", 1e-7, 1e-9)
+    order = attempt(hierarchy.leaf_order, Z, X)
+    best = scipy_hierarchy.leaves_list(scipy_hierarchy.optimal_leaf_ordering(Z, distances))
+    square = squareform(distances)
+    lengths = [float(square[each[:-1], each[1:]].sum()) for each in (order, best)]
+    require_close(lengths[0], lengths[1], "length of the leaf order", 1e-7, 1e-9)
+
+
+@law(["hierarchy.to_newick", "hierarchy.banner_coefficient"])
+def trees_as_text_and_as_one_number(case: Case) -> None:
+    X, Z, _ = tree(case, MONOTONE)
+    names = [f"row {i}" if i % 2 else f"r'{i}(" for i in range(len(X))]
+    text = attempt(hierarchy.to_newick, Z, names)
+    require(text.count(",") == len(X) - 1 and text.endswith(";"), f"not {len(X)} leaves: {text[:80]}")
+    require(0.0 <= attempt(hierarchy.banner_coefficient, Z) <= 1.0, "banner_coefficient is not between 0 and 1")
+
+
+def require_same_partition(a: Array, b: Array, what: str) -> None:
+    pairs = set(zip(a.tolist(), b.tolist(), strict=True))
+    require(len(pairs) == len(set(a.tolist())) == len(set(b.tolist())), f"{what}: another partition")
