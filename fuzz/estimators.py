@@ -56,7 +56,7 @@ def _centers(draw: Draw, n: int, **more: Any) -> Options:
 
 def _kmeans(draw: Draw, n: int) -> Options:
     search = draw.one_of(["none", "none", "none", "fast", "global"])
-    budget = None if search == "none" else draw.one_of([1, 5])
+    budget = None if search == "none" else draw.one_of([None, 1, 5] if search == "fast" else [1, 5])
     return _centers(draw, n, search=search, search_budget=budget, algorithm=draw.one_of(["auto", "lloyd", "bounds"]))
 
 
@@ -80,7 +80,7 @@ def _fuzzy(draw: Draw, n: int) -> Options:
 def _kernel(draw: Draw, n: int) -> Options:
     return {
         "n_clusters": clusters(draw, n),
-        "kernel": draw.one_of(["rbf", "linear", "poly", "cosine", "laplacian"]),
+        "kernel": draw.one_of(["rbf", "linear", "poly", "cosine", "sigmoid"]),
         "n_init": 1,
         "max_iter": draw.one_of([1, 30]),
         "approximation": draw.one_of(["auto", "none"]),

@@ -17,11 +17,29 @@ PACKAGES = (
 )  # fmt: skip
 
 RESULT = "a result, checked with the function that returns it"
-NOT_COVERED: dict[str, str] = {
+TYPE = "a type of an option, checked with the job that takes it"
+NOT_COVERED: dict[str, str] = {  # names, or packages as a whole
     "__version__": "text",
     "plots": "figures, compared with stored pictures in tests/plots",
     "web": "parts of pages, tested in a browser in tests/web",
-}
+    "jobs.report": "writes pages, tested in a browser in tests/report",
+    "jobs.ReportJob": "options of jobs.report",
+    "jobs.examine": "says what the machine has, not what a table has",
+    **{f"jobs.{name}": TYPE for name in ("Budget", "Device", "Missing", "ModelMissing", "Number", "Scale")},
+    **{
+        f"jobs.{name}": "made by the command line, which the laws of jobs call"
+        for name in ("ChooseJob", "CompareJob", "Job", "NotConvergedError", "PredictJob", "Step", "TableJob")
+    },
+    **{f"diagnosis.{name}": RESULT for name in ("Check", "Diagnosis", "Finding")},
+    **{
+        f"selection.{name}": RESULT
+        for name in ("ChooseK", "Curve", "DendrogramGap", "Gap", "Knee", "MixtureTable", "Progress", "Split",
+                     "Splitting", "Stability", "Sweep", "Tendency", "Vote")
+    },
+    "datasets.GaussianTruth": RESULT,
+    "traces.Step": RESULT,
+    "traces.Trace": RESULT,
+}  # fmt: skip
 
 
 def public_names() -> list[str]:

@@ -1,13 +1,18 @@
 """The laws, a file a subject. Importing this package registers all of them."""
 
 from fuzz.laws import (  # noqa: F401
+    arguments,
+    command_line,
     distances,
     families,
+    files,
     fits,
     hierarchy,
+    interrupts,
     kmeans_bounds,
     metrics,
     relations,
     selection,
+    sources,
     steps,
 )

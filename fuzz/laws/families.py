@@ -31,15 +31,16 @@ IN_SCIPY: dict[str, Callable[[Any, Array], Array]] = {
 }
 
 
-def new(case: Case, columns: int) -> Any:
-    """The family that is the subject of the case."""
+def maker(case: Case, columns: int) -> Callable[[], Any]:
+    """Makes the family that is the subject of the case, always with the same options."""
     name = case.subject.partition(".")[2]
     if name == "Product":
-        return families.Product([("poisson", [0]), ("gaussian", list(range(1, columns)))])
+        return lambda: families.Product([("poisson", [0]), ("gaussian", list(range(1, columns)))])
     options: dict[str, Any] = {}
     if name in ("Gaussian", "StudentT"):
         options["structure"] = case.draw.one_of(["full", "diag"])
-    return getattr(families, name)(**options)
+    case.note(f"{name}(**{options})")
+    return lambda: getattr(families, name)(**options)
 
 
 def support(case: Case, X: Array) -> Array:
@@ -55,14 +56,10 @@ def support(case: Case, X: Array) -> Array:
     return X
 
 
-def fitted(case: Case, X: Array, w: Array | None = None) -> Any:
-    return attempt(new(case, X.shape[1]).fit, X, w)
-
-
 @law(FAMILIES, weight=3)
 def densities_are_those_of_scipy(case: Case) -> None:
     X = support(case, tables.blobs(case.draw, case.draw.integer(12, 60), case.draw.integer(2, 3)))
-    family = fitted(case, X)
+    family = attempt(maker(case, X.shape[1])().fit, X)
     values = attempt(family.log_prob, X)
     require_finite(values, "log_prob")
     name = case.subject.partition(".")[2]
@@ -76,12 +73,13 @@ def a_fit_is_a_maximum(case: Case) -> None:
     n, d = case.draw.integer(8, 60), case.draw.integer(2, 3)
     X = support(case, tables.blobs(case.draw, n, d))
     w = case.draw.one_of([None, case.draw.rng.integers(1, 4, size=n).astype(float)])
-    family = fitted(case, X, w)
+    new = maker(case, d)
+    family = attempt(new().fit, X, w)
     weights = np.ones(n) if w is None else w
     best = float(weights @ attempt(family.log_prob, X))
     rows = np.sort(case.draw.rng.integers(n, size=n))
     try:
-        other = new(case, d).fit(X[rows])
+        other = new().fit(X[rows])
         value = float(weights @ other.log_prob(X))
     except ValueError:
         return  # a sample may lack a category that the rows have
@@ -94,8 +92,9 @@ def weights_of_families_are_repeated_rows(case: Case) -> None:
     X = support(case, tables.blobs(case.draw, n, d))
     w = case.draw.rng.integers(0, 4, size=n)
     w[:6] = 1
-    weighted = fitted(case, X, w.astype(float))
-    repeated = fitted(case, np.repeat(X, w, axis=0))
+    new = maker(case, d)
+    weighted = attempt(new().fit, X, w.astype(float))
+    repeated = attempt(new().fit, np.repeat(X, w, axis=0))
     there = w > 0
     require_close(weighted.log_prob(X[there]), repeated.log_prob(X[there]), "log_prob", 1e-5, 1e-4)
 
@@ -105,7 +104,7 @@ def families_are_finite_on_any_table(case: Case) -> None:
     n, d = case.draw.integer(1, 60), case.draw.integer(2, 4)
     X = support(case, tables.hostile(case.draw, n, d, scaled=False).astype(float))
     case.note(f"X: {X.shape}, from {X.min():g} to {X.max():g}")
-    family = fitted(case, X, tables.weights(case.draw, n))
+    family = attempt(maker(case, d)().fit, X, tables.weights(case.draw, n))
     require_finite(attempt(family.log_prob, X), "log_prob")
     rows = attempt(family.sample, 5, random_state=0)
     require(np.shape(rows) == (5, d), f"sample(5) has shape {np.shape(rows)} for {d} columns")

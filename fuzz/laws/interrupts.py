@@ -1,0 +1,56 @@
+"""Ctrl-C: a KeyboardInterrupt or the best result so far, and nothing broken afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+from typing import Any
+
+from sklearn.base import clone
+
+from fuzz import estimators, tables
+from fuzz.estimators import ALL
+from fuzz.finding import require, require_finite
+from fuzz.law import Case, law
+from fuzz.laws.fits import fit, require_same_results
+
+LARGE = ("KMeans", "MiniBatchKMeans", "SphericalKMeans", "GaussianMixture", "BisectingKMeans")
+
+
+@law(ALL, weight=3, hypothesis=False)
+def an_interrupt_is_a_keyboard_interrupt_or_a_result(case: Case) -> None:
+    n = case.draw.one_of([200, 20000 if case.subject in LARGE else 400])
+    estimator = estimators.build(case, n, **({"n_clusters": 20} if case.subject == "KMeans" else {}))
+    X = estimators.rows(case, estimator, tables.benign(case.draw, n, 8))
+    began = time.monotonic()
+    whole = fit(clone(estimator), X)
+    seconds = time.monotonic() - began
+    for _ in range(3):
+        delay = float(case.draw.rng.uniform(0, 1.1 * seconds))
+        case.note(f"SIGINT after {delay:.4f} of {seconds:.4f} s")
+        interrupted = fit_with_signal(clone(estimator), X, delay)
+        if interrupted is not None:
+            require_finite(interrupted.labels_, "labels_ of the interrupted fit")
+    require_same_results(fit(clone(estimator), X), whole, "a fit after interrupts")
+
+
+def fit_with_signal(model: Any, X: Any, delay: float) -> Any:
+    """The fitted model, or None if the signal came through as a KeyboardInterrupt. Other errors are findings."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(delay, os.kill, [os.getpid(), signal.SIGINT])
+    try:
+        timer.start()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X)
+        timer.cancel()
+        timer.join()  # the signal may come here, after the fit
+        return model
+    except KeyboardInterrupt:
+        return None
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,111 @@
+"""Where rows come from, where centers start, and traces of fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.base import clone
+
+import coterie
+from coterie import data, engines, seeding
+from coterie.data.memory import MemorySource
+from coterie.engines.local import Serial
+from fuzz import containers, estimators, tables
+from fuzz.call import attempt
+from fuzz.finding import require, require_close, require_same
+from fuzz.law import Case, law
+from fuzz.laws.fits import fit
+
+Array = np.ndarray[Any, Any]
+
+METHODS = ("farthest", "forgy", "plusplus", "random_partition", "scalable")
+TRACED = ("KMeans", "KMedians", "SphericalKMeans", "FuzzyCMeans", "GaussianMixture", "BayesianGaussianMixture")
+
+
+def as_file(X: Array, kind: str) -> Path:
+    """The rows in a file of that kind."""
+    path, frame = Path(f"rows.{kind}"), pl.DataFrame({f"x{j}": X[:, j] for j in range(X.shape[1])})
+    if kind == "npy":
+        np.save(path, X)
+    else:
+        {"csv": frame.write_csv, "parquet": frame.write_parquet, "ndjson": frame.write_ndjson,
+         "arrow": frame.write_ipc}[kind](path)  # fmt: skip
+    return path
+
+
+@law(["data.as_source", "data.opened"], weight=3)
+def rows_are_the_same_from_any_source(case: Case) -> None:
+    n, d = tables.shape(case.draw)
+    X = tables.hostile(case.draw, n, d)
+    if case.draw.happens(0.5):
+        rows: Any = case.draw.one_of(containers.DENSE)(X)
+    else:
+        X, kind = X.astype(float), case.draw.one_of(["csv", "parquet", "ndjson", "arrow", "npy"])
+        case.note(f"from a file of kind {kind}")
+        rows = as_file(X, kind)
+    source = attempt(data.as_source, attempt(data.opened, rows))
+    require(source.shape == X.shape and source.dtype == X.dtype, f"{source.shape} of {source.dtype}")
+    require_same(np.concatenate([part().X for part in source.parts()]), X, "rows")
+
+
+@law(["engines.as_engine"])
+def engines_sum_alike(case: Case) -> None:
+    X = tables.benign(case.draw, case.draw.integer(1, 500), 2)
+    source = MemorySource(X, chunk_rows=case.draw.integer(1, 100))
+    sums = [
+        engines.as_engine(name, source, n_jobs).sum(lambda chunk: chunk.X.sum(axis=0), source)
+        for name, n_jobs in (("serial", None), ("threads", 1), ("threads", 3), ("auto", 2))
+    ]
+    for each in sums:
+        require_same(each, sums[0], "sums of two engines")
+
+
+@law([f"seeding.{name}" for name in METHODS], weight=2)
+def starts_are_rows_or_means_of_rows(case: Case) -> None:
+    name = case.subject.partition(".")[2]
+    n, d = case.draw.integer(1, 80), case.draw.integer(1, 5)
+    X, k = tables.hostile(case.draw, n, d, scaled=False), case.draw.integer(1, n)
+    w = tables.weights(case.draw, n)
+    source = MemorySource(X, w, chunk_rows=case.draw.one_of([7, 100]))
+    case.note(f"{k} centers of {X.shape}, weights {w is not None}")
+    start = attempt(getattr(seeding, name), source, Serial(), np.random.default_rng(0), k, 1.0)
+    require(start.shape == (k, d), f"centers of shape {start.shape}")
+    if name == "random_partition":
+        low, high = X.min(axis=0), X.max(axis=0)
+        room = 1e-5 * np.abs(X).max(axis=0)
+        require(((low - room <= start) & (start <= high + room)).all(), "a mean is outside of the rows")
+    else:
+        counted = X if w is None else X[w > 0]
+        rows = {row.tobytes() for row in counted + 0.0}
+        require(all(row.tobytes() in rows for row in start.astype(X.dtype) + 0.0), "a center is not a row that counts")
+
+
+@law(["seeding.METHODS", "seeding.start", "seeding.starts", "seeding.check_start"])
+def every_start_has_a_name(case: Case) -> None:
+    name = case.draw.one_of(sorted(seeding.METHODS))
+    X = tables.blobs(case.draw, case.draw.integer(5, 40), 2)
+    source = MemorySource(X)
+    k = case.draw.integer(0, 4)
+    require(seeding.check_start(name, source, k) == name, f"check_start({name!r})")
+    require(seeding.starts(name, "auto", 10) in (1, 10), "number of starts")
+    centers = attempt(seeding.start, name, source, Serial(), np.random.default_rng(0), k, 1.0)
+    require(centers.shape == (k, 2), f"centers of shape {centers.shape}")
+
+
+@law((*TRACED, "traces.Traced"))
+def a_trace_ends_with_the_fit(case: Case) -> None:
+    if case.subject == "traces.Traced":
+        case.subject = "KMeans"
+    estimator, X, w = estimators.problem(case)
+    if case.subject == "KMeans":
+        estimator.set_params(search="none", search_budget=None)
+    model = fit(clone(estimator), X, w)
+    traced = clone(estimator)
+    trace = attempt(traced.fit_trace, X) if w is None else attempt(traced.fit_trace, X, sample_weight=w)
+    require(len(trace.steps) > 0, "a trace without steps")
+    require_same(trace.model.labels_ if hasattr(trace.model, "labels_") else traced.labels_, model.labels_, "labels_")
+    if isinstance(model, coterie.KMeans):
+        require_close(trace.steps[-1].objective, model.inertia_, "objective of the last step", 1e-9)
