@@ -6,8 +6,9 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba
 
 # Processes that share the tests between them. Kernels that one has compiled the others read from the cache.
 WORKERS ?= 2
+MINUTES ?= 10
 
-.PHONY: demo test slow check docs bench web clean
+.PHONY: demo test slow fuzz check docs bench web clean
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coterie needs Python 3.11 or newer")'
@@ -47,6 +48,9 @@ test: .venv/test  ## all tests but the slow ones
 
 slow: .venv/test  ## tests that take minutes: long searches, large tables, every kernel for every width of registers
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
+
+fuzz: .venv/test  ## random cases against the laws of tests and more; MINUTES=10, and SEED to repeat a run
+	$(BIN)/python -m fuzz --minutes $(MINUTES) --workers $(WORKERS) $(if $(SEED),--seed $(SEED))
 
 check: .venv/check  ## lint, types, import rules
 	$(BIN)/ruff check

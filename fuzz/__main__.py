@@ -6,6 +6,7 @@ import argparse
 import secrets
 import sys
 
+from fuzz.registry import load
 from fuzz.report import Report
 from fuzz.run import Settings, run
 from fuzz.worker import run_case
@@ -16,19 +17,19 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     if options.case is not None:
-        return repeat(seed, options.case, options.engine)
+        return repeat(seed, options.case, options.engine, options.laws)
     print(f"fuzz: seed {seed}, {options.minutes:g} minutes, {options.workers} workers", flush=True)
-    settings = Settings(
-        seed, 60 * options.minutes, options.engine, options.only, options.workers, options.timeout
-    )
+    names = ("engine", "only", "workers", "timeout", "cases", "laws")
+    settings = Settings(seed, 60 * options.minutes, **{name: getattr(options, name) for name in names})
     report = run(settings, lambda text: print(text, flush=True))
     print(report.summary())
     return 1 if report.findings else 0
 
 
-def repeat(seed: int, number: int, engine: str) -> int:
+def repeat(seed: int, number: int, engine: str, laws: str) -> int:
     """Run one case in this process; Hypothesis makes the example of a finding as small as it can."""
-    report = Report(seed, engine)
+    load(laws)
+    report = Report(seed, engine, laws)
     result = run_case(seed, number, engine, shrink=True)
     report.add(result, print)
     if result["finding"] is None:
@@ -41,9 +42,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=1.0, help="time to run, in minutes (default 1)")
     parser.add_argument("--seed", type=int, help="seed of the run (default: random)")
     parser.add_argument("--case", type=int, help="repeat this case of the run with that seed")
+    parser.add_argument(
+        "--cases", type=int, help="run the first cases only, this many (default: until the time is over)"
+    )
     parser.add_argument("--engine", choices=["serial", "threads", "both"], default="both", help="engine of estimators")
     parser.add_argument("--only", default="", help='regular expression, searched for in "subject: law"')
     parser.add_argument("--workers", type=int, default=2, help="processes that run cases (default 2)")
+    parser.add_argument("--laws", default="fuzz.laws", help="module with the laws to check (default fuzz.laws)")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds before a case counts as a hang")
     return parser
 

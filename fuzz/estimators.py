@@ -194,7 +194,7 @@ def in_support(family: str, X: Array) -> Array:
     if family in ("poisson", "multinomial"):
         return np.round(np.abs(X) if largest < 1e15 else 9 * np.abs(X / largest))
     if family == "bernoulli":
-        return (X > np.median(X, axis=0)).astype(X.dtype)
+        return (np.median(X, axis=0) < X).astype(X.dtype)
     if family == "categorical":
         return np.round(np.abs(X / largest) * 3)
     if family in ("exponential", "gamma"):

@@ -13,7 +13,7 @@ import numpy as np
 ROOT = Path(__file__).parent.parent
 
 
-class LawBroken(Exception):  # noqa: N818  (the name of what happened; nobody handles it as an error)
+class LawBroken(Exception):
     """The library broke a law; the message says how. `place` is a line of the library, where it is known."""
 
     def __init__(self, message: str, place: str | None = None) -> None:
@@ -21,7 +21,7 @@ class LawBroken(Exception):  # noqa: N818  (the name of what happened; nobody ha
         self.place = place
 
 
-class Rejected(Exception):  # noqa: N818
+class Rejected(Exception):
     """The library rejected the input with its own error: there is nothing to check in this case."""
 
 

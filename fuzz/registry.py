@@ -8,7 +8,6 @@ from importlib import import_module
 import numpy as np
 
 import coterie
-import fuzz.laws  # noqa: F401  (registers the laws)
 from fuzz.law import LAWS, Law
 
 PACKAGES = (
@@ -40,6 +39,11 @@ NOT_COVERED: dict[str, str] = {  # names, or packages as a whole
     "traces.Step": RESULT,
     "traces.Trace": RESULT,
 }  # fmt: skip
+
+
+def load(module: str = "fuzz.laws") -> None:
+    """Register the laws of a module: those of the library, or others that take their place."""
+    import_module(module)
 
 
 def public_names() -> list[str]:

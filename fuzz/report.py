@@ -12,8 +12,8 @@ from fuzz.finding import Finding
 class Report:
     """What a run did and found."""
 
-    def __init__(self, seed: int, engine: str = "both") -> None:
-        self.seed, self.engine = seed, engine
+    def __init__(self, seed: int, engine: str = "both", laws: str = "fuzz.laws") -> None:
+        self.seed, self.engine, self.laws = seed, engine, laws
         self.cases: Counter[tuple[str, str]] = Counter()  # by subject and law
         self.rejected: Counter[tuple[str, str]] = Counter()
         self.seconds: Counter[tuple[str, str]] = Counter()
@@ -36,7 +36,8 @@ class Report:
 
     def repeat_command(self, finding: Finding) -> str:
         engine = "" if self.engine == "both" else f" --engine {self.engine}"
-        return f"python -m fuzz --seed {self.seed} --case {finding.case}{engine}"
+        laws = "" if self.laws == "fuzz.laws" else f" --laws {self.laws}"
+        return f"python -m fuzz --seed {self.seed} --case {finding.case}{engine}{laws}"
 
     def text_of(self, finding: Finding) -> str:
         head = f"FINDING  {finding.subject}: {finding.law}"
@@ -55,6 +56,7 @@ class Report:
         total = f"{self.cases.total()} cases, {self.rejected.total()} with rejected input, seed {self.seed}"
         lines += ["", f"{total}: {len(self.findings)} findings"]
         for key, finding in self.findings.items():
-            lines.append(f"  {self.repetitions[key]} x {finding.subject}: {finding.law} ({finding.kind} at {finding.place})")
+            where = f"{finding.kind} at {finding.place}"
+            lines.append(f"  {self.repetitions[key]} x {finding.subject}: {finding.law} ({where})")
             lines.append(f"      {self.repeat_command(finding)}")
         return "\n".join(lines)

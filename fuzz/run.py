@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from fuzz.finding import ROOT, Finding
-from fuzz.registry import law_of
+from fuzz.registry import law_of, load
 from fuzz.report import Report
 
 
@@ -30,15 +30,17 @@ class Settings:
     only: str = ""  # regular expression, searched for in "subject: law"
     workers: int = 2
     timeout: float = 120.0  # seconds after which a case is taken to hang
+    cases: int | None = None  # numbers of cases to run at most
+    laws: str = "fuzz.laws"  # module that registers the laws
 
 
 class Worker:
     """A process that runs cases; it may crash, and is then replaced by another."""
 
     def __init__(self, settings: Settings) -> None:
-        self.log = tempfile.TemporaryFile("w+", errors="replace")
+        self.log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115  (open as long as the process)
         receive, send = os.pipe()
-        options = {"seed": settings.seed, "engine": settings.engine, "timeout": settings.timeout, "results": send}
+        options = {name: getattr(settings, name) for name in ("seed", "engine", "timeout", "laws")} | {"results": send}
         command = [sys.executable, "-m", "fuzz.worker"]
         paths = os.pathsep.join(filter(None, [str(ROOT), *sys.path]))
         self.process = subprocess.Popen(
@@ -75,7 +77,8 @@ class Worker:
 
 def run(settings: Settings, show: Callable[[str], None]) -> Report:
     """Run cases until the time is over, and show each new finding at once."""
-    report = Report(settings.seed, settings.engine)
+    load(settings.laws)
+    report = Report(settings.seed, settings.engine, settings.laws)
     numbers, deadline = _numbers(settings), time.monotonic() + settings.seconds
     lock, workers = threading.Lock(), list[Worker]()
 
@@ -84,7 +87,9 @@ def run(settings: Settings, show: Callable[[str], None]) -> Report:
         workers.append(worker)
         while time.monotonic() < deadline:
             with lock:
-                number = next(numbers)
+                number = next(numbers, None)
+            if number is None:
+                break
             result = worker.run(number)
             if result is None:
                 result = _ended(settings.seed, number, worker.last_words())
@@ -110,7 +115,7 @@ def run(settings: Settings, show: Callable[[str], None]) -> Report:
 def _numbers(settings: Settings) -> Iterator[int]:
     """Numbers of the cases to run, in order. A pattern leaves cases out and renumbers none."""
     pattern = re.compile(settings.only)
-    for number in itertools.count():
+    for number in itertools.count() if settings.cases is None else range(settings.cases):
         law, subject = law_of(settings.seed, number)
         if pattern.search(f"{subject}: {law.name}"):
             yield number
@@ -122,7 +127,7 @@ def _ended(seed: int, number: int, words: str) -> dict[str, Any]:
     kind = "hang" if "Timeout (" in words else "crash"
     inner = re.search(r'File ".*/coterie/(.*)", line (\d+)', words)
     place = f"{inner[1]}:{inner[2]}" if inner else "unknown"
-    message = f"the case took longer than the time limit: {kind}" if kind == "hang" else "the process ended"
+    message = "the case took longer than the time limit" if kind == "hang" else "the process ended"
     finding = Finding(number, law.name, subject, kind, place, message, words)
     return {"case": number, "law": law.name, "subject": subject, "rejected": False, "seconds": 0.0,
             "finding": finding.to_dict()}  # fmt: skip

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fuzz.draw import HypothesisDraw, RandomDraw
 from fuzz.finding import Rejected, from_exception
 from fuzz.law import Case, Law
-from fuzz.registry import law_of
+from fuzz.registry import law_of, load
 
 EXAMPLES = 8  # examples of a case that Hypothesis draws
 HYPOTHESIS_SHARE = 0.2  # of the cases
@@ -90,8 +90,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--engine", required=True)
     parser.add_argument("--timeout", type=float, required=True)
+    parser.add_argument("--laws", required=True)
     parser.add_argument("--results", type=int, required=True, help="file descriptor to write to")
     options = parser.parse_args()
+    load(options.laws)
     with os.fdopen(options.results, "w") as results, tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         os.chdir(folder)
         print("ready", file=results, flush=True)

@@ -119,9 +119,9 @@ def families_have_names(case: Case) -> None:
 
 
 PRIORS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "families.GammaPrior": (lambda draw: families.GammaPrior(1.0 + draw.integer(0, 3), draw.integer(0, 3) * 1.0), "Poisson"),
-    "families.BetaPrior": (lambda draw: families.BetaPrior(1.0 + draw.integer(0, 3), 1.0 + draw.integer(0, 3)), "Bernoulli"),
-    "families.DirichletPrior": (lambda draw: families.DirichletPrior(1.0 + draw.integer(0, 3)), "Multinomial"),
+    "families.GammaPrior": (lambda draw: families.GammaPrior(draw.one_of([1.0, 3.0]), 2.0), "Poisson"),
+    "families.BetaPrior": (lambda draw: families.BetaPrior(draw.one_of([1.0, 3.0]), 2.0), "Bernoulli"),
+    "families.DirichletPrior": (lambda draw: families.DirichletPrior(draw.one_of([1.0, 3.0])), "Multinomial"),
     "mixture.Prior": (lambda draw: mixture.Prior(shrinkage=draw.one_of([0.01, 2.0])), "Gaussian"),
 }
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from fuzz import estimators, tables
 from fuzz.estimators import ALL
-from fuzz.finding import require, require_finite
+from fuzz.finding import require_finite
 from fuzz.law import Case, law
 from fuzz.laws.fits import fit, require_same_results
 

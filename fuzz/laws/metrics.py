@@ -80,7 +80,10 @@ def external_weights_are_repeated_rows(case: Case) -> None:
     require_close(renamed, plain, "labels renamed", 1e-9, 1e-12)
 
 
-def rows_and_labels(case: Case, kinds: Any = (tables.blobs, tables.grid, tables.far_from_origin)) -> tuple[Array, Array]:
+PLAIN = (tables.blobs, tables.grid, tables.far_from_origin)
+
+
+def rows_and_labels(case: Case, kinds: Any = PLAIN) -> tuple[Array, Array]:
     """A table, and labels of at least two clusters with two rows each."""
     n, d = case.draw.integer(4, 60), case.draw.integer(1, 4)
     X = case.draw.one_of(kinds)(case.draw, n, d)

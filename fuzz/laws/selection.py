@@ -33,18 +33,18 @@ CALLS: dict[str, Callable[[Array, int], Any]] = {
     ),
     "selection.g_means": lambda X, n_jobs: selection.g_means(X, k_max=4, random_state=0, n_jobs=n_jobs).labels,
     "selection.x_means": lambda X, n_jobs: selection.x_means(X, k_max=4, random_state=0, n_jobs=n_jobs).labels,
-    "selection.stability": lambda X, n_jobs: selection.stability(
-        coterie.KMeans(n_init=1), X, range(2, 4), n_resamples=3, random_state=0, n_jobs=n_jobs
-    ).mean,
-    "selection.tendency": lambda X, n_jobs: selection.tendency(
-        X, (2, 3), n_references=2, random_state=0, n_jobs=n_jobs
-    ).silhouettes,
-    "selection.mixture_table": lambda X, n_jobs: selection.mixture_table(
-        X, range(1, 3), ["EII", "VVI"], random_state=0, n_jobs=n_jobs
-    ).log_likelihood,
-    "selection.sweep": lambda X, n_jobs: selection.sweep(
-        coterie.KMeans(n_init=1, random_state=0, n_jobs=n_jobs), range(1, 4), X
-    ).objectives,
+    "selection.stability": lambda X, n_jobs: (
+        selection.stability(coterie.KMeans(n_init=1), X, range(2, 4), n_resamples=3, random_state=0, n_jobs=n_jobs).mean
+    ),
+    "selection.tendency": lambda X, n_jobs: (
+        selection.tendency(X, (2, 3), n_references=2, random_state=0, n_jobs=n_jobs).silhouettes
+    ),
+    "selection.mixture_table": lambda X, n_jobs: (
+        selection.mixture_table(X, range(1, 3), ["EII", "VVI"], random_state=0, n_jobs=n_jobs).log_likelihood
+    ),
+    "selection.sweep": lambda X, n_jobs: (
+        selection.sweep(coterie.KMeans(n_init=1, random_state=0, n_jobs=n_jobs), range(1, 4), X).objectives
+    ),
     "selection.dendrogram_gap": lambda X, n_jobs: selection.dendrogram_gap(hierarchy.linkage(X, n_jobs=n_jobs)).jumps,
 }
 MAY_BE_UNDEFINED = ("selection.mixture_table", "diagnose")  # NaN or None where a fit or a check is not possible

@@ -73,7 +73,7 @@ def starts_are_rows_or_means_of_rows(case: Case) -> None:
     case.note(f"{k} centers of {X.shape}, weights {w is not None}")
     start = attempt(getattr(seeding, name), source, Serial(), np.random.default_rng(0), k, 1.0)
     require(start.shape == (k, d), f"centers of shape {start.shape}")
-    if name == "random_partition":
+    if name in ("random_partition", "scalable"):
         low, high = X.min(axis=0), X.max(axis=0)
         room = 1e-5 * np.abs(X).max(axis=0)
         require(((low - room <= start) & (start <= high + room)).all(), "a mean is outside of the rows")

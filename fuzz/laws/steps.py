@@ -73,7 +73,8 @@ def weights_of(chunk: Chunk) -> Any:
     return np.ones(chunk.X.shape[0]) if chunk.w is None else chunk.w
 
 
-@law([name for name in STEPS if name != "KernelKMeans"], weight=3)  # whose memos are corrected sums, equal up to rounding
+# memos of KernelKMeans are sums that each pass corrects: equal up to rounding
+@law([name for name in STEPS if name != "KernelKMeans"], weight=3)
 def a_memo_never_changes_a_result(case: Case) -> None:
     def check(step: Any, chunk: Chunk, stats: Stats) -> None:
         plain, _ = step(chunk, None)
