@@ -68,6 +68,7 @@ READ_WITH: dict[str, dict[str, Any]] = {
     "bisecting_strategy": {"method": "bisecting"},
     "init": {"method": "bisecting"},
     "n_init": {"method": "bisecting"},
+    "random_state": {"method": "bisecting"},
 }
 EMPTY_IS_VALID = ("metric_params", "fixed", "must_link", "cannot_link")  # no parameters, no links
 
