@@ -224,21 +224,22 @@ def results(model: Any) -> dict[str, Array]:
     numeric = {}
     for name, value in vars(model).items():
         if name.endswith("_") and not name.startswith("_"):
-            numeric.update(_numbers(name, value))
+            numeric.update(numbers_in(name, value))
     return numeric
 
 
-def _numbers(name: str, value: Any) -> dict[str, Array]:
+def numbers_in(name: str, value: Any) -> dict[str, Array]:
+    """All numbers and arrays of numbers in `value`, in its fields and items, by name."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         return {name: value}
     if isinstance(value, float | int | np.number):
         return {name: np.asarray(value)}
     if isinstance(value, list | tuple):
-        return {key: v for i, each in enumerate(value) for key, v in _numbers(f"{name}[{i}]", each).items()}
+        return {key: v for i, each in enumerate(value) for key, v in numbers_in(f"{name}[{i}]", each).items()}
     if hasattr(value, "_asdict"):
         value = value._asdict()
     elif hasattr(value, "__dataclass_fields__"):
         value = vars(value) if hasattr(value, "__dict__") else {}
     if isinstance(value, dict):
-        return {key: v for part, each in value.items() for key, v in _numbers(f"{name}.{part}", each).items()}
+        return {key: v for part, each in value.items() for key, v in numbers_in(f"{name}.{part}", each).items()}
     return {}

@@ -7,14 +7,15 @@ import resource
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import coterie
-from coterie.core.errors import ModelFileError
-from coterie.files import checkpoint
+from coterie.core.errors import InputError, ModelFileError
+from coterie.files import checkpoint, container
 from fuzz import tables
 from fuzz.call import attempt
 from fuzz.estimators import ALL, benign_problem, problem
@@ -36,6 +37,14 @@ def loaded_models_have_the_same_bits(case: Case) -> None:
     require_same(loaded.predict(X), model.predict(X), "predictions of the loaded model")
 
 
+def saved(case: Case) -> tuple[Any, Any, Path]:
+    """A fitted model of any estimator, its rows, and the file it was saved to."""
+    estimator, X = benign_problem(replace(case, subject=case.draw.one_of(ALL)), 20)
+    model, path = fit(estimator, X), Path("model.safetensors")
+    attempt(coterie.save, model, path, overwrite=True)
+    return model, X, path
+
+
 def damaged(case: Case, data: bytes) -> bytes:
     """The bytes of a file with a random fault."""
     draw = case.draw
@@ -55,11 +64,7 @@ def damaged(case: Case, data: bytes) -> bytes:
 @law(FILES, weight=12)
 def damaged_model_files_are_rejected(case: Case) -> None:
     """Or are the same model: not every bit of a file matters."""
-    case.subject = case.draw.one_of(ALL)
-    estimator, X = benign_problem(case, 20)
-    model = fit(estimator, X)
-    path = Path("model.safetensors")
-    coterie.save(model, path, overwrite=True)
+    model, _, path = saved(case)
     path.write_bytes(damaged(case, path.read_bytes()))
     try:
         loaded = coterie.load(path)
@@ -67,6 +72,34 @@ def damaged_model_files_are_rejected(case: Case) -> None:
         require(str(error), "ModelFileError without a message")
         return
     require_same_results(loaded, model, "model from a damaged file")
+
+
+@law(["load"], weight=12)
+def forged_model_files_are_rejected_or_answer(case: Case) -> None:
+    """Files with a correct checksum and arrays of wrong shapes, types or values."""
+    _, X, path = saved(case)
+    content, arrays = container.read(path)
+    if not arrays:
+        return
+    name = case.draw.one_of(sorted(arrays))
+    forge = case.draw.one_of(["type", "shape", "remove", "swap", "negative"])
+    case.note(f"{forge} of {name}, {arrays[name].shape} of {arrays[name].dtype}")
+    if forge == "type":
+        arrays[name] = arrays[name].astype(case.draw.one_of(["float64", "float32", "int64", "uint8", "bool"]))
+    elif forge == "shape":
+        arrays[name] = np.resize(arrays[name], case.draw.integers(0, 4, (case.draw.integer(0, 3),)))
+    elif forge == "remove":
+        del arrays[name]
+    elif forge == "swap":
+        arrays[name] = arrays[case.draw.one_of(sorted(arrays))]
+    else:
+        arrays[name] = -arrays[name] if arrays[name].dtype.kind in "fi" else arrays[name]
+    path.write_bytes(container.to_bytes(content, arrays))
+    try:
+        with np.errstate(all="ignore"):
+            coterie.load(path).predict(X)
+    except (ModelFileError, InputError) as error:
+        require(str(error), "an error without a message")
 
 
 def in_child(work: Callable[[], Any], kill_after: float | None = None) -> int:

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from fuzz import containers, estimators, tables
 from fuzz.call import attempt
-from fuzz.estimators import ALL, KINDS, having, problem, results
-from fuzz.finding import require, require_finite, require_same
+from fuzz.estimators import ALL, KINDS, benign_problem, having, problem, results
+from fuzz.finding import LawBroken, Rejected, require, require_finite, require_same
 from fuzz.law import Case, law
 
 ANSWERS = ("predict", "predict_proba", "transform", "score_samples", "score")
@@ -62,6 +62,15 @@ def fits_are_finite_and_labels_are_predictions(case: Case) -> None:
                 require_same(answer, model.labels_, "predict(X) is not labels_")
 
 
+@law(ALL)
+def plain_tables_are_never_rejected(case: Case) -> None:
+    estimator, X = benign_problem(case)
+    try:
+        fit(estimator, X)
+    except Rejected as error:
+        raise LawBroken(f"rejected: {error}") from error
+
+
 @law(having("history"), weight=3)
 def the_objective_never_rises(case: Case) -> None:
     estimator, X, w = problem(case)
@@ -70,7 +79,7 @@ def the_objective_never_rises(case: Case) -> None:
     rounding = 1e-9 if X.dtype == np.float64 else 1e-5
     # a center is rounded to the type of the rows, which costs up to the square of that rounding, or as much for medians
     weight = float(len(X) if w is None else w.sum())
-    ulp = float(np.finfo(X.dtype).eps) * float(np.abs(X).max())
+    ulp = np.float64(np.finfo(X.dtype).eps) * np.float64(np.abs(X).max())
     allowed = rounding * np.abs(history[:-1]) + weight * X.shape[1] * (ulp if case.subject == "KMedians" else ulp**2)
     require((np.diff(history) <= allowed).all(), f"history_ rises by {np.diff(history).max(initial=0.0):g}: {history}")
 

@@ -12,7 +12,7 @@ import coterie
 from coterie import datasets, hierarchy, selection
 from fuzz import tables
 from fuzz.call import attempt
-from fuzz.estimators import _numbers
+from fuzz.estimators import numbers_in
 from fuzz.finding import require, require_finite, require_same
 from fuzz.law import Case, law
 
@@ -52,7 +52,7 @@ MAY_BE_UNDEFINED = ("selection.mixture_table", "diagnose")  # NaN or None where 
 
 def plain(value: Any) -> dict[str, Array]:
     """The numbers of a result, by name."""
-    return _numbers("result", value)
+    return numbers_in("result", value)
 
 
 @law(CALLS, weight=2, hypothesis=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,22 @@ def rows_are_the_same_from_any_source(case: Case) -> None:
     require_same(np.concatenate([part().X for part in source.parts()]), X, "rows")
 
 
+@law(["KMeans", "MiniBatchKMeans", "GaussianMixture"], hypothesis=False)
+def dask_arrays_with_empty_chunks_are_fitted(case: Case) -> None:
+    """The chunks of a Dask array, some of them without rows, hold the same rows as one array."""
+    import dask.array as dask_array
+
+    n, d = case.draw.integer(12, 60), case.draw.integer(1, 3)
+    X = tables.blobs(case.draw, n, d)
+    cuts = np.sort(case.draw.rng.integers(0, n + 1, size=case.draw.integer(1, 4)))
+    chunks = tuple(int(size) for size in np.diff(np.r_[0, cuts, n]))
+    case.note(f"chunks {chunks}")
+    chunked = dask_array.from_array(X, chunks=((n,), (d,))).rechunk((chunks, (d,)))
+    number = {"n_components": 2} if case.subject == "GaussianMixture" else {"n_clusters": 2}
+    model = fit(getattr(coterie, case.subject)(**number, random_state=0, max_iter=5), chunked)
+    require_same(np.asarray(model.labels_), np.asarray(model.predict(X)), "labels_ of a Dask array and predict(X)")
+
+
 @law(["engines.as_engine"])
 def engines_sum_alike(case: Case) -> None:
     X = tables.benign(case.draw, case.draw.integer(1, 500), 2)
@@ -98,7 +115,7 @@ def every_start_has_a_name(case: Case) -> None:
 @law((*TRACED, "traces.Traced"))
 def a_trace_ends_with_the_fit(case: Case) -> None:
     if case.subject == "traces.Traced":
-        case.subject = "KMeans"
+        case = replace(case, subject="KMeans")
     estimator, X, w = estimators.problem(case)
     if case.subject == "KMeans":
         estimator.set_params(search="none", search_budget=None)
