@@ -83,7 +83,7 @@ def _kernel(draw: Draw, n: int) -> Options:
         "kernel": draw.one_of(["rbf", "linear", "poly", "cosine", "sigmoid"]),
         "n_init": 1,
         "max_iter": draw.one_of([1, 30]),
-        "approximation": draw.one_of(["auto", "none"]),
+        "approximation": draw.one_of(["auto", "exact"]),
     }
 
 
@@ -168,7 +168,8 @@ def having(flag: str) -> tuple[str, ...]:
 
 def build(case: Case, n: int, **changed: Any) -> Any:
     """The estimator that is the subject of the case, with random options for n rows."""
-    kind, kwargs = KINDS[case.subject], {}
+    kind = KINDS[case.subject]
+    kwargs: Options = {}
     if kind.has_engine:
         engines = ("serial", "threads") if case.engine == "both" else (case.engine,)
         kwargs["engine"] = case.draw.one_of(engines)

@@ -19,7 +19,7 @@ from fuzz.finding import LawBroken, Rejected
 from fuzz.law import Case, law
 from fuzz.laws.fits import fit
 
-NEVER_VALID = (object(), "", "no such value", b"bytes", -1.5, float("nan"), {}, 1j)
+NEVER_VALID: tuple[Any, ...] = (object(), "", "no such value", b"bytes", -1.5, float("nan"), {}, 1j)
 FREE = (  # arguments that take any object, or ignore it
     "callback", "verbose", "checkpoint", "warm_start", "accelerate", "compute_full_tree", "y", "names", "table",
     "coef0", "kernel_params", "n_landmarks", "degree", "gamma", "window", "max_iter_barycenter", "max_clusters",

@@ -17,7 +17,7 @@ import coterie
 from coterie.core.errors import InputError, ModelFileError
 from coterie.files import checkpoint, container
 from fuzz import tables
-from fuzz.call import attempt
+from fuzz.call import attempt, quiet
 from fuzz.estimators import ALL, benign_problem, problem
 from fuzz.finding import LawBroken, require, require_same
 from fuzz.law import Case, law
@@ -40,7 +40,8 @@ def loaded_models_have_the_same_bits(case: Case) -> None:
 def saved(case: Case) -> tuple[Any, Any, Path]:
     """A fitted model of any estimator, its rows, and the file it was saved to."""
     estimator, X = benign_problem(replace(case, subject=case.draw.one_of(ALL)), 20)
-    model, path = fit(estimator, X), Path("model.safetensors")
+    with quiet():
+        model, path = estimator.fit(X), Path("model.safetensors")
     attempt(coterie.save, model, path, overwrite=True)
     return model, X, path
 

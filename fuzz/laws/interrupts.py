@@ -6,12 +6,12 @@ import os
 import signal
 import threading
 import time
-import warnings
 from typing import Any
 
 from sklearn.base import clone
 
 from fuzz import estimators, tables
+from fuzz.call import quiet
 from fuzz.estimators import ALL
 from fuzz.finding import require_finite
 from fuzz.law import Case, law
@@ -47,8 +47,7 @@ def fit_with_signal(model: Any, X: Any, delay: float) -> Any:
     timer = threading.Timer(delay, os.kill, [os.getpid(), signal.SIGINT])
     try:
         timer.start()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             model.fit(X)
         timer.cancel()
         timer.join()  # the signal may come here, after the fit

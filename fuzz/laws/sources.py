@@ -85,7 +85,7 @@ def starts_are_rows_or_means_of_rows(case: Case) -> None:
     name = case.subject.partition(".")[2]
     n, d = case.draw.integer(1, 80), case.draw.integer(1, 5)
     X, w = tables.hostile(case.draw, n, d, scaled=False), tables.weights(case.draw, n)
-    k = case.draw.integer(1, n if w is None else np.count_nonzero(w))
+    k = case.draw.integer(1, n if w is None else int(np.count_nonzero(w)))
     source = MemorySource(X, w, chunk_rows=case.draw.one_of([7, 100]))
     case.note(f"{k} centers of {X.shape}, weights {w is not None}")
     start = attempt(getattr(seeding, name), source, Serial(), np.random.default_rng(0), k, 1.0)
