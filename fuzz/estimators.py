@@ -61,8 +61,7 @@ def _kmeans(draw: Draw, n: int) -> Options:
 
 
 def _balanced(draw: Draw, n: int) -> Options:
-    options = _centers(draw, n)
-    return {**options, "size_min": draw.one_of([None, 1, n // options["n_clusters"]])}
+    return _centers(draw, n, size_min=draw.one_of([None, 0]), size_max=draw.one_of([None, n]))
 
 
 def _mini_batch(draw: Draw, n: int) -> Options:

@@ -66,8 +66,8 @@ def place_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     in_library = [frame for frame in frames if "/coterie/" in frame.filename]
     in_fuzzer = [frame for frame in frames if str(ROOT / "fuzz") in frame.filename and "require" not in frame.name]
-    frame = (in_library or in_fuzzer or list(frames) or [None])[-1]
-    return "unknown" if frame is None else f"{Path(frame.filename).name}:{frame.lineno}"
+    nearest = in_library or in_fuzzer or list(frames)
+    return f"{Path(nearest[-1].filename).name}:{nearest[-1].lineno}" if nearest else "unknown"
 
 
 def require(holds: Any, message: str) -> None:

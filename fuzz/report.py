@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +16,7 @@ class Report:
         self.seed, self.engine, self.laws = seed, engine, laws
         self.cases: Counter[tuple[str, str]] = Counter()  # by subject and law
         self.rejected: Counter[tuple[str, str]] = Counter()
-        self.seconds: Counter[tuple[str, str]] = Counter()
+        self.seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
         self.findings: dict[tuple[str, str, str, str], Finding] = {}
         self.repetitions: Counter[tuple[str, str, str, str]] = Counter()
 
@@ -46,17 +46,17 @@ class Report:
 
     def summary(self) -> str:
         """A table of cases by subject and law, then the findings, a line each."""
-        rows = [("subject", "law", "cases", "rejected", "seconds", "findings")]
+        rows = [["subject", "law", "cases", "rejected", "seconds", "findings"]]
         for key in sorted(self.cases):
             found = sum(many for (law, subject, *_), many in self.repetitions.items() if (subject, law) == key)
-            counts = self.cases[key], self.rejected[key], f"{self.seconds[key]:.1f}", found
-            rows.append((*key, *map(str, counts)))
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+            seconds = f"{self.seconds[key]:.1f}"
+            rows.append([*key, str(self.cases[key]), str(self.rejected[key]), seconds, str(found)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         total = f"{self.cases.total()} cases, {self.rejected.total()} with rejected input, seed {self.seed}"
         lines += ["", f"{total}: {len(self.findings)} findings"]
-        for key, finding in self.findings.items():
+        for finding in self.findings.values():
             where = f"{finding.kind} at {finding.place}"
-            lines.append(f"  {self.repetitions[key]} x {finding.subject}: {finding.law} ({where})")
+            lines.append(f"  {self.repetitions[finding.key]} x {finding.subject}: {finding.law} ({where})")
             lines.append(f"      {self.repeat_command(finding)}")
         return "\n".join(lines)

@@ -149,7 +149,7 @@ def sparse_rows_are_the_same_rows(case: Case) -> None:
 @law(having("missing"), weight=2)
 def missing_values_are_left_out(case: Case) -> None:
     n = case.draw.integer(4, 120)
-    options = {"search": "none", "algorithm": "auto"} if case.subject == "KMeans" else {}
+    options = {"search": "none", "search_budget": None, "algorithm": "auto"} if case.subject == "KMeans" else {}
     estimator = estimators.build(case, n, missing="ignore", **options)
     X = tables.with_missing(case.draw, tables.hostile(case.draw, n, case.draw.integer(2, 6), scaled=False))
     model = fit(estimator, X, tables.weights(case.draw, n))

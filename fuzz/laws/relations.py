@@ -35,7 +35,7 @@ def started(case: Case, n: int, k: int, start: Array) -> Any:
     if case.subject == "KMeans":
         changed |= {"search": "none", "search_budget": None}
     if case.subject == "BalancedKMeans":
-        changed |= {"size_min": None}
+        changed |= {"size_min": None, "size_max": None}
     return estimators.build(case, n, **changed)
 
 

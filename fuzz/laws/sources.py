@@ -32,8 +32,7 @@ def as_file(X: Array, kind: str) -> Path:
     if kind == "npy":
         np.save(path, X)
     else:
-        {"csv": frame.write_csv, "parquet": frame.write_parquet, "ndjson": frame.write_ndjson,
-         "arrow": frame.write_ipc}[kind](path)  # fmt: skip
+        getattr(frame, f"write_{'ipc' if kind == 'arrow' else kind}")(path)
     return path
 
 
