@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help='regular expression, searched for in "subject: law"')
     parser.add_argument("--workers", type=int, default=2, help="processes that run cases (default 2)")
     parser.add_argument("--laws", default="fuzz.laws", help="module with the laws to check (default fuzz.laws)")
-    parser.add_argument("--timeout", type=float, default=120.0, help="seconds before a case counts as a hang")
+    parser.add_argument("--timeout", type=float, default=240.0, help="seconds before a case counts as a hang")
     return parser
 
 

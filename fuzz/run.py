@@ -29,7 +29,7 @@ class Settings:
     engine: str = "both"
     only: str = ""  # regular expression, searched for in "subject: law"
     workers: int = 2
-    timeout: float = 120.0  # seconds after which a case is taken to hang
+    timeout: float = 240.0  # seconds after which a case is taken to hang
     cases: int | None = None  # numbers of cases to run at most
     laws: str = "fuzz.laws"  # module that registers the laws
 
@@ -38,6 +38,7 @@ class Worker:
     """A process that runs cases; it may crash, and is then replaced by another."""
 
     def __init__(self, settings: Settings) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="fuzz-")  # for the files of the laws
         self.log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115  (open as long as the process)
         receive, send = os.pipe()
         options = {name: getattr(settings, name) for name in ("seed", "engine", "timeout", "laws")} | {"results": send}
@@ -47,7 +48,7 @@ class Worker:
             command + [f"--{name}={value}" for name, value in options.items()],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self.log, text=True, pass_fds=[send],
             start_new_session=True,  # Ctrl-C is for the parent, which ends the workers itself
-            env=os.environ | {"PYTHONPATH": paths},
+            env=os.environ | {"PYTHONPATH": paths}, cwd=self.folder.name,
         )  # fmt: skip
         os.close(send)
         self.results: TextIO = os.fdopen(receive)
@@ -71,8 +72,10 @@ class Worker:
         return f"exit code {code}\n{self.log.read()[-6000:]}"
 
     def end(self) -> None:
+        """Stop the process if it still runs, and remove its files."""
         self.process.kill()
         self.process.wait()
+        self.folder.cleanup()
 
 
 def run(settings: Settings, show: Callable[[str], None]) -> Report:
@@ -93,6 +96,7 @@ def run(settings: Settings, show: Callable[[str], None]) -> Report:
             result = worker.run(number)
             if result is None:
                 result = _ended(settings.seed, number, worker.last_words())
+                worker.end()
                 worker = Worker(settings)
                 workers.append(worker)
             with lock:

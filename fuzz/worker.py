@@ -7,7 +7,6 @@ import faulthandler
 import json
 import os
 import sys
-import tempfile
 import time
 from typing import Any
 
@@ -94,8 +93,7 @@ def main() -> None:
     parser.add_argument("--results", type=int, required=True, help="file descriptor to write to")
     options = parser.parse_args()
     load(options.laws)
-    with os.fdopen(options.results, "w") as results, tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        os.chdir(folder)
+    with os.fdopen(options.results, "w") as results:
         print("ready", file=results, flush=True)
         for line in sys.stdin:
             faulthandler.dump_traceback_later(options.timeout, exit=True)

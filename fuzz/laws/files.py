@@ -24,6 +24,7 @@ from fuzz.law import Case, law
 from fuzz.laws.fits import fit, require_same_results
 
 FILES = ("save", "load")
+CHILD_SECONDS = 60
 
 
 @law(ALL)
@@ -107,6 +108,7 @@ def in_child(work: Callable[[], Any], kill_after: float | None = None) -> int:
     """Run `work` in a forked process, which is killed after some seconds if it still runs. Returns its status."""
     child = os.fork()
     if child == 0:
+        signal.alarm(CHILD_SECONDS)  # which ends the child even if the worker is gone
         code = 1
         try:
             work()

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 def fuzz(*arguments):
     """Exit code and output of the fuzzer with the planted laws."""
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "fuzz"), *filter(None, sys.path)])
+    paths = os.pathsep.join([str(ROOT), str(Path(__file__).parent), *filter(None, sys.path)])
     command = [sys.executable, "-m", "fuzz", "--laws", "planted", *arguments]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, timeout=120
