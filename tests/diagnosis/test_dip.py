@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from coterie.diagnosis.dip import QUANTILES, SHARES, SIZES, dip, dip_test, p_value
+from coterie.diagnosis.dip import QUANTILES, SHARES, SIZES, _chain, dip, dip_test, p_value
 
 
 def dip_of(values):
@@ -130,3 +130,9 @@ def test_copies_of_rows_tell_nothing_new():
     once, thrice = dip_test(x), dip_test(np.repeat(x, 3))
     assert thrice.n == once.n
     assert thrice.value == pytest.approx(once.value)
+
+
+def test_a_chain_of_vertices_ends_where_rounding_leads_it_past_its_end():
+    before = [0, 0, 0, 1, 3]  # 2 is no vertex before 4
+    assert _chain(before, 4, 1).tolist() == [4, 3, 1]
+    assert _chain(before, 4, 2).tolist() == [4, 3, 2]

@@ -123,6 +123,8 @@ def features_of(source: Any, engine: Engine, kernel: Kernel, m: int, rng: np.ran
         pool = replace(source.subset(rows), chunk_rows=len(rows))
         step = partial(_choose, kernel, m, int(rng.integers(2**63)))
         rows = rows[engine.map(step, pool)[0]]  # a step of the engine: with one BLAS thread, as all that must not vary
+    else:
+        rows = rows[np.unique(first_alike(source.subset(rows).X))]  # equal rows add nothing but rounding
     landmarks = replace(source.subset(rows), chunk_rows=len(rows))
     return engine.map(partial(_whitened, kernel), landmarks)[0], rows
 
