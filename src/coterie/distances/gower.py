@@ -68,6 +68,12 @@ class Gower(Distance):
         return replace(self, low=low, range_=np.nanmax(numbers, axis=0) - low, codes=codes, weights=w)
 
     def prepare(self, X: Mixed) -> Array:
+        found, wanted = (X.numbers.shape[1], len(X.categories)), (len(self.low), len(self.codes))
+        if found != wanted:
+            raise InputError(
+                f"X has {found[0]} columns of numbers and {found[1]} of categories, and the fit had {wanted[0]} and "
+                f"{wanted[1]}: give a frame with the columns of the fit"
+            )
         units = np.where(self.range_ > 0, self.range_, 1.0)
         codes = [
             [np.nan if value is None else codes.get(value, -1.0) for value in column]

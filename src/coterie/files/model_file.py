@@ -13,6 +13,7 @@ from coterie.core.writing import write_whole
 from coterie.files import container, kinds
 from coterie.files.decode import Decoder
 from coterie.files.encode import Encoder
+from coterie.files.trial import check_answers, raising
 
 
 def save(model: Any, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -66,7 +67,8 @@ def load(path: str | PathLike[str]) -> Any:
     """The model in a file that `save` wrote.
 
     Nothing in a file can run: it names classes out of a fixed list, and what they hold is numbers, texts and arrays,
-    checked before use. What is damaged, edited, of a newer format, or not known is refused.
+    checked before use: types, shapes, and whether the model can answer a few rows. What is damaged, edited, of a newer
+    format, or not known is refused.
 
     Parameters
     ----------
@@ -85,7 +87,10 @@ def load(path: str | PathLike[str]) -> Any:
     place = Path(path)
     try:
         content, tensors = container.read(place)
-        return Decoder(tensors).whole(content)
+        with raising("it is malformed"):
+            model = Decoder(tensors).whole(content)
+        check_answers(model)
+        return model
     except RecursionError:
         raise ModelFileError(f'cannot load "{place}": it is nested too deeply') from None
     except ModelFileError as error:

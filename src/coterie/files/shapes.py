@@ -99,6 +99,9 @@ MODELS: dict[str, dict[str, str]] = {
 RECORDS: dict[str, dict[str, str]] = {
     "core.online.State": {"params": "real K D | =mixture.gaussian.Components mixture.family_em.Mix", "seen": _SEEN},
     "distances.series.Series": {"values": "real * *", "start": "whole n", "length": "whole n"},
+    "distances.gower.Gower": {
+        "low": "none | real a", "range_": "none | real a", "codes": "none | list *", "weights": "none | real *",
+    },
     "distances.mahalanobis.Mahalanobis": {"factor_": "none | real D D"},
     "hierarchy.assign.Centers": {"distance": _DISTANCES, "centers": "real K D", "mass": "real K", "method": "text"},
     "hierarchy.assign.Fitted": {"distance": f"none | {_DISTANCES}", "order": "index<N N", "start": "index<N K"},
@@ -171,7 +174,7 @@ class Sizes:
 def check_model(name: str, values: dict[str, Any], sizes: Sizes) -> None:
     """What a fitted model of that name must have."""
     columns, names = values.get("n_features_in_"), values.get("feature_names_in_")
-    if columns is not None and (
+    if "n_features_in_" in values and (
         type(columns) is not int or columns < 0 or sizes.known.setdefault("D", columns) != columns
     ):
         raise ModelFileError(f"{name} has n_features_in_ = {columns!r}, which does not go with its arrays")
@@ -208,7 +211,7 @@ def _check(owner: str, rules: dict[str, str], values: dict[str, Any], sizes: Siz
 def _goes_together(owner: str, values: dict[str, Any], known: dict[str, int]) -> bool:
     try:
         return FURTHER[owner](values, known)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # parts of parts can be anything
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):  # parts can be anything
         return False
 
 
@@ -284,6 +287,16 @@ def _series(series: dict[str, Any], known: dict[str, int]) -> bool:
     return bool((start >= 0).all() and (length > 0).all() and (start <= len(series["values"]) - length).all())
 
 
+def _gower(distance: dict[str, Any], known: dict[str, int]) -> bool:
+    """Every category has a number, and every column a weight."""
+    low, codes, weights = distance["low"], distance["codes"], distance["weights"]
+    parts = [low, distance["range_"], codes, weights]
+    if low is None:
+        return all(part is None for part in parts)
+    numbered = all(isinstance(own, dict) and all(type(code) is float for code in own.values()) for own in codes)
+    return bool(numbered and len(weights) == len(low) + len(codes) and (distance["range_"] >= 0).all())
+
+
 def _fitted(objects: dict[str, Any], known: dict[str, int]) -> bool:
     """Clusters begin one after the other, each with at least one object, and there are rows for the distance."""
     start, rows = objects["start"], objects["A"]
@@ -347,6 +360,7 @@ FURTHER = {
     "KernelKMeans": _kernel,
     "Mixture": _mixture,
     "TimeSeriesKMeans": _warped,
+    "distances.gower.Gower": _gower,
     "distances.series.Series": _series,
     "families.structures.Structure": lambda structure, known: structure["name"] in STRUCTURES,
     "hierarchy.assign.Fitted": _fitted,
