@@ -71,7 +71,8 @@ def densities_are_those_of_scipy(case: Case) -> None:
 def a_fit_is_a_maximum(case: Case) -> None:
     """No other parameters, such as those fitted to other rows, make the rows more likely."""
     n, d = case.draw.integer(8, 60), case.draw.integer(2, 3)
-    X = support(case, tables.blobs(case.draw, n, d))
+    one_cluster = case.subject == "families.StudentT"  # whose likelihood has several maxima on rows in clusters
+    X = support(case, case.draw.rng.normal(size=(n, d)) if one_cluster else tables.blobs(case.draw, n, d))
     w = case.draw.one_of([None, case.draw.rng.integers(1, 4, size=n).astype(float)])
     new = maker(case, d)
     family = attempt(new().fit, X, w)
