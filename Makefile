@@ -49,7 +49,7 @@ test: .venv/test  ## all tests but the slow ones
 slow: .venv/test  ## tests that take minutes: long searches, large tables, every kernel for every width of registers
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
 
-fuzz: .venv/test  ## random cases against the laws of tests and more; MINUTES=10, and SEED to repeat a run
+fuzz: .venv/test  ## random cases against laws, for MINUTES=10; SEED=7 repeats the cases of a run
 	$(BIN)/python -m fuzz --minutes $(MINUTES) --workers $(WORKERS) $(if $(SEED),--seed $(SEED))
 
 check: .venv/check  ## lint, types, import rules

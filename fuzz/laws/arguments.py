@@ -21,8 +21,7 @@ from fuzz.laws.fits import fit
 
 NEVER_VALID: tuple[Any, ...] = (object(), "", "no such value", b"bytes", -1.5, float("nan"), {}, 1j)
 FREE = (  # arguments that take any object, or ignore it
-    "callback", "verbose", "checkpoint", "warm_start", "accelerate", "compute_full_tree", "y", "names", "table",
-    "coef0", "kernel_params", "n_landmarks", "degree", "gamma", "window", "max_iter_barycenter", "max_clusters",
+    "verbose", "checkpoint", "warm_start", "accelerate", "compute_full_tree", "y", "names", "table", "kernel_params",
 )  # fmt: skip
 NO_TABLES: tuple[Callable[[Draw], Any], ...] = (  # valid lists of series, and no tables
     lambda draw: np.zeros((2, 2, 2)),
@@ -71,6 +70,10 @@ READ_WITH: dict[str, dict[str, Any]] = {
     "init": {"method": "bisecting"},
     "n_init": {"method": "bisecting"},
     "random_state": {"method": "bisecting"},
+    "degree": {"kernel": "poly"},
+    "coef0": {"kernel": "poly"},
+    "n_landmarks": {"approximation": "nystrom"},
+    "max_clusters": {"objective": "silhouette", "n_clusters": "auto"},
 }
 EMPTY_IS_VALID = ("metric_params", "fixed", "must_link", "cannot_link")  # no parameters, no links
 

@@ -53,11 +53,14 @@ def run(case: Case, check: Any) -> None:
     """Fit the subject of the case with that check of every E-step."""
     n = case.draw.integer(2, 60) if case.draw.happens(0.7) else case.draw.integer(300, 1500)
     n = min(n, 40) if case.subject == "TimeSeriesKMeans" else n
+    d = case.draw.integer(1, 6)
     changed: dict[str, Any] = {"engine": CheckingEngine(check), "max_iter": 5, "n_init": 1}
     if case.subject == "KMeans":
         changed |= {"search": "none", "search_budget": None}
+        if n >= 300 and case.draw.happens(0.7):  # so large that bounds are used
+            changed, n, d = changed | {"n_clusters": 64, "max_iter": 30}, 2 * n, 16
     estimator = estimators.build(case, n, **changed)
-    X = estimators.rows(case, estimator, tables.hostile(case.draw, n, case.draw.integer(1, 6), scaled=False))
+    X = estimators.rows(case, estimator, tables.hostile(case.draw, n, d, scaled=False))
     w = tables.weights(case.draw, n)
     fit(estimator, X, None if w is not None and not 1e-9 < w.max() < 1e9 else w)
 
