@@ -6,21 +6,29 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from sklearn.covariance import ledoit_wolf_shrinkage
 
+from coterie import machine
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean
+from coterie.distances.whitening import Whitening, centered, of_covariance, of_rows, of_shrunk, to_unit_size
+
+REMEDIES = "remove such columns, or pass shrinkage='auto' or pseudo_inverse=True"
 
 
 @dataclass(frozen=True)
 class Mahalanobis(Euclidean):
     r""":math:`\bigl((x - y)^\top \Sigma^{-1} (x - y)\bigr)^{1/2}` [1]_.
 
-    The covariance is `cov` (d, d) if given; else that of the rows, drawn towards a sphere of the same trace by the
-    share `shrinkage`: a number from 0 to 1, or 'auto' for the share of Ledoit and Wolf [2]_, which serves where there
-    are few rows for many columns.
+    The covariance :math:`\Sigma` is `cov` (d, d) if given. Otherwise it is that of the rows, shrunk by the share
+    `shrinkage` towards a multiple of the identity with the same trace. `shrinkage` is a number from 0 to 1, or 'auto'
+    for the share of Ledoit and Wolf [2]_, which suits tables with few rows and many columns.
+
+    A singular covariance raises an error that states its rank. With ``pseudo_inverse=True`` it is accepted: directions
+    in which the rows do not vary are then left out of the distances. The rank is that of the correlation matrix, so
+    the units of the columns do not matter. A direction counts as missing where its spread is within 8 times the
+    rounding error of the values themselves.
 
     .. [1] Mahalanobis (1936), On the generalised distance in statistics, Proc. Natl. Inst. Sci. India 2.
     .. [2] Ledoit & Wolf (2004), A well-conditioned estimator for large-dimensional covariance matrices, J. Multivar.
@@ -29,42 +37,73 @@ class Mahalanobis(Euclidean):
 
     cov: Any = None
     shrinkage: Any = 0.0
-    factor_: Any = None  # lower triangle L of L L' = covariance, once known
+    pseudo_inverse: bool = False
+    origin_: Any = None  # (d,) subtracted from all rows, so that distance from the origin costs no digits
+    whitening_: Any = None  # (d, d) rows times this matrix have unit covariance
 
     name = "mahalanobis"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.pseudo_inverse, bool | np.bool_):
+            raise ParameterError(f"pseudo_inverse must be True or False; got {self.pseudo_inverse!r}")
+
+    @property
+    def definite(self) -> bool:  # type: ignore[override]
+        return not self.pseudo_inverse
+
     def fitted(self, X: Array, Y: Any = None) -> Self:
         rows = X if Y is None else np.concatenate([X, Y])
-        covariance = self._estimated(rows.astype(np.float64)) if self.cov is None else self._given(X.shape[1])
-        try:
-            return replace(self, factor_=np.linalg.cholesky(covariance))
-        except np.linalg.LinAlgError:
-            if self.cov is not None:
-                raise ParameterError("cov must be positive definite") from None
-            raise InputError(
-                "the covariance of the rows is singular, by columns that depend on others or by too few rows: "
-                "drop columns, or pass shrinkage='auto'"
-            ) from None
+        with machine.one_blas_thread:  # the same bits on any number of threads
+            if self.cov is None:
+                origin, whitening = self._estimated(rows)
+            else:
+                origin, whitening = rows[0].astype(np.float64), self._given(X.shape[1])
+        return replace(self, origin_=origin, whitening_=whitening.matrix)
 
     def prepare(self, X: Array) -> Array:
-        white = solve_triangular(self.factor_, super().prepare(X).T, lower=True).T
-        return np.ascontiguousarray(white, dtype=X.dtype)
+        rows = super().prepare(X.astype(np.float64) - self.origin_)
+        with machine.one_blas_thread:
+            return np.ascontiguousarray(rows @ self.whitening_, dtype=X.dtype)
 
-    def _given(self, d: int) -> Array:
-        covariance = np.asarray(self.cov, dtype=np.float64)
-        if covariance.shape != (d, d) or not np.allclose(covariance, covariance.T):
+    def _given(self, d: int) -> Whitening:
+        covariance = np.asarray(self.cov)
+        precision = np.finfo(covariance.dtype).eps if covariance.dtype.kind == "f" else np.finfo(np.float64).eps
+        covariance = covariance.astype(np.float64)
+        if covariance.shape != (d, d):
             raise ParameterError(f"cov must be a symmetric ({d}, {d}) matrix; its shape is {covariance.shape}")
-        return covariance
+        whitening = of_covariance(covariance, float(precision))
+        if whitening is None:
+            raise ParameterError(f"cov must be a symmetric ({d}, {d}) matrix of finite numbers, positive semi-definite")
+        if whitening.rank < d and not self.pseudo_inverse:
+            raise ParameterError(
+                f"cov has rank {whitening.rank}, and Mahalanobis distances of {d} columns need rank {d}: "
+                "pass a matrix of full rank, or pseudo_inverse=True"
+            )
+        return whitening
 
-    def _estimated(self, rows: Array) -> Array:
-        if len(rows) < 2:
+    def _estimated(self, rows: Array) -> tuple[Array, Whitening]:
+        n, d = rows.shape
+        if n < 2:
             raise InputError("one row has no covariance: pass cov=")
-        centered = rows - rows.mean(axis=0)
-        covariance = centered.T @ centered / (len(rows) - 1)
+        origin, moved = centered(rows)
+        share = self._share(moved)
+        if share == 0:
+            whitening: Whitening | None = of_rows(moved, np.abs(rows).max(axis=0) * np.finfo(rows.dtype).eps)
+        else:
+            whitening = of_shrunk(moved, share, float(np.finfo(rows.dtype).eps))
+        if whitening is None or (whitening.rank < d and not self.pseudo_inverse):
+            rank = 0 if whitening is None else whitening.rank
+            reason = f"{n} rows give at most rank {n - 1}" if n <= d else "some are constant, or combinations of others"
+            raise InputError(
+                f"the covariance of the rows is singular: it has rank {rank}, and X has {d} columns "
+                f"({reason}): {REMEDIES}"
+            )
+        return origin, whitening
+
+    def _share(self, moved: Array) -> float:
         share = self.shrinkage
         if isinstance(share, str) and share == "auto":
-            share = float(ledoit_wolf_shrinkage(centered, assume_centered=True))
-        if isinstance(share, str) or not 0 <= share <= 1:
+            return float(ledoit_wolf_shrinkage(to_unit_size(moved)[0], assume_centered=True))
+        if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
             raise ParameterError(f"shrinkage must be 'auto' or a number from 0 to 1; got {self.shrinkage!r}")
-        sphere = np.eye(len(covariance)) * np.trace(covariance) / len(covariance)
-        return (1 - share) * covariance + share * sphere
+        return float(share)

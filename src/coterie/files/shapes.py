@@ -102,7 +102,7 @@ RECORDS: dict[str, dict[str, str]] = {
     "distances.gower.Gower": {
         "low": "none | real a", "range_": "none | real a", "codes": "none | list *", "weights": "none | real *",
     },
-    "distances.mahalanobis.Mahalanobis": {"factor_": "none | real D D"},
+    "distances.mahalanobis.Mahalanobis": {"origin_": "none | real D", "whitening_": "none | real D D"},
     "hierarchy.assign.Centers": {"distance": _DISTANCES, "centers": "real K D", "mass": "real K", "method": "text"},
     "hierarchy.assign.Fitted": {"distance": f"none | {_DISTANCES}", "order": "index<N N", "start": "index<N K"},
     "hierarchy.assign.Members": {
