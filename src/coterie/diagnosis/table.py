@@ -86,7 +86,7 @@ def open_table(
         n=n,
         left_out=int(holes.rows),
         holes=holes.by_column,
-        spread=_spread(summary) / summary.unit,
+        spread=_spread(summary, source.dtype) / summary.unit,
         copies=int(np.count_nonzero(hashes[1:] == hashes[:-1])),
         rows=whole[drawn],
         X=(chunk.X.astype(np.float64) - summary.mean) / summary.unit,
@@ -100,10 +100,10 @@ def distinct(X: Array) -> int:
     return len(np.unique(X.round(5), axis=0))
 
 
-def _spread(summary: Summary) -> Array:
-    """Standard deviations; 0 where rounding explains them."""
+def _spread(summary: Summary, dtype: Any) -> Array:
+    """Standard deviations; 0 where the rounding of the values explains them."""
     spread = np.sqrt(summary.variance)
-    return np.where(spread > 1e-12 * np.abs(summary.mean), spread, 0.0)
+    return np.where(spread > 4 * np.finfo(dtype).eps * np.abs(summary.mean), spread, 0.0)
 
 
 def _counts(chunk: Chunk) -> Any:

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 class Distance:
     """A number for any two rows; zero for a row and itself.
 
-    Subclasses say what is true of them in three flags, on which algorithms rely and which tests check, and fill in
+    Subclasses say what is true of them in flags, on which algorithms rely and which tests check, and fill in
     `between`. Distances that learn from the rows (ranges, a covariance) do so in `fitted`, those that are cheaper on
     changed rows change them in `prepare`.
     """
@@ -28,6 +28,7 @@ class Distance:
     symmetric: bool = True  # d(x, y) = d(y, x)
     triangle: bool = True  # d(x, z) <= d(x, y) + d(y, z)
     definite: bool = True  # zero between equal rows only
+    by_differences: bool = False  # whether it depends on the differences of prepared rows alone
     work: int = 1  # how many times as dear as most distances: so much smaller are the pieces that threads share
 
     def rows(self, X: Any, name: str = "X") -> Any:

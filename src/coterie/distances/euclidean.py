@@ -19,6 +19,7 @@ class Euclidean(Distance):
     w: Any = None
 
     name = "euclidean"
+    by_differences = True
     root = True
     factor = 1.0
 

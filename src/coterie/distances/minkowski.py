@@ -20,6 +20,7 @@ class Manhattan(Distance):
     w: Any = None
 
     name = "manhattan"
+    by_differences = True
 
     def prepare(self, X: Array) -> Array:
         return weighted(X, self.w, 1.0)
@@ -35,6 +36,7 @@ class Chebyshev(Distance):
     w: Any = None
 
     name = "chebyshev"
+    by_differences = True
 
     def prepare(self, X: Array) -> Array:
         return X if self.w is None else np.ascontiguousarray(X[:, as_column_weights(self.w, X.shape[1]) > 0])
@@ -51,6 +53,7 @@ class Minkowski(Distance):
     w: Any = None
 
     name = "minkowski"
+    by_differences = True
 
     def __post_init__(self) -> None:
         number = isinstance(self.p, int | float | np.number) and not isinstance(self.p, bool)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from coterie.metrics.moments import moments_of_several
 
@@ -45,7 +44,7 @@ def davies_bouldin_score(X: Any, labels: Any, *, sample_weight: Any = None, n_jo
     """
     moments = moments_of_several(X, labels, sample_weight, n_jobs)
     width = moments.sum_distance / moments.weight
-    apart = cdist(moments.means, moments.means)
+    apart = np.stack([np.linalg.norm(moments.means.less(j), axis=1) for j in range(len(width))])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(apart > 0, (width[:, None] + width) / apart, np.inf)
     np.fill_diagonal(ratio, 0.0)

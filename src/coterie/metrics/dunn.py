@@ -10,6 +10,7 @@ from coterie import machine
 from coterie.core.arguments import one_of
 from coterie.core.errors import InputError, ParameterError
 from coterie.metrics.labels import Array
+from coterie.metrics.moments import Means
 from coterie.metrics.objects import Objects, Precomputed, as_objects, refuse_overflow
 
 INTER = ("single", "complete", "average", "centroid")
@@ -134,13 +135,27 @@ def _by_centroids(objects: Objects) -> tuple[Array, Array]:
     rows, distance, k = objects.rows, objects.distance, objects.k
     if isinstance(distance, Precomputed) or not isinstance(rows, np.ndarray):
         raise ParameterError("'centroid' needs rows of numbers, which have means: use 'average' for these distances")
-    heavy = rows[objects.order] * objects.weights[objects.order, None]
-    means = np.add.reduceat(heavy, objects.starts, axis=0) / objects.weight[:, None]
-    between, about = np.empty((k, k)), np.empty(k)
-    distance.between(means, means, between)
+    rows = rows.astype(np.float64, copy=False)
+    means = _means(objects, rows, pivot=rows[objects.order[objects.starts]] if distance.by_differences else None)
+    origin, between, about = np.zeros((1, rows.shape[1])), np.empty((k, k)), np.empty(k)
     for c in range(k):
         mine = objects.codes == c
-        apart = np.empty((int(mine.sum()), 1))
-        distance.between(rows[mine].astype(np.float64), means[c : c + 1], apart)
-        about[c] = 2 * objects.weights[mine] @ apart[:, 0] / objects.weight[c]
+        center = means.offset[c : c + 1]
+        own, others = np.empty((int(mine.sum()), 1)), np.empty((k, 1))
+        if distance.by_differences:
+            distance.between(means.less(c), origin, others)
+            distance.between(rows[mine] - means.pivot[c], center, own)
+        else:
+            distance.between(means.offset, center, others)
+            distance.between(rows[mine], center, own)
+        between[:, c] = others[:, 0]
+        about[c] = 2 * objects.weights[mine] @ own[:, 0] / objects.weight[c]
     return between, about
+
+
+def _means(objects: Objects, rows: Array, pivot: Array | None) -> Means:
+    """The weighted means of clusters, about a row of each if given."""
+    pivot = np.zeros((objects.k, rows.shape[1])) if pivot is None else pivot
+    order = objects.order
+    heavy = (rows[order] - pivot[objects.codes[order]]) * objects.weights[order, None]
+    return Means(pivot, np.add.reduceat(heavy, objects.starts, axis=0) / objects.weight[:, None])

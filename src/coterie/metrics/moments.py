@@ -1,4 +1,8 @@
-"""Weight, mean and scatter of every cluster, by two passes over the rows on any engine."""
+"""Weight, mean and scatter of every cluster, by two passes over the rows on any engine.
+
+A mean is kept in two parts: a row of the cluster (its pivot), and the mean of the cluster less that row. Far from the
+origin their sum would be rounded by more than the clusters may differ.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +35,34 @@ class Scatter(Stats):
     sum_distance: Any  # (k,) of w |x - center|
 
 
+class Means(NamedTuple):
+    """The means of clusters, each as the sum of two parts."""
+
+    pivot: Array  # (k, d) a row of each cluster; zero for sparse rows
+    offset: Array  # (k, d)
+
+    def less(self, j: int) -> Array:
+        """All means less the one of cluster j (k, d)."""
+        return (self.pivot - self.pivot[j]) + (self.offset - self.offset[j])
+
+    def only(self, clusters: Array) -> Means:
+        return Means(self.pivot[clusters], self.offset[clusters])
+
+    def distances(self, X: Any) -> Array:
+        """Euclidean distances of rows to all means (n, k), in float64."""
+        k = len(self.pivot)
+        ops = kernels.of(X, k)
+        if sparse.issparse(X):
+            return ops.distances(_wide(X), self.pivot + self.offset)
+        apart = [ops.distances(_wide(X) - self.pivot[j], self.offset[j : j + 1]) for j in range(k)]
+        return np.concatenate(apart, axis=1)
+
+
 class Moments(NamedTuple):
     """What the clusters that count are like."""
 
     weight: Array  # (k,)
-    means: Array  # (k, d)
+    means: Means  # (k, d)
     sum_square: Array  # (k,)
     sum_distance: Array  # (k,)
     clusters: Array  # (k,) which of all they are
@@ -43,7 +70,7 @@ class Moments(NamedTuple):
     @property
     def between(self) -> float:
         """The sum of squares between the means and the mean of all rows."""
-        moved = self.means - self.means[0]
+        moved = self.means.less(0)
         squares = ((moved - self.weight @ moved / self.weight.sum()) ** 2).sum(axis=1)
         return float(self.weight @ squares)
 
@@ -66,11 +93,14 @@ def cluster_moments(source: Source, engine: Engine, labels: Labels) -> Moments:
     pivots = _one_row_each(source, labels)
     totals = engine.sum(partial(_totals, pivots), source)
     counted = np.flatnonzero(totals.weight)
-    means = pivots + totals.sum_dx / np.where(totals.weight > 0, totals.weight, 1.0)[:, None]
+    means = Means(pivots, totals.sum_dx / np.where(totals.weight > 0, totals.weight, 1.0)[:, None])
+    if sparse.issparse(source.pick([0]).X):  # rows less a pivot would be dense
+        means = Means(np.zeros_like(pivots), pivots + means.offset)
     scatter = engine.sum(partial(scatter_about, means), source)
-    found = (totals.weight, means, scatter.sum_square, scatter.sum_distance)
-    weight, means, squares, distances = (values[counted] for values in found)
-    return Moments(weight, means, squares, distances, counted)
+    weight, squares, distances = (
+        values[counted] for values in (totals.weight, scatter.sum_square, scatter.sum_distance)
+    )
+    return Moments(weight, means.only(counted), squares, distances, counted)
 
 
 def moments_of_several(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> Moments:
@@ -83,20 +113,23 @@ def moments_of_several(X: Any, labels: Any, sample_weight: Any, n_jobs: int | No
     return moments
 
 
-def scatter_about(centers: Array, chunk: Chunk) -> Scatter:
-    """How far the rows of each cluster lie from its center."""
-    k, w = len(centers), chunk.w
-    squares = kernels.of(chunk.X, k).own_squares(_wide(chunk.X), centers, chunk.y.astype(np.int32))
+def scatter_about(means: Means, chunk: Chunk) -> Scatter:
+    """How far the rows of each cluster lie from its mean, or from another center."""
+    k, w, own = len(means.pivot), chunk.w, chunk.y.astype(np.int32)
+    moved = _wide(chunk.X) if sparse.issparse(chunk.X) else _wide(chunk.X) - means.pivot[own]
+    squares = kernels.of(moved, k).own_squares(moved, means.offset, own)
     distances = np.sqrt(squares)
-    return Scatter(*(np.bincount(chunk.y, part if w is None else part * w, k) for part in (squares, distances)))
+    return Scatter(*(np.bincount(own, part if w is None else part * w, k) for part in (squares, distances)))
 
 
 def _one_row_each(source: Source, labels: Labels) -> Array:
-    """The first row of each cluster (k, d)."""
-    first = np.empty(labels.k, np.int64)
-    first[labels.codes[::-1]] = np.arange(len(labels.codes))[::-1]
-    rows = source.pick(first).X
-    return _wide(rows.toarray() if sparse.issparse(rows) else rows)
+    """The first row of each cluster that has a weight, or the first of all (k, d)."""
+    first, w = np.empty(labels.k, np.int64), getattr(source, "w", None)
+    for rows in (np.arange(len(labels.codes)), None if w is None else np.flatnonzero(np.asarray(w))):
+        if rows is not None:
+            first[labels.codes[rows[::-1]]] = rows[::-1]
+    picked = source.pick(first).X
+    return _wide(picked.toarray() if sparse.issparse(picked) else picked)
 
 
 def _totals(pivots: Array, chunk: Chunk) -> Totals:

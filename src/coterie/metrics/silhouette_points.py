@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from coterie import kernels, machine
+from coterie import machine
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk
 from coterie.distances.pairwise import strips
 from coterie.metrics.labels import Array, check_several
-from coterie.metrics.moments import cluster_moments, opened
+from coterie.metrics.moments import Moments, cluster_moments, opened
 from coterie.metrics.objects import Objects, refuse_overflow, weight_of_others
 from coterie.metrics.silhouette_rows import check_clusters, check_together, widths
 
@@ -27,21 +27,22 @@ def about_means(X: Any, labels: Any, metric: Any, sample_weight: Any, n_jobs: in
     source, engine, found = opened(X, labels, sample_weight, n_jobs)
     check_several(found)
     moments = cluster_moments(source, engine, found)
-    weight, means = np.zeros(found.k), np.zeros((found.k, source.shape[1]))
-    weight[moments.clusters], means[moments.clusters] = moments.weight, moments.means
+    weight = np.zeros(found.k)
+    weight[moments.clusters] = moments.weight
     check_clusters(weight)
-    sums, together = engine.sum(partial(_simplified, means, weight, metric == "sqeuclidean"), source)
+    sums, together = engine.sum(partial(_simplified, moments, weight, metric == "sqeuclidean"), source)
     check_together(bool(together.any()))
     return sums, weight
 
 
-def _simplified(means: Array, weight: Array, squared: bool, chunk: Chunk) -> Array:
+def _simplified(moments: Moments, weight: Array, squared: bool, chunk: Chunk) -> Array:
     """Sums of silhouettes, and of the weights of rows that are not alone, of each cluster (2, k)."""
     w = np.ones(len(chunk.y)) if chunk.w is None else chunk.w
     rest = weight_of_others(chunk.y, w, weight)
-    apart = kernels.of(chunk.X, len(means)).distances(chunk.X.astype(np.float64, copy=False), means)
+    apart = np.zeros((len(chunk.y), len(weight)))
+    apart[:, moments.clusters] = moments.means.distances(chunk.X)
     values = _from_distances(apart**2 if squared else apart, chunk.y, rest, weight)
-    return np.stack([np.bincount(chunk.y, part * w, len(means)) for part in (values, rest > 0)])
+    return np.stack([np.bincount(chunk.y, part * w, len(weight)) for part in (values, rest > 0)])
 
 
 def about_medoids(objects: Objects, n_jobs: int | None) -> Array:

@@ -77,16 +77,16 @@ def _by_means(objects: Objects, n_jobs: int | None) -> Array:
     distance: Any = objects.distance  # squares, times its factor
     source = MemorySource(objects.rows, objects.w, y=objects.codes)
     found = cluster_moments(source, Threads(n_jobs), Labels(objects.codes, np.arange(objects.k)))
-    means, scatter = np.zeros((objects.k, source.shape[1])), np.zeros(objects.k)
-    means[found.clusters], scatter[found.clusters] = found.means, found.sum_square
+    scatter = np.zeros(objects.k)
+    scatter[found.clusters] = found.sum_square
 
     def step(start: int, stop: int) -> Array:
-        squares = np.empty((stop - start, objects.k))
-        distance.between(objects.rows[start:stop].astype(np.float64), means, squares)
-        sums = objects.weight * squares + distance.factor * scatter
+        squares = np.zeros((stop - start, objects.k))
+        squares[:, found.clusters] = found.means.distances(objects.rows[start:stop]) ** 2
+        sums = distance.factor * (objects.weight * squares + scatter)
         return _from_sums(sums, objects, np.arange(start, stop))
 
-    return np.concatenate(list(machine.in_threads(step, strips(len(objects), sum(means.shape)), n_jobs)))
+    return np.concatenate(list(machine.in_threads(step, strips(len(objects), sum(found.means.pivot.shape)), n_jobs)))
 
 
 def _from_sums(sums: Array, objects: Objects, rows: Array) -> Array:

@@ -11,7 +11,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Source
 from coterie.data.summary import summarize
 from coterie.metrics.labels import Array, Labels
-from coterie.metrics.moments import cluster_moments, opened, scatter_about
+from coterie.metrics.moments import Means, cluster_moments, opened, scatter_about
 
 
 def inertia(X: Any, labels: Any, *, centers: Any = None, sample_weight: Any = None, n_jobs: int | None = None) -> float:
@@ -53,7 +53,8 @@ def inertia(X: Any, labels: Any, *, centers: Any = None, sample_weight: Any = No
         return float(cluster_moments(source, engine, found).sum_square.sum())
     summarize(source, engine)
     rows = _centers_of(centers, found, source)
-    return float(engine.sum(partial(scatter_about, rows), source).sum_square.sum())
+    means = Means(np.zeros_like(rows), rows)
+    return float(engine.sum(partial(scatter_about, means), source).sum_square.sum())
 
 
 def bcss(X: Any, labels: Any, *, sample_weight: Any = None, n_jobs: int | None = None) -> float:
