@@ -6,7 +6,7 @@ import time
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -20,15 +20,21 @@ from coterie.core.checkpoint import Keeper, Notes, Store
 from coterie.core.clock import Now, spoken
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Model, Source
+from coterie.core.scale import LENGTHS, SQUARES, Powers, Scale, ScaleError, is_numbers, multiplied, times_power
 from coterie.data import as_source, opened
 from coterie.data.frames import header, is_frame
 from coterie.data.memory import MemorySource
+from coterie.data.scale import divided
 from coterie.data.summary import Summary, summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
 from coterie.twins import HasTwin
 
 PAUSE = 1.0  # seconds between two lines that are printed
+
+
+COLUMNS = ("n_features_in_", "feature_names_in_")
+CENTERS = {"cluster_centers_": LENGTHS, "inertia_": SQUARES, "history_": SQUARES}  # what K-means finds
 
 
 def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
@@ -48,6 +54,9 @@ class Estimator(HasTwin, BaseEstimator):
     random_state: Any
     _sparse = True  # whether rows may be sparse
     _holes = False  # whether NaN may stand for values that are missing
+    _powers: ClassVar[dict[str, Powers] | None] = None  # of fitted attributes, where rows of any scale can be fitted
+    _powers_of_options: ClassVar[dict[str, int]] = {}  # of options that are given in the units of the rows
+    _powers_of_answers: ClassVar[dict[str, int]] = {"distances": 1}  # of what the model says of new rows
 
     @property
     def _called(self) -> str:
@@ -67,7 +76,9 @@ class Estimator(HasTwin, BaseEstimator):
 
     def _map(self, X: Any, verb: str) -> Any:
         source, engine, model = self._answer(X, None)
-        return source.join(engine.map(partial(getattr(model, verb), self._params), source))
+        found = source.join(engine.map(partial(getattr(model, verb), self._params), source))
+        exponent = self._scale.rows * self._powers_of_answers.get(verb, 0)
+        return times_power(exponent, found) if exponent else found
 
     def _sum(self, X: Any, sample_weight: Any) -> tuple[Any, Any]:
         """The model, and its statistics on `X` at the parameters found."""
@@ -81,7 +92,10 @@ class Estimator(HasTwin, BaseEstimator):
         return source, engine, self._model()
 
     def _open(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
-        """The rows as the model wants them, and where to compute on them."""
+        """The rows as the model wants them, and where to compute on them.
+
+        Rows to fit that are out of range are a `ScaleError`: where a class has `_powers`, `_fit_rescaled` fits them.
+        """
         source, engine, summary = self._given(X, sample_weight, first, y)
         ready = self._ready(source, engine, first)
         return ready, engine, summary if ready is source else summarize(ready, engine, self._holes, first)
@@ -97,10 +111,53 @@ class Estimator(HasTwin, BaseEstimator):
             raise InputError(f"Input X is sparse: {self._called} needs dense rows (X.toarray() makes them so)")
         self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
         engine = as_engine(self.engine, source, self.n_jobs)
+        if not first:
+            source = divided(source, self._scale, engine)
         return source, engine, summarize(source, engine, self._holes, first)
+
+    # rows and weights out of range
+
+    @property
+    def _scale(self) -> Scale:
+        """Powers of two by which rows and weights were divided before the fit."""
+        return Scale(*vars(self).get("_exponents", (0, 0)))
+
+    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
+        """Fit rows and weights divided by their scale, and multiply what was found by it: no digit changes."""
+        going_on = getattr(self, "warm_start", False) and hasattr(self, "weights_")
+        if self._powers is None or going_on or vars(self).get("_recorder") is not None:
+            raise error
+        X, scale = opened(X), error.scale
+        source = as_source(X, sample_weight)
+        small = divided(source, scale, as_engine(self.engine, source, self.n_jobs))
+        options = self.get_params(deep=False)
+        given = {name: value for name in self._powers_of_options if is_numbers(value := options[name])}
+        for name, value in given.items():
+            power = self._powers_of_options[name]
+            options[name] = np.ldexp(np.asarray(value, dtype=np.float64), -power * scale.rows)
+        inner = type(self)(**options).fit(small.X, sample_weight=small.w, **more)
+        self._learn_columns(X, source)
+        fitted = {name: value for name, value in vars(inner).items() if name not in (*options, *COLUMNS)}
+        for name, value in multiplied(fitted, self._powers, scale).items():
+            setattr(self, name, value)
+        self._exponents = tuple(scale)
+        return self
+
+    def _refuse_rescaled(self, method: str) -> None:
+        if any(self._scale):
+            raise InputError(
+                f"{method} cannot go on from a fit of rows or weights out of range, of about 2^{self._scale.rows} and "
+                f"2^{self._scale.weights}: divide them by a power of two before the first fit"
+            )
+
+    def _in_fitted_units(self, centers: Any) -> Any:
+        """Centers in the units of the rows as the model computes with them."""
+        exponent = self._scale.rows * (self._powers or {}).get("cluster_centers_", LENGTHS).rows
+        return times_power(-exponent, centers) if exponent else centers
 
     def _learn_columns(self, X: Any, source: Source) -> None:
         """Number and names of the columns, kept once a fit has succeeded."""
+        self.__dict__.pop("_exponents", None)  # those of an earlier fit
         self._check_columns(X, source, self, reset=True)
 
     @staticmethod
@@ -205,7 +262,9 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The objective on `X`, negated: larger is better."""
         model, stats = self._sum(X, sample_weight)
-        return -model.objective(self._params, stats)
+        name = getattr(self, "_objective", "inertia_")
+        objective = {name: model.objective(self._params, stats)}
+        return -multiplied(objective, self._powers or {}, self._scale)[name]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -31,5 +31,9 @@ class FitInterruptedWarning(UserWarning):
     """The fit was stopped from the keyboard; the best result so far was kept."""
 
 
+class RangeWarning(RuntimeWarning):
+    """A result is too large or too small for floating-point numbers in the units of the data; others are exact."""
+
+
 class ObjectiveRoseWarning(RuntimeWarning):
     """A step that cannot make the objective worse did, by more than rounding: a fault to be reported."""

@@ -11,7 +11,9 @@ import numpy as np
 from coterie import kernels
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import ScaleError
 from coterie.core.stats import Stats
+from coterie.data.scale import is_suspect, scale_of
 
 
 class Summary(NamedTuple):
@@ -65,7 +67,8 @@ class Holes(Stats):
 def summarize(source: Source, engine: Engine, holes: bool = False, to_fit: bool = True) -> Summary:
     """Mean and variance in one pass; `InputError` naming the columns if a value is infinite, or NaN unless `holes`.
 
-    Rows to fit must have a value in every column, be it of one row.
+    Rows to fit must have a value in every column, be it of one row. If squares of them, or their weights, could leave
+    the range of floating-point numbers, it raises a `ScaleError`, which tells their scale.
     """
     first = source.pick([0])
     pivot = kernels.of(first.X, 1).take(first.X, [0])[0].astype(np.float64)
@@ -79,6 +82,10 @@ def summarize(source: Source, engine: Engine, holes: bool = False, to_fit: bool 
         else:
             sums = engine.sum(partial(_moments, pivot), source)
             weight = sums.weight
+    if to_fit and is_suspect(source.dtype, pivot, weight, sums.sum_xx):
+        scale = scale_of(source, engine)
+        if scale is not None:
+            raise ScaleError(scale)
     if not np.isfinite(sums.sum_xx).all():
         raise InputError(_complaint(source, engine.sum(_holes, source), holes))
     there = np.maximum(sums.weight, np.finfo(np.float64).tiny)

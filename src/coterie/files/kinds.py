@@ -88,9 +88,9 @@ OBJECTS = {  # things that are their attributes: tag, and the attributes they ca
 }
 
 PRIVATE = frozenset({
-    "_batches", "_channels", "_clusters", "_columns", "_components", "_distance", "_features", "_fill_dtype",
-    "_fit_dtype", "_fitted_model", "_found", "_kernel", "_learned", "_medoids", "_n_features_out", "_random", "_roots",
-    "_scaled_centers", "_sklearn_output_config", "_state", "_way", "_width",
+    "_batches", "_channels", "_clusters", "_columns", "_components", "_distance", "_exponents", "_features",
+    "_fill_dtype", "_fit_dtype", "_fitted_model", "_found", "_kernel", "_learned", "_medoids", "_n_features_out",
+    "_random", "_roots", "_scaled_centers", "_sklearn_output_config", "_state", "_way", "_width",
 })  # fmt: skip
 _PUBLIC = re.compile(r"[a-z][a-z0-9_]*_")
 

@@ -182,6 +182,11 @@ def check_model(name: str, values: dict[str, Any], sizes: Sizes) -> None:
         isinstance(names, np.ndarray) and names.dtype == object and names.shape == (columns,)
     ):
         raise ModelFileError(f"{name} has feature_names_in_ that do not go with {columns} columns")
+    exponents = values.get("_exponents", (0, 0))
+    if not (
+        isinstance(exponents, tuple) and [type(e) for e in exponents] == [int, int] and max(map(abs, exponents)) < 2200
+    ):
+        raise ModelFileError(f"{name} has _exponents = {exponents!r}; they must be two whole numbers")
     missing = sorted(set(MODELS[name]) - set(values))
     if missing:
         raise ModelFileError(f"{name} lacks {missing[0]!r}")

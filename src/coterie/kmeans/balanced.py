@@ -10,6 +10,7 @@ import numpy as np
 from coterie.base import Summary
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Source
+from coterie.core.scale import ScaleError
 from coterie.kmeans.centers import Centers
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.links import as_links, check_links
@@ -154,7 +155,10 @@ class BalancedKMeans(Centers):
             How much each row counts in the objective and the means; in the sizes every row is one.
         """
         n_init, max_iter, watch = self._check_options()
-        source, engine, summary = self._open(X, sample_weight, first=True)
+        try:
+            source, engine, summary = self._open(X, sample_weight, first=True)
+        except ScaleError as error:
+            return self._fit_rescaled(error, X, sample_weight)
         if source.engine == "dask":
             raise InputError("X is a Dask array: sizes join all rows, which must be in memory (X.compute() first)")
         check_enough_rows(self.n_clusters, summary)
@@ -176,9 +180,10 @@ class BalancedKMeans(Centers):
         source, engine, _ = self._open(X, sample_weight, first=False)
         k, n = len(self.cluster_centers_), source.shape[0]
         free = Transport(k, np.zeros(k, np.int64), np.full(k, n))
-        division = Division(self.cluster_centers_, in_parts(self.labels_, source), np.zeros(k))
+        division = Division(self._params, in_parts(self.labels_, source), np.zeros(k))
         stats, _ = engine.scan(partial(free.e_step, division), source, None)
-        return bool(np.isclose(free.objective(division, stats), self.inertia_, rtol=1e-6))
+        cost = np.ldexp(free.objective(division, stats), 2 * self._scale.rows + self._scale.weights)
+        return bool(np.isclose(cost, self.inertia_, rtol=1e-6))
 
     def _constrained(self, source: Source, summary: Summary) -> Transport:
         """The model of the fit: sizes and links are checked before any work."""

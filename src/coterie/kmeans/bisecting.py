@@ -7,17 +7,18 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import interrupts, kernels
-from coterie.base import Partitional, Summary, callbacks
+from coterie.base import CENTERS, Partitional, Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import LENGTHS, Powers, ScaleError
 from coterie.core.stats import Stats
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, alike
@@ -193,7 +194,10 @@ class BisectingKMeans(Partitional):
         """
         whole_number("n_clusters", self.n_clusters, 1)
         watch = callbacks(self.callback, self.verbose)
-        growth, summary = self._plant(X, sample_weight)
+        try:
+            growth, summary = self._plant(X, sample_weight)
+        except ScaleError as error:
+            return self._fit_rescaled(error, X, sample_weight)
         check_enough_rows(self.n_clusters, summary)
         history = self._grow(growth, watch)
         tree = growth.tree()
@@ -205,6 +209,8 @@ class BisectingKMeans(Partitional):
         if growth.exhausted:
             warn_of_few_rows(len(history), self.n_clusters)
         return self
+
+    _powers: ClassVar[dict[str, Powers]] = {**CENTERS, "tree_": LENGTHS}
 
     def _plant(self, X: Any, sample_weight: Any) -> tuple[Growth, Summary]:
         """A tree of all rows that can be cut, and their summary."""
@@ -260,7 +266,7 @@ class BisectingKMeans(Partitional):
 
     @property
     def _params(self) -> Tree:
-        return self.tree_
+        return self.tree_._replace(centers=self._in_fitted_units(self.tree_.centers))
 
     def _check_options(self) -> tuple[int, int]:
         one_of("bisecting_strategy", self.bisecting_strategy, ("biggest_inertia", "largest_cluster"))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.base import Partitional, callbacks
+from coterie.base import CENTERS, Partitional, callbacks
 from coterie.core.arguments import not_negative, whole_number
+from coterie.core.scale import ScaleError
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import check_start, starts
@@ -21,6 +22,8 @@ class Centers(Traced, Partitional):
     """
 
     _objective = "inertia_"
+    _powers = CENTERS
+    _powers_of_options: ClassVar[dict[str, int]] = {"init": 1}
     _distinct = "rows"  # of which there may be too few
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -35,7 +38,10 @@ class Centers(Traced, Partitional):
             How much each row counts; a row of weight two is that row twice.
         """
         n_init, max_iter, watch = self._check_options()
-        source, engine, summary = self._open(X, sample_weight, first=True)
+        try:
+            source, engine, summary = self._open(X, sample_weight, first=True)
+        except ScaleError as error:
+            return self._fit_rescaled(error, X, sample_weight)
         check_enough_rows(self.n_clusters, summary)
         check_start(self.init, source, self.n_clusters)
         found, labels = self._descend(self._model(summary), source, engine, n_init, max_iter, watch)
@@ -50,7 +56,7 @@ class Centers(Traced, Partitional):
 
     @property
     def _params(self) -> np.ndarray:
-        return self.cluster_centers_
+        return self._in_fitted_units(self.cluster_centers_)
 
     def _check_options(self) -> tuple[int, int, Any]:
         whole_number("n_clusters", self.n_clusters, 1)

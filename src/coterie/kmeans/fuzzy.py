@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from coterie import kernels
 from coterie.base import Summary
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stats import Stats
 from coterie.kmeans.centers import Centers
 from coterie.kmeans.lloyd import Lloyd, alike
@@ -241,6 +242,11 @@ class FuzzyCMeans(Centers):
 
     _sparse = False
     _objective = "objective_"
+    _powers: ClassVar[dict[str, Powers]] = {
+        "cluster_centers_": LENGTHS,
+        "objective_": SQUARES,
+        "history_": SQUARES,
+    }
 
     def memberships(self, X: Any) -> Any:
         """How far every row belongs to each cluster (n, k), adding up to 1."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.base import Partitional, Summary, callbacks
+from coterie.base import CENTERS, Partitional, Summary, callbacks
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
+from coterie.core.scale import ScaleError
 from coterie.kmeans.budget import MULTIPLES, as_budget
 from coterie.kmeans.exact import Exact, exact_if_possible
 from coterie.kmeans.given import as_frozen, as_roots, in_units, scale_columns, scaled, trace_in_units
@@ -173,6 +174,9 @@ class KMeans(Traced, Partitional):
         self.verbose = verbose
         self.checkpoint = checkpoint
 
+    _powers = CENTERS
+    _powers_of_options: ClassVar[dict[str, int]] = {"init": 1, "frozen_centers": 1}
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers of `X`.
 
@@ -185,7 +189,10 @@ class KMeans(Traced, Partitional):
             How much each row counts; a row of weight two is that row twice.
         """
         n_init, max_iter, watch = self._check_options()
-        source, engine, summary = self._open(X, sample_weight, first=True)
+        try:
+            source, engine, summary = self._open(X, sample_weight, first=True)
+        except ScaleError as error:
+            return self._fit_rescaled(error, X, sample_weight)
         if summary.gaps:
             check_options_for_holes(self.algorithm, self.search)
         model = self._model(summary)
@@ -242,7 +249,7 @@ class KMeans(Traced, Partitional):
     @property
     def _params(self) -> np.ndarray:
         scaled_centers = getattr(self, "_scaled_centers", None)
-        return self.cluster_centers_ if scaled_centers is None else scaled_centers
+        return self._in_fitted_units(self.cluster_centers_) if scaled_centers is None else scaled_centers
 
     def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
         roots = as_roots(self.metric_weights, source.shape[1]) if first else getattr(self, "_roots", None)

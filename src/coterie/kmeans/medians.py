@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from coterie.base import Summary
 from coterie.core.arguments import one_of
+from coterie.core.scale import LENGTHS, Powers
 from coterie.kmeans.centers import Centers
 from coterie.kmeans.median_models import Euclidean, Manhattan
 
@@ -126,6 +127,11 @@ class KMedians(Centers):
 
     _sparse = False
     _objective = "objective_"
+    _powers: ClassVar[dict[str, Powers]] = {
+        "cluster_centers_": LENGTHS,
+        "objective_": Powers(1, 1),
+        "history_": Powers(1, 1),
+    }
 
     def _model(self, summary: Summary | None = None) -> Manhattan | Euclidean:
         if summary is None:

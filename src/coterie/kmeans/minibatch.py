@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from coterie.core.checkpoint import Batches, Store
 from coterie.core.clock import Clock
 from coterie.core.errors import FitInterruptedWarning
 from coterie.core.protocols import Chunk
+from coterie.core.scale import LENGTHS, SQUARES, Powers, ScaleError
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
 from coterie.seeding import check_start, starts
@@ -124,10 +125,21 @@ class MiniBatchKMeans(Traced, Partitional):
         self.verbose = verbose
         self.checkpoint = checkpoint
 
+    _powers: ClassVar[dict[str, Powers]] = {
+        "cluster_centers_": LENGTHS,
+        "inertia_": SQUARES,
+        "history_": Powers(2, 0),
+        "counts_": Powers(0, 1),
+    }
+    _powers_of_options: ClassVar[dict[str, int]] = {"init": 1}
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers of `X` from batches of its rows, then label every row."""
         n_init, watch = self._check_options()
-        source, engine, summary = self._open(X, sample_weight, first=True)
+        try:
+            source, engine, summary = self._open(X, sample_weight, first=True)
+        except ScaleError as error:
+            return self._fit_rescaled(error, X, sample_weight)
         check_enough_rows(self.n_clusters, summary)
         rng, store = as_rng(self.random_state), self._store(source, engine)
         if store is not None:
@@ -156,6 +168,7 @@ class MiniBatchKMeans(Traced, Partitional):
         """One step with `X` as the batch; the first batch also starts the centers, so it needs n_clusters rows."""
         n_init, _ = self._check_options()
         first = not hasattr(self, "cluster_centers_")
+        self._refuse_rescaled("partial_fit")
         source, _, summary = self._open(X, sample_weight, first=first)
         batch = source.pick(slice(None))
         if first:
@@ -195,7 +208,7 @@ class MiniBatchKMeans(Traced, Partitional):
 
     @property
     def _params(self) -> np.ndarray:
-        return self.cluster_centers_
+        return self._in_fitted_units(self.cluster_centers_)
 
     def _init_size(self) -> int:
         return max(3 * self.batch_size, 3 * self.n_clusters) if self.init_size is None else self.init_size

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from coterie.base import Summary
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import Powers
 from coterie.kmeans.centers import Centers
 from coterie.kmeans.lloyd import KMeansStats, Lloyd
 
@@ -153,6 +154,13 @@ class SphericalKMeans(Centers):
         self.checkpoint = checkpoint
 
     _distinct = "directions"
+    _powers: ClassVar[dict[str, Powers]] = {
+        "cluster_centers_": Powers(0, 0),
+        "inertia_": Powers(0, 1),
+        "history_": Powers(0, 1),
+    }
+    _powers_of_options: ClassVar[dict[str, int]] = {}
+    _powers_of_answers: ClassVar[dict[str, int]] = {}
 
     def _model(self, summary: Summary | None = None) -> Spherical:
         if summary is None:

@@ -85,7 +85,7 @@ def pulls(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) ->
     w = np.broadcast_to(weights(w), len(X))
     difference = X.astype(np.float64) - centers[labels]
     apart = _lengths(difference)
-    inverse = np.where(apart > 0, w / np.maximum(apart, NEAREST), 0.0)
+    inverse = np.where(apart > 0, w / np.where(apart > 0, np.maximum(apart, NEAREST), 1.0), 0.0)
 
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(labels, values, k)

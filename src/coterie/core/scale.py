@@ -1,0 +1,97 @@
+"""Powers of two by which rows and weights are divided before a fit, and results are multiplied after it.
+
+Multiplying by a power of two changes no digit. So rows of 1e-170, or weights of 1e200, whose squares leave the range of
+floating-point numbers, are fitted as rows and weights of about 1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from coterie.core.errors import InputError, RangeWarning
+
+
+class Scale(NamedTuple):
+    """Exponents of the powers of two just above the largest value and the largest weight; 0 where they are safe."""
+
+    rows: int
+    weights: int
+
+
+class Powers(NamedTuple):
+    """By which power of the scale of the rows, and of the weights, a result grows."""
+
+    rows: int
+    weights: int
+
+
+LENGTHS = Powers(1, 0)  # centers, and distances
+SQUARES = Powers(2, 1)  # weighted sums of squared distances
+
+
+class ScaleError(InputError):
+    """Squares of the rows, or sums of their weights, would leave the range of floating-point numbers."""
+
+    def __init__(self, scale: Scale) -> None:
+        found = [(name, size) for name, size in zip(("X", "sample_weight"), scale, strict=True) if size]
+        names = [name for name, _ in found]
+        sizes = " and ".join(f"{name} has values up to about 2^{size}" for name, size in found)
+        super().__init__(
+            f"{sizes}: sums of squares would leave the range of floating-point numbers; "
+            f"divide {' and '.join(names)} by a power of two first"
+        )
+        self.scale = scale
+
+
+def times_power(exponent: int, values: Any) -> Any:
+    """Values times 2^exponent, in their type; dense, sparse or a Dask array."""
+    if sparse.issparse(values):
+        return type(values)((np.ldexp(values.data, exponent), values.indices, values.indptr), shape=values.shape)
+    return np.ldexp(values, exponent)
+
+
+def multiplied(values: dict[str, Any], powers: dict[str, Powers], scale: Scale) -> dict[str, Any]:
+    """Results of rows and weights that were divided by their scale, in the units of these.
+
+    One warning names all results that floating-point numbers cannot hold: they are infinite, or zero.
+    """
+    made, lost = dict(values), []
+    for name, power in powers.items():
+        exponent = power.rows * scale.rows + power.weights * scale.weights
+        if exponent and name in values:
+            made[name] = _at(values[name], exponent)
+            if _is_lost(values[name], made[name]):
+                lost.append(name)
+    if lost:
+        warnings.warn(
+            f"{', '.join(lost)} cannot be represented in the units of X and sample_weight: too large values are inf, "
+            "too small ones are 0 or lose digits. All else is exact",
+            RangeWarning,
+            stacklevel=4,
+        )
+    return made
+
+
+def _at(value: Any, exponent: int) -> Any:
+    """A number, an array, or a tuple of arrays with `centers`, times 2^exponent."""
+    if hasattr(value, "_replace"):
+        return value._replace(centers=_at(value.centers, exponent))
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.ldexp(value, exponent)) if isinstance(value, float) else times_power(exponent, value)
+
+
+def _is_lost(before: Any, after: Any) -> bool:
+    if not isinstance(after, float | np.ndarray):
+        return False
+    size = np.abs(after)
+    limits = np.finfo(size.dtype)
+    return bool(np.any((np.asarray(before) != 0) & ~((size >= limits.tiny) & (size <= limits.max))))
+
+
+def is_numbers(value: Any) -> bool:
+    """Whether an option is numbers, and not the name of a method, or a function."""
+    return value is not None and not isinstance(value, str) and not callable(value)

@@ -1,0 +1,67 @@
+"""Whether squares of rows, or sums of their weights, may leave the range of floating-point numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import Scale, times_power
+from coterie.core.stats import Stats
+
+SAFE = {4: 30, 8: 100}  # by itemsize: rows and weights from 2^-SAFE to 2^SAFE have sums of fourth powers in range
+
+
+@dataclass(frozen=True)
+class Extent(Stats):
+    rows: Any  # the largest absolute value of the rows that count
+    weight: Any  # the largest weight
+
+    def __add__(self, other: Extent) -> Extent:
+        return Extent(max(self.rows, other.rows), max(self.weight, other.weight))
+
+
+def is_suspect(dtype: Any, pivot: Any, weight: Any, sum_xx: Any) -> bool:
+    """Whether moments about a pivot may be those of rows or weights out of range; cheap, and true for few others."""
+    low, high = 2.0 ** -SAFE[dtype.itemsize], 2.0 ** SAFE[dtype.itemsize]
+    total = float(np.max(weight))
+    if not low <= total <= high or not np.isfinite(sum_xx).all():
+        return True
+    squares = float(np.max(sum_xx, initial=0.0)) / total
+    size = max(float(np.sqrt(squares)), float(np.max(np.abs(pivot), initial=0.0)))
+    return not low <= size <= high
+
+
+def scale_of(source: Source, engine: Engine) -> Scale | None:
+    """The scale of rows and weights; None where both are safe, or where values are not finite."""
+    safe = SAFE[source.dtype.itemsize]
+    extent = engine.sum(_extent, source)
+    if not np.isfinite(extent.rows):
+        return None
+    exponents = (int(np.frexp(value)[1]) if value > 0 else 0 for value in (extent.rows, extent.weight))
+    scale = Scale(*(exponent if abs(exponent) > safe else 0 for exponent in exponents))
+    return scale if any(scale) else None
+
+
+def _extent(chunk: Chunk) -> Extent:
+    X = chunk.X
+    if chunk.w is not None:
+        counted = chunk.w > 0
+        X = X if counted.all() else X[np.flatnonzero(counted)]
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(invalid="ignore"):
+        known = np.abs(values[~np.isnan(values)])
+    return Extent(float(known.max(initial=0.0)), 1.0 if chunk.w is None else float(chunk.w.max(initial=0.0)))
+
+
+def divided(source: Any, scale: Scale, engine: Engine) -> Any:
+    """The source with rows and weights divided by their scale."""
+    if scale.rows:
+        source = source.changed(partial(times_power, -scale.rows), engine)
+    if scale.weights and source.w is not None:
+        source = replace(source, w=times_power(-scale.weights, source.w))
+    return source
