@@ -21,7 +21,9 @@ from coterie import (
     load,
     save,
 )
+from coterie import metrics
 from coterie.core.errors import InputError, RangeWarning
+from coterie.distances import pairwise
 
 rng = np.random.default_rng(5)
 ROWS = rng.normal(size=(150, 3)) + 4 * rng.integers(0, 3, (150, 1))
@@ -150,3 +152,84 @@ def test_a_row_without_weight_does_not_decide_the_scale():
 def test_what_cannot_be_rescaled_says_so(call):
     with pytest.raises(InputError, match=r"X has values up to about 2\^-59\d: .* divide X by a power of two first"):
         call(np.ldexp(ROWS, -600))
+
+
+LABELS = rng.integers(0, 3, 150)
+INDICES = {  # power of the rows
+    "inertia": (metrics.inertia, 2),
+    "bcss": (metrics.bcss, 2),
+    "tss": (lambda X, labels, **how: metrics.tss(X, **how), 2),
+    "calinski_harabasz": (metrics.calinski_harabasz_score, 0),
+    "davies_bouldin": (metrics.davies_bouldin_score, 0),
+    "silhouette": (metrics.silhouette_score, 0),
+    "silhouette of squares": (
+        lambda X, labels, **how: metrics.silhouette_score(X, labels, metric="sqeuclidean", **how),
+        0,
+    ),
+    "silhouette, manhattan": (
+        lambda X, labels, **how: metrics.silhouette_score(X, labels, metric="manhattan", **how),
+        0,
+    ),
+    "silhouette, simplified": (
+        lambda X, labels, **how: metrics.silhouette_score(X, labels, method="simplified", **how),
+        0,
+    ),
+    "dunn": (metrics.dunn_score, 0),
+    "dunn of means": (
+        lambda X, labels, **how: metrics.dunn_score(X, labels, intercluster="centroid", intracluster="centroid", **how),
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+@pytest.mark.parametrize("n", [150, 20], ids=["compiled", "plain"])
+def test_indices_of_rows_times_a_power_of_two(name, n):
+    index, power = INDICES[name]
+    X, labels, w = ROWS[:n], LABELS[:n], WEIGHTS[:n]
+    for rows in (-450, 450, *(() if power else (-900, 900))):
+        assert index(np.ldexp(X, rows), labels) == np.ldexp(index(X, labels), power * rows)
+    for rows in (-50, 50):
+        single = X.astype(np.float32)
+        assert index(np.ldexp(single, rows), labels) == np.ldexp(index(single, labels), power * rows)
+    if power:
+        assert index(X, labels, sample_weight=np.ldexp(w, 900)) == np.ldexp(index(X, labels, sample_weight=w), 900)
+
+
+def test_davies_bouldin_does_not_see_the_scale_of_weights():
+    expected = metrics.davies_bouldin_score(ROWS, LABELS, sample_weight=WEIGHTS)
+    for power in (-1000, 900):
+        assert metrics.davies_bouldin_score(ROWS, LABELS, sample_weight=np.ldexp(WEIGHTS, power)) == expected
+
+
+@pytest.mark.parametrize("index", [metrics.silhouette_score, metrics.dunn_score])
+def test_weights_that_are_numbers_of_rows_have_a_scale(index):
+    with pytest.raises(InputError, match="sample_weight has values up to about"):
+        index(ROWS, LABELS, sample_weight=np.ldexp(WEIGHTS, 900))
+
+
+METRICS = {  # power of the rows
+    "euclidean": 1, "sqeuclidean": 2, "manhattan": 1, "chebyshev": 1, "minkowski": 1, "mahalanobis": 0, "cosine": 0,
+    "correlation": 0, "gower": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("n", [150, 20], ids=["compiled", "plain"])
+def test_distances_of_rows_times_a_power_of_two(metric, n):
+    power, options = METRICS[metric], {"p": 3} if metric == "minkowski" else {}
+    for dtype, scales in ((np.float64, (-450, 450)), (np.float32, (-50, 50))):
+        X = ROWS[:n].astype(dtype)
+        expected = pairwise(X, metric=metric, **options)
+        for rows in scales:
+            found = pairwise(np.ldexp(X, rows), metric=metric, **options)
+            np.testing.assert_array_equal(found, np.ldexp(expected, power * rows))
+    if power < 2:
+        found = pairwise(np.ldexp(ROWS, -900), np.ldexp(ROWS[:3], -900), metric=metric, **options)
+        np.testing.assert_array_equal(found, np.ldexp(pairwise(ROWS, ROWS[:3], metric=metric, **options), -900 * power))
+
+
+@pytest.mark.parametrize("power", [-600, 600])
+def test_squared_distances_that_no_number_can_hold_are_an_error(power):
+    with pytest.raises(InputError, match="whose squared distances float64 cannot hold: use metric='euclidean'"):
+        pairwise(np.ldexp(ROWS, power), metric="sqeuclidean")

@@ -65,7 +65,7 @@ def test_limits():
 
 def test_bad_input_is_said():
     with pytest.raises(InputError, match="so far apart that their distances overflow"):
-        dunn_score(np.tile(X * 1e30, 20).astype(np.float32), LABELS)
+        dunn_score(np.tile(X / np.abs(X).max() * 3e38, 20).astype(np.float32), LABELS, metric="manhattan")
     with pytest.raises(ParameterError, match="intercluster must be 'single' or"):
         dunn_score(X, LABELS, intercluster="ward")
     with pytest.raises(ParameterError, match="intracluster must be 'complete' or"):

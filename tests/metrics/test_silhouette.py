@@ -254,11 +254,12 @@ def test_bad_options_are_said(options, message):
 
 
 def test_distances_that_overflow_are_said():
-    far = (X * 1e30).astype(np.float32)
-    for method in ("sampled", "medoid"):
+    far = (X / np.abs(X).max() * 3e38).astype(np.float32)
+    for method in ("exact", "sampled", "medoid"):
         with pytest.raises(InputError, match="so far apart that their distances overflow"):
-            silhouette_score(far, LABELS, method=method)
-    assert silhouette_score(far, LABELS) == pytest.approx(silhouette_score(X, LABELS), abs=1e-5)
+            silhouette_score(far, LABELS, method=method, metric="manhattan")
+        found = silhouette_score(far, LABELS, method=method, random_state=0)
+        assert found == pytest.approx(silhouette_score(X, LABELS, method=method, random_state=0), abs=1e-5)
 
 
 def test_bad_rows_are_said():

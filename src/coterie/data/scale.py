@@ -36,14 +36,18 @@ def is_suspect(dtype: Any, pivot: Any, weight: Any, sum_xx: Any) -> bool:
     return not low <= size <= high
 
 
+def unsafe_exponent(size: float, dtype: Any) -> int:
+    """The exponent of the power of two just above `size`; 0 where squares of such numbers are safe."""
+    exponent = int(np.frexp(size)[1]) if 0 < size < np.inf else 0
+    return exponent if abs(exponent) > SAFE[np.dtype(dtype).itemsize] else 0
+
+
 def scale_of(source: Source, engine: Engine) -> Scale | None:
     """The scale of rows and weights; None where both are safe, or where values are not finite."""
-    safe = SAFE[source.dtype.itemsize]
     extent = engine.sum(_extent, source)
     if not np.isfinite(extent.rows):
         return None
-    exponents = (int(np.frexp(value)[1]) if value > 0 else 0 for value in (extent.rows, extent.weight))
-    scale = Scale(*(exponent if abs(exponent) > safe else 0 for exponent in exponents))
+    scale = Scale(*(unsafe_exponent(value, source.dtype) for value in (extent.rows, extent.weight)))
     return scale if any(scale) else None
 
 

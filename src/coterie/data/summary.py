@@ -96,6 +96,17 @@ def summarize(source: Source, engine: Engine, holes: bool = False, to_fit: bool 
     return Summary(int(sums.rows), float(weight), pivot + mean, variance, float(unit), int(gaps))
 
 
+def check_finite(source: Source, engine: Engine) -> None:
+    """`InputError` naming the columns if a value is infinite or NaN; any other value will do."""
+    if engine.sum(_not_finite, source):
+        raise InputError(_complaint(source, engine.sum(_holes, source), False))
+
+
+def _not_finite(chunk: Chunk) -> int:
+    X = chunk.X.data if hasattr(chunk.X, "indptr") else chunk.X
+    return X.size - int(np.count_nonzero(np.isfinite(X)))
+
+
 def _moments_of_what_is_there(pivot: np.ndarray[Any, Any], chunk: Chunk) -> Partial:
     there = ~np.isnan(chunk.X)
     if there.all():  # the very numbers that rows get which may have no holes

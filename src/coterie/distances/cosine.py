@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,6 +25,9 @@ class Cosine(Euclidean):
     definite = False  # rows of different lengths may point the same way
     root = False
     factor = 0.5
+
+    def fitted(self, X: Array, Y: Any = None) -> Self:
+        return self  # the length of a row does not matter
 
     def prepare(self, X: Array) -> Array:
         return unit_rows(super().prepare(X), "is zero in every column: it points nowhere")

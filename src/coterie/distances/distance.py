@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.data import as_source
-from coterie.data.summary import summarize
+from coterie.data.summary import check_finite
 from coterie.engines.local import Threads
 
 Array = np.ndarray[Any, Any]
@@ -43,6 +43,10 @@ class Distance:
         """Rows as `between` takes them: an array, or what can be measured and sliced like one and has a `dtype`."""
         return X
 
+    def up_to_scale(self) -> Self:
+        """This distance in any unit, so that its numbers are in range: what is made of ratios needs no other."""
+        return self
+
     def between(self, A: Any, B: Any, out: Array) -> None:
         """``out[i, j] = d(A[i], B[j])`` of prepared rows; out (len(A), len(B)), C-ordered."""
         raise NotImplementedError
@@ -55,7 +59,7 @@ def dense_rows(X: Any, name: str = "X") -> Array:
         kind = "sparse" if hasattr(rows, "indptr") else "a Dask array"
         remedy = f"{name}.toarray()" if hasattr(rows, "indptr") else f"{name}.compute()"
         raise InputError(f"{name} is {kind}: distances need dense rows in memory; {remedy} makes them so")
-    summarize(source, Threads(1))
+    check_finite(source, Threads(1))
     return rows
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
+from coterie.core.errors import InputError, ParameterError
+from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Array, Distance
 from coterie.kernels import of_pairs
 
@@ -17,17 +18,38 @@ class Euclidean(Distance):
     r""":math:`\bigl(\sum_j w_j (x_j - y_j)^2\bigr)^{1/2}`, the weights 1 unless given as `w`."""
 
     w: Any = None
+    exponent_: int = 0  # rows are divided by 2^exponent_ where their squares would leave the range of numbers
 
     name = "euclidean"
     by_differences = True
     root = True
     factor = 1.0
 
+    def fitted(self, X: Array, Y: Any = None) -> Self:
+        rows = [weighted(part, self.w, 0.5) for part in (X, Y) if part is not None]
+        size = max(float(max(part.max(initial=0), -part.min(initial=0))) for part in rows)
+        return replace(self, exponent_=unsafe_exponent(size, np.result_type(*rows)))
+
     def prepare(self, X: Array) -> Array:
-        return weighted(X, self.w, 0.5)
+        rows = weighted(X, self.w, 0.5)
+        return np.ldexp(rows, -self.exponent_) if self.exponent_ else rows
+
+    def up_to_scale(self) -> Self:
+        return replace(self, exponent_=0)
 
     def between(self, A: Array, B: Array, out: Array) -> None:
         of_pairs(A, B).differences(A, B, 1 if self.root else 0, self.factor, out)
+        if self.exponent_:
+            self._multiply(out)
+
+    def _multiply(self, out: Array) -> None:
+        exponent, limits = self.exponent_ * (1 if self.root else 2), np.finfo(out.dtype)
+        if not limits.minexp < exponent < limits.maxexp:
+            raise InputError(
+                f"X has values up to about 2^{self.exponent_}, whose squared distances {out.dtype} cannot hold: "
+                "use metric='euclidean', or divide X by a power of two first"
+            )
+        np.ldexp(out, exponent, out=out)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from coterie.core.errors import InputError
 from coterie.metrics.moments import moments_of_several
 
@@ -43,11 +45,11 @@ def calinski_harabasz_score(X: Any, labels: Any, *, sample_weight: Any = None, n
     >>> calinski_harabasz_score([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
     50.0
     """
-    moments = moments_of_several(X, labels, sample_weight, n_jobs)
-    k, n = len(moments.weight), float(moments.weight.sum())
+    moments, scale = moments_of_several(X, labels, sample_weight, n_jobs)
+    k, n = len(moments.weight), float(np.ldexp(moments.weight.sum(), scale.weights))
     if n <= k:
         raise InputError(f"labels make {k} clusters of {n:g} rows: this index needs more rows than clusters")
     between, within = moments.between, float(moments.sum_square.sum())
     if within == 0:
         return float("inf") if between > 0 else 0.0
-    return between * (n - k) / (within * (k - 1))
+    return between / within * ((n - k) / (k - 1))

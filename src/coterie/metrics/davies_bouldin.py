@@ -42,7 +42,7 @@ def davies_bouldin_score(X: Any, labels: Any, *, sample_weight: Any = None, n_jo
     >>> davies_bouldin_score([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1])
     0.2
     """
-    moments = moments_of_several(X, labels, sample_weight, n_jobs)
+    moments, _ = moments_of_several(X, labels, sample_weight, n_jobs)
     width = moments.sum_distance / moments.weight
     apart = np.stack([np.linalg.norm(moments.means.less(j), axis=1) for j in range(len(width))])
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -16,8 +16,10 @@ from scipy import sparse
 from coterie import data, kernels
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import Scale, ScaleError
 from coterie.core.stats import Stats
 from coterie.data import as_source
+from coterie.data.scale import divided
 from coterie.data.summary import summarize
 from coterie.engines import as_engine
 from coterie.metrics.labels import Array, Labels, check_several, labels_of_rows
@@ -75,13 +77,28 @@ class Moments(NamedTuple):
         return float(self.weight @ squares)
 
 
-def opened(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> tuple[Source, Engine, Labels]:
-    """The rows with their labels, and where to compute on them; `labels` None is one cluster."""
+class Opened(NamedTuple):
+    """Rows with their labels, divided by their scale if they are out of range, and where to compute on them."""
+
+    source: Source  # whose `y` are the codes of the labels
+    engine: Engine
+    labels: Labels
+    scale: Scale
+
+
+def opened(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> Opened:
+    """The rows with their labels; `labels` None is one cluster."""
     X = data.opened(X)
     n = (getattr(X, "shape", None) or as_source(X).shape)[0]
     found = labels_of_rows(np.zeros(n, np.int64) if labels is None else labels, n)
-    source = as_source(X, sample_weight, found.codes)
-    return source, as_engine("auto", source, n_jobs), found
+    source, scale = as_source(X, sample_weight, found.codes), Scale(0, 0)
+    engine = as_engine("auto", source, n_jobs)
+    try:
+        summarize(source, engine)
+    except ScaleError as error:
+        scale = error.scale
+        source = divided(source, scale, engine)
+    return Opened(source, engine, found, scale)
 
 
 def cluster_moments(source: Source, engine: Engine, labels: Labels) -> Moments:
@@ -89,7 +106,6 @@ def cluster_moments(source: Source, engine: Engine, labels: Labels) -> Moments:
 
     Sums are taken about a row of each cluster: small numbers, and none where all rows of a cluster are equal.
     """
-    summarize(source, engine)
     pivots = _one_row_each(source, labels)
     totals = engine.sum(partial(_totals, pivots), source)
     counted = np.flatnonzero(totals.weight)
@@ -103,14 +119,17 @@ def cluster_moments(source: Source, engine: Engine, labels: Labels) -> Moments:
     return Moments(weight, means.only(counted), squares, distances, counted)
 
 
-def moments_of_several(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> Moments:
-    """The same straight from the user's rows, for indices that compare clusters: two of them must count."""
-    source, engine, found = opened(X, labels, sample_weight, n_jobs)
+def moments_of_several(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> tuple[Moments, Scale]:
+    """The same straight from the user's rows, for indices that compare clusters: two of them must count.
+
+    They are those of rows and weights divided by their scale.
+    """
+    source, engine, found, scale = opened(X, labels, sample_weight, n_jobs)
     check_several(found)
     moments = cluster_moments(source, engine, found)
     if len(moments.weight) < 2:
         raise InputError("only one cluster has rows whose sample_weight is not 0: this index needs at least two")
-    return moments
+    return moments, scale
 
 
 def scatter_about(means: Means, chunk: Chunk) -> Scatter:

@@ -11,7 +11,9 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.scale import Scale, ScaleError
 from coterie.data.memory import as_weights
+from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Distance, as_distance
 from coterie.distances.pairwise import ready, strips
 from coterie.distances.precomputed import as_square
@@ -127,7 +129,10 @@ def as_objects(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weig
         dtype = given.dtype
     else:
         distance, rows, _ = ready(as_distance(metric, **params), X)
-        dtype = rows.dtype
+        distance, dtype = distance.up_to_scale(), rows.dtype  # indices are ratios of distances
     found = labels_of_rows(labels, len(rows))
     check_several(found)
-    return Objects(distance, rows, dtype, found.codes, as_weights(sample_weight, len(rows)), found.k)
+    w = as_weights(sample_weight, len(rows))
+    if w is not None and (exponent := unsafe_exponent(float(w.max()), np.float64)):
+        raise ScaleError(Scale(0, exponent))
+    return Objects(distance, rows, dtype, found.codes, w, found.k)

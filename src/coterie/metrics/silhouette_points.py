@@ -10,6 +10,7 @@ import numpy as np
 from coterie import machine
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk
+from coterie.core.scale import ScaleError
 from coterie.distances.pairwise import strips
 from coterie.metrics.labels import Array, check_several
 from coterie.metrics.moments import Moments, cluster_moments, opened
@@ -24,7 +25,9 @@ def about_means(X: Any, labels: Any, metric: Any, sample_weight: Any, n_jobs: in
             "metric must be 'euclidean' or 'sqeuclidean' with method='simplified', which needs means; "
             f"method='medoid' takes any; got {metric!r}"
         )
-    source, engine, found = opened(X, labels, sample_weight, n_jobs)
+    source, engine, found, scale = opened(X, labels, sample_weight, n_jobs)
+    if scale.weights:  # they are numbers of rows
+        raise ScaleError(scale)
     check_several(found)
     moments = cluster_moments(source, engine, found)
     weight = np.zeros(found.k)

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Source
-from coterie.data.summary import summarize
+from coterie.core.scale import SQUARES, Scale, multiplied
 from coterie.metrics.labels import Array, Labels
 from coterie.metrics.moments import Means, cluster_moments, opened, scatter_about
 
@@ -48,13 +48,12 @@ def inertia(X: Any, labels: Any, *, centers: Any = None, sample_weight: Any = No
     >>> inertia(X, labels), bcss(X, labels), tss(X)
     (4.0, 100.0, 104.0)
     """
-    source, engine, found = opened(X, labels, sample_weight, n_jobs)
+    source, engine, found, scale = opened(X, labels, sample_weight, n_jobs)
     if centers is None:
-        return float(cluster_moments(source, engine, found).sum_square.sum())
-    summarize(source, engine)
-    rows = _centers_of(centers, found, source)
+        return _in_units("inertia", cluster_moments(source, engine, found).sum_square.sum(), scale)
+    rows = np.ldexp(_centers_of(centers, found, source), -scale.rows)
     means = Means(np.zeros_like(rows), rows)
-    return float(engine.sum(partial(scatter_about, means), source).sum_square.sum())
+    return _in_units("inertia", engine.sum(partial(scatter_about, means), source).sum_square.sum(), scale)
 
 
 def bcss(X: Any, labels: Any, *, sample_weight: Any = None, n_jobs: int | None = None) -> float:
@@ -71,8 +70,8 @@ def bcss(X: Any, labels: Any, *, sample_weight: Any = None, n_jobs: int | None =
     >>> bcss([[0.0], [2.0], [10.0], [12.0]], ["a", "a", "b", "b"])
     100.0
     """
-    source, engine, found = opened(X, labels, sample_weight, n_jobs)
-    return cluster_moments(source, engine, found).between
+    source, engine, found, scale = opened(X, labels, sample_weight, n_jobs)
+    return _in_units("bcss", cluster_moments(source, engine, found).between, scale)
 
 
 def tss(X: Any, *, sample_weight: Any = None, n_jobs: int | None = None) -> float:
@@ -88,8 +87,13 @@ def tss(X: Any, *, sample_weight: Any = None, n_jobs: int | None = None) -> floa
     >>> tss([[0.0], [2.0], [10.0], [12.0]])
     104.0
     """
-    source, engine, one = opened(X, None, sample_weight, n_jobs)
-    return float(cluster_moments(source, engine, one).sum_square.sum())
+    source, engine, one, scale = opened(X, None, sample_weight, n_jobs)
+    return _in_units("tss", cluster_moments(source, engine, one).sum_square.sum(), scale)
+
+
+def _in_units(name: str, squares: float, scale: Scale) -> float:
+    found: float = multiplied({name: float(squares)}, {name: SQUARES}, scale)[name]
+    return found
 
 
 def _centers_of(centers: Any, found: Labels, source: Source) -> Array:
