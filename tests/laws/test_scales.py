@@ -10,18 +10,21 @@ import pytest
 from scipy import sparse
 
 from coterie import (
+    AgglomerativeClustering,
     BalancedKMeans,
     BisectingKMeans,
+    DivisiveClustering,
     FuzzyCMeans,
     KernelKMeans,
     KMeans,
     KMedians,
+    KMedoids,
     MiniBatchKMeans,
     SphericalKMeans,
     load,
+    metrics,
     save,
 )
-from coterie import metrics
 from coterie.core.errors import InputError, RangeWarning
 from coterie.distances import pairwise
 
@@ -70,7 +73,7 @@ def check_alike(plain, scaled, powers, rows, weights):
     np.testing.assert_array_equal(scaled.labels_, plain.labels_)
     for name, (by_rows, by_weights) in powers.items():
         with np.errstate(over="ignore", under="ignore"):
-            expected = np.ldexp(getattr(plain, name), by_rows * rows + by_weights * weights)
+            expected = np.ldexp(getattr(plain, name), int(by_rows * rows + by_weights * weights))
         np.testing.assert_array_equal(getattr(scaled, name), expected, err_msg=name)
 
 
@@ -233,3 +236,61 @@ def test_distances_of_rows_times_a_power_of_two(metric, n):
 def test_squared_distances_that_no_number_can_hold_are_an_error(power):
     with pytest.raises(InputError, match="whose squared distances float64 cannot hold: use metric='euclidean'"):
         pairwise(np.ldexp(ROWS, power), metric="sqeuclidean")
+
+
+MEDOIDS = {"cluster_centers_": (1, 0), "inertia_": (1, 1), "history_": (1, 1)}
+SILHOUETTES = {"inertia_": (1, 1), "history_": (0, 1), "silhouette_": (0, 0)}
+TREES = {"distances_": (1, 0)}
+BY_DISTANCE = {  # model, powers of what it finds
+    "medoids": (KMedoids(**K), MEDOIDS),
+    "medoids, manhattan": (KMedoids(**K, metric="manhattan"), MEDOIDS),
+    "medoids, cosine": (KMedoids(**K, metric="cosine"), {"inertia_": (0, 1)}),
+    "medoids by silhouettes": (KMedoids(**K, objective="silhouette"), SILHOUETTES),
+    **{
+        f"agglomerative, {linkage}": (AgglomerativeClustering(4, linkage=linkage), TREES)
+        for linkage in ("ward", "average", "single", "complete", "centroid", "median", "weighted")
+    },
+    "agglomerative, manhattan": (AgglomerativeClustering(4, linkage="average", metric="manhattan"), TREES),
+    "agglomerative, mahalanobis": (AgglomerativeClustering(4, metric="mahalanobis"), {"distances_": (0, 0)}),
+    "agglomerative, graph": (
+        AgglomerativeClustering(4, connectivity=np.eye(150, k=1) + np.eye(150, k=3) + np.eye(150, k=50)), TREES,
+    ),
+    "divisive": (DivisiveClustering(4), TREES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_DISTANCE)
+def test_distances_find_the_same_clusters_at_any_scale(name):
+    model, powers = BY_DISTANCE[name]
+    for dtype, scales in ((np.float64, (-900, 450, 900)), (np.float32, (-90, 40, 90))):
+        X = ROWS.astype(dtype)
+        plain = fitted(model, X)
+        for rows in scales:
+            scaled = fitted(model, np.ldexp(X, rows))
+            check_alike(plain, scaled, powers, rows, 0)
+            np.testing.assert_array_equal(scaled.predict(np.ldexp(X, rows)), plain.predict(X))
+
+
+@pytest.mark.parametrize("name", [name for name in BY_DISTANCE if name != "divisive"])
+def test_weights_of_any_scale_with_distances(name):
+    model, powers = BY_DISTANCE[name]
+    positive = WEIGHTS + 1  # new rows, and rows without weight, join a tree as rows of weight 1
+    plain = fitted(model, ROWS, positive)
+    for weights in (-1000, 900):
+        # what Ward's method calls a height grows with the root of the weights
+        ward = "ward" in name or name in ("agglomerative, mahalanobis", "agglomerative, graph")
+        expected = {"distances_": (0, 0.5)} if ward else powers
+        scaled = fitted(model, ROWS, np.ldexp(positive, weights))
+        check_alike(plain, scaled, {key: (a, b) for key, (a, b) in expected.items()}, 0, weights)
+
+
+@pytest.mark.parametrize("model", [KMedoids(**K), AgglomerativeClustering(4, linkage="average"), DivisiveClustering(4)])
+def test_given_distances_of_any_scale(model):
+    D = pairwise(ROWS)
+    model = type(model)(**{**model.get_params(), "metric": "precomputed"})
+    plain = fitted(model, D)
+    for power in (-900, 900):
+        np.testing.assert_array_equal(fitted(model, np.ldexp(D, power)).labels_, plain.labels_)
+    assert metrics.silhouette_score(np.ldexp(D, 900), LABELS, metric="precomputed") == metrics.silhouette_score(
+        D, LABELS, metric="precomputed"
+    )

@@ -104,7 +104,7 @@ def check_finite(source: Source, engine: Engine) -> None:
 
 def _not_finite(chunk: Chunk) -> int:
     X = chunk.X.data if hasattr(chunk.X, "indptr") else chunk.X
-    return X.size - int(np.count_nonzero(np.isfinite(X)))
+    return int(X.size) - int(np.count_nonzero(np.isfinite(X)))
 
 
 def _moments_of_what_is_there(pivot: np.ndarray[Any, Any], chunk: Chunk) -> Partial:

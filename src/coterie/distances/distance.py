@@ -47,6 +47,9 @@ class Distance:
         """This distance in any unit, so that its numbers are in range: what is made of ratios needs no other."""
         return self
 
+    def put_to_scale(self, values: Array) -> None:
+        """Change numbers that were found by the distance `up_to_scale` to those of this one."""
+
     def between(self, A: Any, B: Any, out: Array) -> None:
         """``out[i, j] = d(A[i], B[j])`` of prepared rows; out (len(A), len(B)), C-ordered."""
         raise NotImplementedError

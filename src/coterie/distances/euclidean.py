@@ -39,17 +39,18 @@ class Euclidean(Distance):
 
     def between(self, A: Array, B: Array, out: Array) -> None:
         of_pairs(A, B).differences(A, B, 1 if self.root else 0, self.factor, out)
-        if self.exponent_:
-            self._multiply(out)
+        self.put_to_scale(out)
 
-    def _multiply(self, out: Array) -> None:
-        exponent, limits = self.exponent_ * (1 if self.root else 2), np.finfo(out.dtype)
+    def put_to_scale(self, values: Array) -> None:
+        if self.exponent_ == 0:
+            return
+        exponent, limits = self.exponent_ * (1 if self.root else 2), np.finfo(values.dtype)
         if not limits.minexp < exponent < limits.maxexp:
             raise InputError(
-                f"X has values up to about 2^{self.exponent_}, whose squared distances {out.dtype} cannot hold: "
+                f"X has values up to about 2^{self.exponent_}, whose squared distances {values.dtype} cannot hold: "
                 "use metric='euclidean', or divide X by a power of two first"
             )
-        np.ldexp(out, exponent, out=out)
+        np.ldexp(values, exponent, out=values)
 
 
 @dataclass(frozen=True)

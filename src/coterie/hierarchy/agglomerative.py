@@ -15,6 +15,7 @@ from coterie.hierarchy import assign
 from coterie.hierarchy.connectivity import edges, edges_among, merge_neighbours
 from coterie.hierarchy.cut import clusters_below
 from coterie.hierarchy.estimator import Objects, TreeEstimator, check_enough
+from coterie.hierarchy.given import in_range
 from coterie.hierarchy.linkage import linkage
 from coterie.hierarchy.methods import METHODS
 from coterie.hierarchy.tree import Array, Tree, as_tree
@@ -187,7 +188,13 @@ class AgglomerativeClustering(TreeEstimator):
             ends = edges(self.connectivity(X), len(kept))
         else:
             ends = edges_among(edges(self.connectivity, n), kept, n)
-        Z, parts = merge_neighbours(ends, self.linkage, *objects, weight, self.n_jobs)
+        weight, exponent = in_range(weight)
+        distance = objects.distance and objects.distance.up_to_scale()
+        Z, parts = merge_neighbours(ends, self.linkage, distance, objects.A, weight, self.n_jobs)
+        heights = np.ldexp(Z[:, 2], exponent // 2 if self.linkage == "ward" else 0)
+        if objects.distance is not None:
+            objects.distance.put_to_scale(heights)
+        Z[:, 2] = heights
         if self.callback is not None:
             self.callback(len(Z), len(Z))
         return Z, parts

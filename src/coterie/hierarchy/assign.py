@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
+from coterie.core.scale import Scale, ScaleError
 from coterie.distances.distance import Distance
 from coterie.distances.pairwise import strips
 from coterie.hierarchy.methods import METHODS
 from coterie.hierarchy.tree import Array, Tree, along_path
+
+SQUARED = 500  # distances from 2^-500 to 2^500 have squares in range
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,15 @@ def remember(
     method: str, tree: Tree, labels: Array, weight: Array, distance: Distance | None, A: Any
 ) -> Members | Centers:
     """What is needed to place new rows: centers where there are some, else all rows; of given distances none."""
+    distance = distance and distance.up_to_scale()  # the nearest cluster is the same in any unit
     objects, mass = fitted(distance, A, labels), np.bincount(labels, weight)
     share = shares(tree, labels, weight, METHODS[method].equal)[objects.order]
     if not METHODS[method].squared:
         return Members(method, objects, share, mass)
     if distance is None:
+        exponent = int(np.frexp(A.max())[1])
+        if abs(exponent) > SQUARED:
+            raise ScaleError(Scale(exponent, 0))
         return Members(method, objects, share, mass, _inner(objects, share, A))
     centers = np.add.reduceat(objects.A * share[:, None], objects.start, axis=0)
     return Centers(method, distance, np.ascontiguousarray(centers, dtype=A.dtype), mass)

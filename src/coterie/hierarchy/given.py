@@ -11,6 +11,7 @@ from coterie.core.errors import InputError
 from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.data.memory import as_weights
+from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import dense_rows
 from coterie.distances.precomputed import as_square, put_symmetric
 
@@ -52,6 +53,13 @@ def positive_weights(sample_weight: Any, n: int) -> Array:
     if not weights.all():
         raise InputError(f"sample_weight is 0 for row {int(weights.argmin())}: drop rows that do not count")
     return weights
+
+
+def in_range(weight: Array) -> tuple[Array, int]:
+    """Weights divided by a power of 4 where their products could leave the range of numbers, and the exponent of 2."""
+    exponent = unsafe_exponent(float(weight.max()), weight.dtype)
+    exponent += exponent & 1
+    return (np.ldexp(weight, -exponent), exponent) if exponent else (weight, 0)
 
 
 def height(D: Array) -> int:

@@ -15,7 +15,7 @@ from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import ready
 from coterie.hierarchy import given, matrix, points
 from coterie.hierarchy.methods import METHODS, Method, Tell
-from coterie.kernels.plain.linkage import Merges
+from coterie.kernels.plain.linkage import WARD, Merges
 
 Array = np.ndarray[Any, Any]
 
@@ -119,10 +119,11 @@ def linkage(
         if params or memory == "linear":
             raise ParameterError("metric='precomputed' is a matrix: it takes no parameters, and not memory='linear'")
         D = given.square(X)
-        weight = given.positive_weights(sample_weight, len(D))
-        return _tree(matrix.of_distances(D, how, weight, _teller(callback, len(D) - 1)), how)
+        weight, exponent = given.in_range(given.positive_weights(sample_weight, len(D)))
+        return _tree(matrix.of_distances(D, how, weight, _teller(callback, len(D) - 1)), how, exponent)
     distance, rows = _ready(X, as_distance(metric, **params), how, method)
-    weight, tell = given.positive_weights(sample_weight, len(rows)), _teller(callback, len(rows) - 1)
+    weight, exponent = given.in_range(given.positive_weights(sample_weight, len(rows)))
+    tell = _teller(callback, len(rows) - 1)
     if points.can(how, distance) and points.should(rows, memory):
         merges = points.merges(rows, how, distance, weight, n_jobs, tell)
     elif how.single and (memory == "linear" or (memory == "auto" and not points.fits(rows))):
@@ -131,7 +132,7 @@ def linkage(
         raise ParameterError(f"method={method!r} needs all distances: memory='linear' is for {', '.join(LEAN)}")
     else:
         merges = matrix.of_rows(X, rows, how, distance, weight, n_jobs, tell)
-    return _tree(merges, how)
+    return _tree(merges, how, exponent)
 
 
 def _method(name: Any) -> Method:
@@ -150,6 +151,9 @@ def _ready(X: Any, distance: Distance, how: Method, method: str) -> tuple[Distan
             "or method='average'"
         )
     distance, rows, _ = ready(distance, X)
+    if isinstance(distance, Euclidean) and distance.exponent_:  # merges choose a unit of their own
+        rows = np.ldexp(rows, distance.exponent_)
+        distance = distance.up_to_scale()
     if len(rows) < 2:
         raise InputError(f"X has {len(rows)} row: there is nothing to merge; pass at least 2")
     return distance, rows
@@ -163,9 +167,14 @@ def _teller(callback: Callable[[int, int], Any] | None, total: int) -> Tell:
     return lambda done: callback(done, total) and None
 
 
-def _tree(merges: Merges, how: Method) -> Array:
-    """SciPy's matrix: merges by their height, if they rise, and clusters numbered in that order."""
+def _tree(merges: Merges, how: Method, exponent: int) -> Array:
+    """SciPy's matrix: merges by their height, if they rise, and clusters numbered in that order.
+
+    Weights were divided by 2^exponent, with whose root the heights of Ward's method grow.
+    """
     n = len(merges.height) + 1
+    if how.kind == WARD and exponent:
+        merges = merges._replace(height=np.ldexp(merges.height, exponent // 2))
     if not np.isfinite(merges.height).all():
         raise InputError("distances of X are too large for its numbers: scale the columns, or pass float64")
     if how.rises:

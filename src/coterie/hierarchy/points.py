@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -98,7 +99,8 @@ def _spanning(rows: Array, distance: Any, n_jobs: int | None, tell: Tell) -> Mer
     else:
         left, right = spanning.prim(X, tell)
     squares = _squares(X, left, right) * distance.factor
-    height = np.ldexp(np.sqrt(squares), exponent) if distance.root else np.ldexp(squares, 2 * exponent)
+    height = np.sqrt(squares) if distance.root else squares
+    replace(distance, exponent_=exponent).put_to_scale(height)
     return Merges(left, right, height)
 
 

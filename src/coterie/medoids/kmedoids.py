@@ -18,7 +18,9 @@ from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.loop import Progress
 from coterie.data import opened
+from coterie.core.scale import Powers, Scale, multiplied
 from coterie.data.memory import as_weights
+from coterie.data.scale import unsafe_exponent
 from coterie.distances.pairwise import strips
 from coterie.medoids import starts, swaps
 from coterie.medoids.objects import Rows, Things, as_objects
@@ -163,8 +165,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         n_init, max_iter, watch = self._check_options()
         X = opened(X)
         objects = as_objects(X, self._as_distance())
-        w = as_weights(sample_weight, len(objects))
-        everyone = np.ones(len(objects)) if w is None else w
+        everyone, scale = self._weights(sample_weight, len(objects))
         counted = np.flatnonzero(everyone)
         k, rng = self._how_many(len(counted)), as_rng(self.random_state)
         table, weights, approximation = self._table(objects, counted, everyone[counted], k, rng)
@@ -175,9 +176,11 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self._check_columns(X, reset=True)
         self._medoids, self.medoid_indices_, self.cluster_centers_ = medoid_rows, medoids, medoid_rows.numbers
         self.labels_, self.approximation_ = labels, approximation
-        self.inertia_ = float(everyone @ nearest)
+        sums = {"inertia_": float(everyone @ nearest), "history_": np.array(found.history)}
+        sums = multiplied(sums, dict.fromkeys(sums, Powers(0, 1)), scale)
+        self.inertia_, self.history_ = sums["inertia_"], sums["history_"]
         self.silhouette_ = _silhouette(nearest, second, everyone)
-        self.history_, self.n_iter_ = np.array(found.history), len(found.history) - 1
+        self.n_iter_ = len(found.history) - 1
         self.converged_, self._n_features_out = found.converged, len(medoids)
         if not (found.converged or found.stopped):
             warnings.warn(
@@ -210,6 +213,13 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         w = as_weights(sample_weight, len(objects))
         nearest = self._nearest_two(objects, self._medoids)[0]
         return -float(nearest.sum() if w is None else w @ nearest)
+
+    @staticmethod
+    def _weights(sample_weight: Any, n: int) -> tuple[Array, Scale]:
+        """Weights (n,), divided by a power of two where their sums could leave the range of numbers; and which."""
+        w = as_weights(sample_weight, n)
+        scale = Scale(0, 0 if w is None else unsafe_exponent(float(w.max()), w.dtype))
+        return np.ones(n) if w is None else np.ldexp(w, -scale.weights), scale
 
     def _table(
         self, objects: Rows | Things, counted: Array, w: Array, k: int, rng: np.random.Generator
