@@ -24,7 +24,7 @@ from coterie.core.scale import LENGTHS, SQUARES, Powers, Scale, ScaleError, is_n
 from coterie.data import as_source, opened
 from coterie.data.frames import header, is_frame
 from coterie.data.memory import MemorySource
-from coterie.data.scale import divided
+from coterie.data.scale import check_weights, divided
 from coterie.data.summary import Summary, summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
@@ -113,6 +113,7 @@ class Estimator(HasTwin, BaseEstimator):
         engine = as_engine(self.engine, source, self.n_jobs)
         if not first:
             source = divided(source, self._scale, engine)
+            check_weights(source)
         return source, engine, summarize(source, engine, self._holes, first)
 
     # rows and weights out of range
@@ -121,6 +122,10 @@ class Estimator(HasTwin, BaseEstimator):
     def _scale(self) -> Scale:
         """Powers of two by which rows and weights were divided before the fit."""
         return Scale(*vars(self).get("_exponents", (0, 0)))
+
+    def _scale_of(self, sample_weight: Any) -> Scale:
+        """The same for rows that are to be answered for: none by which weights were divided, if there are none."""
+        return self._scale if sample_weight is not None else self._scale._replace(weights=0)
 
     def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
         """Fit rows and weights divided by their scale, and multiply what was found by it: no digit changes."""
@@ -264,7 +269,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         model, stats = self._sum(X, sample_weight)
         name = getattr(self, "_objective", "inertia_")
         objective = {name: model.objective(self._params, stats)}
-        return -multiplied(objective, self._powers or {}, self._scale)[name]
+        return -multiplied(objective, self._powers or {}, self._scale_of(sample_weight))[name]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

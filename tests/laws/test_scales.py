@@ -12,14 +12,17 @@ from scipy import sparse
 from coterie import (
     AgglomerativeClustering,
     BalancedKMeans,
+    BayesianGaussianMixture,
     BisectingKMeans,
     DivisiveClustering,
     FuzzyCMeans,
+    GaussianMixture,
     KernelKMeans,
     KMeans,
     KMedians,
     KMedoids,
     MiniBatchKMeans,
+    Mixture,
     SphericalKMeans,
     load,
     metrics,
@@ -150,6 +153,8 @@ def test_a_row_without_weight_does_not_decide_the_scale():
         lambda X: MiniBatchKMeans(3).partial_fit(X),
         lambda X: KMeans(3).fit_trace(X),
         lambda X: KernelKMeans(3).fit(X),
+        lambda X: GaussianMixture(3, missing="ignore").fit(X),
+        lambda X: DivisiveClustering(3, method="bisecting").fit(X),
     ],
 )
 def test_what_cannot_be_rescaled_says_so(call):
@@ -294,3 +299,100 @@ def test_given_distances_of_any_scale(model):
     assert metrics.silhouette_score(np.ldexp(D, 900), LABELS, metric="precomputed") == metrics.silhouette_score(
         D, LABELS, metric="precomputed"
     )
+
+
+C = {"n_components": 3, "random_state": 0}
+POSITIVE = np.abs(ROWS) + 0.1
+GAUSSIAN = {"means_": 1, "covariances_": 2, "precisions_": -2, "precisions_cholesky_": -1}
+MIXTURES = {  # model, rows, powers of parameters
+    "gaussian": (GaussianMixture(**C), ROWS, GAUSSIAN),
+    "gaussian tied": (GaussianMixture(**C, covariance_type="tied", init_params="k-means++"), ROWS, GAUSSIAN),
+    "gaussian missing": (GaussianMixture(**C, missing="ignore"), HOLES, GAUSSIAN),
+    "bayesian": (BayesianGaussianMixture(**C), ROWS, {**GAUSSIAN, "mean_prior_": 1, "covariance_prior_": 2}),
+    "family gaussian": (Mixture("gaussian", **C), ROWS, {"mean": 1, "covariance": 2}),
+    "student_t": (Mixture("student_t", **C), ROWS, {"location": 1, "scale": 2, "dof": 0}),
+    "exponential": (Mixture("exponential", **C), POSITIVE, {"rate": -1}),
+    "gamma": (Mixture("gamma", **C), POSITIVE, {"shape": 0, "rate": -1}),
+}
+NEAR = {"rtol": 1e-6, "atol": 1e-9}  # log densities have the unit of the rows in them, and so does their rounding
+
+
+def parameter(model, name):
+    return getattr(model, name) if hasattr(model, name) else getattr(model.components_, name)
+
+
+@pytest.mark.parametrize("name", [name for name in MIXTURES if name not in ("gaussian missing", "gamma")])
+def test_mixtures_of_rows_times_a_power_of_two(name):
+    model, X, powers = MIXTURES[name]
+    plain = fitted(model, X)
+    for rows in (-480, 60, 480):
+        scaled, moved = fitted(model, np.ldexp(X, rows)), np.ldexp(X, rows)
+        np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+        np.testing.assert_array_equal(scaled.predict(moved), plain.labels_)
+        for key, power in powers.items():
+            np.testing.assert_allclose(np.ldexp(parameter(scaled, key), -power * rows), parameter(plain, key), **NEAR)
+        unit = X.shape[1] * rows * np.log(2)
+        np.testing.assert_allclose(scaled.score_samples(moved) + unit, plain.score_samples(X), **NEAR)
+        assert scaled.score(moved) + unit == pytest.approx(plain.score(X), abs=1e-6)
+        total = 1 if name == "bayesian" else len(X)
+        assert scaled.lower_bound_ + unit * len(X) / total == pytest.approx(plain.lower_bound_, rel=1e-6)
+        if name != "bayesian":
+            assert scaled.bic(moved) - 2 * unit * len(X) == pytest.approx(plain.bic(X), rel=1e-6)
+            assert scaled.log_likelihood_ == pytest.approx(scaled.score(moved) * len(X), rel=1e-9)
+            assert scaled.history_.log_likelihood[-1] == pytest.approx(scaled.log_likelihood_, rel=1e-9)
+        drawn = scaled.sample(200)[0]
+        np.testing.assert_allclose(np.ldexp(drawn, -rows), plain.sample(200)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_gamma_components_of_rows_times_a_power_of_two():
+    """Logarithms of the rows have their unit in them: of starts that lead to one optimum, rounding chooses."""
+    model, X, _ = MIXTURES["gamma"]
+    plain = fitted(model, X)
+    order = np.argsort(plain.components_.rate[:, 0])
+    for rows in (-480, 60, 480):
+        scaled = fitted(model, np.ldexp(X, rows))
+        same = np.argsort(scaled.components_.rate[:, 0])
+        np.testing.assert_array_equal(np.argsort(same)[scaled.labels_], np.argsort(order)[plain.labels_])
+        np.testing.assert_allclose(scaled.components_.shape[same], plain.components_.shape[order], rtol=1e-3)
+        np.testing.assert_allclose(
+            np.ldexp(scaled.components_.rate[same], rows), plain.components_.rate[order], rtol=1e-3
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in MIXTURES if name != "bayesian"])
+def test_mixtures_with_weights_times_a_power_of_two(name):
+    model, X, powers = MIXTURES[name]
+    plain = fitted(model, X, WEIGHTS)
+    for power in (-1000, -20, 90, 900):
+        w = np.ldexp(WEIGHTS, power)
+        scaled = fitted(model, X, w)
+        np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+        for key in powers:
+            np.testing.assert_array_equal(parameter(scaled, key), parameter(plain, key))
+        assert scaled.log_likelihood_ == np.ldexp(plain.log_likelihood_, power)
+        assert scaled.lower_bound_ == plain.lower_bound_
+        assert scaled.score(X, sample_weight=w) == pytest.approx(plain.score(X, sample_weight=WEIGHTS), rel=1e-12)
+        assert scaled.score(X) == pytest.approx(plain.score(X), rel=1e-12)
+
+
+def test_cdf_and_quantile_are_in_the_units_of_the_rows():
+    X = ROWS[:, :1]
+    plain, scaled = (
+        fitted(GaussianMixture(2, random_state=0), X),
+        fitted(GaussianMixture(2, random_state=0), np.ldexp(X, 700)),
+    )
+    np.testing.assert_allclose(scaled.cdf(np.ldexp(X[:5, 0], 700)), plain.cdf(X[:5, 0]), rtol=1e-9)
+    np.testing.assert_allclose(np.ldexp(scaled.quantile([0.1, 0.8]), -700), plain.quantile([0.1, 0.8]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", [BayesianGaussianMixture(2), GaussianMixture(2, prior="default")])
+def test_priors_make_weights_numbers_of_rows(model):
+    with pytest.raises(InputError, match="sample_weight has values up to about"):
+        model.fit(ROWS, sample_weight=np.ldexp(WEIGHTS, 900))
+
+
+def test_an_answer_without_weights_has_none_to_be_multiplied_by():
+    plain, scaled = fitted(KMeans(**K), ROWS, WEIGHTS), fitted(KMeans(**K), ROWS, np.ldexp(WEIGHTS, 900))
+    assert scaled.score(ROWS) == plain.score(ROWS)
+    with pytest.raises(InputError, match="sample_weight has values up to about"):
+        plain.score(ROWS, sample_weight=np.ldexp(WEIGHTS, 900))

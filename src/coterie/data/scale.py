@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import Scale, times_power
+from coterie.core.scale import Scale, ScaleError, times_power
 from coterie.core.stats import Stats
 
 SAFE = {4: 30, 8: 100}  # by itemsize: rows and weights from 2^-SAFE to 2^SAFE have sums of fourth powers in range
@@ -60,6 +60,12 @@ def _extent(chunk: Chunk) -> Extent:
     with np.errstate(invalid="ignore"):
         known = np.abs(values[~np.isnan(values)])
     return Extent(float(known.max(initial=0.0)), 1.0 if chunk.w is None else float(chunk.w.max(initial=0.0)))
+
+
+def check_weights(source: Any) -> None:
+    """`ScaleError` if sums of the weights of a source could leave the range of numbers."""
+    if source.w is not None and (exponent := unsafe_exponent(float(source.w.max()), np.float64)):
+        raise ScaleError(Scale(0, exponent))
 
 
 def divided(source: Any, scale: Scale, engine: Engine) -> Any:

@@ -17,8 +17,8 @@ from coterie.base import ByDistance, callbacks
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.loop import Progress
-from coterie.data import opened
 from coterie.core.scale import Powers, Scale, multiplied
+from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.pairwise import strips

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -14,6 +14,7 @@ from coterie.base import Estimator, Summary, callbacks
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError
+from coterie.core.scale import Powers, ScaleError, times_power
 from coterie.mixture import given
 from coterie.mixture.history import Recorder
 from coterie.traces import Traced
@@ -37,7 +38,8 @@ class MixtureAnswers(Traced, DensityMixin, Estimator):
 
     def score_samples(self, X: Any) -> Any:
         """The log density of every row (n,)."""
-        return self._map(X, "log_densities")
+        found = self._map(X, "log_densities")
+        return found - self._log_unit if self._log_unit else found
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean log density of the rows."""
@@ -59,7 +61,7 @@ class MixtureAnswers(Traced, DensityMixin, Estimator):
         rng = as_rng(self.random_state)
         weights = self._components.weights
         counts = rng.multinomial(n_samples, weights / weights.sum())
-        rows = self._model().draw(self._components, counts, rng)
+        rows = times_power(self._scale.rows, self._model().draw(self._components, counts, rng))
         return rows.astype(self.weights_.dtype), np.repeat(np.arange(len(counts)), counts)
 
     def _from_responsibilities(self, model: Any, X: Any, sample_weight: Any, rows: int, start: Any) -> Any:
@@ -76,7 +78,46 @@ class MixtureAnswers(Traced, DensityMixin, Estimator):
     def _likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
         """Log-likelihood and weight of the rows."""
         _, stats = self._sum(X, sample_weight)
-        return float(stats.log_likelihood), float(stats.weight.sum())
+        return self._in_units(stats.log_likelihood, stats.weight, sample_weight)
+
+    # rows and weights out of range
+
+    _powers_of_answers: ClassVar[dict[str, int]] = {"impute": 1}
+
+    @property
+    def _log_unit(self) -> float:
+        """What a log density loses by the unit of the rows: that of a unit cube."""
+        return self.n_features_in_ * self._scale.rows * float(np.log(2.0)) if self._scale.rows else 0.0
+
+    def _in_units(self, likelihood: Any, weight: Any, sample_weight: Any) -> tuple[float, float]:
+        """A sum of log densities, and the weight of the rows, in the units of rows and weights."""
+        exponent, total = self._scale_of(sample_weight).weights, float(np.sum(weight))
+        return float(np.ldexp(likelihood - total * self._log_unit, exponent)), float(np.ldexp(total, exponent))
+
+    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
+        """Densities have the inverse of the unit of the rows; sums over rows grow with the weights."""
+        own_units = (
+            self._holes
+            or not self._has_lengths
+            or not (getattr(self, "prior", None) is None or self.prior == "default")
+        )
+        if (error.scale.rows and own_units) or (error.scale.weights and self._counts_rows):
+            raise error
+        super()._fit_rescaled(error, X, sample_weight, **more)
+        self._rescale_sums(sample_weight)
+        return self
+
+    def _rescale_sums(self, sample_weight: Any) -> None:
+        """Sums of log densities that a fit found of rows and weights divided by their scale, in their units."""
+        raise NotImplementedError
+
+    _has_lengths = False  # whether all results are known for rows in another unit
+
+    @property
+    def _counts_rows(self) -> bool:
+        """Whether a prior makes weights numbers of rows, that cannot be divided."""
+        flat = np.all(np.asarray(getattr(self, "concentration", 1.0)) == 1.0)
+        return getattr(self, "prior", None) is not None or not flat
 
 
 class MixtureEstimator(MixtureAnswers):
@@ -113,7 +154,11 @@ class MixtureEstimator(MixtureAnswers):
         """
         n_init, max_iter = self._check_options()
         known = given.known_labels(y, self.n_components)
-        source, engine, summary = self._open(X, sample_weight, first=True, y=known)
+        try:
+            source, engine, summary = self._open(X, sample_weight, first=True, y=known)
+        except ScaleError as error:
+            return self._fit_rescaled(error, X, sample_weight, y=y)
+        source, summary, exponent = self._with_unit_weights(source, summary)
         if summary.rows < self.n_components:
             raise InputError(
                 f"n_samples={summary.rows} rows (of weight above 0) cannot make n_components={self.n_components}: "
@@ -129,8 +174,8 @@ class MixtureEstimator(MixtureAnswers):
         )
         self._learn_columns(X, source)
         self._publish(model, found.params, source.dtype)
-        self.labels_, self.history_ = labels, recorder.history(found.run)
-        self.log_likelihood_ = float(found.stats.log_likelihood)
+        self.labels_, self.history_ = labels, recorder.history(found.run).rescaled(0.0, exponent)
+        self.log_likelihood_ = float(np.ldexp(found.stats.log_likelihood, exponent))
         self.lower_bound_ = float(found.stats.bound) / summary.weight
         self.n_iter_, self.converged_ = found.passes - 1, found.converged
         self._state, self._batches = online.State(found.params, found.stats), 1
@@ -147,6 +192,7 @@ class MixtureEstimator(MixtureAnswers):
         if not hasattr(self, "_components"):
             return self.fit(X, y, sample_weight)
         self._check_options()
+        self._refuse_rescaled("partial_fit")
         known = given.known_labels(y, self.n_components)
         source, _, summary = self._open(X, sample_weight, first=False, y=known)
         self._batches += 1
@@ -175,7 +221,27 @@ class MixtureEstimator(MixtureAnswers):
         source, engine, model = self._answer(X, sample_weight)
         hard = replace(model, e_step_kind="hard")
         stats, _ = engine.scan(partial(hard.e_step, self._params), source, None)
-        return -2 * float(stats.bound) + self.n_parameters_ * float(np.log(stats.weight.sum()))
+        bound, total = self._in_units(stats.bound, stats.weight, sample_weight)
+        return -2 * bound + self.n_parameters_ * float(np.log(total))
+
+    _powers: ClassVar[dict[str, Powers]] = {}
+
+    def _rescale_sums(self, sample_weight: Any) -> None:
+        total = float(self._state.seen.weight.sum())
+        self.log_likelihood_ = self._in_units(self.log_likelihood_, total, sample_weight)[0]
+        self.lower_bound_ -= self._log_unit
+        self.history_ = self.history_.rescaled(total * self._log_unit, self._scale.weights)
+
+    def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
+        """Weights divided by a power of two so that rows weigh 1 to 2 on average, and its exponent.
+
+        The likeliest mixture does not depend on it, but what a fit compares with 1 or with rounding would.
+        """
+        exponent = int(np.frexp(summary.weight / summary.rows)[1]) - 1
+        if source.w is None or self._counts_rows or exponent == 0:
+            return source, summary, 0
+        source = replace(source, w=times_power(-exponent, source.w))
+        return source, summary._replace(weight=float(np.ldexp(summary.weight, -exponent))), exponent
 
     # what a subclass says
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from coterie.base import Summary, callbacks
 from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import LENGTHS, Powers, ScaleError
 from coterie.core.stats import Stats
 from coterie.families import forms
 from coterie.families.normal_prior import as_penalty, sizeable
@@ -185,6 +186,22 @@ class BayesianGaussianMixture(MixtureAnswers):
         self.checkpoint = checkpoint
 
     _sparse = False
+    _has_lengths = True
+    _counts_rows = True
+    _powers: ClassVar[dict[str, Powers]] = {
+        "means_": LENGTHS,
+        "mean_prior_": LENGTHS,
+        "covariances_": Powers(2, 0),
+        "covariance_prior_": Powers(2, 0),
+        "precisions_": Powers(-2, 0),
+        "precisions_cholesky_": Powers(-1, 0),
+    }
+    _powers_of_options: ClassVar[dict[str, int]] = {"mean_prior": 1, "covariance_prior": 2}
+
+    def _rescale_sums(self, sample_weight: Any) -> None:
+        less = float(self.counts_.sum()) * self._log_unit
+        bounds = {name: getattr(self.history_, name) - less for name in ("lower_bound", "fit")}
+        self.lower_bound_, self.history_ = self.lower_bound_ - less, replace(self.history_, **bounds)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the distribution of the mixture of `X`.
@@ -198,7 +215,10 @@ class BayesianGaussianMixture(MixtureAnswers):
             How much each row counts; a row of weight two is that row twice.
         """
         n_init, max_iter = self._check_options()
-        source, engine, summary = self._open(X, sample_weight, first=True)
+        try:
+            source, engine, summary = self._open(X, sample_weight, first=True)
+        except ScaleError as error:
+            return self._fit_rescaled(error, X, sample_weight)
         if summary.rows < self.n_components:
             raise InputError(
                 f"n_samples={summary.rows} rows (of weight above 0) cannot make n_components={self.n_components}: "

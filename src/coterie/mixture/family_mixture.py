@@ -14,6 +14,7 @@ from coterie.core import loop
 from coterie.core.arguments import one_of
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import ScaleError
 from coterie.families import Family, Product, as_family
 from coterie.families.table import product_of
 from coterie.mixture import family_starts, given, starts
@@ -25,6 +26,13 @@ from coterie.mixture.mixture import GaussianMixture
 from coterie.mixture.search import sound_first
 
 STORED = 1 << 18  # values that a part of sparse rows has about
+
+POWERS = {  # of the unit of the rows, with which parameters grow, of families of lengths
+    "gaussian": {"mean": 1, "covariance": 2},
+    "student_t": {"location": 1, "scale": 2},
+    "exponential": {"rate": -1},
+    "gamma": {"rate": -1},
+}
 
 
 class Mixture(FindsComponents):
@@ -217,6 +225,19 @@ class Mixture(FindsComponents):
     partial_fit.__doc__ = MixtureEstimator.partial_fit.__doc__
 
     # rows
+
+    @property
+    def _has_lengths(self) -> bool:
+        family = as_family(self.family)
+        return family.name in POWERS and getattr(family, "prior", None) is None
+
+    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
+        super()._fit_rescaled(error, X, sample_weight, **more)
+        if self._scale.rows:
+            parts, powers = self.components_, POWERS[self.family_.name]
+            changed = {name: np.ldexp(getattr(parts, name), power * self._scale.rows) for name, power in powers.items()}
+            self.components_ = parts._replace(**changed)
+        return self
 
     @property
     def _sparse(self) -> bool:

@@ -22,7 +22,7 @@ RUNS = 24  # short runs, half from k-means++, half from rows drawn at random
 SHORT = 8  # steps of a short run
 FINALISTS = 6  # short runs that go on
 LONG = 60  # steps they take at most
-SMALL = 1e-6  # of the log-likelihood: less does not decide between runs
+SMALL = 1e-6  # of log-likelihood a row, whatever its unit: less does not decide between runs
 WORK = 2e9  # multiply-adds that the short runs may cost
 
 
@@ -105,7 +105,7 @@ class Trials:
         for _ in range(steps):
             interrupts.check()
             prepared, resp, bound = self.posterior(c)
-            if np.all(bound - before < np.maximum(self.enough, SMALL * np.abs(bound))):
+            if np.all(bound - before < max(self.enough, SMALL * self.w.sum())):
                 break
             before = bound
             shares = self.w[:, None] * resp.reshape(self.n, -1)

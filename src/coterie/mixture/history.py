@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,14 @@ class History:
 
     def __len__(self) -> int:
         return len(self.step)
+
+    def rescaled(self, less: float, exponent: int) -> History:
+        """Of rows in another unit, which takes `less` from every sum of log densities, and weights times 2^exponent."""
+        if less == 0 and exponent == 0:
+            return self
+        likelihood, bound = (np.ldexp(sums - less, exponent) for sums in (self.log_likelihood, self.lower_bound))
+        kl, prior = (np.ldexp(sums, exponent) for sums in (self.kl, self.log_prior))
+        return replace(self, log_likelihood=likelihood, lower_bound=bound, kl=kl, log_prior=prior)
 
 
 class Recorder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import optimize, special
@@ -13,6 +13,7 @@ from coterie.base import Summary
 from coterie.core import loop
 from coterie.core.arguments import not_negative, one_of
 from coterie.core.errors import ParameterError
+from coterie.core.scale import LENGTHS, Powers
 from coterie.families.normal_prior import as_penalty, sizeable
 from coterie.families.structures import as_structure
 from coterie.mixture import given
@@ -176,6 +177,14 @@ class GaussianMixture(MixtureEstimator):
         self.checkpoint = checkpoint
 
     _sparse = False
+    _has_lengths = True
+    _powers: ClassVar[dict[str, Powers]] = {
+        "means_": LENGTHS,
+        "covariances_": Powers(2, 0),
+        "precisions_": Powers(-2, 0),
+        "precisions_cholesky_": Powers(-1, 0),
+    }
+    _powers_of_options: ClassVar[dict[str, int]] = {"means_init": 1, "precisions_init": -2}
 
     # answers
 
@@ -188,7 +197,7 @@ class GaussianMixture(MixtureEstimator):
     def cdf(self, x: Any) -> np.ndarray:
         """The share of the mixture up to each `x`; for one column only."""
         c, x = self._one_column("cdf"), np.asarray(x, dtype=np.float64)
-        return special.ndtr((x[..., None] - c.means[:, 0]) / _deviations(c)) @ c.weights
+        return _share(c, np.ldexp(x, -self._scale.rows))
 
     def quantile(self, q: Any) -> np.ndarray:
         """Where the share of the mixture reaches each `q`; for one column only."""
@@ -198,15 +207,17 @@ class GaussianMixture(MixtureEstimator):
         each = c.means[:, 0] + _deviations(c) * special.ndtri(q[..., None])  # between the components' own quantiles
 
         def invert(share: float, low: float, high: float) -> float:
-            if not low < high or self.cdf(low) >= share:
+            if not low < high or _share(c, np.asarray(low)) >= share:
                 return float(low)
-            if self.cdf(high) <= share:  # by rounding, where components all but coincide
+            if _share(c, np.asarray(high)) <= share:  # by rounding, where components all but coincide
                 return float(high)
             near = 1e-14 * float(_deviations(c).min())
-            return float(optimize.brentq(lambda x: float(self.cdf(x)) - share, low, high, xtol=near, rtol=1e-14))
+            return float(
+                optimize.brentq(lambda x: float(_share(c, np.asarray(x))) - share, low, high, xtol=near, rtol=1e-14)
+            )
 
         flat = zip(q.ravel(), each.min(axis=-1).ravel(), each.max(axis=-1).ravel(), strict=True)
-        return np.array([invert(*item) for item in flat]).reshape(q.shape)
+        return np.ldexp([invert(*item) for item in flat], self._scale.rows).reshape(q.shape)
 
     # how the parts come together
 
@@ -291,6 +302,11 @@ class GaussianMixture(MixtureEstimator):
             one_of("init_params", self.init_params, METHODS)
         not_negative("reg_covar", self.reg_covar)
         return super()._check_options()
+
+
+def _share(c: Components, x: np.ndarray) -> np.ndarray:
+    """The share of a mixture of one column up to each `x`."""
+    return special.ndtr((x[..., None] - c.means[:, 0]) / _deviations(c)) @ c.weights
 
 
 def _deviations(c: Components) -> np.ndarray:
