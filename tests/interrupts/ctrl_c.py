@@ -155,6 +155,14 @@ def blas_threads():
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
 
+def is_stuck(pool):
+    """Whether no thread of the pool takes another call; calls that were cancelled wait in its queue until then."""
+    try:
+        return pool.submit(bool).result(timeout=60)
+    except TimeoutError:
+        return True
+
+
 def left_behind(before):
     """What an interrupt has not put back."""
     faults = {
@@ -163,7 +171,7 @@ def left_behind(before):
         "guards": bool(machine.one_blas_thread._thread.guards),
         "lock": machine.one_blas_thread._lock.locked() or machine._pools._lock.locked(),
         "nesting": interrupts._thread.keeps or interrupts._thread.group is not None or interrupts._request.pending,
-        "busy thread": any(not pool._work_queue.empty() for pool in machine._pools._pools.values()),
+        "busy thread": any(is_stuck(pool) for pool in machine._pools._pools.values()),
     }
     return [name for name, fault in faults.items() if fault]
 
