@@ -39,7 +39,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.diagnosis.dip import dip_test
 from coterie.selection import g_means, x_means
 
-LIMIT = 60  # seconds of CPU time, which other processes do not shorten; a fit takes milliseconds, a compilation more
+LIMIT = 300  # seconds of CPU time, which other processes do not shorten: the exact solver may take a minute
 
 
 def table(number):
