@@ -29,13 +29,12 @@ class Kind:
 
     options: Callable[[Draw, int], Options]  # random valid options, for a table of n rows
     labels_are_predictions: bool = True  # labels_ equals predict(X)
-    history: str = ""  # "falls" or "rises" where history_ is monotone
+    history_falls: bool = False  # history_ is the objective of each iteration, which never rises
     has_engine: bool = True
     takes_start: bool = False  # init may be an array of centers
     scale_free: bool = True  # multiplying X by a power of two changes no label
     sparse: bool = False
     missing: bool = False
-    permutable: bool = True  # the order of the columns does not matter
 
 
 def clusters(draw: Draw, n: int) -> int:
@@ -141,16 +140,16 @@ def _mixture(draw: Draw, n: int) -> Options:
 
 
 KINDS: dict[str, Kind] = {
-    "KMeans": Kind(_kmeans, history="falls", takes_start=True, sparse=True, missing=True),
-    "KMedians": Kind(_centers, history="falls", takes_start=True),
-    "SphericalKMeans": Kind(_centers, history="falls", takes_start=True, sparse=True),
-    "FuzzyCMeans": Kind(_fuzzy, history="falls", takes_start=True),
+    "KMeans": Kind(_kmeans, history_falls=True, takes_start=True, sparse=True, missing=True),
+    "KMedians": Kind(_centers, history_falls=True, takes_start=True),
+    "SphericalKMeans": Kind(_centers, history_falls=True, takes_start=True, sparse=True),
+    "FuzzyCMeans": Kind(_fuzzy, history_falls=True, takes_start=True),
     "BalancedKMeans": Kind(_balanced, labels_are_predictions=False, takes_start=True),
     "MiniBatchKMeans": Kind(_mini_batch, sparse=True),
     "BisectingKMeans": Kind(_bisecting),
     "KernelKMeans": Kind(_kernel, scale_free=False),
     "KMedoids": Kind(_medoids, has_engine=False),
-    "TimeSeriesKMeans": Kind(_series, scale_free=False, permutable=False),
+    "TimeSeriesKMeans": Kind(_series, scale_free=False),
     "AgglomerativeClustering": Kind(_agglomerative, labels_are_predictions=False, has_engine=False),
     "DivisiveClustering": Kind(_divisive, labels_are_predictions=False, has_engine=False),
     "GaussianMixture": Kind(_gaussian, missing=True),
@@ -234,10 +233,10 @@ def numbers_in(name: str, value: Any) -> dict[str, Array]:
         return {name: value}
     if isinstance(value, float | int | np.number):
         return {name: np.asarray(value)}
-    if isinstance(value, list | tuple):
-        return {key: v for i, each in enumerate(value) for key, v in numbers_in(f"{name}[{i}]", each).items()}
     if hasattr(value, "_asdict"):
         value = value._asdict()
+    elif isinstance(value, list | tuple):
+        value = dict(enumerate(value))
     elif hasattr(value, "__dataclass_fields__"):
         value = vars(value) if hasattr(value, "__dict__") else {}
     if isinstance(value, dict):

@@ -71,7 +71,7 @@ def plain_tables_are_never_rejected(case: Case) -> None:
         raise LawBroken(f"rejected: {error}") from error
 
 
-@law(having("history"), weight=3)
+@law(having("history_falls"), weight=3)
 def the_objective_never_rises(case: Case) -> None:
     estimator, X, w = problem(case)
     model = fit(estimator, X, w)
@@ -83,6 +83,23 @@ def the_objective_never_rises(case: Case) -> None:
     ulp = np.float64(np.finfo(X.dtype).eps) * size
     allowed = rounding * np.abs(history[:-1]) + weight * X.shape[1] * (ulp if case.subject == "KMedians" else ulp**2)
     require((np.diff(history) <= allowed).all(), f"history_ rises by {np.diff(history).max(initial=0.0):g}: {history}")
+
+
+@law(["GaussianMixture", "BayesianGaussianMixture", "Mixture"], weight=2)
+def the_likelihood_never_falls(case: Case) -> None:
+    """With the prior, after each E-step, unless a component had to be repaired."""
+    estimator, X, w = problem(case)
+    history = fit(estimator, X, w).history_
+    if getattr(history, "events", ()):
+        return
+    values = history.lower_bound
+    if hasattr(history, "log_likelihood"):
+        values = (history.log_likelihood + history.log_prior)[history.step == "E"]
+    weight = float(len(X) if w is None else w.sum())
+    allowed = (1e-9 if X.dtype == np.float64 else 1e-5) * (np.abs(values[:-1]) + weight * np.log2(2 + np.abs(X).max()))
+    require(
+        (np.diff(values) >= -allowed).all(), f"the objective falls by {-np.diff(values).min(initial=0.0):g}: {values}"
+    )
 
 
 @law(having("has_engine"), weight=2)
