@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from coterie.core.errors import InputError
+from coterie.core.errors import InputError, RangeWarning
 from fuzz.finding import LawBroken, Rejected
 
 T = TypeVar("T")
@@ -25,12 +25,15 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def no_numpy_warnings() -> Iterator[None]:
-    """NumPy's warnings about floating point, and ObjectiveRoseWarning, break a law; other warnings are allowed."""
+    """NumPy's warnings about floating point, and ObjectiveRoseWarning, break a law; other warnings are allowed.
+
+    A RangeWarning is the documented outcome where a result has no representation in the units of the data.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        if issubclass(warning.category, RuntimeWarning):
+        if issubclass(warning.category, RuntimeWarning) and not issubclass(warning.category, RangeWarning):
             place = f"{warning.filename.rpartition('/')[2]}:{warning.lineno}"
             raise LawBroken(f"{warning.category.__name__}: {warning.message}", place)
 
