@@ -140,14 +140,14 @@ def assert_same_mixture(there, here):
 
 @pytest.mark.parametrize(
     "structure, given",
-    [("VVV", "y and weight"), ("VEV", "weight"), ("EEE", "rows"), ("VVI", "y"), ("EII", "y and weight")],
+    [("VVV", "labels and weight"), ("VEV", "weight"), ("EEE", "rows"), ("VVI", "labels"), ("EII", "labels and weight")],
 )
 def test_a_mixture_of_a_dask_array_is_that_of_the_array(cluster, structure, given):
     X, rng = zoo.LARGE, np.random.default_rng(0)
-    y = rng.integers(-1, 3, size=len(X)) if "y" in given else None
+    y = rng.integers(-1, 3, size=len(X)) if "labels" in given else None
     w = rng.exponential(size=len(X)) if "weight" in given else None
     model = GaussianMixture(3, covariance_type=structure, init_params="kmeans", tol=1.0, random_state=0)
-    here, there = clone(model).fit(X, y, w), clone(model).fit(same_parts(X), y, w)
+    here, there = (clone(model).fit(rows, sample_weight=w, known_labels=y) for rows in (X, same_parts(X)))
     assert here.n_iter_ > 1
     assert_same_mixture(there, here)
 

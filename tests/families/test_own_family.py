@@ -74,11 +74,11 @@ def test_weights_known_rows_holes_sparse_rows_and_groups_come_for_free(rows):
     weighted = Mixture(Geometric(), 2, init_params=labels).fit(X, sample_weight=times)
     repeated = Mixture(Geometric(), 2, init_params=np.repeat(labels, times)).fit(np.repeat(X, times, axis=0))
     np.testing.assert_allclose(weighted.components_.p, repeated.components_.p, rtol=1e-8)
-    known = Mixture(Geometric(), 2).fit(X, labels)
+    known = Mixture(Geometric(), 2).fit(X, known_labels=labels)
     np.testing.assert_allclose(known.components_.p[1], 1 / (1 + X[labels == 1].mean(axis=0)))
     holes = X.copy()
     holes[::3, 0] = np.nan
-    there = Mixture(Geometric(), 2, missing="ignore").fit(holes, labels)
+    there = Mixture(Geometric(), 2, missing="ignore").fit(holes, known_labels=labels)
     np.testing.assert_allclose(there.components_.p[0, 0], 1 / (1 + np.nanmean(holes[labels == 0, 0])))
     thin = Mixture(Geometric(), 2, init_params=labels).fit(sparse.csr_array(X))
     dense = Mixture(Geometric(), 2, init_params=labels).fit(X)

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import AgglomerativeClustering as Reference
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import AgglomerativeClustering
 from coterie.core.errors import InputError, ParameterError
@@ -21,20 +20,6 @@ X = np.concatenate([rng.normal(size=(30, 3)) + shift for shift in (0, 5, 10)])
 
 def same_partition(a, b):
     return len(set(zip(a, b, strict=True))) == len(set(a)) == len(set(b))
-
-
-@parametrize_with_checks(
-    [
-        AgglomerativeClustering(3),
-        AgglomerativeClustering(3, linkage="average"),
-        AgglomerativeClustering(linkage="single"),
-    ],
-    expected_failed_checks=lambda model: {
-        "check_sample_weight_equivalence_on_dense_data": "it shuffles rows, and clusters are numbered by first rows"
-    },
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("method", ["ward", "complete", "average", "single"])

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import BisectingKMeans, DivisiveClustering, machine
 from coterie.core.errors import InputError, ParameterError
@@ -25,23 +24,6 @@ X = np.concatenate([rng.normal(size=(25, 3)) + shift for shift in (0, 6, 14)])
 
 def same_partition(a, b):
     return len(set(zip(a, b, strict=True))) == len(set(a)) == len(set(b))
-
-
-def what_weights_rule_out(estimator):
-    if estimator.method == "bisecting":
-        number = "labels are numbered by first rows, and there the order of rows changes"
-        return {f"check_sample_weight_equivalence_on_{form}_data": number for form in ("dense", "sparse")}
-    kinds = "s_pandas_series", "s_not_an_array", "s_list", "s_shape", "s_not_overwritten", "_equivalence_on_dense_data"
-    checks = (*(f"check_sample_weight{kind}" for kind in kinds), "check_all_zero_sample_weights_error")
-    return dict.fromkeys(checks, "DIANA has no weights")
-
-
-@parametrize_with_checks(
-    [DivisiveClustering(3), DivisiveClustering(3, method="bisecting", random_state=0)],
-    expected_failed_checks=what_weights_rule_out,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def divided(kernels, D, k, least=0.0):
@@ -160,13 +142,16 @@ def test_rows_that_are_all_alike():
     assert model.n_clusters_ == 2
 
 
+def test_diana_rejects_weights_and_names_the_method_that_takes_them():
+    with pytest.raises(InputError, match=r"sample_weight must be None for method='diana'.*'bisecting' takes weights"):
+        DivisiveClustering().fit(X, sample_weight=np.ones(75))
+
+
 def test_what_cannot_be(monkeypatch):
     with pytest.raises(ParameterError, match="one of n_clusters and distance_threshold"):
         DivisiveClustering(2, distance_threshold=1.0).fit(X)
     with pytest.raises(InputError, match="n_samples=3 rows cannot make n_clusters=4"):
         DivisiveClustering(4).fit(X[:3])
-    with pytest.raises(InputError, match=r"sample_weight must be None for method='diana'.*'bisecting' takes weights"):
-        DivisiveClustering().fit(X, sample_weight=np.ones(75))
     with pytest.raises(ParameterError, match="method must be 'diana' or 'bisecting'; got 'top'"):
         DivisiveClustering(method="top").fit(X)
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)

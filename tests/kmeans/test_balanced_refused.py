@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import BalancedKMeans
 from coterie.core.errors import InputError, ParameterError
@@ -69,21 +68,3 @@ def test_a_fit_that_fails_leaves_the_earlier_one_as_it_was():
     with pytest.raises(ParameterError):
         model.set_params(size_min=99).fit(X)
     np.testing.assert_array_equal(model.predict(X), before)
-
-
-# scikit-learn
-
-
-def what_sizes_and_chance_rule_out(estimator):
-    if estimator.size_min == 0 and estimator.init == "farthest":
-        return {}
-    counted = "sizes count rows: a row of weight two takes one place, the row twice takes two"
-    return {f"check_sample_weight_equivalence_on_{form}_data": counted for form in ("dense", "sparse")}
-
-
-@parametrize_with_checks(
-    [BalancedKMeans(3, random_state=0), BalancedKMeans(3, size_min=0, init="farthest")],
-    expected_failed_checks=what_sizes_and_chance_rule_out,
-)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)

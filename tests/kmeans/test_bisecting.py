@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import BisectingKMeans, KMeans
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
@@ -324,24 +323,6 @@ def test_a_fit_that_fails_leaves_the_earlier_one_as_it_was():
     with warnings.catch_warnings(), pytest.raises(InputError):
         model.fit(np.where(X > 5, np.nan, X))
     np.testing.assert_array_equal(model.predict(X), before)
-
-
-# scikit-learn
-
-
-def what_chance_rules_out(estimator):
-    if estimator.init == "farthest":
-        return {}
-    drawn = "the start is drawn at random: repeated rows give other draws than weighted ones"
-    return {f"check_sample_weight_equivalence_on_{form}_data": drawn for form in ("dense", "sparse")}
-
-
-@parametrize_with_checks(
-    [BisectingKMeans(3, random_state=0), BisectingKMeans(3, init="farthest")],
-    expected_failed_checks=what_chance_rules_out,
-)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
 
 
 def many_rows(n=40_000):

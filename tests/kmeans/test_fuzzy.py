@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zoo
 from coterie import FuzzyCMeans, KMeans
@@ -346,23 +345,3 @@ def test_a_pickled_model_answers_the_same():
     model = FuzzyCMeans(3, m=1.5, random_state=0).fit(zoo.SMALL)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.memberships(zoo.SMALL), model.memberships(zoo.SMALL))
-
-
-CHECKED = [
-    FuzzyCMeans(n_clusters=3, n_init=1, random_state=0),
-    FuzzyCMeans(n_clusters=3, init="farthest"),
-    FuzzyCMeans(n_clusters=3, m=1.2, init="farthest"),
-]
-
-
-def what_chance_rules_out(estimator):
-    """A check that no estimator that draws its start can pass; the twins that draw none must."""
-    if estimator.init == "farthest":
-        return {}
-    reason = "the start is drawn at random: repeated rows give other draws than weighted ones"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
-@parametrize_with_checks(CHECKED, expected_failed_checks=what_chance_rules_out)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)

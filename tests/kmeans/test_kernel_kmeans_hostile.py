@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import KernelKMeans
 from coterie.core.errors import InputError, ParameterError
@@ -187,26 +186,3 @@ def test_options_are_refused_with_what_they_can_be(option, value, words):
 def test_a_precomputed_kernel_has_no_landmarks():
     with pytest.raises(ParameterError, match="a precomputed kernel is always exact"):
         KernelKMeans(2, kernel="precomputed", approximation="nystrom").fit(np.eye(9))
-
-
-# scikit-learn
-
-
-def what_chance_rules_out(model):
-    if model.init == "farthest":
-        return {}
-    reason = "the start is drawn at random: repeated rows give other draws than weighted ones"
-    return {f"check_sample_weight_equivalence_on_{form}_data": reason for form in ("dense", "sparse")}
-
-
-@parametrize_with_checks(
-    [
-        KernelKMeans(3, random_state=0),
-        KernelKMeans(3, init="farthest"),
-        KernelKMeans(3, kernel="cosine", init="farthest"),
-        KernelKMeans(3, init="farthest", approximation="nystrom", random_state=0),
-    ],
-    expected_failed_checks=what_chance_rules_out,
-)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)

@@ -5,15 +5,11 @@ import re
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import KMeans
 from coterie.core.errors import InputError, ParameterError
 from kmeans.holes import gappy, observing, squares
 from kmeans.refusals import refused
-
-WEIGHT_CHECKS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-
 
 # What is refused
 
@@ -121,15 +117,3 @@ def test_tags_say_what_is_allowed():
     strict, lenient = KMeans().__sklearn_tags__().input_tags, observing(2).__sklearn_tags__().input_tags
     assert (strict.allow_nan, strict.sparse) == (False, True)
     assert (lenient.allow_nan, lenient.sparse) == (True, False)
-
-
-def what_chance_rules_out(estimator):
-    reason = "the start is drawn at random: repeated rows give other draws than weighted ones"
-    return {} if estimator.init == "farthest" else dict.fromkeys(WEIGHT_CHECKS, reason)
-
-
-@parametrize_with_checks(
-    [observing(3, n_init=1), observing(3, init="farthest")], expected_failed_checks=what_chance_rules_out
-)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)

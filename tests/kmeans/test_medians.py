@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zoo
 from coterie import KMeans, KMedians
@@ -239,27 +238,3 @@ def test_sparse_rows_are_refused_with_the_remedy():
 def test_options_are_refused_with_what_they_can_be(option, value, words):
     with pytest.raises(ValueError, match=words):
         KMedians(**{"n_clusters": 2, option: value}).fit(zoo.SMALL)
-
-
-# scikit-learn
-
-
-def what_chance_rules_out(estimator):
-    """Checks that no estimator that draws its start can pass; the twins that draw none must."""
-    if estimator.init == "farthest":
-        return {}
-    names = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-    return dict.fromkeys(names, "the start is drawn at random: repeated rows give other draws than weighted ones")
-
-
-@parametrize_with_checks(
-    [
-        KMedians(3, random_state=0),
-        KMedians(3, metric="l2", random_state=0),
-        KMedians(3, init="farthest"),
-        KMedians(3, metric="l2", init="farthest"),
-    ],
-    expected_failed_checks=what_chance_rules_out,
-)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)

@@ -1,4 +1,4 @@
-"""The contract of scikit-learn: its own checks, and the tools that rely on it."""
+"""The contract of scikit-learn: the tools that rely on it. Its own checks are in `laws/test_sklearn_checks.py`."""
 
 import pickle
 
@@ -9,36 +9,10 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import KMeans, MiniBatchKMeans
 
-WEIGHT_CHECKS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-
-ESTIMATORS = [
-    KMeans(n_clusters=3, n_init=1, random_state=0),
-    KMeans(n_clusters=3, init="farthest"),
-    MiniBatchKMeans(n_clusters=3, batch_size=16, random_state=0),
-    MiniBatchKMeans(n_clusters=3, init="farthest", batch_size=16, random_state=0),
-]
-
 CLASSES = [KMeans, MiniBatchKMeans]
-
-
-def what_chance_rules_out(estimator):
-    """Checks of which no estimator that draws rows at random can pass all; the twin that draws none must."""
-    if isinstance(estimator, MiniBatchKMeans):
-        reason = "batches are rows drawn at random: repeated rows give other draws than weighted ones"
-    elif estimator.init == "farthest":
-        return {}
-    else:
-        reason = "the start is drawn at random: repeated rows give other draws than weighted ones"
-    return dict.fromkeys(WEIGHT_CHECKS, reason)
-
-
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=what_chance_rules_out)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import KMeans, SphericalKMeans
 from coterie.core import online
@@ -262,32 +261,3 @@ def test_a_start_of_zeros_is_refused():
 def test_options_are_refused_with_what_they_can_be(option, value, words):
     with pytest.raises(ValueError, match=words):
         SphericalKMeans(**{"n_clusters": 2, option: value}).fit(apart())
-
-
-# scikit-learn
-
-
-ROWS_OF_ZEROS = (
-    "check_estimators_dtypes",
-    "check_estimator_sparse_array",
-    "check_estimator_sparse_matrix",
-    "check_estimator_sparse_tag",
-)
-
-
-def what_cannot_be(estimator):
-    zeros = "some rows of this check are zero in every column: they have no direction, and are refused"
-    found = dict.fromkeys(ROWS_OF_ZEROS, zeros)
-    if estimator.init != "farthest":
-        drawn = "the start is drawn at random: repeated rows give other draws than weighted ones"
-        for form in ("dense", "sparse"):
-            found[f"check_sample_weight_equivalence_on_{form}_data"] = drawn
-    return found
-
-
-@parametrize_with_checks(
-    [SphericalKMeans(3, random_state=0), SphericalKMeans(3, init="farthest")],
-    expected_failed_checks=what_cannot_be,
-)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zoo
 from coterie import KMeans, TimeSeriesKMeans
@@ -322,15 +321,6 @@ def test_metric_euclidean_needs_series_of_one_length():
 def test_options_are_checked(options, message):
     with pytest.raises(ParameterError, match=message):
         TimeSeriesKMeans(**{"n_clusters": 3, **options}).fit(X)
-
-
-def what_series_rule_out(estimator):
-    return {"check_sample_weight_equivalence_on_dense_data": "the start is drawn at random"}
-
-
-@parametrize_with_checks([TimeSeriesKMeans(2, random_state=0)], expected_failed_checks=what_series_rule_out)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
 
 
 def test_the_zoo_has_series():

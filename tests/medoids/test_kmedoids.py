@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import KMedoids, machine
 from coterie.core.errors import InputError, ParameterError
@@ -25,11 +24,6 @@ def halved(x, y):
     for i in range(len(x)):
         total += abs(x[i] - y[i])
     return total / 2
-
-
-@parametrize_with_checks([KMedoids(n_clusters=3)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import BayesianGaussianMixture
 from coterie.core.errors import InputError, ParameterError
@@ -179,22 +178,3 @@ def test_hostile_rows_give_finite_beliefs(X, form):
         assert np.isfinite(value).all()
     rise = np.diff(model.history_.lower_bound)
     assert (rise >= -1e-9 * np.abs(model.history_.lower_bound[1:])).all()
-
-
-ESTIMATORS = [
-    BayesianGaussianMixture(),
-    BayesianGaussianMixture(3, covariance_type="diag", random_state=0),
-    BayesianGaussianMixture(3, weight_concentration_prior_type="dirichlet_distribution", random_state=0),
-]
-
-
-def what_cannot_be(estimator):
-    if estimator.n_components == 1:
-        return {}
-    reason = "starts are drawn at random: repeated rows give other draws than weighted ones"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=what_cannot_be)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zoo
 from coterie import Mixture
@@ -335,8 +334,3 @@ def test_hostile_rows_give_a_sound_mixture(X):
     assert 1 <= model.n_components_ <= len(X)
     assert np.isfinite(model.lower_bound_)
     assert np.isfinite(model.predict_proba(X)).all()
-
-
-@parametrize_with_checks([Mixture("gaussian", "auto", random_state=0)])
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)

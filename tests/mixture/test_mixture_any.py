@@ -103,7 +103,7 @@ def test_gaussians_may_have_holes_whatever_their_structure_and_a_prior_of_their_
     some = Mixture(Gaussian("VVV"), 3, missing="ignore", random_state=0).fit(X)
     same = GaussianMixture(3, missing="ignore", random_state=0).fit(X)
     assert some.log_likelihood_ == same.log_likelihood_
-    pulled = Mixture(Gaussian("VVV"), 3, missing="ignore", concentration=50.0).fit(X, labels)
+    pulled = Mixture(Gaussian("VVV"), 3, missing="ignore", concentration=50.0).fit(X, known_labels=labels)
     np.testing.assert_allclose(pulled.weights_, (np.bincount(labels) + 49) / (300 + 3 * 49))
 
 
@@ -158,7 +158,7 @@ def test_weight_two_is_the_row_twice(family, e_step):
 def test_if_all_components_are_known_the_fit_is_the_estimate_of_each(family):
     X, labels = planted(family, 200)
     w = np.random.default_rng(1).exponential(size=200)
-    model = Mixture(family, 4).fit(X, labels, sample_weight=w)
+    model = Mixture(family, 4).fit(X, sample_weight=w, known_labels=labels)
     for j in range(4):
         mine = labels == j
         alone = type(model.family_)()
@@ -174,10 +174,10 @@ def test_if_all_components_are_known_the_fit_is_the_estimate_of_each(family):
 def test_known_rows_keep_their_component(family):
     X, labels = planted(family, 400)
     y = np.where(np.arange(400) % 5 == 0, labels, -1)
-    model = Mixture(family, 4, random_state=0).fit(X, y)
+    model = Mixture(family, 4, random_state=0).fit(X, known_labels=y)
     assert (model.labels_ == labels).mean() > 0.8  # by number: nothing had to be matched
     with pytest.raises(InputError, match="from 0 to n_components - 1 = 3"):
-        Mixture(family, 4).fit(X, labels + 1)
+        Mixture(family, 4).fit(X, known_labels=labels + 1)
 
 
 @EACH
@@ -214,7 +214,9 @@ def test_a_missing_value_drops_out_of_its_row(family):
     known = labels[: len(holes)]
     means = np.array([np.nanmean(holes[known == j], axis=0) for j in range(4)])
     if family != "categorical":
-        np.testing.assert_allclose(Mixture(family, 4, missing="ignore").fit(holes, known).components_[0], means)
+        np.testing.assert_allclose(
+            Mixture(family, 4, missing="ignore").fit(holes, known_labels=known).components_[0], means
+        )
 
 
 def test_missing_values_that_were_not_announced_are_refused():
@@ -306,11 +308,11 @@ def test_options_that_cannot_be_are_named():
 
 def test_priors_pull_estimates_as_they_say():
     X, labels = planted("poisson", 200)
-    model = Mixture(Poisson(), 4, prior=GammaPrior(3.0, 5.0)).fit(X, labels)
+    model = Mixture(Poisson(), 4, prior=GammaPrior(3.0, 5.0)).fit(X, known_labels=labels)
     rate = [(X[labels == j].sum(axis=0) + 2) / ((labels == j).sum() + 5) for j in range(4)]
     np.testing.assert_allclose(model.components_.rate, rate)
     X, labels = planted("multinomial", 200)
-    model = Mixture(Multinomial(DirichletPrior(2.0)), 4, concentration=3.0).fit(X, labels)
+    model = Mixture(Multinomial(DirichletPrior(2.0)), 4, concentration=3.0).fit(X, known_labels=labels)
     counts = np.array([X[labels == j].sum(axis=0) + 1 for j in range(4)])
     np.testing.assert_allclose(model.components_.probability, counts / counts.sum(axis=1, keepdims=True))
     np.testing.assert_allclose(model.weights_, (np.bincount(labels) + 2) / (200 + 8))
@@ -322,7 +324,7 @@ def test_groups_of_columns_have_their_families():
     X = np.column_stack([rng.poisson([2, 8] @ np.eye(2)[labels].T), rng.random(300) < 0.2 + 0.6 * labels, labels % 2])
     X = np.column_stack([X, rng.normal(size=(300, 2)) + 3 * labels[:, None]])
     family = Product([("poisson", [0]), (Bernoulli(), [1, 2]), (Gaussian(), [3, 4])])
-    model = Mixture(family, 2).fit(X, labels)
+    model = Mixture(family, 2).fit(X, known_labels=labels)
     np.testing.assert_allclose(model.components_["poisson"].rate[:, 0], [X[:150, 0].mean(), X[150:, 0].mean()])
     np.testing.assert_allclose(model.components_["gaussian"].mean[0], X[:150, 3:].mean(axis=0))
     free = Mixture(family, 2, random_state=0).fit(X)

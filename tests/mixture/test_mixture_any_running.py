@@ -9,12 +9,11 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import Mixture
 from coterie.core.errors import ParameterError
 from coterie.data import memory
-from coterie.families import Categorical, GammaPrior, Gaussian, Poisson, StudentT
+from coterie.families import Categorical, GammaPrior, Poisson
 from mixture.counts import EACH, FAMILIES, planted
 
 
@@ -108,36 +107,3 @@ def test_a_family_given_as_an_object_is_left_as_it_was():
     before = dict(vars(family))
     Mixture(family, 2, random_state=0).fit(X)
     assert vars(family) == before
-
-
-# the contract of scikit-learn
-
-
-class Unlabelled(Mixture):
-    """As a clusterer that has no use for labels: all checks are for that."""
-
-    def fit(self, X, y=None, sample_weight=None):
-        return super().fit(X, sample_weight=sample_weight)
-
-    def partial_fit(self, X, y=None, sample_weight=None):
-        return super().partial_fit(X, sample_weight=sample_weight)
-
-
-def what_cannot_be(estimator):
-    if not isinstance(estimator, Unlabelled):
-        return {}
-    reason = "starts are drawn at random: repeated rows give other draws than weighted ones"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
-@parametrize_with_checks(
-    [
-        Mixture(),
-        Mixture(Gaussian("diag"), 4, random_state=0),
-        Unlabelled("gaussian", 2, random_state=0),
-        Unlabelled(StudentT(dof=4.0), 2, random_state=0),
-    ],
-    expected_failed_checks=what_cannot_be,
-)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)

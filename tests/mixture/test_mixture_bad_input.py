@@ -180,7 +180,7 @@ def test_more_components_than_rows_are_refused_with_both_numbers():
 
 
 @pytest.mark.parametrize(
-    "y, words",
+    "known, words",
     [
         (np.r_[np.zeros(29, int), 2], ("from 0 to n_components - 1 = 1", "-1 where", "found 2")),
         (np.r_[np.zeros(29, int), -2], ("-1 where", "found -2")),
@@ -194,10 +194,10 @@ def test_more_components_than_rows_are_refused_with_both_numbers():
     ],
     ids=["too large", "too small", "far too large", "half", "NaN", "infinite", "text", "too few", "two dimensions"],
 )
-def test_labels_that_cannot_be_are_refused(y, words):
+def test_known_labels_that_cannot_be_are_refused(known, words):
     for verb in (GaussianMixture(2).fit, GaussianMixture(2).partial_fit):
-        with refused(InputError, r"\by\b", *words):
-            verb(ROWS, y)
+        with refused(InputError, "known_labels must", *words):
+            verb(ROWS, known_labels=known)
 
 
 @pytest.mark.parametrize(

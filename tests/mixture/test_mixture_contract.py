@@ -1,4 +1,4 @@
-"""The contract of scikit-learn, for mixtures: its own checks, and the tools that rely on it."""
+"""The contract of scikit-learn, for mixtures: the tools that rely on it."""
 
 import pickle
 
@@ -9,46 +9,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from coterie import GaussianMixture
+from coterie import GaussianMixture, Mixture
+from coterie.core.errors import ParameterError
 from coterie.mixture import Prior
 from mixture.rows import groups, theta
-
-
-class Unlabelled(GaussianMixture):
-    """As a clusterer that has no use for labels: all checks are for that."""
-
-    def fit(self, X, y=None, sample_weight=None):
-        return super().fit(X, sample_weight=sample_weight)
-
-    def partial_fit(self, X, y=None, sample_weight=None):
-        return super().partial_fit(X, sample_weight=sample_weight)
-
-
-# The labels that checks pass are taken as known components: four hold them all.
-ESTIMATORS = [
-    GaussianMixture(),
-    GaussianMixture(covariance_type="diag"),
-    GaussianMixture(n_components=4, covariance_type="full", random_state=0),
-    GaussianMixture(n_components=4, covariance_type="diag", init_params="kmeans", random_state=0),
-    GaussianMixture(n_components=4, covariance_type="VEV", init_params="k-means++", random_state=0),
-    Unlabelled(n_components=3, covariance_type="full", random_state=0),
-    Unlabelled(n_components=3, covariance_type="VEV", init_params="kmeans", random_state=0),
-]
-
-
-def what_cannot_be(estimator):
-    """Chance, where nothing is known."""
-    if not isinstance(estimator, Unlabelled):
-        return {}
-    reason = "starts are drawn at random: repeated rows give other draws than weighted ones"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=what_cannot_be)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture
@@ -92,6 +57,23 @@ def test_weights_are_routed_through_a_pipeline(blobs):
     np.testing.assert_array_equal(routed["mix"].means_, by_hand.means_)
     assert sorted(routed["mix"].weights_) == pytest.approx([1 / 3, 2 / 3], abs=1e-6)
     assert not np.allclose(routed["mix"].weights_, unweighted.weights_)
+
+
+@pytest.mark.parametrize("kind", [GaussianMixture, Mixture])
+def test_known_labels_are_routed_through_a_pipeline(kind, blobs):
+    known = np.repeat([2, 0, 1], 40)
+    known[::2] = -1
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = kind(n_components=3, random_state=0).set_fit_request(known_labels=True)
+        routed = make_pipeline(StandardScaler(), model).fit(blobs, known_labels=known)
+        search = GridSearchCV(model, {"n_components": [3]}, cv=2).fit(blobs[::-1], known_labels=known[::-1])
+    np.testing.assert_array_equal(routed.predict(blobs), np.repeat([2, 0, 1], 40))
+    np.testing.assert_array_equal(search.predict(blobs), np.repeat([2, 0, 1], 40))
+
+
+def test_the_search_for_the_number_of_components_rejects_known_labels(blobs):
+    with pytest.raises(ParameterError, match=r"n_components='auto' takes no known_labels: .*whole number"):
+        Mixture(n_components="auto").fit(blobs, known_labels=np.zeros(120, int))
 
 
 def test_a_pipeline_fits_predicts_and_scores(blobs):

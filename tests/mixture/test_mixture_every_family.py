@@ -71,7 +71,7 @@ def test_weight_two_is_the_row_twice(name, e_step):
 def test_if_all_components_are_known_the_fit_is_that_of_each(name):
     X, labels = planted(name)
     w = np.random.default_rng(1).exponential(size=len(X))
-    model = Mixture(FAMILIES[name], 3, tol=1e-9).fit(X, labels, w)
+    model = Mixture(FAMILIES[name], 3, tol=1e-9).fit(X, sample_weight=w, known_labels=labels)
     likeliest = 0.0
     for j in range(3):
         alone = Product(BOTH.groups) if name == "product" else type(FAMILIES[name])(**vars(FAMILIES[name]))
@@ -87,7 +87,7 @@ def test_if_all_components_are_known_the_fit_is_that_of_each(name):
 def test_known_rows_are_kept_while_the_rest_are_found(name):
     X, labels = planted(name)
     y = np.where(np.arange(len(X)) % 2, labels, -1)
-    model = Mixture(FAMILIES[name], 3, random_state=0).fit(X, y)
+    model = Mixture(FAMILIES[name], 3, random_state=0).fit(X, known_labels=y)
     never_falls(model)
     density, shares = model.score_samples(X), model.predict_proba(X)
     known = y >= 0

@@ -153,7 +153,7 @@ def test_wrong_frames_are_named():
 
 def test_weights_and_known_rows_go_along():
     frame, labels = table(300)
-    model = Mixture.from_frame(frame, 3, y=labels, sample_weight=np.full(300, 2.0))
+    model = Mixture.from_frame(frame, 3, known_labels=labels, sample_weight=np.full(300, 2.0))
     visits = [frame["visits"][labels == j].mean() for j in range(3)]
     np.testing.assert_allclose(model.components_["poisson"].rate[:, 0], visits)
 

@@ -75,7 +75,7 @@ def test_known_components_give_shares_means_and_covariances_of_their_rows(n):
     }
     for name, covariances in expected.items():
         model = GaussianMixture(3, covariance_type=name, reg_covar=0, init_params="random", random_state=0)
-        model.fit(X, labels, sample_weight=weight)
+        model.fit(X, sample_weight=weight, known_labels=labels)
         np.testing.assert_allclose(model.weights_, shares, rtol=1e-12)
         np.testing.assert_allclose(model.means_, means, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(model.covariances_, covariances, rtol=1e-9, atol=1e-12)
@@ -89,7 +89,7 @@ def test_known_components_and_a_prior_give_the_most_probable_parameters():
     center, scale, kappa, dof = np.array([1.0, -1.0, 0.5, 0.0]), np.diag([1.0, 2.0, 3.0, 4.0]) + 0.5, 4.0, 7.0
     alpha = np.array([2.0, 5.0, 1.5])
     prior = Prior(concentration=alpha, mean=center, shrinkage=kappa, dof=dof, scale=scale)
-    model = GaussianMixture(3, reg_covar=0, prior=prior).fit(X, labels)
+    model = GaussianMixture(3, reg_covar=0, prior=prior).fit(X, known_labels=labels)
     for j in range(3):
         mine = X[labels == j]
         N, mean = len(mine), mine.mean(axis=0)
@@ -106,7 +106,7 @@ def test_components_keep_the_numbers_of_their_known_rows(order, init):
     X, labels = islands()
     named = np.array(order)[labels]
     y = np.where(np.arange(60) % 4 == 0, named, -1)
-    model = GaussianMixture(3, init_params=init, random_state=0).fit(X, y)
+    model = GaussianMixture(3, init_params=init, random_state=0).fit(X, known_labels=y)
     np.testing.assert_array_equal(model.labels_, named)
 
 
@@ -115,7 +115,7 @@ def test_known_rows_keep_their_component_whatever_predict_says_of_them(n):
     X, labels = groups(n)
     y = np.where(np.arange(n) % 3 == 0, labels, -1)
     y[0] = (np.argmax(posterior(X, *estimate(X, one_hot(labels)))[0]) + 1) % 3  # known to be where it does not look
-    model = GaussianMixture(3, reg_covar=0, init_params=labels, **TIGHT).fit(X, y)
+    model = GaussianMixture(3, reg_covar=0, init_params=labels, **TIGHT).fit(X, known_labels=y)
     resp = np.where((y >= 0)[:, None], one_hot(y), posterior(X, *theta(model)))
     for found, expected in zip(theta(model), estimate(X, resp), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-5)
@@ -126,7 +126,7 @@ def test_known_rows_keep_their_component_whatever_predict_says_of_them(n):
 
 def test_labels_that_are_all_unknown_are_none():
     X, _ = groups(100)
-    blind, none = (GaussianMixture(2, random_state=0).fit(X, y) for y in (np.full(100, -1), None))
+    blind, none = (GaussianMixture(2, random_state=0).fit(X, known_labels=y) for y in (np.full(100, -1), None))
     np.testing.assert_array_equal(blind.means_, none.means_)
 
 

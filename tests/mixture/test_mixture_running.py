@@ -161,14 +161,14 @@ def test_known_components_keep_their_numbers_from_batch_to_batch():
     y = np.where(rng.random(600) < 0.3, labels, -1)
     model = GaussianMixture(3, random_state=0)
     for part in np.array_split(np.arange(600), 6):
-        model.partial_fit(X[part], y[part])
+        model.partial_fit(X[part], known_labels=y[part])
     np.testing.assert_array_equal(model.predict(X), labels)
 
 
 def test_known_components_count_in_the_first_batch_too():
     X, _ = groups(400, d=3, k=2, apart=0.0)
     odd = (X[:, 0] > 0).astype(int)  # known, and not what the rows alone would say
-    known = GaussianMixture(2, reg_covar=0).partial_fit(X, odd).partial_fit(X, odd)
+    known = GaussianMixture(2, reg_covar=0).partial_fit(X, known_labels=odd).partial_fit(X, known_labels=odd)
     np.testing.assert_allclose(known.means_, [X[odd == j].mean(axis=0) for j in range(2)], rtol=1e-9)
 
 

@@ -26,7 +26,7 @@ from mixture.counts import planted
 def test_known_components_are_naive_bayes(kind, family, peer, weighted):
     X, labels = planted(kind, 400)
     w = np.random.default_rng(1).exponential(size=400) if weighted else None
-    ours, theirs = Mixture(family, 4).fit(X, labels, w), peer.fit(X, labels, w)
+    ours, theirs = Mixture(family, 4).fit(X, sample_weight=w, known_labels=labels), peer.fit(X, labels, w)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6, atol=1e-9)
 
 

@@ -227,7 +227,7 @@ def test_em_from_the_species_of_iris_climbs_as_far_as_printed(structure, example
 def test_known_species_give_the_classes_of_discriminant_analysis():
     X, printed = load("r/iris"), published("mclust.edda.iris")["value"]
     species = labels("iris")
-    model = GaussianMixture(3, covariance_type="VEV", reg_covar=0).fit(X, species)
+    model = GaussianMixture(3, covariance_type="VEV", reg_covar=0).fit(X, known_labels=species)
     assert model.n_parameters_ == printed["df"]
     assert model.score(X) * len(X) == pytest.approx(printed["loglik"], abs=6e-5)  # of the rows without the species
     assert -model.bic(X) == pytest.approx(printed["bic"], abs=6e-5)

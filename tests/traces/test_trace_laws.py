@@ -190,7 +190,7 @@ def test_leaps_keep_the_bound_below_and_never_lower_the_likelihood():
 
 
 def test_rows_whose_component_is_known_keep_it():
-    trace = GaussianMixture(4, init_params="random_from_data", random_state=0).fit_trace(X, W, y=HINTS)
+    trace = GaussianMixture(4, init_params="random_from_data", random_state=0).fit_trace(X, W, known_labels=HINTS)
     room = much(trace)
     for before, step in pairwise(trace.steps[1:]):
         low = before.objective if step.kind == "M" else step.objective

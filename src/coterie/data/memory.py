@@ -193,12 +193,12 @@ def as_weights(sample_weight: Any, n: int) -> np.ndarray[Any, Any] | None:
 
 
 def as_many(y: Any, n: int) -> np.ndarray[Any, Any] | None:
-    """`y` as an array with an entry for each of the n rows."""
+    """What is known of the rows' clusters, as an array with an entry for each of the n rows."""
     if y is None:
         return None
     known: np.ndarray[Any, Any] = np.asarray(y)
     if known.ndim == 0 or len(known) != n:
-        raise InputError(f"y must have an entry for each of the {n} rows of X; its shape is {known.shape}")
+        raise InputError(f"known_labels must have an entry for each of the {n} rows of X; its shape is {known.shape}")
     return known
 
 

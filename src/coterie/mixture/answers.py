@@ -139,25 +139,28 @@ class MixtureEstimator(MixtureAnswers):
 
     # fitting
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
         """Find the mixture of `X`.
 
         Parameters
         ----------
         X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
             The rows.
-        y : array (n,) of int, optional
-            The component of each row, where it is known, else -1. Known rows keep their component; if all are known,
-            the fit is the closed-form estimate. A single component leaves nothing to know: `y` is then ignored.
+        y : Ignored
+            For scikit-learn's pipelines and searches, which pass it.
         sample_weight : array (n,), optional
             How much each row counts; a row of weight two is that row twice.
+        known_labels : array (n,) of whole numbers, optional
+            The component of each row, from 0 to `n_components` - 1, where it is known, and -1 where it is not. Known
+            rows keep their component; if all are known, the fit is the closed-form estimate. With one component there
+            is nothing to know, and they are ignored. Pipelines pass them after ``set_fit_request(known_labels=True)``.
         """
         n_init, max_iter = self._check_options()
-        known = given.known_labels(y, self.n_components)
+        known = given.known_labels(known_labels, self.n_components)
         try:
             source, engine, summary = self._open(X, sample_weight, first=True, y=known)
         except ScaleError as error:
-            return self._fit_rescaled(error, X, sample_weight, y=y)
+            return self._fit_rescaled(error, X, sample_weight, known_labels=known_labels)
         source, summary, exponent = self._with_unit_weights(source, summary)
         if summary.rows < self.n_components:
             raise InputError(
@@ -181,19 +184,23 @@ class MixtureEstimator(MixtureAnswers):
         self._state, self._batches = online.State(found.params, found.stats), 1
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Any:
+        """Fit, and return the likeliest component of every row."""
+        return self.fit(X, y, sample_weight, known_labels=known_labels).labels_
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
         """One step of incremental EM with `X` as the batch [4]_; the first batch also starts the mixture.
 
-        Old batches fade: the t-th counts for (t + 1)^-0.6 of all.
+        Old batches fade: the t-th counts for (t + 1)^-0.6 of all. Arguments are those of `fit`.
 
         .. [4] O. Cappé & E. Moulines (2009), On-line expectation-maximization algorithm for latent data models,
            J. Royal Statistical Society B 71, 593-613. https://doi.org/10.1111/j.1467-9868.2009.00698.x
         """
         if not hasattr(self, "_components"):
-            return self.fit(X, y, sample_weight)
+            return self.fit(X, y, sample_weight, known_labels=known_labels)
         self._check_options()
         self._refuse_rescaled("partial_fit")
-        known = given.known_labels(y, self.n_components)
+        known = given.known_labels(known_labels, self.n_components)
         source, _, summary = self._open(X, sample_weight, first=False, y=known)
         self._batches += 1
         share = (self._batches + 1.0) ** -0.6

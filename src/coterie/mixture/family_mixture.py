@@ -54,8 +54,8 @@ class Mixture(FindsComponents):
     n_components : int or 'auto', default=1
         How many components. 'auto' finds out, by a Dirichlet process whose components split and merge as long as the
         evidence rises; for families with a conjugate prior (Gaussian of structure 'full' or 'diag', Poisson,
-        Exponential, Bernoulli, Categorical, Multinomial, products of them). `fit` then ignores `y`, `init_params`,
-        `n_init`, `accelerate` and `warm_start`.
+        Exponential, Bernoulli, Categorical, Multinomial, products of them). `fit` then ignores `init_params`, `n_init`,
+        `accelerate` and `warm_start`, and takes no `known_labels`.
     e_step : {'soft', 'hard', 'stochastic'}, default='soft'
         Posterior probabilities (EM); all to the likeliest component (classification EM); or to a component drawn by
         them (the fit runs for `max_iter` iterations).
@@ -172,8 +172,8 @@ class Mixture(FindsComponents):
         *,
         families: dict[str, Any] | None = None,
         missing: str = "ignore",
-        y: Any = None,
         sample_weight: Any = None,
+        known_labels: Any = None,
         **options: Any,
     ) -> Self:
         """A mixture fitted to a table of mixed columns (pandas, Polars, Arrow), each with a family of its own.
@@ -192,7 +192,7 @@ class Mixture(FindsComponents):
             Column names to families, or their names, where the choice should be another; None leaves a column out.
         missing : {'ignore', 'error'}, default='ignore'
             A value that is missing drops out of its row, or is an error.
-        y, sample_weight
+        sample_weight, known_labels
             As in `fit`.
         **options
             As in `Mixture`.
@@ -201,7 +201,7 @@ class Mixture(FindsComponents):
         if model.verbose:
             for name, family in model.families_.items():
                 print(f"{name}: {family}")
-        return model.fit(frame, y, sample_weight)
+        return model.fit(frame, sample_weight=sample_weight, known_labels=known_labels)
 
     @property
     def families_(self) -> dict[str, str]:
@@ -211,16 +211,18 @@ class Mixture(FindsComponents):
             raise AttributeError("families_ is for a Product of families, such as Mixture.from_frame makes")
         return family.by_name()
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        if self._auto:
-            return self._fit_auto(X, sample_weight)
-        return super().fit(X, y, sample_weight)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
+        if not self._auto:
+            return super().fit(X, y, sample_weight, known_labels=known_labels)
+        if known_labels is not None:
+            raise ParameterError("n_components='auto' takes no known_labels: set n_components to a whole number")
+        return self._fit_auto(X, sample_weight)
 
     fit.__doc__ = MixtureEstimator.fit.__doc__
 
     @available_if(lambda self: not self._auto)
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        return super().partial_fit(X, y, sample_weight)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
+        return super().partial_fit(X, y, sample_weight, known_labels=known_labels)
 
     partial_fit.__doc__ = MixtureEstimator.partial_fit.__doc__
 

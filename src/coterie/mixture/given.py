@@ -65,18 +65,18 @@ def concentration(value: Any, k: int) -> np.ndarray:
     return found
 
 
-def known_labels(y: Any, k: int) -> np.ndarray | None:
+def known_labels(value: Any, k: int) -> np.ndarray | None:
     """Components that are known, -1 where they are not; None where none is."""
-    if y is None or k == 1:
+    if value is None or k == 1:
         return None
-    labels = _labels("y", y)
+    labels = _labels("known_labels", value)
     if labels.ndim != 1:
-        raise InputError(f"y must be one label for each row; its shape is {labels.shape}")
+        raise InputError(f"known_labels must be one label for each row; its shape is {labels.shape}")
     if labels.min(initial=0) < -1 or labels.max(initial=0) >= k:
         wrong = labels[(labels < -1) | (labels >= k)][0]
         raise InputError(
-            f"y must hold the component of each row, from 0 to n_components - 1 = {k - 1}, or -1 where it is "
-            f"unknown; found {int(wrong)}"
+            f"known_labels must hold the component of each row, from 0 to n_components - 1 = {k - 1}, or -1 where "
+            f"it is unknown; found {int(wrong)}"
         )
     return labels if (labels >= 0).any() else None
 

@@ -20,7 +20,7 @@ NUMBERS = 20_000_000  # that they have at most, unless they are very few
 class Traced:
     """An estimator whose fit can be watched: one that hands `_watched` callbacks to its loop."""
 
-    def fit_trace(self, X: Any, sample_weight: Any = None, *, y: Any = None) -> Trace:
+    def fit_trace(self, X: Any, sample_weight: Any = None, **fit_params: Any) -> Trace:
         """Fit exactly as `fit` does, and return the way there, half step by half step.
 
         The fit is that of `fit`, to the last bit; its callback notes the parameters of every iteration. When it is
@@ -32,7 +32,8 @@ class Traced:
         ----------
         X : rows, as for `fit`
         sample_weight : array (n,), optional
-        y : as for `fit`, optional
+        **fit_params
+            Other arguments of `fit`, such as `known_labels` of mixtures.
 
         Returns
         -------
@@ -53,7 +54,7 @@ class Traced:
         recorder = Recorder()
         self._recorder = recorder
         try:
-            self.fit(X, y, sample_weight=sample_weight)  # type: ignore[attr-defined]
+            self.fit(X, sample_weight=sample_weight, **fit_params)  # type: ignore[attr-defined]
         finally:
             del self._recorder
         with machine.one_blas_thread:
