@@ -23,11 +23,17 @@ EXPANSION = (  # of 1 / R^m: coefficients of (nu / R)^0, ^2, ^4, ...
 
 def log_bessel(order: float, x: np.ndarray) -> np.ndarray:
     r""":math:`\log(I_\nu(x) / x^\nu)`."""
+    return log_scaled_bessel(order, x) + x
+
+
+def log_scaled_bessel(order: float, x: np.ndarray) -> np.ndarray:
+    r""":math:`\log(e^{-x} I_\nu(x) / x^\nu)`, a small number also where x is large."""
     R = np.hypot(order, x)
     near = -order * np.log(2.0) - special.gammaln(order + 1.0) + np.log(_series(order, np.where(R < LARGE, x, 0.0)))
     R = np.maximum(R, LARGE)
-    far = R - order * np.log(order + R) - 0.5 * np.log(2.0 * np.pi * R) + np.log1p(_expansion(order, R))
-    return np.where(np.hypot(order, x) < LARGE, near, far)
+    beyond = order / (R + x) * order  # R - x
+    far = beyond - order * np.log(order + R) - 0.5 * np.log(2.0 * np.pi * R) + np.log1p(_expansion(order, R))
+    return np.where(np.hypot(order, x) < LARGE, near - x, far)
 
 
 def log_ratio(order: float, x: np.ndarray) -> np.ndarray:

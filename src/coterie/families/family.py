@@ -97,6 +97,10 @@ class Family:
         found.holes = True
         return found
 
+    def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Self:
+        """The same for rows of that mean and variance (d,), by weight, of which a component has `rows` on average."""
+        return self
+
     def alike(self, other: Family) -> bool:
         """Whether parameters of the other can be taken for its own."""
         return type(self) is type(other)
@@ -159,6 +163,10 @@ class Family:
 
     def log_prior(self, params: Any) -> float:
         """The log density of the prior at the parameters of all components together, up to a constant."""
+        return 0.0
+
+    def magnitude(self, params: Any) -> np.ndarray | float:
+        """How large terms of a log density can be that all but cancel (k,): so much larger is its rounding."""
         return 0.0
 
     def n_parameters(self, k: int, params: Any) -> int:

@@ -14,7 +14,7 @@ Leading axes are of independent mixtures.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -73,6 +73,22 @@ def dense(form: str, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
         return np.repeat(covariances[..., None, :, :], k, axis=-3)
     diagonal = covariances if form == "diag" else np.repeat(covariances[..., None], d, axis=-1)
     return diagonal[..., None] * np.eye(d)
+
+
+def condition(f: Any) -> np.ndarray:
+    """By how much the rounding of determinants grows (k,): the largest number in the inverse of the correlations.
+
+    Of full or tied components, which have `covariances` and `factor`.
+    """
+    deviations = np.sqrt(np.diagonal(f.covariances, axis1=-2, axis2=-1))
+    return np.square(f.factor * deviations[..., :, None]).sum(axis=-1).max(axis=-1)
+
+
+def magnitude(form: str, f: Any) -> np.ndarray:
+    """By how much the rounding of log densities grows with thin components (k,); rows are in units of their spread."""
+    if form == "spherical":
+        return f.factor
+    return f.factor.max(axis=-1) if form == "diag" else condition(f) + np.abs(f.factor).max(axis=(-1, -2))
 
 
 class Factors(NamedTuple):

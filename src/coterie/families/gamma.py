@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from coterie.core.errors import ParameterError
+from coterie.families.counts import stirling
 from coterie.families.family import TINY
-from coterie.families.linear import ExponentialFamily
+from coterie.families.linear import ExponentialFamily, Linear, Observed
 from coterie.families.prior import Pseudo
 
+HIGH = 1e4  # shapes from which products of matrices would lose digits that can be seen
 LARGEST = 1e8  # the highest shape: values that differ by less than 1e-4 of themselves are taken to be alike
 STEPS = 20  # of Newton's method at most; it takes three to five
 
@@ -60,6 +62,31 @@ class Gamma(ExponentialFamily):
     def supports(self, values: np.ndarray) -> np.ndarray:
         return (values > 0) & np.isfinite(values)
 
+    def prepare(self, params: Shapes) -> Linear:
+        found, high = super().prepare(params), params.shape > HIGH
+        if not high.any():
+            return found
+        natural = np.where(np.tile(high, 2), np.repeat([-1.0, 0.0], high.shape[1]), found.natural)
+        constant = np.where(high, 0.0, -self.log_normalizer(params))
+        return Linear(natural, constant if self.holes else constant.sum(axis=1), (params, high))
+
+    def direct_scores(self, direct: tuple[Shapes, np.ndarray], features: Any) -> np.ndarray:
+        r"""Of high shapes: :math:`\alpha (\log(1 + e) - e)` with e = x / mean - 1, and what alpha alone adds."""
+        (shape, rate), high = direct
+        T = features.T if isinstance(features, Observed) else features
+        X, scores = T[:, shape.shape[1] :], np.zeros((len(T), len(shape)))
+        for j in np.flatnonzero(high.any(axis=1)):
+            which, alpha = high[j], shape[j, high[j]]
+            mean = alpha / rate[j, which]
+            away = (X[:, which] - mean) / mean
+            constant = 0.5 * np.log(alpha / (2.0 * np.pi)) - stirling(1.0 / alpha)
+            there = features.there[:, which] if isinstance(features, Observed) else 1.0
+            far = T[:, : shape.shape[1]][:, which] - np.log(mean)  # values far below the mean: 1 + e would be 0
+            logs = np.where(away < -0.5, far, np.log1p(np.maximum(away, -0.5)))
+            each = np.where(there, alpha * (logs - away) + constant, 0.0)
+            scores[:, j] = each.sum(axis=1)
+        return scores
+
     # parameters
 
     def natural(self, params: Shapes) -> np.ndarray:
@@ -67,6 +94,10 @@ class Gamma(ExponentialFamily):
 
     def log_normalizer(self, params: Shapes) -> np.ndarray:
         return special.gammaln(params.shape) - params.shape * np.log(params.rate)
+
+    def magnitude(self, params: Shapes) -> np.ndarray:
+        logs = 1.0 + np.abs(np.log(params.shape / params.rate))
+        return np.where(params.shape > HIGH, np.sqrt(params.shape) + logs, params.shape * logs).sum(axis=1)
 
     # estimates
 

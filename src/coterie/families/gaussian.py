@@ -13,24 +13,14 @@ from coterie.families import forms, packing
 from coterie.families.linear import ExponentialFamily, Linear, Observed, Sums
 from coterie.families.normal_posterior import NormalPosterior
 from coterie.families.normal_prior import Penalty, as_penalty
+from coterie.families.placed import LOG_TWO_PI, Placed
 from coterie.families.spread import Cloud
 from coterie.families.structures import ALIASES, STRUCTURES, as_structure, own_covariances
-
-LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
 class Normals(NamedTuple):
     mean: np.ndarray  # (k, d)
     covariance: np.ndarray  # (k, d, d), (k, d) the diagonals, or (k,) one variance for all columns
-
-
-class Placed(NamedTuple):
-    """Components in the rows' units, as `Penalty` wants them."""
-
-    weights: np.ndarray  # (k,) not used
-    means: np.ndarray  # (k, d)
-    factor: np.ndarray  # by form: upper triangular U with U U' the inverse covariance
-    log_det: np.ndarray  # (k,) log |U|
 
 
 class Gaussian(Cloud, ExponentialFamily):
@@ -51,7 +41,7 @@ class Gaussian(Cloud, ExponentialFamily):
         mixtures of it alone any `covariance_type` of `GaussianMixture`.
     reg_covar : float, default=1e-6
         In mixtures: what keeps covariances away from 0, in units of the columns' variances. See `GaussianMixture`;
-        beside other families one row more of each component is taken to have this variance.
+        beside other families it works in the same way.
     prior : `coterie.mixture.Prior` or 'default', optional
         Normal-inverse-Wishart, of mean and covariance. Its posterior mode is then the estimate.
 
@@ -86,8 +76,8 @@ class Gaussian(Cloud, ExponentialFamily):
     def by_column(self) -> bool:  # type: ignore[override]
         return self.form == "diag"
 
-    def learned(self, survey: Any, holes: bool = False) -> Any:
-        found = super().learned(survey, holes)
+    def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Any:
+        found = super().in_units(rows, mean, variance)
         if self.form == "spherical":
             found._unit = np.full(len(found._unit), np.sqrt((found._unit**2).mean()))
         return found
@@ -110,6 +100,16 @@ class Gaussian(Cloud, ExponentialFamily):
     def sufficient(self, X: np.ndarray) -> np.ndarray:
         return packing.products(self.form, X)
 
+    def prepare(self, params: Normals) -> Any:
+        return self._placed(params)
+
+    def scores(self, prepared: Any, features: Any) -> np.ndarray:
+        """By squared distances; expected densities, which are linear in the statistics, by products."""
+        return super().scores(prepared, features) if isinstance(prepared, Linear) else prepared.scores(features)
+
+    def magnitude(self, params: Normals) -> np.ndarray:
+        return self._placed(params).magnitude()
+
     # parameters
 
     def params(self, means: np.ndarray, found: np.ndarray, form: str) -> Normals:
@@ -117,25 +117,17 @@ class Gaussian(Cloud, ExponentialFamily):
         return Normals(means, forms.dense(form, found, *means.shape) if form == "tied" else found)
 
     def natural(self, params: Normals) -> np.ndarray:
-        placed = self._placed(params)
-        U = placed.factor
-        return packing.natural(self.form, U @ np.swapaxes(U, 1, 2) if self.form == "full" else U**2, placed.means)
+        return self._placed(params).natural()
 
     def log_normalizer(self, params: Normals) -> np.ndarray:
-        placed, d = self._placed(params), params.mean.shape[1]
-        if self.form == "diag":
-            return 0.5 * LOG_TWO_PI + 0.5 * (placed.factor * placed.means) ** 2 - np.log(placed.factor)
-        wide = placed.factor if self.form == "full" else placed.factor[:, None, None] * np.eye(d)
-        squares = ((placed.means[:, None, :] @ wide) ** 2).sum(axis=(1, 2))
-        return 0.5 * (d * LOG_TWO_PI + squares) - placed.log_det
+        return self._placed(params).log_normalizer()
 
     def n_parameters(self, k: int, params: Normals) -> int:
         d = params.mean.shape[1]
         return k * d + STRUCTURES[ALIASES[self.form]].n_parameters(k, d)
 
     def _placed(self, params: Normals) -> Placed:
-        f = forms.factors(self.form, params.covariance / self._units(), *params.mean.shape)
-        return Placed(np.ones(len(params.mean)), (params.mean - self._origin) / self._unit, f.factor, f.log_det)
+        return Placed.of(self.form, (params.mean - self._origin) / self._unit, params.covariance / self._units())
 
     def _units(self) -> Any:
         if self.form == "full":
@@ -152,11 +144,12 @@ class Gaussian(Cloud, ExponentialFamily):
                 "choose 'full', 'diag' or 'spherical'"
             )
         first, second = packing.moments(self.form, stats.sum_t, len(self._unit))
-        weight = np.where(stats.weight > 0, stats.weight, 1.0)
+        weight = self._divisors(stats.weight)
         penalty, pull = self.penalty, self.penalty.shrinkage
         means = (first + pull * penalty.mean) / (weight + pull)
         away = means - penalty.mean
-        scatter = self._restated(stats.weight, first, second, means) + penalty.scatter(self.form, k, np.array(float(k)))
+        floor = penalty.scatter(self.form, k, np.array(k * self._rows))
+        scatter = self._restated(stats.weight, first, second, means) + floor
         if pull:
             scatter = scatter + forms.outer(self.form, np.full(k, pull), away, away)
         found = own_covariances(self.form, weight + penalty.rows, scatter, len(self._unit))
@@ -168,11 +161,11 @@ class Gaussian(Cloud, ExponentialFamily):
         return forms.restated(self.form, weight[:, 0], first, second, means)
 
     def log_prior(self, params: Normals) -> float:
-        return float(self.penalty.log_density(self._placed(params), self.form, np.array(float(len(params.mean)))))
+        return float(self.penalty.log_density(self._placed(params), self.form, np.array(len(params.mean) * self._rows)))
 
     def fit_one(self, X: Any, w: np.ndarray) -> Normals:
         exact = copy(self)
-        exact.reg_covar = 0.0
+        exact.reg_covar, exact._rows = 0.0, float(w.sum())
         return super(Gaussian, exact).fit_one(X, w)
 
     # the posterior: normal-inverse-Wishart

@@ -49,6 +49,13 @@ class Grouped(Family):
         found._groups = [(family.with_prior(prior), columns) for family, columns in self.families]
         return found
 
+    def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Self:
+        found = copy(self)
+        found._groups = [
+            (family.in_units(rows, mean[columns], variance[columns]), columns) for family, columns in self.families
+        ]
+        return found
+
     @property
     def by_column(self) -> bool:  # type: ignore[override]
         return all(family.by_column for family, _ in self.families)

@@ -21,6 +21,7 @@ class Linear(NamedTuple):
 
     natural: np.ndarray  # (k, p)
     constant: np.ndarray  # (k,) minus the log normalizer; (k, d) column by column where values may be missing
+    direct: Any = None  # what `direct_scores` needs, where products would lose digits
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,18 @@ class ExponentialFamily(Family):
         return Observed(np.where(self.per_statistic(gaps), 0.0, T), (~gaps).astype(np.float64))
 
     def scores(self, prepared: Linear, features: Any) -> np.ndarray:
-        natural, constant = prepared
+        natural, constant, direct = prepared
         if isinstance(features, Observed):
-            return features.T @ natural.T + features.there @ constant.T
-        return kernels.of_products(features, len(natural)).products(features, natural) + (
-            constant.sum(axis=1) if constant.ndim == 2 else constant
-        )
+            scores = features.T @ natural.T + features.there @ constant.T
+        else:
+            scores = kernels.of_products(features, len(natural)).products(features, natural) + (
+                constant.sum(axis=1) if constant.ndim == 2 else constant
+            )
+        return scores if direct is None else scores + self.direct_scores(direct, features)
+
+    def direct_scores(self, direct: Any, features: Any) -> np.ndarray:
+        """What components add to the products (n, k), value by value: terms that would cancel are left out of both."""
+        raise NotImplementedError
 
     def row_base(self, X: Any) -> np.ndarray:
         X = X if hasattr(X, "indptr") else np.asarray(X, dtype=np.float64)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import special
 
 from coterie.families import simplex
+from coterie.families.counts import LARGE, Sizes, dense_blocks, deviances, saturated, sizes
+from coterie.families.family import TINY
 from coterie.families.linear import ExponentialFamily, Linear, Sums, of_stored
 from coterie.families.prior import DirichletPrior, Pseudo, as_prior
 
@@ -50,6 +52,7 @@ class Multinomial(ExponentialFamily):
     remedy = "round or drop them"
     takes_sparse = True
     starts_smoothed = True
+    _large: bool = False  # whether counts are above 1e5
 
     def __init__(self, prior: Any = None):
         self.prior = prior
@@ -59,8 +62,34 @@ class Multinomial(ExponentialFamily):
     def supports(self, values: np.ndarray) -> np.ndarray:
         return (values >= 0) & (values == np.floor(values)) & np.isfinite(values)
 
+    def survey(self, X: Any) -> Sizes:
+        return sizes(self, X)
+
+    def learned(self, survey: Any, holes: bool = False) -> Self:
+        found = super().learned(survey, holes)
+        found._large = bool(survey.largest.max() > LARGE)
+        return found
+
+    def prepare(self, params: Shares) -> Linear:
+        if not self._large:
+            return super().prepare(params)
+        p = params.probability
+        return Linear(np.zeros(p.shape), np.zeros(len(p)), p)
+
+    def direct_scores(self, direct: np.ndarray, features: Any) -> np.ndarray:
+        """Minus the deviances of large counts from their share of the total."""
+        scores = np.empty((features.shape[0], len(direct)))
+        for rows, X in dense_blocks(features):
+            total = X.sum(axis=1, keepdims=True)
+            means = np.where(total > 0, total, 1.0)
+            for j, p in enumerate(direct):
+                scores[rows, j] = -np.where(total > 0, deviances(X, means * p), 0.0).sum(axis=1)
+        return scores
+
     def log_base(self, X: Any) -> np.ndarray:
         total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
+        if self._large:
+            return np.asarray(of_stored(X, saturated).sum(axis=1)).ravel() - saturated(total)
         each = of_stored(X, lambda x: special.gammaln(x + 1.0)).sum(axis=1)
         return special.gammaln(total + 1.0) - np.asarray(each).ravel()
 
@@ -74,6 +103,16 @@ class Multinomial(ExponentialFamily):
 
     def n_parameters(self, k: int, params: Shares) -> int:
         return k * (params.probability.shape[1] - 1)
+
+    def magnitude(self, params: Shares) -> np.ndarray:
+        return np.sqrt(params.total * params.probability.shape[1]) if self._large else np.zeros(len(params.total))
+
+    def expected_log_prob(self, params: Shares, stats: Sums) -> float:
+        """Of large counts up to what the statistics alone decide."""
+        if not self._large:
+            return super().expected_log_prob(params, stats)
+        means = stats.sum_t.sum(axis=1, keepdims=True) * params.probability
+        return -float(deviances(stats.sum_t, np.maximum(means, TINY)).sum())
 
     # estimates: T(x) = x
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import special
+from scipy import sparse, special
 
 from coterie.core.errors import ParameterError
-from coterie.families.linear import ExponentialFamily, Linear, Sums, of_stored
+from coterie.families.counts import LARGE, Sizes, dense_blocks, deviances, saturated, sizes
+from coterie.families.family import TINY
+from coterie.families.linear import ExponentialFamily, Linear, Observed, Sums, of_stored
 from coterie.families.prior import GammaPrior, Pseudo, as_prior
 
 FLOOR = 1e-10  # the least rate: a component whose rows are all 0 in a column leaves a little for others
@@ -49,6 +51,7 @@ class Poisson(ExponentialFamily):
     remedy = "round or drop them, or choose another family (Gamma, Gaussian)"
     by_column = True
     takes_sparse = True
+    _large: Any = np.zeros(1, bool)  # (d,) columns whose largest count is above 1e5
 
     def __init__(self, prior: Any = None):
         self.prior = prior
@@ -58,8 +61,39 @@ class Poisson(ExponentialFamily):
     def supports(self, values: np.ndarray) -> np.ndarray:
         return (values >= 0) & (values == np.floor(values)) & np.isfinite(values)
 
+    def survey(self, X: Any) -> Sizes:
+        return sizes(self, X)
+
+    def learned(self, survey: Any, holes: bool = False) -> Self:
+        found = super().learned(survey, holes)
+        found._large = survey.largest > LARGE
+        return found
+
     def log_base(self, X: Any) -> Any:
-        return of_stored(X, lambda x: -special.gammaln(x + 1.0))
+        if not self._large.any():
+            return of_stored(X, lambda x: -special.gammaln(x + 1.0))
+        if not hasattr(X, "indptr"):
+            return np.where(self._large, saturated(X), -special.gammaln(X + 1.0))
+        stored = X.data.astype(np.float64)
+        base = np.where(self._large[X.indices], saturated(stored), -special.gammaln(stored + 1.0))
+        return sparse.csr_array((base, X.indices, X.indptr), shape=X.shape)
+
+    def prepare(self, params: Rates) -> Linear:
+        if not self._large.any():
+            return super().prepare(params)
+        natural, constant = (np.where(self._large, 0.0, each) for each in (np.log(params.rate), -params.rate))
+        return Linear(natural, constant if self.holes else constant.sum(axis=1), params.rate[:, self._large])
+
+    def direct_scores(self, direct: np.ndarray, features: Any) -> np.ndarray:
+        """Minus the deviances of columns of large counts."""
+        T = features.T if isinstance(features, Observed) else features
+        scores = np.empty((T.shape[0], len(direct)))
+        for rows, X in dense_blocks(T[:, np.flatnonzero(self._large)]):
+            for j, rate in enumerate(direct):
+                each = deviances(X, rate)
+                each = each * features.there[:, self._large] if isinstance(features, Observed) else each
+                scores[rows, j] = -each.sum(axis=1)
+        return scores
 
     # parameters
 
@@ -68,6 +102,18 @@ class Poisson(ExponentialFamily):
 
     def log_normalizer(self, params: Rates) -> np.ndarray:
         return params.rate
+
+    def magnitude(self, params: Rates) -> np.ndarray:
+        return np.where(self._large, np.sqrt(params.rate), 0.0).sum(axis=1)
+
+    def expected_log_prob(self, params: Rates, stats: Sums) -> float:
+        """Of columns of large counts up to what the statistics alone decide."""
+        if not self._large.any():
+            return super().expected_log_prob(params, stats)
+        weight = np.broadcast_to(stats.weight, stats.sum_t.shape)
+        small = stats.sum_t * np.log(params.rate) - weight * params.rate
+        large = -deviances(stats.sum_t, np.maximum(weight * params.rate, TINY))
+        return float(np.where(self._large, large, small).sum())
 
     # estimates: T(x) = x
 

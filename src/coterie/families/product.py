@@ -67,6 +67,9 @@ class Product(Grouped):
     def log_prior(self, params: Any) -> float:
         return sum(family.log_prior(part) for (family, _), part in self._with(params))
 
+    def magnitude(self, params: Any) -> Any:
+        return sum(family.magnitude(part) for (family, _), part in self._with(params))
+
     def expected_log_prob(self, params: Any, stats: Groups) -> float:
         parts = zip(self._with(params), stats.groups, strict=True)
         return sum(family.expected_log_prob(part, some) for ((family, _), part), some in parts)

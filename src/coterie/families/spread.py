@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from coterie.families.family import Family, Survey
 from coterie.families.normal_prior import sizeable
+
+LIGHT = 1e-8  # share of an average component's weight: one with less is taken to have that much
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Cloud(Family):
 
     _origin: Any = 0.0  # (d,)
     _unit: Any = 1.0  # (d,)
+    _finest: float = 1e-10  # of a column's variance: of less, sums of squares know too few digits
+    _rows: float = 1.0  # weight of an average component: as many rows are taken to vary by `reg_covar` more
 
     def survey(self, X: Any) -> Spread:
         found = super().survey(X)
@@ -43,9 +48,16 @@ class Cloud(Family):
 
     def learned(self, survey: Any, holes: bool = False) -> Self:
         found = super().learned(survey, holes)
-        found._origin = survey.mean
-        found._unit = np.sqrt(sizeable(survey.mean, survey.squares / np.maximum(survey.count, 1)))
+        return found.in_units(self._rows, survey.mean, survey.squares / np.maximum(survey.count, 1))
+
+    def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Self:
+        found = copy(self)
+        found._rows, found._origin, found._unit = rows, mean, np.sqrt(sizeable(mean, variance))
         return found
+
+    def _divisors(self, weight: np.ndarray) -> np.ndarray:
+        """Weights of components to divide sums by: none is so small that a quotient overflows."""
+        return np.maximum(weight, LIGHT * self._rows)
 
     def features(self, X: Any) -> Any:
         return (np.asarray(X, dtype=np.float64) - self._origin) / self._unit

@@ -11,8 +11,6 @@ from coterie import kernels
 from coterie.core.arguments import not_negative, one_of
 from coterie.core.errors import ParameterError
 from coterie.families import forms, tails
-from coterie.families.gamma import shape_of
-from coterie.families.normal_prior import LEAST
 from coterie.families.spread import Cloud
 from coterie.families.structures import own_covariances
 from coterie.families.tails import Prepared, Rows, Tails, TailSums
@@ -36,11 +34,11 @@ class StudentT(Cloud):
     Parameters
     ----------
     dof : float, optional
-        Degrees of freedom; None estimates them for each component (at most 100 d), infinity is a Gaussian.
+        Degrees of freedom; None estimates them for each component (from 1 to 100 d), infinity is a Gaussian.
     structure : {'full', 'diag'}, default='full'
         Whether columns may be correlated within a component.
     reg_covar : float, default=1e-6
-        In mixtures: one row more of each component is taken to have this variance, in units of the columns' own.
+        In mixtures: what keeps scales away from 0, as `reg_covar` of `GaussianMixture` does.
 
     Attributes
     ----------
@@ -102,6 +100,9 @@ class StudentT(Cloud):
     def _units(self) -> np.ndarray:
         return np.multiply.outer(self._unit, self._unit) if self.structure == "full" else np.square(self._unit)
 
+    def magnitude(self, params: Tails) -> np.ndarray:
+        return params.location.shape[1] * forms.magnitude(self.structure, self._factors(params))
+
     def n_parameters(self, k: int, params: Tails) -> int:
         d = params.location.shape[1]
         return k * (d + (d * (d + 1) // 2 if self.structure == "full" else d) + (self.dof is None))
@@ -144,15 +145,15 @@ class StudentT(Cloud):
 
     def estimate(self, stats: TailSums, before: Any = None) -> Tails:
         """A step of EM; or, of a component that gains more by them, a leap in its degrees of freedom alone."""
-        weight = np.where(stats.weight > 0, stats.weight, 1.0)
+        weight = self._divisors(stats.weight)
         sum_u = np.where(stats.sum_u > 0, stats.sum_u, 1.0)
         location = stats.sum_ux / sum_u[:, None]
         d = location.shape[1]
         scatter = forms.restated(self.structure, stats.sum_u, stats.sum_ux, stats.sum_uxx, location)
         scale = own_covariances(self.structure, weight, scatter + self._floor(d), d)
         excess = (stats.sum_u - stats.sum_log_u) / weight - 1.0
-        dof = shape_of(excess, 0.5 * tails.MOST * d) * 2.0 if self.dof is None else np.full(len(weight), self.dof)
-        found = Tails(self._origin + self._unit * location, scale * self._units(), dof.astype(np.float64))
+        dof = tails.likely(excess, d) if self.dof is None else np.full(len(weight), float(self.dof))
+        found = Tails(self._origin + self._unit * location, scale * self._units(), dof)
         if self.dof is not None or before is None:
             return found
         stepped = self._bounds(found, stats) + self._log_priors(found) - self._log_priors(before)
@@ -161,7 +162,7 @@ class StudentT(Cloud):
     def _floor(self, d: int) -> np.ndarray:
         """What is added to every scatter."""
         rounding = (8 * np.finfo(np.float64).eps * np.asarray(self._origin) / self._unit) ** 2
-        floor = np.maximum(max(self.reg_covar, LEAST), rounding) * np.ones(d)
+        floor = self._rows * np.maximum(max(self.reg_covar, self._finest), rounding) * np.ones(d)
         return np.diag(floor) if self.structure == "full" else floor
 
     def log_prior(self, params: Tails) -> float:
@@ -177,7 +178,7 @@ class StudentT(Cloud):
         .. [2] C. Liu, D. B. Rubin & Y. N. Wu (1998), Parameter expansion to accelerate EM, Biometrika 85.
         """
         exact = copy(self)
-        exact.reg_covar = 0.0
+        exact.reg_covar, exact._rows, exact._finest = 0.0, float(w.sum()), 1e-13
         return tails.fitted(exact, self.features(X), w)
 
     def learned(self, survey: Any, holes: bool = False) -> Any:

@@ -17,11 +17,12 @@ import numpy as np
 from scipy import optimize, special
 
 from coterie.core.stats import Stats
-from coterie.families.gamma import log_less_digamma
+from coterie.families.gamma import log_less_digamma, shape_of
 from coterie.kernels.plain.gaussian import Gaussians
 
 FIRST = 2.0  # degrees of freedom before there are any: outliers should not shape what is to come
 MOST = 100.0  # for each column, at most, that are estimated: with more it is all but a Gaussian
+FEWEST = 1.0  # that are estimated: with fewer, a component of equal rows can be made ever likelier
 LEAPS = np.array([0.6, 1.7])  # times as many are tried
 STEPS, TOL = 1000, 1e-12  # of a fit of one component; the tolerance is relative
 
@@ -106,7 +107,13 @@ def likelihoods(
 
 def tried(dof: np.ndarray, d: int) -> np.ndarray:
     """Degrees of freedom whose likelihood is taken along (k, leaps)."""
-    return np.minimum(np.multiply.outer(dof, LEAPS), MOST * d)
+    most, fewest = MOST * d * (1.0 - 1e-6), FEWEST * (1.0 + 1e-6)  # the bounds themselves are where steps end
+    return np.clip(np.multiply.outer(dof, LEAPS), fewest, most)
+
+
+def likely(excess: np.ndarray, d: int) -> np.ndarray:
+    """Degrees of freedom of EM's next step, within their bounds; `excess` is of E[u] - E[log u] above 1."""
+    return np.maximum(2.0 * shape_of(excess, 0.5 * MOST * d), FEWEST)
 
 
 def leaping(found: Tails, before: Tails, stats: TailSums, stepped: np.ndarray) -> Tails:
@@ -146,8 +153,9 @@ def likeliest(squares: np.ndarray, w: np.ndarray, d: int) -> float:
         dof = np.exp([log_dof])
         return -float(np.einsum("i,ij->", w, log_kernel(squares, dof, d)) + total * log_constant(dof, d)[0])
 
-    found = optimize.minimize_scalar(cost, bounds=np.log([0.01, MOST * d]), method="bounded", options={"xatol": 1e-8})
-    return MOST * d if cost(np.log(MOST * d)) <= found.fun else float(np.exp(found.x))
+    found = optimize.minimize_scalar(cost, bounds=np.log([FEWEST, MOST * d]), method="bounded", options={"xatol": 1e-8})
+    ends = min(FEWEST, MOST * d, key=lambda dof: cost(np.log(dof)))
+    return ends if cost(np.log(ends)) <= found.fun else float(np.exp(found.x))
 
 
 def known(stats: TailSums, dof: np.ndarray, d: int) -> np.ndarray:

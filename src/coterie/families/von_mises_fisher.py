@@ -9,13 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from coterie.core.errors import InputError, ParameterError
-from coterie.families.bessel import log_bessel, log_ratio
+from coterie.families.bessel import log_bessel, log_scaled_bessel
+from coterie.families.concentration import concentration_of
+from coterie.families.counts import dense_blocks
 from coterie.families.family import Survey
-from coterie.families.linear import ExponentialFamily
+from coterie.families.linear import ExponentialFamily, Linear
 from coterie.families.prior import Pseudo
 
-LARGEST = 1e10  # the highest concentration
-STEPS = 60  # of the search for a concentration; a handful are Newton's
+HIGH = 1e4  # concentrations from which products of matrices would lose digits that can be seen
 
 
 class Directions(NamedTuple):
@@ -101,6 +102,26 @@ class VonMisesFisher(ExponentialFamily):
             return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
         return (X * inverse[:, None]).astype(X.dtype)
 
+    def features(self, X: Any) -> Any:
+        """Rows of length 1 in float64: to float32 they are so to seven digits only."""
+        return super().features(X if X.dtype == np.float64 else self.translate(X.astype(np.float64)))
+
+    def prepare(self, params: Directions) -> Linear:
+        found, high = super().prepare(params), params.concentration > HIGH
+        if not high.any():
+            return found
+        return Linear(np.where(high[:, None], 0.0, found.natural), np.where(high, 0.0, found.constant), (params, high))
+
+    def direct_scores(self, direct: tuple[Directions, np.ndarray], features: Any) -> np.ndarray:
+        """Of high concentrations: 1 less the cosine is half the squared distance, and so without cancellation."""
+        (mean, kappa), high = direct
+        d, scores = mean.shape[1], np.zeros((features.shape[0], len(mean)))
+        constant = -0.5 * d * np.log(2.0 * np.pi) - log_scaled_bessel(0.5 * d - 1.0, kappa)
+        for rows, X in dense_blocks(features):
+            for j in np.flatnonzero(high):
+                scores[rows, j] = constant[j] - 0.5 * kappa[j] * np.square(X - mean[j]).sum(axis=1)
+        return scores
+
     # parameters
 
     def natural(self, params: Directions) -> np.ndarray:
@@ -109,6 +130,10 @@ class VonMisesFisher(ExponentialFamily):
     def log_normalizer(self, params: Directions) -> np.ndarray:
         d = params.mean_direction.shape[1]
         return 0.5 * d * np.log(2.0 * np.pi) + log_bessel(0.5 * d - 1.0, params.concentration)
+
+    def magnitude(self, params: Directions) -> np.ndarray:
+        kappa, d = params.concentration, params.mean_direction.shape[1]
+        return np.where(kappa > HIGH, np.sqrt(kappa * d), kappa)
 
     # estimates: T(x) = x
 
@@ -132,33 +157,6 @@ class VonMisesFisher(ExponentialFamily):
         side -= (side @ mean)[:, None] * mean
         side /= np.maximum(np.linalg.norm(side, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         return (1.0 - away) * mean + np.sqrt(away * (2.0 - away)) * side
-
-
-def concentration_of(length: np.ndarray, d: int) -> np.ndarray:
-    """The concentration under which directions of `d` columns have a mean of that length (k,), from 0 to 1e10."""
-    if d == 1:  # signs
-        return np.arctanh(np.minimum(length, 1.0 - 1e-16))
-    order, short = 0.5 * d - 1.0, 1.0 - np.clip(length, 0.0, 1.0)
-    r = 1.0 - np.clip(short, 0.5 * (d - 1.0) / LARGEST, 1.0 - 1e-15)
-    low, high = (_inverse_bound(r, order + a, order + b) for a, b in ((0.0, 2.0), (1.0, 1.0)))
-    low, high = np.minimum(low, LARGEST), np.minimum(high, LARGEST)
-    found = 0.5 * (low + high)
-    for _ in range(STEPS):
-        missing = -np.expm1(log_ratio(order, found))  # 1 - A
-        error = (1.0 - r) - missing  # A - r
-        low, high = np.where(error <= 0, found, low), np.where(error >= 0, found, high)
-        slope = missing * (2.0 - missing) - (d - 1.0) / found * (1.0 - missing)
-        step = found - error / np.where(slope > 0, slope, np.inf)
-        before, found = found, np.where((step > low) & (step < high), step, 0.5 * (low + high))
-        if np.all(np.abs(found - before) <= 1e-12 * found):
-            break
-    return np.where(length > 1e-15, found, 0.0)
-
-
-def _inverse_bound(r: np.ndarray, a: float, b: float) -> np.ndarray:
-    """Where x / (a + sqrt(x² + b²)), which bounds A, is `r`."""
-    rest = (1.0 - r) * (1.0 + r)
-    return r / rest * (a + np.sqrt((a * r) ** 2 + b**2 * rest))
 
 
 def _one_less_cosines(kappa: float, d: int, n: int, rng: np.random.Generator) -> np.ndarray:

@@ -77,14 +77,14 @@ OBJECTS = {  # things that are their attributes: tag, and the attributes they ca
     "families.categorical.Categorical": "n_categories prior holes _levels",
     "families.exponential.Exponential": "prior holes",
     "families.gamma.Gamma": "prior holes",
-    "families.gaussian.Gaussian": "structure reg_covar prior holes _origin _unit",
-    "families.multinomial.Multinomial": "prior holes",
-    "families.poisson.Poisson": "prior holes",
+    "families.gaussian.Gaussian": "structure reg_covar prior holes _origin _unit _rows",
+    "families.multinomial.Multinomial": "prior holes _large",
+    "families.poisson.Poisson": "prior holes _large",
     "families.product.Product": "groups table holes _groups",
-    "families.student_t.StudentT": "dof structure reg_covar prior holes _origin _unit",
+    "families.student_t.StudentT": "dof structure reg_covar prior holes _origin _unit _rows",
     "families.von_mises_fisher.VonMisesFisher": "prior holes",
     "mixture.dirichlet.Believed": "family holes",
-    "mixture.dirichlet.Blurred": "structure reg_covar prior holes _origin _unit",
+    "mixture.dirichlet.Blurred": "structure reg_covar prior holes _origin _unit _rows",
 }
 
 PRIVATE = frozenset({

@@ -29,7 +29,7 @@ class FindsComponents(MixtureEstimator):
     def _fit_auto(self, X: Any, sample_weight: Any) -> Self:
         max_iter = self._check_auto()
         source, engine, summary = self._open(X, sample_weight, first=True)
-        family = dirichlet.weighed(self._learned, summary.mean, summary.variance)
+        family = self._learned.in_units(1.0, summary.mean, summary.variance)
         rng, store = as_rng(self.random_state), self._store(source, engine)
         if store is not None:
             rng = store.chance(rng)

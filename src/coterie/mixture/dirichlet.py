@@ -13,8 +13,8 @@ from coterie import machine
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.families import Family, Gaussian, Product
-from coterie.families.linear import Linear, Observed
-from coterie.families.normal_prior import Prior, sizeable
+from coterie.families.linear import ExponentialFamily, Linear, Observed
+from coterie.families.normal_prior import Prior
 from coterie.mixture.beliefs import Sticks
 from coterie.mixture.em import Event
 from coterie.mixture.family_em import MixtureEM, MixtureStats
@@ -65,6 +65,9 @@ class Believed:
 
     def draw(self, parts: Any, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
         return self.family.draw(self.family.estimate(chosen(parts, [j])), 0, n, rng)
+
+    def magnitude(self, parts: Any) -> float:
+        return 0.0  # beliefs are never so thin
 
     def divergence(self, parts: Any) -> float:
         """KL of the beliefs of all components from the prior."""
@@ -183,15 +186,9 @@ def with_conjugate_prior(family: Any) -> Any:
         )
     if isinstance(family, Gaussian):
         return Blurred.of(family)
-    return family.with_prior("default") if family.prior is None else family
-
-
-def weighed(family: Any, mean: np.ndarray, variance: np.ndarray) -> Any:
-    """Gaussians in units of the rows as they are weighted: their prior is stated in these."""
-    if not isinstance(family, Gaussian):
-        return family
-    found = copy(family)
-    found._origin, found._unit = mean, np.sqrt(sizeable(mean, variance))
+    found = family.with_prior("default") if family.prior is None else copy(family)
+    if hasattr(found, "_large"):
+        found._large = np.zeros_like(found._large)  # the evidence is made of sums, which are linear
     return found
 
 
@@ -215,6 +212,10 @@ class Blurred(Gaussian):
             scale = (d + 1) * FILL ** (-2 / d) * np.diag(found._unit**2)
             found.prior = Prior(shrinkage=SHRINKAGE, dof=d + 1, scale=scale)
         return found
+
+    def prepare(self, params: Any) -> Linear:
+        """Linear in the statistics, which have the noise in them."""
+        return ExponentialFamily.prepare(self, params)
 
     def features(self, X: Any) -> Any:
         found = super().features(X)

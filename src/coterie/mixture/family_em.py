@@ -171,6 +171,7 @@ class MixtureEM(EM):
 
     def rounding(self, c: Mix, stats: MixtureStats, objective: float) -> float:
         size = abs(objective) + abs(float(stats.base)) + float(stats.weight.sum())  # a row's logarithm may be near 0
+        size += float(stats.weight @ np.broadcast_to(self.family.magnitude(c.parts), stats.weight.shape))
         return 16 * float(np.finfo(np.float64).eps) * size + 1e-10
 
     # statistics as a vector, for acceleration; they do not depend on the parameters

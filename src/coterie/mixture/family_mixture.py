@@ -295,7 +295,8 @@ class Mixture(FindsComponents):
             model = self._as_gaussians(self._learned)._model(summary, dtype)
             told = np.any(concentration != 1.0)
             return replace(model, penalty=replace(model.penalty, concentration=concentration)) if told else model
-        return MixtureEM(self.n_components, self._learned, concentration, e_step_kind=self.e_step, tol=float(self.tol))
+        family = self._learned.in_units(summary.weight / self.n_components, summary.mean, summary.variance)
+        return MixtureEM(self.n_components, family, concentration, e_step_kind=self.e_step, tol=float(self.tol))
 
     def _as_gaussians(self, family: Any) -> GaussianMixture:
         """The estimator of Gaussians alone that this one is with that family."""

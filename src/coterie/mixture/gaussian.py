@@ -227,7 +227,11 @@ class GaussianEM(EM):
         size = abs(objective)
         if thin > 1e4:
             size += float(stats.weight.sum()) * len(self.unit) * thin
-        return 16 * self.precision * size + 1e-10
+        rounding = 16 * self.precision * size + 1e-10
+        if self.form not in ("full", "tied"):
+            return rounding
+        logs = float(stats.weight.sum()) * len(self.unit) * float(forms.condition(c).max())
+        return rounding + 16 * float(np.finfo(np.float64).eps) * logs  # determinants are taken in float64
 
     # statistics as a vector that does not depend on the parameters, for acceleration
 

@@ -1,0 +1,64 @@
+"""Gaussian components in the units of the rows: what densities are made of."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie import kernels
+from coterie.families import forms, packing
+from coterie.families.linear import Observed
+from coterie.kernels.plain.gaussian import Gaussians
+
+LOG_TWO_PI = float(np.log(2 * np.pi))
+
+
+class Placed(NamedTuple):
+    """Components, as `Penalty` wants them too."""
+
+    form: str
+    weights: np.ndarray  # (k,) not used
+    means: np.ndarray  # (k, d)
+    covariances: np.ndarray  # by form
+    factor: np.ndarray  # by form: upper triangular U with U U' the inverse covariance
+    log_det: np.ndarray  # (k,) log |U|
+
+    @classmethod
+    def of(cls, form: str, means: np.ndarray, covariances: np.ndarray) -> Placed:
+        f = forms.factors(form, covariances, *means.shape)
+        return cls(form, np.ones(len(means)), means, f.covariances, f.factor, f.log_det)
+
+    # log densities by squared distances
+
+    def scores(self, features: Any) -> np.ndarray:
+        """Log densities (n, k) of rows by `packing.products`, whose first columns are the rows."""
+        (k, d), observed = self.means.shape, isinstance(features, Observed)
+        if not observed:
+            Z = np.ascontiguousarray(features[:, :d])
+            offset = self.log_det - 0.5 * d * LOG_TWO_PI
+            return kernels.of(Z, k).log_joint(Z, Gaussians(self.form, offset, self.means, self.factor, np.zeros(d)))
+        scores = features.there @ (np.log(self.factor) - 0.5 * LOG_TWO_PI).T
+        for j in range(k):
+            away = (features.T[:, :d] - self.means[j]) * self.factor[j] * features.there
+            scores[:, j] -= 0.5 * np.square(away).sum(axis=1)
+        return scores
+
+    def magnitude(self) -> np.ndarray:
+        """How much the rounding of log densities grows with thin components (k,)."""
+        return self.means.shape[1] * forms.magnitude(self.form, self)
+
+    # as an exponential family
+
+    def natural(self) -> np.ndarray:
+        U = self.factor
+        return packing.natural(self.form, U @ np.swapaxes(U, 1, 2) if self.form == "full" else U**2, self.means)
+
+    def log_normalizer(self) -> np.ndarray:
+        """(k,), or (k, d) where columns are independent."""
+        d = self.means.shape[1]
+        if self.form == "diag":
+            return 0.5 * LOG_TWO_PI + 0.5 * (self.factor * self.means) ** 2 - np.log(self.factor)
+        wide = self.factor if self.form == "full" else self.factor[:, None, None] * np.eye(d)
+        squares = ((self.means[:, None, :] @ wide) ** 2).sum(axis=(1, 2))
+        return 0.5 * (d * LOG_TWO_PI + squares) - self.log_det
