@@ -67,9 +67,14 @@ class MixtureAnswers(Traced, DensityMixin, Estimator):
     def _from_responsibilities(self, model: Any, X: Any, sample_weight: Any, rows: int, start: Any) -> Any:
         """Parameters of one M-step from labels (n,) or responsibilities (n, k)."""
         resp = given.responsibilities(start, rows, self.n_components)
-        soft, engine, _ = self._open(X, sample_weight, first=True, y=resp)
+        soft, engine, summary = self._open(X, sample_weight, first=True, y=resp)
+        soft, _, _ = self._with_unit_weights(soft, summary)
         nowhere = model.nowhere()
         return model.m_step(nowhere, engine.sum(partial(model.given, nowhere), soft))
+
+    def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
+        """The rows with the weights that the model sees: by default their own."""
+        return source, summary, 0
 
     @property
     def _params(self) -> Any:
