@@ -11,7 +11,9 @@ from coterie.core.errors import ModelFileError
 from coterie.core.protocols import Source
 from coterie.files import kinds
 from coterie.files.shapes import FURTHER
+from coterie.files.trial import ROWS, quiet, raising
 from coterie.kmeans.search_state import Searched
+from coterie.mixture.em import Event
 
 RECORDS = {  # what parameters are; those of others are centers (k, d)
     "BalancedKMeans": ("kmeans.transport.Division",),
@@ -35,8 +37,21 @@ def check_state(name: str, state: Any, estimator: str, model: Any, source: Sourc
         known = [reached for reached in (state.now, state.best) if reached is not None]
         for reached in known:
             _check_reached(reached, estimator, model, source)
-        if estimator in NOTED and not {reached.run for reached in known} <= set(state.notes or ()):
-            raise ModelFileError("it lacks the history of a start")
+        if estimator in NOTED:
+            _check_notes(state.notes or {}, known)
+
+
+def _check_notes(notes: dict[Any, Any], known: list[Reached]) -> None:
+    """The history of every start: columns of one length, and what happened to components."""
+    if not {reached.run for reached in known} <= set(notes):
+        raise ModelFileError("it lacks the history of a start")
+    for note in notes.values():
+        parts = note if isinstance(note, tuple) else (note,)
+        events = [event for part in parts if isinstance(part, tuple) for event in part]
+        columns = [part for part in parts if not isinstance(part, tuple)]
+        good = all(isinstance(column, np.ndarray) and column.ndim > 0 for column in columns)
+        if not good or not all(isinstance(event, Event) for event in events) or len(set(map(len, columns))) > 1:
+            raise ModelFileError("the history of a start is malformed")
 
 
 def _check_batches(state: Batches) -> None:
@@ -64,6 +79,11 @@ def _check_reached(reached: Reached, estimator: str, model: Any, source: Source)
         raise ModelFileError("how far a start has come is malformed")
     if not _goes_with(reached.params, estimator, model, source):
         raise ModelFileError("its parameters do not go with the estimator and the rows")
+    if estimator != "BalancedKMeans":  # whose parameters are the labels of all rows
+        with quiet(), raising("its parameters do not go with the rows"):
+            chunk = source.pick(np.arange(min(ROWS, source.shape[0])))
+            stats, _ = model.e_step(reached.params, chunk, None)
+            model.objective(reached.params, stats)
 
 
 def _goes_with(params: Any, estimator: str, model: Any, source: Source) -> bool:

@@ -24,7 +24,7 @@ BROKEN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, n
 def check_answers(model: Any) -> None:
     """Reject a model that raises other errors than those of this library; what it answers does not matter."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
-    with _quiet(), raising(f"{type(last).__name__} does not answer"):
+    with quiet(), raising(f"{type(last).__name__} does not answer"):
         rows = _rows(model, last)
         for verb in ANSWERS if rows is not None else ():
             if hasattr(model, verb):
@@ -49,7 +49,8 @@ def raising(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
+    """Without warnings: odd numbers are no news here."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
