@@ -151,7 +151,7 @@ FORGERIES = {
         set_content(*END, "fields", "notes", "dict", 0, 1, "tuple", 5, value={"tuple": ["an event"]}),
         set_tensor("trail.0", lambda vector: vector[:-1].copy()),
     ],
-    "Mixture student": [set_tensor("now.params.parts.dof", lambda dof: dof[0].reshape(()))],
+    "Mixture student": [set_tensor("now.params.parts.dof", lambda dof: np.array(dof[0]))],
     "Mixture sparse": [set_tensor("now.params.parts.probability", lambda shares: shares[:, :2].copy())],
     "MiniBatchKMeans": [
         set_tensor("params", lambda centers: centers[:, :2].copy()),
