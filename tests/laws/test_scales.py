@@ -24,12 +24,15 @@ from coterie import (
     MiniBatchKMeans,
     Mixture,
     SphericalKMeans,
+    TimeSeriesKMeans,
     load,
     metrics,
     save,
 )
 from coterie.core.errors import InputError, RangeWarning
+from coterie.diagnosis import diagnose
 from coterie.distances import pairwise
+from coterie.selection import choose_k, g_means, gap_statistic, sweep, x_means
 
 rng = np.random.default_rng(5)
 ROWS = rng.normal(size=(150, 3)) + 4 * rng.integers(0, 3, (150, 1))
@@ -155,6 +158,15 @@ def test_a_row_without_weight_does_not_decide_the_scale():
         lambda X: KernelKMeans(3).fit(X),
         lambda X: GaussianMixture(3, missing="ignore").fit(X),
         lambda X: DivisiveClustering(3, method="bisecting").fit(X),
+        lambda X: TimeSeriesKMeans(3).fit(X),
+        lambda X: Mixture("gaussian", "auto").fit(X),
+        lambda X: Mixture("poisson", 2).fit(np.abs(X)),
+        lambda X: gap_statistic(X, range(1, 3)),
+        lambda X: sweep(KMeans(), range(1, 3), X),
+        lambda X: choose_k(X, range(2, 4)),
+        lambda X: x_means(X),
+        lambda X: g_means(X),
+        lambda X: diagnose(X),
     ],
 )
 def test_what_cannot_be_rescaled_says_so(call):

@@ -13,6 +13,8 @@ from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.data import as_source
+from coterie.data.summary import summarize
+from coterie.engines.local import Serial
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.normality import LEAST, anderson_darling, critical_value
 from coterie.selection.progress import Callback, Progress, check_callback
@@ -265,6 +267,7 @@ class _Rounds:
         self.X, self.w = source.X, source.w  # type: ignore[attr-defined]
         self.decide, self.threshold, self.search = decide, threshold, search
         self.n_jobs = machine.thread_count(n_jobs)
+        summarize(source, Serial())  # rows and weights whose sums of squares leave the range of numbers are an error
         self.models: list[KMeans] = []
         self.history: list[Split] = []
         self.ahead = ahead
