@@ -88,7 +88,7 @@ def test_the_gap_of_a_hard_e_step_is_what_choosing_costs(n):
 
 
 def test_a_stochastic_e_step_runs_for_as_many_iterations_as_asked():
-    X, _ = groups(300)
+    X, _ = groups(300, apart=0.7)  # rows between the groups: two draws are hardly ever the same
     first, again, other = (
         GaussianMixture(3, e_step="stochastic", max_iter=25, random_state=seed).fit(X) for seed in (0, 0, 1)
     )

@@ -2,61 +2,57 @@
 
 from __future__ import annotations
 
-from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie.families import forms
 from coterie.mixture.gaussian import Components, GaussianEM
-from coterie.mixture.trials import Trials, chosen, together
+from coterie.mixture.rearrange import cross, relocate, split_and_merge
+from coterie.mixture.trials import Trials, chosen, replaced, together
 
-RUNS = 60  # short runs, half from k-means++, half from rows drawn at random
+RUNS = 60  # short runs; more where rows are few
+MANY = 240  # short runs at most
 SHORT = 10  # steps of a short run
-FINALISTS = 16  # short runs that are taken on until one leads for good
-ROUND = 20  # steps between two looks at who leads
-SPARE = 4  # runs kept beside the leader until it has settled
-PROMISING = 12  # pairs that may become one, and components that may become two
-HOPE = 50  # times its last gain that a run may lie behind
-STEPS = 10_000  # that all runs together may take
-WORK = 5e9  # multiply-adds that they may cost, an exponential counted as 40
+ROUND = 20  # steps between two comparisons of the runs
+ELITE = 10  # distinct best runs that are kept, and from which new starts are made
+HOPE = 50  # times its last gain by which a run may be behind the best and still go on
+PATIENCE = 3  # rounds of new starts without a gain, after which the search ends; twice as many where rows are few
+STEPS = 10_000  # of all runs together
+MORE = 60_000  # the same where rows are few
+WORK = 5e9  # multiply-adds of all steps, an exponential counted as 40
+LIGHT = 2e9  # multiply-adds up to which more steps than `STEPS` may be taken
 
 
 def search(rows: Any) -> Components:
     """The best start found, as the only run of a batch [1]_.
 
-    Short runs from k-means++ and random rows; the best of them, K-means' and a tree's go on until one leads; then, as
-    long as it helps, two of its components become one and another two [2]_. Runs that rest on next to no
-    rows lose to all others. Work is bounded by shape alone; where it allows for next to no runs, K-means' start it is.
+    Short runs from k-means++, random rows and random posteriors; the best of them, K-means' and a tree's go on until
+    they have converged or cannot win. The best few are then rearranged as long as that helps. Runs in which a component
+    rests on next to no rows lose to all others. Work is bounded by shape alone; where it allows for next to no runs,
+    K-means' start it is.
 
     .. [1] Biernacki, Celeux & Govaert (2003), Choosing starting values for the EM algorithm for getting the highest
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
-    .. [2] Ueda, Nakano, Ghahramani & Hinton (2000), SMEM algorithm for mixture models, Neural Computation 12.
     """
     contest = Contest(rows.trials)
-    runs = min(RUNS, contest.left // (8 * SHORT))
-    if rows.model.n_components == 1 or runs < 2:
+    if rows.model.n_components == 1 or contest.runs < 2:
         return rows.trials.first(rows.posteriors("kmeans", 1))
-    starts = [rows.posteriors("k-means++", runs // 2), rows.posteriors("random_from_data", runs - runs // 2)]
-    finalists = [
-        contest.heats(np.concatenate(starts), min(FINALISTS, runs // 2)),
-        rows.trials.first(rows.posteriors("kmeans", 1)),
-    ]
+    finalists = [contest.heats(rows.random_starts(contest.runs), max(1, contest.runs // 4))]
+    finalists.append(rows.trials.first(rows.posteriors("kmeans", 1)))
     if rows.can_afford_tree():
         finalists.append(rows.trials.first(rows.posteriors("hierarchical", 1)))
-    leader, least = contest.final(together(finalists))
-    skip = 0  # moves that did not help
-    while contest.left > 0 and skip <= 2 * runs:
-        moves = rearranged(rows.trials, leader, max(4, min(runs // 2, contest.left // (4 * SHORT))), skip)
-        if len(moves) == 0:
-            break
-        rivals = contest.heats(moves, max(1, len(moves) // 4))
-        found, objective = contest.final(together([leader, rivals]))
-        if objective < least - contest.enough:
-            leader, least, skip = found, objective, 0
-        else:
-            skip += len(moves)
-    return leader
+    patience = 2 * PATIENCE if contest.light else PATIENCE
+    elite = contest.improved(contest.settled(together(finalists)), rows.rng, patience)
+    return chosen(elite.runs, [0])
+
+
+class Elite(NamedTuple):
+    """The best runs that are different from each other, the best first."""
+
+    runs: Components
+    suspect: np.ndarray  # (runs,) 0 if sound
+    objective: np.ndarray  # (runs,)
 
 
 class Contest:
@@ -65,101 +61,104 @@ class Contest:
     def __init__(self, trials: Trials):
         self.trials, self.model = trials, trials.model
         n, monomials = trials.size
-        self.left = int(min(STEPS, WORK / (n * self.model.n_components * (monomials + 40))))
+        step = n * self.model.n_components * (monomials + 40)
+        self.light = STEPS * step < LIGHT
+        self.left = int(min(MORE, LIGHT / step) if self.light else min(STEPS, WORK / step))
+        self.runs = int(min(max(min(RUNS, self.left // (8 * SHORT)), self.left // 100), MANY))
         self.enough = self.model.tol * (1 + trials.w.sum() / 1000)
-        centered = (trials.X - trials.w @ trials.X / trials.w.sum()) * trials.scale
-        self.whole = (trials.w[:, None] * centered).T @ centered / trials.w.sum()
 
     def heats(self, resp: np.ndarray, winners: int) -> Components:
         """The best of short runs from these posteriors (runs, n, k)."""
         c, objective, _ = self._advance(self.trials.first(resp), SHORT)
-        return chosen(c, self._ranked(c, objective)[:winners])
+        return chosen(c, self.ranked(c, objective)[:winners])
 
-    def final(self, c: Components) -> tuple[Components, float]:
-        """The best alone, once it has settled and none could still overtake it; and its objective.
+    def ranked(self, c: Components, objective: np.ndarray) -> np.ndarray:
+        """Runs from best to worst; those in which a component rests on next to no rows come last."""
+        return np.lexsort([objective, self._suspect(c)])
 
-        A few that lag stay until then: a run that looks sound may yet collapse.
-        """
+    def settled(self, c: Components) -> Elite:
+        """The best of the runs, once each has converged or is too far behind to win."""
+        objective = np.full(len(c.weights), np.inf)
+        suspect, active = np.zeros(len(objective), int), np.arange(len(objective))
         while True:
-            c, objective, gain = self._advance(c, ROUND)
-            order = self._ranked(c, objective)
-            leader, others = order[0], order[1:]
-            settled = gain < self.enough
-            could_win = objective - HOPE * gain < objective[leader]
-            if settled[leader]:
-                others = others[could_win[others] & ~settled[others]]
-            else:
-                others = np.r_[others[:SPARE], others[SPARE:][could_win[others[SPARE:]]]]
-            c = chosen(c, np.r_[leader, others])
-            if self.left <= 0 or (settled[leader] and len(others) == 0):
-                return chosen(c, [0]), float(objective[leader])
+            moved, objective[active], gains = self._advance(chosen(c, active), ROUND)
+            c, suspect[active] = replaced(c, active, moved), self._suspect(moved)
+            order = np.lexsort([objective, suspect])
+            best = order[0]
+            could_win = (objective[active] - HOPE * gains[-1] < objective[best]) & (suspect[active] <= suspect[best])
+            active = active[could_win & ~self._converged(gains)]
+            if len(active) == 0 or self.left <= 0:
+                return self._elite(c, suspect, objective, order)
+
+    def _converged(self, gains: np.ndarray) -> np.ndarray:
+        """Whether what runs have left to gain, by Aitken's estimate from their last two gains, is small."""
+        before, last = np.maximum(gains, np.finfo(np.float64).tiny)
+        rate = np.minimum(last / before, 1 - 1e-6)
+        return (last * np.maximum(1.0, rate / (1 - rate)) < self.enough) | (last < 1e-6 * self.enough)
+
+    def _elite(self, c: Components, suspect: np.ndarray, objective: np.ndarray, order: np.ndarray) -> Elite:
+        elite: list[int] = []
+        for i in order:  # runs of almost the same objective are one optimum, its components in another order
+            if len(elite) < ELITE and all(abs(objective[i] - objective[j]) > 10 * self.enough for j in elite):
+                elite.append(int(i))
+        return Elite(chosen(c, elite), suspect[elite], objective[elite])
+
+    def improved(self, elite: Elite, rng: np.random.Generator, patience: int) -> Elite:
+        """The best runs after rounds of new starts made from them, until these no longer help."""
+        idle = skip = 0
+        while self.left > 0 and idle < patience:
+            runs = max(4, min(self.runs // 2, self.left // (4 * SHORT)))
+            splits = split_and_merge(self.trials, chosen(elite.runs, [0]), -(-runs // 3), skip)
+            moves = [splits, relocate(self.trials, elite.runs, runs // 3, rng)]
+            if len(elite.objective) > 1:
+                moves.append(cross(self.trials, elite.runs, runs // 3, rng))
+            starts = np.concatenate(moves)
+            rivals = self.heats(starts, max(1, len(starts) // 4))
+            before, elite = elite, self.settled(together([elite.runs, rivals]))
+            helped = (elite.suspect[0], elite.objective[0] + self.enough) < (before.suspect[0], before.objective[0])
+            idle, skip = (0, 0) if helped else (idle + 1, skip + len(splits))
+        return elite
 
     def _advance(self, c: Components, steps: int) -> tuple[Components, np.ndarray, np.ndarray]:
         self.left -= steps * len(c.weights)
         return self.trials.advance(c, steps)
 
-    def _ranked(self, c: Components, objective: np.ndarray) -> np.ndarray:
-        """Runs from best to worst; those that rest on next to no rows come last."""
-        counts = c.weights * len(self.trials.X)
-        unit = self.model.unit * self.trials.scale
-        suspect = spurious(self.model, counts, self.trials.covariances(c), self.whole, unit)
-        return np.lexsort([objective, suspect])
-
-
-def rearranged(trials: Trials, c: Components, runs: int, skip: int) -> np.ndarray:
-    """Posteriors (runs, n, k) in which two components are one, and another is cut in two across its longest axis.
-
-    Two that share rows are likely to be one; one is likely to be two if its rows lie away from its middle: the mean
-    distance along the axis, squared, is 2 / pi of the variance for a Gaussian, and all of it for two points. The `skip`
-    most promising moves are left out.
-    """
-    (before,), k = trials.posterior(c), c.means.shape[-2]
-    mass = before * trials.w[:, None]
-    axes = np.stack([_longest_axis(trials.X - mean, m) for mean, m in zip(c.means[0], mass.T, strict=True)])
-    along = trials.X @ axes.T - (c.means[0] * axes).sum(axis=-1)
-    tiny = np.finfo(np.float64).tiny  # of components whose rows all lie at their mean, or that have none
-    hollow = (mass * np.abs(along)).sum(axis=0) ** 2 / ((mass * along**2).sum(axis=0) * mass.sum(axis=0) + tiny)
-    length = np.sqrt((mass**2).sum(axis=0) + tiny)
-    first, second = np.triu_indices(k, 1)
-    pairs = np.argsort(-(mass.T @ mass / np.outer(length, length))[first, second], kind="stable")
-    splits = np.argsort(-hollow, kind="stable")
-    ranks = sorted(product(range(min(len(pairs), PROMISING)), range(min(k, PROMISING))), key=sum)
-    moves = [(first[pairs[a]], second[pairs[a]], splits[b]) for a, b in ranks]
-    moves = [move for move in moves if k == 2 or move[2] not in move[:2]][skip : skip + runs]
-    moved = np.repeat(before[None], len(moves), axis=0)
-    for resp, (lost, kept, parted) in zip(moved, moves, strict=True):
-        resp[:, kept] += resp[:, lost]
-        if k == 2:
-            parted = kept
-        resp[:, lost] = resp[:, parted] * (along[:, parted] > 0)
-        resp[:, parted] -= resp[:, lost]
-    return moved
-
-
-def _longest_axis(dx: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    return np.linalg.eigh((mass[:, None] * dx).T @ dx)[1][:, -1]
+    def _suspect(self, c: Components) -> np.ndarray:
+        """Above 0 for runs in which a component rests on next to no rows."""
+        rows, scale, matrices = len(self.trials.X), self.trials.scale, self.trials.covariances(c)
+        return spurious(self.model, rows, c.weights, c.means * scale, matrices, self.model.unit * scale)
 
 
 def spurious(
-    model: GaussianEM, counts: np.ndarray, covariances: np.ndarray, whole: np.ndarray, unit: np.ndarray
+    model: GaussianEM,
+    rows: int,
+    weights: np.ndarray,
+    means: np.ndarray,
+    covariances: np.ndarray,
+    unit: np.ndarray,
 ) -> np.ndarray:
     """2 if a component rests on too few rows, 1 if one is flat in some direction: likely by accident; 0 if neither.
 
-    counts (..., k) rows, covariances (..., k, d, d), `whole` (d, d) that of all rows, `unit` (d,) their size. A
+    weights (..., k), means (..., k, d), covariances (..., k, d, d), `unit` (d,) the size of the columns. A
     component that shares shape and orientation with the others is sound on fewer rows than one whose covariance is
-    all its own. Flat is thinner than the rows are anywhere; unless its rows are few, also much thinner than the
+    all its own. Flat is thinner than the mixture is anywhere; unless its rows are few, also much thinner than the
     component is otherwise: a tight round cluster is not flat.
     """
     letters, d = model.structure.name, covariances.shape[-1]
     own = "V" in (letters[1:] if d > 1 else letters)
     enough, flat = (d + 1.0, 2e-3) if own else (2.5, 2e-3) if letters[0] == "V" else (1.5, 0.0)
+    away = means - weights[..., None, :] @ means
+    whole = (weights[..., None, None] * covariances).sum(axis=-3)
+    whole = whole + np.swapaxes(weights[..., None] * away, -1, -2) @ away
     thin = np.zeros(covariances.shape[:-2], bool)
     for size in (np.ones_like(unit), unit):
         scale = np.outer(size, size)
-        thin |= np.linalg.eigvalsh(covariances / scale)[..., 0] < flat * np.linalg.eigvalsh(whole / scale)[0]
-    whiten = np.linalg.inv(np.linalg.cholesky(whole / scale + 1e-12 * np.eye(d)))
-    values = np.linalg.eigvalsh(whiten @ (covariances / scale) @ whiten.T)
+        least = np.linalg.eigvalsh(whole / scale)[..., :1]
+        thin |= np.linalg.eigvalsh(covariances / scale)[..., 0] < flat * least
+    whiten = np.linalg.inv(np.linalg.cholesky(whole / scale + 1e-12 * np.eye(d)))[..., None, :, :]
+    values = np.linalg.eigvalsh(whiten @ (covariances / scale) @ np.swapaxes(whiten, -1, -2))
     collapsed = values[..., 0] < np.maximum(flat * values[..., -1], 20 * model.reg_covar)
+    counts = weights * rows
     few, thin = counts < enough, thin & (collapsed | (counts < 5 * enough))
     return np.where(few.any(axis=-1), 2, thin.any(axis=-1))
 
@@ -167,6 +166,4 @@ def spurious(
 def sound_first(model: GaussianEM, rows: int, c: Components) -> int:
     """What fits are ordered by before their objectives: those that rest on next to no rows come after all others."""
     matrices = forms.dense(model.form, c.covariances, *c.means.shape)
-    away = c.means - c.weights @ c.means
-    whole = np.tensordot(c.weights, matrices, 1) + (c.weights[:, None] * away).T @ away
-    return int(spurious(model, c.weights * rows, matrices, whole, model.unit))
+    return int(spurious(model, rows, c.weights, c.means, matrices, model.unit))

@@ -108,15 +108,33 @@ class Rows:
             closest = square if j == 0 else np.minimum(closest, square)
         return self.nearest(centers)
 
-    def _around_rows(self, runs: int) -> np.ndarray:
-        """The posterior if components lay at rows drawn at random, each as wide as all rows together."""
+    def random_starts(self, runs: int) -> np.ndarray:
+        """Posteriors (runs, n, k) from k-means++, from random rows and from random numbers, a third each.
+
+        Components around random rows are as wide as all rows together in the middle, and from a third of that to
+        three times as wide: clusters inside of each other are found from wide ones, small clusters from narrow ones.
+        """
+        sharpness = 10.0 ** np.linspace(-1, 1, runs // 3)
+        return np.concatenate(
+            [
+                self._plusplus(runs - 2 * (runs // 3)),
+                self._around_rows(runs // 3, sharpness[:, None, None]),
+                self._random(runs // 3),
+            ]
+        )
+
+    def _around_rows(self, runs: int, sharpness: Any = 1.0) -> np.ndarray:
+        """The posterior if components lay at rows drawn at random, each as wide as all rows together.
+
+        Densities are raised to the power `sharpness`.
+        """
         k, n = self.model.n_components, len(self.Z)
         p = self.w / self.w.sum()
         drawn = np.stack([self.rng.choice(n, k, replace=n < k, p=p) for _ in range(runs)])
         centers = self._known_means(runs)
         centers = np.where(np.isnan(centers), self.Z[drawn], centers)
         joint = self.Z @ np.swapaxes(centers, -1, -2) - 0.5 * (centers**2).sum(axis=-1)[:, None]
-        resp = np.exp(joint - joint.max(axis=-1, keepdims=True))
+        resp = np.exp(sharpness * (joint - joint.max(axis=-1, keepdims=True)))
         return resp / resp.sum(axis=-1, keepdims=True)
 
     def _known_means(self, runs: int) -> np.ndarray:

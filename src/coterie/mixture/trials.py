@@ -71,46 +71,53 @@ class Trials:
         return self.model.m_step(nowhere, self._stats(sums, nowhere, np.zeros(runs)))
 
     def advance(self, c: Components, steps: int) -> tuple[Components, np.ndarray, np.ndarray]:
-        """After so many EM steps: the runs, their objectives, and how much the last step lowered these."""
+        """The runs after so many EM steps, their objectives, and what the last two steps lowered these by (2, runs)."""
         stats = self.e_step(c)
         objective = self.model.objective(c, stats)
-        gain = np.full(len(objective), np.inf)
+        gains = np.full((2, len(objective)), np.inf)
         for _ in range(steps):
             interrupts.check()
             c = self.model.m_step(c, stats)
             stats = self.e_step(c)
             before, objective = objective, self.model.objective(c, stats)
-            gain = before - objective
-        return c, objective, gain
+            gains = np.stack([gains[1], before - objective])
+        return c, objective, gains
 
     def e_step(self, c: Components) -> GaussianStats:
         runs, k, _ = c.means.shape
-        sums, bound = np.zeros((runs * k, self.size[1])), np.zeros(runs)
+        sums, bound = np.zeros((k * runs, self.size[1])), np.zeros(runs)
         for part, resp, per_row in self._posteriors(c):
-            sums += (self.w[part, None, None] * resp).reshape(-1, runs * k).T @ self._monomials(part)
+            resp *= self.w[part, None, None]
+            sums += resp.reshape(-1, k * runs).T @ self._monomials(part)
             bound += self.w[part] @ per_row
-        return self._stats(sums.reshape(runs, k, -1), c, bound)
+        return self._stats(sums.reshape(k, runs, -1).swapaxes(0, 1), c, bound)
 
     def posterior(self, c: Components) -> np.ndarray:
         """Of every run and row (runs, n, k)."""
-        return np.concatenate([resp for _, resp, _ in self._posteriors(c)]).swapaxes(0, 1)
+        resp = np.concatenate([resp for _, resp, _ in self._posteriors(c)])
+        return np.ascontiguousarray(resp.transpose(2, 0, 1))
 
     def _posteriors(self, c: Components) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Blocks of rows: which, their posteriors (rows, runs, k), and their shares of the bounds (rows, runs)."""
+        """Blocks of rows: which, their posteriors (rows, k, runs), and their shares of the bounds (rows, runs).
+
+        Runs come last: sums over few components are fast if each adds up long stretches of memory.
+        """
         runs, k, _ = c.means.shape
-        coefficients = self._coefficients(c)
+        coefficients, component = self._coefficients(c), np.arange(k)[:, None]
         for part in self._parts(runs * k):
-            joint = (self._monomials(part) @ coefficients).reshape(-1, runs, k)
+            joint = (self._monomials(part) @ coefficients).reshape(-1, k, runs)
             if self.known is not None:
                 known = self.known[part]
-                joint[known >= 0] = np.where(known[known >= 0, None, None] == np.arange(k), joint[known >= 0], -np.inf)
-            most = joint.max(axis=2, keepdims=True)
+                joint[known >= 0] = np.where(known[known >= 0, None, None] == component, joint[known >= 0], -np.inf)
+            most = joint.max(axis=1, keepdims=True)
             if self.model.e_step_kind == "hard":
-                yield part, (joint.argmax(axis=2)[..., None] == np.arange(k)).astype(np.float64), most[..., 0]
+                yield part, (joint.argmax(axis=1)[:, None] == component).astype(np.float64), most[:, 0]
             else:
-                resp = np.exp(joint - most)
-                total = resp.sum(axis=2, keepdims=True)
-                yield part, resp / total, (most + np.log(total))[..., 0]
+                joint -= most
+                resp = np.exp(joint, out=joint)
+                total = resp.sum(axis=1, keepdims=True)
+                resp /= total
+                yield part, resp, (most + np.log(total))[:, 0]
 
     def in_place(self, c: Components, run: int) -> Components:
         """One run, as parameters of the rows as they were."""
@@ -142,7 +149,7 @@ class Trials:
         return np.concatenate([squares, X, np.ones((len(X), 1))], axis=1)
 
     def _coefficients(self, c: Components) -> np.ndarray:
-        """Log joint densities as linear functions of the monomials."""
+        """Log joint densities as linear functions of the monomials (monomials, k * runs)."""
         runs, k, d = c.means.shape
         with np.errstate(divide="ignore"):
             offset = np.log(c.weights) - 0.5 * d * np.log(2 * np.pi) + c.log_det
@@ -157,7 +164,8 @@ class Trials:
             twice = np.where(self.upper[0] == self.upper[1], 0.5, 1.0)
             quadratic = -twice * precision[..., self.upper[0], self.upper[1]]
         constant = offset - 0.5 * (linear * c.means).sum(axis=-1)
-        return np.concatenate([quadratic, linear, constant[..., None]], axis=-1).reshape(runs * k, -1).T
+        whole = np.concatenate([quadratic, linear, constant[..., None]], axis=-1)
+        return whole.transpose(2, 1, 0).reshape(-1, k * runs)
 
     def _stats(self, sums: np.ndarray, c: Components, bound: np.ndarray) -> GaussianStats:
         """Statistics about the means of `c`, from sums of monomials (runs, k, monomials)."""
@@ -193,3 +201,14 @@ def together(parts: list[Components]) -> Components:
     """Runs of several batches as one."""
     orientation = None if parts[0].orientation is None else np.concatenate([c.orientation for c in parts])
     return Components(*(np.concatenate([c[i] for c in parts]) for i in range(5)), orientation)
+
+
+def replaced(c: Components, runs: np.ndarray, by: Components) -> Components:
+    """The batch with some of its runs replaced."""
+    arrays = []
+    for old, new in zip(c[:6], by[:6], strict=True):
+        if old is not None:
+            old = old.copy()
+            old[runs] = new
+        arrays.append(old)
+    return Components(*arrays)

@@ -17,13 +17,13 @@ from coterie.mixture.trials import chosen, together
 
 Array = np.ndarray[Any, Any]
 
-RUNS = 15  # short runs from k-means++, and as many from rows drawn at random
-SHORT = 10  # steps of a short run
-WINNERS = 8  # short runs that go on
+SHARE = 2  # random starts: this part of those of a search for one structure alone
+WINNERS = 8  # short runs that go on; more where random starts are more
+PATIENCE = 2  # rounds of new starts without a gain
 
 
 class Trials(NamedTuple):
-    """The runs of one structure."""
+    """The runs of one structure, the best first."""
 
     rows: Rows
     contest: Contest
@@ -40,10 +40,11 @@ class Trials(NamedTuple):
 class Starts:
     """Finds starts for one number of components after another, on one sample of the rows.
 
-    The same posteriors serve all structures: clusters of a model-based tree, made once for all numbers; K-means;
-    k-means++ and random rows. The best run of each structure is then a start for all others, before the best of all
-    go on until one has settled. Last, what a structure found is a start for those it is a special case of, wherever
-    they are less likely: so no freer structure is left behind.
+    The same posteriors serve all structures: clusters of a model-based tree, made once for all numbers; K-means; and
+    random starts. The best run of each structure is then a start for all others. The best of all go on, and are
+    rearranged as in a search for one structure; the best run of each structure is a start for all others once more.
+    Last, what a structure found is a start for those it is a special case of, wherever they are less likely: so no
+    freer structure is left behind.
     """
 
     def __init__(self, model: GaussianEM, source: Source, rng: np.random.Generator, n_jobs: int | None):
@@ -58,14 +59,18 @@ class Starts:
 
     def find(self, models: list[GaussianEM]) -> list[Components]:
         """A start for each of the models, all of one number of components."""
-        (rng,) = self.rng.spawn(1)
+        rng, *generators = self.rng.spawn(1 + len(models))
         pool = self._pool(Rows(models[-1], self.chunk, rng))
-        found = self._each(lambda model: self._short(model, pool, rng), [(model,) for model in models])
+        found = self._each(lambda *item: self._short(pool, *item), list(zip(models, generators, strict=True)))
         if models[0].n_components > 1:
-            others = np.concatenate([trials.posteriors([0]) for trials in found])
-            found = self._each(lambda trials: self._settled(trials, others), [(trials,) for trials in found])
-            found = self._none_behind(found)
+            found = self._shared(self._improved, found)
+            found = self._none_behind(self._shared(self._settled, found))
         return [trials.start() for trials in found]
+
+    def _shared(self, function: Callable[[Trials, Array], Trials], found: list[Trials]) -> list[Trials]:
+        """The trials of each structure after `function` with the best run of every structure."""
+        best = np.concatenate([trials.posteriors([0]) for trials in found])
+        return self._each(lambda trials: function(trials, best), [(trials,) for trials in found])
 
     def _each(self, function: Callable[..., Trials], calls: list[tuple[Any, ...]]) -> list[Trials]:
         return list(machine.in_threads(function, calls, self.n_jobs))
@@ -75,8 +80,7 @@ class Starts:
         n, k = len(rows.Z), rows.model.n_components
         if k == 1:
             return np.ones((1, n, 1))
-        pool = [rows.posteriors("kmeans", 1), rows.posteriors("k-means++", RUNS)]
-        pool.append(rows.posteriors("random_from_data", RUNS))
+        pool = [rows.posteriors("kmeans", 1), rows.random_starts(max(3, Contest(rows.trials).runs // SHARE))]
         if self.merges is not None and len(self.leaves) >= k:
             labels = cut(self.merges, k)
             resp = (labels[:, None] == np.arange(k)).astype(np.float64)[None]
@@ -85,17 +89,23 @@ class Starts:
             pool.append(resp)
         return np.concatenate(pool)
 
-    def _short(self, model: GaussianEM, pool: Array, rng: np.random.Generator) -> Trials:
+    def _short(self, pool: Array, model: GaussianEM, rng: np.random.Generator) -> Trials:
         rows = Rows(model, self.chunk, rng)
         contest = Contest(rows.trials)
         if model.n_components == 1:
             return Trials(rows, contest, rows.trials.first(pool))
-        return Trials(rows, contest, contest.heats(pool, WINNERS))
+        return Trials(rows, contest, contest.heats(pool, max(WINNERS, len(pool) // 4)))
+
+    def _improved(self, trials: Trials, others: Array) -> Trials:
+        """The best runs, also from what other structures found, after these were rearranged."""
+        rivals = trials.contest.heats(others, WINNERS)
+        elite = trials.contest.settled(together([trials.runs, rivals]))
+        return trials._replace(runs=trials.contest.improved(elite, trials.rows.rng, PATIENCE).runs)
 
     def _settled(self, trials: Trials, others: Array) -> Trials:
         """The best of the runs, and of runs from what other structures found."""
         rivals = trials.contest.heats(others, WINNERS)
-        return trials._replace(runs=trials.contest.final(together([trials.runs, rivals]))[0])
+        return trials._replace(runs=trials.contest.settled(together([trials.runs, rivals])).runs)
 
     def _none_behind(self, found: list[Trials]) -> list[Trials]:
         """Structures less likely than a special case of theirs start again from that."""
@@ -112,12 +122,12 @@ class Starts:
     def _not_behind(self, mine: Trials, resp: Array) -> Trials:
         """One step of EM from the posterior of a special case is at least as likely as that."""
         trials, contest = mine.rows.trials, mine.contest
-        runs = together([mine.runs, trials.first(resp)])
+        runs = together([chosen(mine.runs, [0]), trials.first(resp)])
         runs, objective, _ = trials.advance(runs, 1)
-        best = int(contest._ranked(runs, objective)[0])
+        best = int(contest.ranked(runs, objective)[0])
         if objective[0] - objective[best] < contest.enough:
             return mine
-        return mine._replace(runs=contest.final(chosen(runs, [0, best]))[0])
+        return mine._replace(runs=contest.settled(chosen(runs, [0, best])).runs)
 
 
 def _letters(trials: Trials) -> str:
