@@ -11,8 +11,8 @@ from coterie.mixture.gaussian import Components, GaussianEM
 from coterie.mixture.rearrange import cross, relocate, split_and_merge
 from coterie.mixture.trials import Trials, chosen, replaced, together
 
-RUNS = 60  # short runs; more where rows are few
-MANY = 240  # short runs at most
+RUNS = 60  # short runs
+MANY = 240  # the same where rows are few
 SHORT = 10  # steps of a short run
 ROUND = 20  # steps between two comparisons of the runs
 ELITE = 10  # distinct best runs that are kept, and from which new starts are made
@@ -36,7 +36,7 @@ def search(rows: Any) -> Components:
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
     """
     contest = Contest(rows.trials)
-    if rows.model.n_components == 1 or contest.runs < 2:
+    if rows.model.n_components == 1 or contest.runs < 3:
         return rows.trials.first(rows.posteriors("kmeans", 1))
     finalists = [contest.heats(rows.random_starts(contest.runs), max(1, contest.runs // 4))]
     finalists.append(rows.trials.first(rows.posteriors("kmeans", 1)))
@@ -64,7 +64,7 @@ class Contest:
         step = n * self.model.n_components * (monomials + 40)
         self.light = STEPS * step < LIGHT
         self.left = int(min(MORE, LIGHT / step) if self.light else min(STEPS, WORK / step))
-        self.runs = int(min(max(min(RUNS, self.left // (8 * SHORT)), self.left // 100), MANY))
+        self.runs = min(MANY, self.left // (10 * SHORT)) if self.light else min(RUNS, self.left // (8 * SHORT))
         self.enough = self.model.tol * (1 + trials.w.sum() / 1000)
 
     def heats(self, resp: np.ndarray, winners: int) -> Components:
@@ -78,25 +78,28 @@ class Contest:
 
     def settled(self, c: Components) -> Elite:
         """The best of the runs, once each has converged or is too far behind to win."""
-        objective = np.full(len(c.weights), np.inf)
-        suspect, active = np.zeros(len(objective), int), np.arange(len(objective))
+        runs = len(c.weights)
+        objective, gains, suspect = np.full(runs, np.inf), np.full((2, runs), np.inf), np.zeros(runs, int)
+        active = np.arange(runs)
         while True:
-            moved, objective[active], gains = self._advance(chosen(c, active), ROUND)
+            moved, objective[active], gains[:, active] = self._advance(chosen(c, active), ROUND)
             c, suspect[active] = replaced(c, active, moved), self._suspect(moved)
             order = np.lexsort([objective, suspect])
-            best = order[0]
-            could_win = (objective[active] - HOPE * gains[-1] < objective[best]) & (suspect[active] <= suspect[best])
-            active = active[could_win & ~self._converged(gains)]
+            best = order[0]  # if it collapses later, runs that were behind it go on
+            could_win = (objective - HOPE * gains[-1] < objective[best]) & (suspect <= suspect[best])
+            active = np.flatnonzero(could_win & ~self._converged(gains))
             if len(active) == 0 or self.left <= 0:
                 return self._elite(c, suspect, objective, order)
 
     def _converged(self, gains: np.ndarray) -> np.ndarray:
         """Whether what runs have left to gain, by Aitken's estimate from their last two gains, is small."""
         before, last = np.maximum(gains, np.finfo(np.float64).tiny)
-        rate = np.minimum(last / before, 1 - 1e-6)
+        with np.errstate(over="ignore"):  # of a gain after none
+            rate = np.minimum(last / before, 1 - 1e-6)
         return (last * np.maximum(1.0, rate / (1 - rate)) < self.enough) | (last < 1e-6 * self.enough)
 
     def _elite(self, c: Components, suspect: np.ndarray, objective: np.ndarray, order: np.ndarray) -> Elite:
+        """The best of the runs that are different optima."""
         elite: list[int] = []
         for i in order:  # runs of almost the same objective are one optimum, its components in another order
             if len(elite) < ELITE and all(abs(objective[i] - objective[j]) > 10 * self.enough for j in elite):

@@ -1,0 +1,59 @@
+"""The search for the starts of Gaussian mixtures: what it judges, and what it makes new starts from."""
+
+import numpy as np
+import pytest
+
+from coterie import GaussianMixture
+from coterie.families.structures import STRUCTURES
+from coterie.mixture.rearrange import cross, relocate, split_and_merge
+from coterie.mixture.search import Contest, sound_first
+from coterie.mixture.starts import Rows, sample
+from coterie.mixture.trials import chosen
+from mixture.rows import groups
+
+
+def open_rows(X, structure, k, seed=0):
+    estimator = GaussianMixture(k, covariance_type=structure)
+    source, _, summary = estimator._open(X, None, first=True)
+    model, rng = estimator._model(summary, source.dtype), np.random.default_rng(seed)
+    return Rows(model, sample(model, source, rng), rng)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_run_is_spurious_in_the_search_if_and_only_if_its_fit_is(structure):
+    X = groups(30, d=3)[0] * [1.0, 10.0, 100.0]  # so that round components are not as the rows are
+    rows = open_rows(X, structure, 3)
+    runs, _, _ = rows.trials.advance(rows.trials.first(rows.random_starts(60)), 30)
+    fitted = [sound_first(rows.model, len(X), rows.trials.in_place(runs, i)) for i in range(60)]
+    assert Contest(rows.trials)._suspect(runs).tolist() == fitted
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_new_starts_are_probabilities_and_the_same_for_the_same_seed(structure):
+    rows = open_rows(groups(60)[0], structure, 3)
+    parents = rows.trials.first(rows.random_starts(6))
+    for move in (relocate, cross):
+        first, again = (move(rows.trials, parents, 20, np.random.default_rng(1)) for _ in range(2))
+        assert first.shape == (20, 60, 3)
+        assert (first >= 0).all()
+        np.testing.assert_allclose(first.sum(axis=2), 1.0, rtol=1e-9)
+        np.testing.assert_array_equal(first, again)
+    splits = split_and_merge(rows.trials, chosen(parents, [0]), 20, 0)
+    np.testing.assert_allclose(splits.sum(axis=2), 1.0, rtol=1e-9)
+
+
+def test_a_relocated_component_has_a_row_and_its_neighbours():
+    X = np.r_[groups(60, d=2)[0], np.full((6, 2), 40.0) + np.eye(6, 2)]
+    rows = open_rows(X, "VVV", 2)
+    moved = relocate(rows.trials, rows.trials.first(rows.random_starts(6)), 200, np.random.default_rng(0))
+    alone = [set(np.flatnonzero(resp[:, j] == 1)) == set(range(60, 66)) for resp in moved for j in range(2)]
+    assert any(alone)  # the cluster apart, and nothing else
+
+
+def test_a_small_tight_cluster_among_many_rows_is_found():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(250, 2)), [1.0, 1.0] + 0.1 * rng.normal(size=(20, 2))]
+    for seed in range(3):
+        model = GaussianMixture(2, random_state=seed).fit(X)
+        assert (model.labels_[250:] == model.labels_[-1]).mean() > 0.9
+        assert (model.labels_ == model.labels_[-1]).sum() < 40
