@@ -48,9 +48,10 @@ class GaussianMixture(MixtureEstimator):
         Posterior probabilities (EM); all to the likeliest component (classification EM: K-means is this, for EII with
         equal weights); or to a component drawn by them (the fit runs for `max_iter` iterations).
     init_params : {'auto', 'kmeans', 'k-means++', 'random', 'random_from_data', 'hierarchical'} or array
-        Where to start. 'auto' takes the best of many short runs from k-means++ and random rows, K-means and a
-        model-based tree, leaving out those that rest on next to no rows; the others are one such start. Starts are
-        sought on a sample of the rows where these are many. Labels (n,) or responsibilities (n, k) are taken as given.
+        Where to start. 'auto' takes the best of many short runs from k-means++, random rows, K-means and a model-based
+        tree, and of new starts made from the best of these, leaving out those that rest on next to no rows; the others
+        are one such start. Starts are sought on a sample of the rows where these are many. Labels (n,) or
+        responsibilities (n, k) are taken as given.
     n_init : int, default=1
         Starts, of which the best is kept; sound results go before spurious ones.
     weights_init : array (k,), optional
