@@ -52,6 +52,16 @@ def test_the_fit_is_the_one_that_k_was_chosen_by(table, tmp_path, method):
         assert adjusted_rand_score(np.load(tmp_path / "again.npy"), result.labels) == 1.0
 
 
+def test_a_fit_of_its_own_would_end_elsewhere(tmp_path):
+    """Rows without clusters have many local optima: only the judged fit itself has its objective."""
+    np.save(tmp_path / "x.npy", np.random.default_rng(5).normal(size=(300, 6)))
+    result = run(Job(tmp_path / "x.npy", k=(14, 15), budget="quick"))
+    objective = {row["k"]: row["objective"] for row in result.choice.table}[result.k]
+    alone = run(Job(tmp_path / "x.npy", k=result.k))
+    assert objective_of(result) == pytest.approx(objective, rel=1e-12)
+    assert objective_of(alone) != pytest.approx(objective, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     "method, extra", [("kmeans", "report"), ("gmm", "report"), ("ward", "report"), ("kmeans", "animate")]
 )
