@@ -44,6 +44,15 @@ def test_a_fit_in_pieces_is_the_whole_fit_to_the_last_bit(name, tmp_path, always
     assert same(results(part), results(whole.fit(rows)))
 
 
+def test_a_fit_that_is_cut_short_after_a_search_goes_on_to_the_last_bit(tmp_path, always):
+    """The search is made again, with the same random numbers, and the descent on all rows goes on."""
+    rows, seen = np.random.default_rng(1).normal(size=(30_000, 4)), []
+    model = coterie.KMedians(5, random_state=0, tol=1e-8)
+    whole = clone(model).set_params(callback=seen.append).fit(rows)
+    cut_short(model, rows, tmp_path / "c", calls=len(seen) - 1)
+    assert same(results(clone(model).set_params(checkpoint=tmp_path / "c").fit(rows)), results(whole))
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork to kill")
 def test_a_fit_that_is_killed_again_and_again_ends_as_one_that_never_was(tmp_path):
     program = Path(__file__).with_name("killed.py")

@@ -196,7 +196,7 @@ def test_a_pickled_model_answers_the_same(metric):
 
 
 def test_a_callback_that_says_stop_ends_the_fit_without_a_warning():
-    model = KMedians(4, random_state=0, callback=lambda progress: progress.iteration == 1).fit(zoo.LARGE)
+    model = KMedians(4, search="none", random_state=0, callback=lambda progress: progress.iteration == 1).fit(zoo.LARGE)
     assert model.n_iter_ == 1
     assert not model.converged_
 

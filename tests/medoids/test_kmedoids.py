@@ -132,8 +132,11 @@ def test_given_medoids_are_the_start():
 
 def test_progress_and_stopping():
     seen = []
-    KMedoids(3, random_state=0, callback=seen.append).fit(X)
+    KMedoids(3, random_state=0, search="none", callback=seen.append).fit(X)
     assert [progress.iteration for progress in seen] == list(range(1, len(seen) + 1))
+    seen.clear()
+    KMedoids(3, random_state=0, callback=seen.append).fit(X)
+    assert sorted({progress.run for progress in seen}) == [0, 1, 2, 3]  # three initialisations, then the search
     model = KMedoids(6, init=np.arange(6), callback=lambda progress: True).fit(X)
     assert model.n_iter_ == 1
     with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):

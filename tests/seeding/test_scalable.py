@@ -13,6 +13,7 @@ from coterie.data import as_source
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial, Threads
 from coterie.seeding import plusplus, scalable
+from coterie.seeding.costs import SQUARES
 from coterie.seeding.scalable import ROUNDS, Arrivals, Nearest, _draw
 
 rng = np.random.default_rng(0)
@@ -88,7 +89,7 @@ def drawn(X, square, w, s, wanted=3.0, part_rows=2):
     def nothing_new(chunk, memo):
         return np.ones(len(chunk.X)) if chunk.w is None else chunk.w, memo
 
-    return Serial().scan(partial(_draw, nothing_new, s, wanted), source, memos)[0].rows.ravel()
+    return Serial().scan(partial(_draw, nothing_new, s, wanted, SQUARES), source, memos)[0].rows.ravel()
 
 
 VALUES = np.arange(5.0)[:, None]

@@ -93,7 +93,8 @@ class AlgorithmOptions(Told):
     tol
         Stop when an iteration gains no more than this.
     search
-        kmeans: look for a better optimum than starts find (none, fast, global).
+        Search for a better optimum. kmeans: none (default), fast or global;
+        spherical, kmedians, kmedoids, fuzzy: auto (default), none or fast.
     covariance
         gmm, bayes-gmm: full, tied, diag, spherical; gmm also auto, or one of mclust's names such as VVE.
     metric

@@ -92,10 +92,12 @@ METHODS: dict[str, Method] = {
     "minibatch": Method("mini-batch K-means", "MiniBatchKMeans", (*DESCENT, "batch_size"), anywhere=True),
     "bisecting": Method("bisecting K-means", "BisectingKMeans", anywhere=True),
     "balanced": Method("balanced K-means", "BalancedKMeans", (*DESCENT, "size_min", "size_max")),
-    "spherical": Method("spherical K-means", "SphericalKMeans", defaults={"n_init": 10}, anywhere=True),
-    "kmedians": Method("K-medians", "KMedians", (*DESCENT, "metric"), defaults={"n_init": 10}, anywhere=True),
-    "kmedoids": Method("K-medoids", "KMedoids", ("n_init", "max_iter", "metric")),
-    "fuzzy": Method("fuzzy c-means", "FuzzyCMeans", (*DESCENT, "fuzzifier"), anywhere=True),
+    "spherical": Method(
+        "spherical K-means", "SphericalKMeans", (*DESCENT, "search"), defaults={"n_init": 10}, anywhere=True
+    ),
+    "kmedians": Method("K-medians", "KMedians", (*DESCENT, "search", "metric"), defaults={"n_init": 10}, anywhere=True),
+    "kmedoids": Method("K-medoids", "KMedoids", ("n_init", "max_iter", "search", "metric")),
+    "fuzzy": Method("fuzzy c-means", "FuzzyCMeans", (*DESCENT, "search", "fuzzifier"), anywhere=True),
     "kernel": Method("kernel K-means", "KernelKMeans", (*DESCENT, "kernel", "gamma")),
     "gmm": Method(
         "Gaussian mixture",

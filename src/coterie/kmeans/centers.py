@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.base import CENTERS, Partitional, callbacks
-from coterie.core.arguments import not_negative, whole_number
+from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.protocols import Source
 from coterie.core.scale import ScaleError
+from coterie.kmeans import swaps
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import check_start, starts
@@ -25,6 +27,7 @@ class Centers(Traced, Partitional):
     _powers = CENTERS
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1}
     _distinct = "rows"  # of which there may be too few
+    search: Any = "none"  # of an estimator that has no such option
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers of `X`.
@@ -44,7 +47,13 @@ class Centers(Traced, Partitional):
             return self._fit_rescaled(error, X, sample_weight)
         check_enough_rows(self.n_clusters, summary)
         check_start(self.init, source, self.n_clusters)
-        found, labels = self._descend(self._model(summary), source, engine, n_init, max_iter, watch)
+        model, rng, store = self._model(summary), as_rng(self.random_state), self._store(source, engine)
+        if (kind := self._search_for(source)) != "none":
+            n_init = swaps.EFFORTS[kind].starts if self.n_init == "auto" else n_init
+            chance = rng if store is None else store.chance(rng)
+            model, watch = swaps.searched(kind, model, source, engine, chance, n_init, max_iter, watch)
+            n_init = 1
+        found, labels = self._descend(model, source, engine, n_init, max_iter, watch, rng, store)
         self._learn_columns(X, source)
         self.cluster_centers_, self.labels_ = found.params, labels
         setattr(self, self._objective, found.objective)
@@ -54,6 +63,16 @@ class Centers(Traced, Partitional):
         warn_of_empty_clusters(found.stats, f"X has too few distinct {self._distinct} for more")
         return self
 
+    def _search_for(self, source: Source) -> str:
+        """The search that `search` means for these rows."""
+        if self.search != "auto":
+            return self.search
+        if not isinstance(self.init, str) or self.init != "k-means++":
+            return "none"
+        if source.shape[0] <= swaps.largest(swaps.EFFORTS["auto"], source, self.n_clusters):
+            return "auto"
+        return "sample" if self.n_init == "auto" else "none"
+
     @property
     def _params(self) -> np.ndarray:
         return self._in_fitted_units(self.cluster_centers_)
@@ -61,5 +80,6 @@ class Centers(Traced, Partitional):
     def _check_options(self) -> tuple[int, int, Any]:
         whole_number("n_clusters", self.n_clusters, 1)
         not_negative("tol", self.tol)
+        one_of("search", self.search, ("auto", "none", "fast"))
         watch = callbacks(self.callback, self.verbose)
         return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch

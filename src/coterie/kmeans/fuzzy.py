@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie import kernels
+from coterie import kernels, seeding
 from coterie.base import Summary
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
@@ -17,6 +17,7 @@ from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stats import Stats
 from coterie.kmeans.centers import Centers
 from coterie.kmeans.lloyd import Lloyd, alike
+from coterie.seeding.costs import Cost, Shared
 
 BLOCK = 4096  # rows whose memberships are held together
 
@@ -55,12 +56,21 @@ class Fuzzy:
     converges = True
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
-        """A start at rows is moved to means of rows: a row on a center is its alone, and would hold it there."""
-        centers = self._hard.init(source, engine, rng)
+        centers = seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit, cost=self.cost)
         if not isinstance(self.start, str):
             return centers
-        stats, _ = engine.scan(partial(self._hard.e_step, centers), source, None)
-        return self._hard.m_step(centers, stats)
+        return self.off_rows(centers, np.arange(len(centers)), source, engine)
+
+    def off_rows(self, centers: np.ndarray, which: np.ndarray, source: Source, engine: Engine) -> np.ndarray:
+        """The centers, of which those of number `which` are rows: these move to the means of the rows nearest to them.
+
+        A row on a center belongs to it alone, and would hold it there.
+        """
+        hard = Lloyd(len(centers), bounds=False)
+        stats, _ = engine.scan(partial(hard.e_step, centers), source, None)
+        moved = centers.copy()
+        moved[which] = hard.m_step(centers, stats)[which]
+        return moved
 
     def begin(self, source: Source) -> None:
         return None
@@ -132,6 +142,10 @@ class Fuzzy:
             yield chunk._replace(X=chunk.X[block], w=None if chunk.w is None else chunk.w[block])
 
     @property
+    def cost(self) -> Cost:
+        return Shared(self.m)
+
+    @property
     def _hard(self) -> Lloyd:
         return Lloyd(self.n_clusters, self.start, self.unit, bounds=False)
 
@@ -158,7 +172,14 @@ class FuzzyCMeans(Centers):
     init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
         Where the centers start, as in `KMeans`; those that are found by name take one step of K-means first.
     n_init : int or 'auto', default='auto'
-        Starts, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.
+        Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
+        callables, 3 before a search (2 on a sample of the rows, 5 if "fast"), else 1.
+    search : {'auto', 'none', 'fast'}, default='auto'
+        Search for a better optimum than initialisations find: a center is swapped for a row, and the iterations go on
+        from there. 'auto' is a short search for ``init='k-means++'``. For a large table it
+        searches a random sample of the rows for the initial centers, unless `n_init` is a number. 'fast' searches
+        longer, and up to 16 million values. 'none' runs the `n_init` initialisations alone. A fit
+        that resumes from a `checkpoint` repeats the search.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4
@@ -218,6 +239,7 @@ class FuzzyCMeans(Centers):
         m=2.0,
         init="k-means++",
         n_init="auto",
+        search="auto",
         max_iter=300,
         tol=1e-4,
         engine="auto",
@@ -231,6 +253,7 @@ class FuzzyCMeans(Centers):
         self.m = m
         self.init = init
         self.n_init = n_init
+        self.search = search
         self.max_iter = max_iter
         self.tol = tol
         self.engine = engine

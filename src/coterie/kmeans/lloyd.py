@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from coterie import kernels, seeding
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.seeding.costs import SQUARES, Cost
 
 NO_BOUNDS = np.zeros(0, np.float32)
 BOUNDS_FROM = 512  # clusters x columns below which a search costs no more than the bound that would save it
@@ -71,12 +72,18 @@ class Lloyd:
 
     converges = True
 
+    @property
+    def cost(self) -> Cost:
+        """What a row costs at centers, for seeding."""
+        return SQUARES
+
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         if self.frozen is None:
-            return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit)
+            return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit, cost=self.cost)
         frozen = self.frozen.astype(source.dtype)
         free = self.n_clusters - len(frozen)
-        return np.concatenate([frozen, seeding.start(self.start, source, engine, rng, free, self.unit, frozen)])
+        others = seeding.start(self.start, source, engine, rng, free, self.unit, frozen, self.cost)
+        return np.concatenate([frozen, others])
 
     def begin(self, source: Source) -> list[Bounds | None]:
         labels = source.room(-1, np.int32)

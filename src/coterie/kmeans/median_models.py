@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,12 +13,14 @@ from coterie import kernels, seeding
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.kmeans.lloyd import Bounds, Costliest, Lloyd, alike, by_cluster, costliest_of
+from coterie.seeding import costs
 
 BINS = (16, 4)  # powers of two; the fewer where the more would take much room
 CELLS = 1 << 16  # clusters x columns beyond which there are fewer bins
 REACH = (0.0, *(sign * 2.0**-i for i in (1, 2, 4, 6, 8) for sign in (-1, 1)))  # parts of a bin, about its median
 ALIKE = 1e-12  # numbers that differ by no more of them are equal, but for rounding
 STEPS = 10  # of Weiszfeld's in one iteration, at most
+ROUGH_STEPS = 3  # the same, of descents that are only tried
 CLOSE = 1e-4  # of the tolerance of a fit: smaller squared steps of Weiszfeld's are not worth another
 
 
@@ -91,7 +93,7 @@ class Manhattan:
     converges = True
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
-        return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit)
+        return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit, cost=self.cost)
 
     def begin(self, source: Source) -> list[np.ndarray | None]:
         return source.room(-1, np.int32)
@@ -139,6 +141,10 @@ class Manhattan:
         chunk, centers = alike(chunk, centers)
         return kernels.of_medians(chunk.X, len(centers)).distances(chunk.X, centers)
 
+    @property
+    def cost(self) -> costs.Cost:
+        return costs.Manhattan()
+
 
 @dataclass(frozen=True)
 class Euclidean:
@@ -158,11 +164,12 @@ class Euclidean:
     start: Any = "k-means++"  # the name of a method, or centers
     unit: float = 1.0  # a power of two of the size of the data
     tol: float = 0.0  # the squared step of all centers that ends a fit
+    steps: int = STEPS  # of Weiszfeld's in one iteration, at most
 
     converges = True
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
-        return self._squares.init(source, engine, rng)
+        return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit, cost=self.cost)
 
     def begin(self, source: Source) -> list[Bounds | None]:
         return self._squares.begin(source)
@@ -184,7 +191,7 @@ class Euclidean:
         self, centers: np.ndarray, stats: EuclideanStats, source: Source, engine: Engine, memos: list[Bounds]
     ) -> np.ndarray:
         """A few steps more for the same clusters: a pass to a center is cheaper than one to all of them."""
-        for _ in range(STEPS - 1):
+        for _ in range(self.steps - 1):
             pulls, _ = engine.scan(partial(_pulls, centers), source, memos)
             before, centers = centers, self.m_step(centers, pulls)
             if squared_step(before, centers) <= CLOSE * self.tol:
@@ -222,6 +229,15 @@ class Euclidean:
     @property
     def _squares(self) -> Lloyd:
         return Lloyd(self.n_clusters, self.start, self.unit)
+
+    @property
+    def cost(self) -> costs.Cost:
+        return costs.Euclidean()
+
+    @property
+    def rough(self) -> Euclidean:
+        """The same model with fewer steps, to find out whether a descent is worthwhile."""
+        return replace(self, steps=ROUGH_STEPS)
 
 
 def medians(

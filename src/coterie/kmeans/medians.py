@@ -39,7 +39,14 @@ class KMedians(Centers):
     init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
         Where the centers start, as in `KMeans`. 'farthest' takes outliers first.
     n_init : int or 'auto', default='auto'
-        Starts, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.
+        Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
+        callables, 3 before a search (2 on a sample of the rows, 5 if "fast"), else 1.
+    search : {'auto', 'none', 'fast'}, default='auto'
+        Search for a better optimum than initialisations find: a center is swapped for a row, and the iterations go on
+        from there. 'auto' is a short search for ``init='k-means++'``. For a large table it
+        searches a random sample of the rows for the initial centers, unless `n_init` is a number. 'fast' searches
+        longer, and up to 16 million values. 'none' runs the `n_init` initialisations alone. A fit
+        that resumes from a `checkpoint` repeats the search.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4
@@ -103,6 +110,7 @@ class KMedians(Centers):
         metric="l1",
         init="k-means++",
         n_init="auto",
+        search="auto",
         max_iter=300,
         tol=1e-4,
         engine="auto",
@@ -116,6 +124,7 @@ class KMedians(Centers):
         self.metric = metric
         self.init = init
         self.n_init = n_init
+        self.search = search
         self.max_iter = max_iter
         self.tol = tol
         self.engine = engine

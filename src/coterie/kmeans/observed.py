@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from coterie import kernels
 from coterie.core.errors import ParameterError
-from coterie.core.protocols import Chunk, Engine, Memo, Source, Step
+from coterie.core.protocols import Chunk
 from coterie.kmeans.lloyd import Bounds, Costliest, KMeansStats, Lloyd, alike, by_cluster, costliest_of
+from coterie.seeding.costs import Cost, ObservedSquares
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Observed(Lloyd):
 
     fill: Any = None  # (d,) what the holes of a row that becomes a center are filled with
 
-    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
-        """Starts see filled rows, and need no second form each; the first pass already goes by what was observed."""
-        return super().init(source, Filling(engine, self.fill), rng)
+    @property
+    def cost(self) -> Cost:
+        return ObservedSquares(self.fill)
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[ObservedStats, Bounds]:
         chunk, centers = alike(chunk, centers)
@@ -73,27 +73,6 @@ class Observed(Lloyd):
 
     def _bounded(self, d: int) -> bool:
         return False
-
-
-@dataclass(frozen=True)
-class Filling:
-    """An engine whose steps see rows without holes: filled as a chunk is read, so that no copy of all rows is made."""
-
-    engine: Engine
-    fill: np.ndarray  # (d,)
-
-    def sum(self, step: Step, source: Source) -> Any:
-        return self.engine.sum(partial(_on_filled, step, self.fill), source)
-
-    def scan(self, step: Step, source: Source, memos: list[Memo] | None) -> tuple[Any, list[Memo]]:
-        return self.engine.scan(partial(_on_filled, step, self.fill), source, memos)
-
-    def map(self, step: Step, source: Source, memos: list[Memo] | None = None) -> list[Any]:
-        return self.engine.map(partial(_on_filled, step, self.fill), source, memos)
-
-
-def _on_filled(step: Step, fill: np.ndarray, chunk: Chunk, *memo: Memo) -> Any:
-    return step(chunk._replace(X=kernels.of_observed(chunk.X, 1).filled(chunk.X, fill)), *memo)
 
 
 def check_options_for_holes(algorithm: str, search: str) -> None:

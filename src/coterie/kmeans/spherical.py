@@ -27,6 +27,8 @@ class Spherical(Lloyd):
     .. [1] Dhillon & Modha (2001), Concept decompositions for large sparse text data using clustering, Mach. Learn. 42.
     """
 
+    patience = 2  # times the rounds in vain that end a search: descents are short, and there are many optima
+
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         centers = super().init(source, engine, rng)
         if not centers.any(axis=1).all():
@@ -79,7 +81,14 @@ class SphericalKMeans(Centers):
         Where they start, as in `KMeans`; of an array only the directions count, and a callable is given the rows at
         unit length.
     n_init : int or 'auto', default='auto'
-        Starts, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.
+        Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
+        callables, 3 before a search (2 on a sample of the rows, 5 if "fast"), else 1.
+    search : {'auto', 'none', 'fast'}, default='auto'
+        Search for a better optimum than initialisations find: a center is swapped for a row, and the iterations go on
+        from there. 'auto' is a short search for ``init='k-means++'``. For a large table it
+        searches a random sample of the rows for the initial centers, unless `n_init` is a number. 'fast' searches
+        longer, and up to 16 million values. 'none' runs the `n_init` initialisations alone. A fit
+        that resumes from a `checkpoint` repeats the search.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4
@@ -132,6 +141,7 @@ class SphericalKMeans(Centers):
         *,
         init="k-means++",
         n_init="auto",
+        search="auto",
         max_iter=300,
         tol=1e-4,
         engine="auto",
@@ -144,6 +154,7 @@ class SphericalKMeans(Centers):
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
+        self.search = search
         self.max_iter = max_iter
         self.tol = tol
         self.engine = engine

@@ -19,6 +19,7 @@ from coterie.distances.series import Series, from_table
 from coterie.distances.soft_dtw import soft_kernels_for, soft_values
 from coterie.distances.windows import Everywhere
 from coterie.kmeans.lloyd import Costliest, costliest_of
+from coterie.seeding.costs import Cost
 
 ALIKE = 1e-12  # a share of the objective: what it falls by less is rounding
 PASSES = 32  # of a fit, about, for the choice of kernels
@@ -34,6 +35,40 @@ class WarpedStats(Stats):
     met: Any  # (k, d) of w
     cost: Any  # (k,) of w times the cost of the path, or the soft value
     moved: Any  # series that changed cluster
+
+
+@dataclass(frozen=True)
+class WarpedSquares(Cost):
+    """Squares of DTW to the nearest series."""
+
+    channels: int
+    window: Any
+
+    degree = 2
+
+    def table(self, X: np.ndarray, points: np.ndarray) -> np.ndarray:
+        rows, among = self._series(X), self._series(points)
+        costs = np.empty((len(rows), len(among)))
+        least_costs(rows, among, self.window, False, costs)
+        return costs
+
+    def spread(
+        self, X: Any, w: Any, unit: float, points: np.ndarray, closest: np.ndarray, again: bool = False
+    ) -> np.ndarray:
+        """Costs above the closest so far are not needed."""
+        rows, among = self._series(X), self._series(points)
+        costs, limit = np.empty((len(among), len(rows))), closest.astype(np.float64) * unit**2 * (1 + ALIKE)
+        costs_within(kernels_for(among, rows, PASSES), among, rows, self.window, False, limit, costs)
+        costs /= unit**2
+        np.minimum(closest, costs[0], out=closest, casting="same_kind")
+        potential: np.ndarray = np.minimum(closest, costs) @ (np.ones(len(rows)) if w is None else w)
+        return potential
+
+    def take(self, X: Any, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(X[rows])
+
+    def _series(self, X: Any) -> Series:
+        return from_table(np.ascontiguousarray(X, np.float64), self.channels)
 
 
 @dataclass(frozen=True)
@@ -65,8 +100,8 @@ class Warped:
         if not isinstance(self.start, str):
             return np.array(self.start, dtype=source.dtype)
         if self.start == "k-means++":
-            return seeding.plusplus(source, engine, rng, k, self.unit, spread=self.spread)
-        return seeding.forgy(source, engine, rng, k, self.unit)
+            return seeding.plusplus(source, engine, rng, k, self.unit, cost=self.cost)
+        return seeding.forgy(source, engine, rng, k, self.unit, self.cost)
 
     def begin(self, source: Source) -> list[np.ndarray | None]:
         return source.room(-1, np.int32)
@@ -131,17 +166,10 @@ class Warped:
             soft_values(soft_kernels_for(rows, among), rows, among, self.window, self.gamma, out)
         return out.astype(np.result_type(chunk.X.dtype, centers.dtype))
 
-    def spread(
-        self, X: np.ndarray, w: np.ndarray | None, unit: float, points: np.ndarray, closest: np.ndarray
-    ) -> np.ndarray:
-        """What `kernels.plain.spread` does, by the squares of DTW; costs above the closest so far are not needed."""
-        rows, among = self._series(X), self._series(points)
-        costs, limit = np.empty((len(among), len(rows))), closest.astype(np.float64) * unit**2 * (1 + ALIKE)
-        costs_within(kernels_for(among, rows, PASSES), among, rows, self.window, False, limit, costs)
-        costs /= unit**2
-        np.minimum(closest, costs[0], out=closest, casting="same_kind")
-        potential: np.ndarray = np.minimum(closest, costs) @ (np.ones(len(rows)) if w is None else w)
-        return potential
+    @property
+    def cost(self) -> WarpedSquares:
+        """Soft values can be negative, so that rows cannot be drawn by them: seeds go by DTW."""
+        return WarpedSquares(self.channels, self.window)
 
     def _series(self, X: np.ndarray) -> Series:
         return from_table(np.ascontiguousarray(X, np.float64), self.channels)

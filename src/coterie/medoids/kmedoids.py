@@ -22,7 +22,7 @@ from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.pairwise import strips
-from coterie.medoids import starts, swaps
+from coterie.medoids import search, starts, swaps
 from coterie.medoids.objects import Rows, Things, as_objects
 from coterie.medoids.table import Array, Kept, Made, sampled
 
@@ -60,7 +60,12 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Where to start: 'build' takes the best row, then the one that helps most, and so on, in n² k steps and without
         chance; 'lab' does so with a sample of rows each time; 'k-medoids++' draws rows by their distance.
     n_init : int or 'auto', default='auto'
-        Starts, of which the best is kept; 'auto' is 3 for 'random' and 1 for the others.
+        Number of initialisations; the best result is kept. 'auto' is 3 for 'random' and before a search, else 1.
+    search : {'auto', 'none', 'fast'}, default='auto'
+        Search for a better optimum than swaps find: up to three medoids are replaced at random, and swaps go on from
+        there. 'auto' does so 17 times for ``init='lab'``, and less often for more than 2,000 rows: it looks at about
+        3e8 distances, so that there is no search for more than 9,000 rows. 'fast' does so 100 times. 'none' runs the
+        `n_init` initialisations alone.
     max_iter : int, default=100
         Rounds through all rows of one start at most.
     approximation : {'auto', 'exact', 'sample'}, default='auto'
@@ -130,6 +135,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         max_clusters=16,
         init="lab",
         n_init="auto",
+        search="auto",
         max_iter=100,
         approximation="auto",
         n_jobs=None,
@@ -144,6 +150,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.max_clusters = max_clusters
         self.init = init
         self.n_init = n_init
+        self.search = search
         self.max_iter = max_iter
         self.approximation = approximation
         self.n_jobs = n_jobs
@@ -169,7 +176,11 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         counted = np.flatnonzero(everyone)
         k, rng = self._how_many(len(counted)), as_rng(self.random_state)
         table, weights, approximation = self._table(objects, counted, everyone[counted], k, rng)
-        found = self._best(table, weights, self._starts(table, weights, k, n_init, counted, rng), max_iter, watch)
+        effort = self._effort(table.shape)
+        n_init = max(n_init, effort.starts) if isinstance(self.n_init, str) else n_init
+        begins = self._starts(table, weights, k, n_init, counted, rng)
+        jump = partial(search.improved, table=table, w=weights, jumps=effort.jumps, rng=rng)
+        found = self._best(table, weights, begins, jump, max_iter, watch)
         medoids = counted[found.medoids]
         medoid_rows = objects.medoids(medoids)
         nearest, second, labels = self._nearest_two(objects, medoid_rows)
@@ -243,8 +254,16 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             return (method(table, w, k, rng, self.n_jobs) for _ in range(n_init))
         return iter([_given(self.init, k, counted)])
 
-    def _best(self, table: Any, w: Array, begins: Iterator[Array], max_iter: int, watch: Any) -> swaps.Found:
+    def _effort(self, shape: tuple[int, int]) -> search.Effort:
+        """The effort that `search` means for a table of that shape."""
+        kind = self.search
+        if kind == "auto" and (not isinstance(self.init, str) or self.init != "lab"):
+            kind = "none"
+        return search.NO_SEARCH if self.n_clusters in ("auto", 1) else search.effort_of(kind, shape)
+
+    def _best(self, table: Any, w: Array, begins: Iterator[Array], jump: Any, max_iter: int, watch: Any) -> swaps.Found:
         best: swaps.Found | None = None
+        run = -1
         with interrupts.deferred(), interrupts.outermost() as keeps:
             try:
                 for run, medoids in enumerate(begins):
@@ -254,11 +273,14 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                     if found.stopped:
                         break
                     interrupts.check()
+                assert best is not None
+                last = partial(_tell, watch, run + 1)
+                if not found.stopped:
+                    best = jump(best, descend=lambda medoids: self._descend(table, w, medoids, max_iter, last))
             except KeyboardInterrupt:
                 if not keeps or best is None:
                     raise
                 warnings.warn("interrupted: the best start so far is kept", FitInterruptedWarning, stacklevel=3)
-        assert best is not None
         return best
 
     def _descend(self, table: Any, w: Array, medoids: Array, max_iter: int, watch: swaps.Watch) -> swaps.Found:
@@ -303,6 +325,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         else:
             least = 2 if self.objective == "silhouette" else 1
             whole_number("n_clusters", self.n_clusters, least)
+        one_of("search", self.search, ("auto", "none", "fast"))
         one_of("approximation", self.approximation, ("auto", "exact", "sample"))
         if self._given_distances and self.approximation == "sample":
             raise ParameterError("approximation='sample' needs rows; with metric='precomputed' all distances are there")

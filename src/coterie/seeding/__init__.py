@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Engine, Source
+from coterie.seeding.costs import SQUARES, Cost
 from coterie.seeding.farthest import farthest
 from coterie.seeding.plusplus import plusplus
 from coterie.seeding.rows import forgy, random_partition
@@ -15,7 +17,7 @@ from coterie.seeding.scalable import scalable
 
 __all__ = ["METHODS", "check_start", "farthest", "forgy", "plusplus", "random_partition", "scalable", "start", "starts"]
 
-METHODS = {
+METHODS: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
     "k-means++": plusplus,
     "forgy": forgy,
     "random": forgy,  # scikit-learn's word
@@ -26,18 +28,26 @@ METHODS = {
 
 
 def start(
-    init: Any, source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, chosen: Any = None
+    init: Any,
+    source: Source,
+    engine: Engine,
+    rng: np.random.Generator,
+    k: int,
+    unit: float,
+    chosen: Any = None,
+    cost: Cost = SQUARES,
 ) -> np.ndarray[Any, Any]:
     """`k` centers (k, d) in the data's type: by the name of a method, a function, or the centers themselves.
 
     They come beside those already `chosen` (f, d): methods that keep away from other centers keep away from these.
+    Methods that go by distances go by `cost`, which is what the model minimises.
     """
     if k == 0:
         return np.empty((0, source.shape[1]), source.dtype)
     if isinstance(init, str):
         method = METHODS[check_start(init, source, k)]
         beside = {"chosen": chosen} if chosen is not None and method in (plusplus, farthest, scalable) else {}
-        return method(source, engine, rng, k, unit, **beside).astype(source.dtype, copy=False)
+        return method(source, engine, rng, k, unit, cost=cost, **beside).astype(source.dtype, copy=False)
     if callable(init):
         init = init(getattr(source, "X", None), k, np.random.RandomState(rng.integers(2**32)))
     given = 0 if chosen is None else len(chosen)

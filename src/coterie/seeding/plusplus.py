@@ -1,8 +1,7 @@
-"""k-means++: each new center is a row, drawn in proportion to its squared distance from those there are."""
+"""k-means++: each new center is a row, drawn in proportion to what it costs at those there are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,9 +11,7 @@ import numpy as np
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-
-Spread = Callable[..., np.ndarray[Any, Any]]  # what `kernels.plain.spread` does, perhaps by another distance
-WORK = 8  # centers a pass is about as much work as, for the choice of kernels
+from coterie.seeding.costs import SQUARES, WORK, Cost
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,7 @@ class Draws(Stats):
     potential: Any  # (1 + candidates,)
     arrival: Any  # (m,)
     rows: Any  # (m, d)
-    square: Any  # (m,) squared distance of each row to its nearest center
+    cost: Any  # (m,) of each row at the centers there are
 
     def __add__(self, other: Draws) -> Draws:
         sooner = self.arrival <= other.arrival
@@ -37,7 +34,7 @@ class Draws(Stats):
             self.potential + other.potential,
             np.where(sooner, self.arrival, other.arrival),
             np.where(sooner[:, None], self.rows, other.rows),
-            np.where(sooner, self.square, other.square),
+            np.where(sooner, self.cost, other.cost),
         )
 
 
@@ -49,20 +46,20 @@ def plusplus(
     unit: float,
     n_candidates: int | None = None,
     chosen: Any = None,
-    spread: Spread | None = None,
+    cost: Cost = SQUARES,
 ) -> np.ndarray[Any, Any]:
     r"""Centers by greedy k-means++ [1]_: the best of several candidates in each round.
 
     One pass a center. While a pass scores the candidates of this round it also draws rows for the next, in proportion
-    to the distances before this round's winner is known; each is then kept with probability (distance with the winner)
-    / (distance without), which makes it a draw from the right distribution. If too few are left, a pass draws anew.
-    Centers `chosen` before (f, d) count as centers there are, and are not returned. `spread` measures by something else
-    than squared Euclidean distances.
+    to the costs before this round's winner is known; each is then kept with probability (cost with the winner)
+    / (cost without), which makes it a draw from the right distribution. If too few are left, a pass draws anew.
+    Centers `chosen` before (f, d) count as centers there are, and are not returned. Rows are drawn, and candidates
+    compared, by `cost`: the cost that the model minimises.
 
     .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
     wanted = n_candidates or 2 + int(np.log(k))
-    search = _Search(source, engine, rng, unit, drawn=2 * wanted + 6, begun=chosen is not None, spread=spread)
+    search = _Search(source, engine, rng, unit, drawn=2 * wanted + 6, begun=chosen is not None, cost=cost)
     centers = [search.draw_row()] if chosen is None else list(chosen.astype(source.dtype, copy=False))
     given = 0 if chosen is None else len(centers)
     k += given
@@ -83,7 +80,7 @@ def plusplus(
 
 
 class _Search:
-    """The passes of one seeding; the squared distance of every row to its nearest center stays with its part."""
+    """The passes of one seeding; the cost of every row at the centers there are stays with its part."""
 
     def __init__(
         self,
@@ -93,10 +90,10 @@ class _Search:
         unit: float,
         drawn: int,
         begun: bool = False,
-        spread: Spread | None = None,
+        cost: Cost = SQUARES,
     ):
         self.source, self.engine, self.rng, self.unit, self.drawn = source, engine, rng, unit, drawn
-        self.spread = spread
+        self.cost, self.applied = cost, np.empty((0, source.shape[1]))
         self.memos = source.room(np.inf if begun else 1, source.dtype)
 
     def draw_row(self) -> np.ndarray[Any, Any]:
@@ -104,7 +101,7 @@ class _Search:
         return self._pass(None, 1).rows[0]
 
     def draw_from(self, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Rows drawn by their distance once `center` is one of the centers; none if every row is a center."""
+        """Rows drawn by their cost once `center` is one of the centers; none if every row is a center."""
         found = self._pass(center[None], self.drawn)
         return found.rows[np.isfinite(found.arrival)]
 
@@ -113,42 +110,37 @@ class _Search:
 
     def still_right(self, found: Draws, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Those of the rows drawn before `center` was chosen that pass for rows drawn after it."""
-        square = self._squares(found.rows, center)
-        kept = self.rng.random(self.drawn) * found.square < square
+        costs = self.cost.table(found.rows, center[None])[:, 0] / self.unit**self.cost.degree
+        kept = self.rng.random(self.drawn) * found.cost < self.cost.beside(found.cost, costs)
         return found.rows[kept & np.isfinite(found.arrival)]
 
-    def _squares(self, rows: np.ndarray[Any, Any], center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if self.spread is None:
-            squares: np.ndarray[Any, Any] = (((rows.astype(np.float64) - center) / self.unit) ** 2).sum(axis=1)
-        else:
-            squares = np.full(len(rows), np.inf)
-            self.spread(rows, None, self.unit, center[None], squares)
-        return squares
-
     def _pass(self, points: np.ndarray[Any, Any] | None, drawn: int) -> Draws:
-        step = partial(_step, points, self.unit, int(self.rng.integers(2**63)), drawn, self.spread)
+        again = points is not None and np.array_equal(points[:1], self.applied, equal_nan=True)
+        step = partial(_step, points, again, self.unit, int(self.rng.integers(2**63)), drawn, self.cost)
         stats, self.memos = self.engine.scan(step, self.source, self.memos)
+        if points is not None:
+            self.applied = points[:1]
         return stats
 
 
 def _step(
     points: np.ndarray[Any, Any] | None,
+    again: bool,
     unit: float,
     seed: int,
     drawn: int,
-    spread: Spread | None,
+    cost: Cost,
     chunk: Chunk,
     closest: Any,
 ) -> tuple[Draws, np.ndarray[Any, Any]]:
     ops = kernels.of(chunk.X, WORK)
-    spread = spread or ops.spread
     if closest is None:
         closest = np.full(chunk.X.shape[0], 1 if points is None else np.inf, chunk.X.dtype)
     # without a center every row is as far as any other
-    potential = np.zeros(1) if points is None else spread(chunk.X, chunk.w, unit, points, closest)
+    potential = np.zeros(1) if points is None else cost.spread(chunk.X, chunk.w, unit, points, closest, again)
     u = uniform(seed, chunk.part, 2 * drawn)
     total, rows = ops.draw(closest, chunk.w, u[:drawn])
-    draws = Draws(potential, *drawn_rows(chunk.X, closest, total, rows, u[drawn:], ops.take))
+    draws = Draws(potential, *drawn_rows(chunk.X, closest, total, rows, u[drawn:], cost.take))
     if points is None:
         closest.fill(np.inf)
     return draws, closest

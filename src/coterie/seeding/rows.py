@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-from coterie.seeding.plusplus import WORK
+from coterie.seeding.costs import SQUARES, Cost
 
 
 @dataclass(frozen=True)
@@ -35,41 +34,43 @@ class LabelledSums(Stats):
     sum_x: Any  # (k, d)
 
 
-def forgy(source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float) -> np.ndarray[Any, Any]:
+def forgy(
+    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, cost: Cost = SQUARES
+) -> np.ndarray[Any, Any]:
     """`k` different rows, drawn in proportion to their weights without replacement [1]_. One pass.
 
     .. [1] Efraimidis & Spirakis (2006), Weighted random sampling with a reservoir, Inf. Process. Lett. 97.
     """
-    return engine.sum(partial(_first_rows, int(rng.integers(2**63)), k), source).rows
+    return engine.sum(partial(_first_rows, int(rng.integers(2**63)), k, cost), source).rows
 
 
 def random_partition(
-    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float
+    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, cost: Cost = SQUARES
 ) -> np.ndarray[Any, Any]:
     """Means of `k` clusters that rows join by chance: all near the middle of the data. One pass."""
-    sums = engine.sum(partial(_labelled_sums, int(rng.integers(2**63)), k), source)
+    sums = engine.sum(partial(_labelled_sums, int(rng.integers(2**63)), k, cost), source)
     empty = sums.weight == 0
     means = sums.sum_x / np.where(empty, 1, sums.weight)[:, None]
     if empty.any():
-        means[empty] = forgy(source, engine, rng, k, unit)[empty]
+        means[empty] = forgy(source, engine, rng, k, unit, cost)[empty]
     return means
 
 
-def _first_rows(seed: int, k: int, chunk: Chunk) -> FirstRows:
+def _first_rows(seed: int, k: int, cost: Cost, chunk: Chunk) -> FirstRows:
     key = _rng(seed, chunk).standard_exponential(chunk.X.shape[0])
     if chunk.w is not None:
         key = np.where(chunk.w > 0, key / np.where(chunk.w > 0, chunk.w, 1), np.inf)
     first = np.argsort(key, kind="stable")[:k]
     first = first[np.isfinite(key[first])]
-    return FirstRows(key[first], kernels.of(chunk.X, WORK).take(chunk.X, first), k)
+    return FirstRows(key[first], cost.take(chunk.X, first), k)
 
 
-def _labelled_sums(seed: int, k: int, chunk: Chunk) -> LabelledSums:
+def _labelled_sums(seed: int, k: int, cost: Cost, chunk: Chunk) -> LabelledSums:
     n = chunk.X.shape[0]
     labels = _rng(seed, chunk).integers(k, size=n)
     w = np.ones(n) if chunk.w is None else chunk.w
     picked = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k)).T
-    sum_x = picked @ chunk.X
+    sum_x = picked @ cost.as_centers(chunk.X)
     return LabelledSums(picked.sum(axis=1), sum_x.toarray() if sparse.issparse(sum_x) else sum_x)
 
 

@@ -1,4 +1,4 @@
-"""k-means||: many rows a pass, drawn by squared distance, then as many centers as wanted from these few."""
+"""k-means||: many rows a pass, drawn by what they cost, then as many centers as wanted from these few."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.seeding.costs import SQUARES, Cost
 from coterie.seeding.plusplus import plusplus, uniform
 from coterie.seeding.rows import forgy
 
@@ -49,24 +50,30 @@ class Owned(Stats):
 class Nearest(NamedTuple):
     """What a part remembers of its rows between two rounds."""
 
-    square: np.ndarray[Any, Any]  # (n,) to the nearest candidate
-    owner: np.ndarray[Any, Any]  # (n,) which candidate that is
+    cost: np.ndarray[Any, Any]  # (n,) at the candidates
+    owner: np.ndarray[Any, Any]  # (n,) the nearest candidate
 
 
 def scalable(
-    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, chosen: Any = None
+    source: Source,
+    engine: Engine,
+    rng: np.random.Generator,
+    k: int,
+    unit: float,
+    chosen: Any = None,
+    cost: Cost = SQUARES,
 ) -> np.ndarray[Any, Any]:
     r"""Centers by k-means|| [1]_: a few passes instead of one for each center.
 
     A round takes every row, independently of the others, with probability
 
-    .. math:: 1 - \exp(-2 k w_i d_i^2 / \psi), \qquad \psi = \sum_i w_i d_i^2
+    .. math:: 1 - \exp(-2 k w_i c_i / \psi), \qquad \psi = \sum_i w_i c_i
 
-    where :math:`d_i` is its distance to the nearest candidate so far: about :math:`\min(1, 2 k w_i d_i^2 / \psi)` as in
+    where :math:`c_i` is its `cost` at the candidates so far: about :math:`\min(1, 2 k w_i c_i / \psi)` as in
     the paper, but so that a row of weight two is that row twice. There are five rounds, and more, up to twenty, while
     one takes away more than half of the potential or fewer than k candidates are found. Candidates count as much as
-    the rows nearest to them; greedy k-means++ chooses k of them, and some steps of Lloyd among them move these.
-    Centers `chosen` before (f, d) are candidates from the beginning, and are not returned.
+    the rows nearest to them; greedy k-means++ chooses k of them; where costs are squares, some steps of Lloyd among
+    them move these. Centers `chosen` before (f, d) are candidates from the beginning, and are not returned.
 
     Passes: the rounds and two, each as much work as one step of Lloyd with 2 k centers; then k-means++ among about 10 k
     candidates, on one thread. Quicker than `plusplus` for hundreds of centers, and wherever a pass is dear, because it
@@ -75,36 +82,43 @@ def scalable(
     .. [1] Bahmani, Moseley, Vattani, Kumar & Vassilvitskii (2012), Scalable k-means++, PVLDB 5(7).
        https://doi.org/10.14778/2180912.2180915
     """
-    first = forgy(source, engine, rng, 1, unit) if chosen is None else chosen.astype(source.dtype, copy=False)
-    candidates, weight = _oversample(source, engine, rng, k, unit, first)
+    first = forgy(source, engine, rng, 1, unit, cost) if chosen is None else chosen.astype(source.dtype, copy=False)
+    candidates, weight = _oversample(source, engine, rng, k, unit, first, cost)
     free = weight > 0  # of equal rows the first has all
     if chosen is not None:
         free[: len(chosen)] = False
     few: Any = _Few(Chunk(candidates[free], weight[free], 0))
     if len(few.chunk.X) > k:
-        return _improved(few.chunk, plusplus(few, few, rng, k, unit, chosen=chosen), chosen)
+        centers = plusplus(few, few, rng, k, unit, chosen=chosen, cost=cost)
+        return _improved(few.chunk, centers, chosen) if cost.has_means else centers
     missing = k - len(few.chunk.X)
     if missing == 0:
         return few.chunk.X
     there = few.chunk.X if chosen is None else np.concatenate([first, few.chunk.X])
-    return np.concatenate([few.chunk.X, plusplus(source, engine, rng, missing, unit, chosen=there)])
+    return np.concatenate([few.chunk.X, plusplus(source, engine, rng, missing, unit, chosen=there, cost=cost)])
 
 
 def _oversample(
-    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, first: np.ndarray[Any, Any]
+    source: Source,
+    engine: Engine,
+    rng: np.random.Generator,
+    k: int,
+    unit: float,
+    first: np.ndarray[Any, Any],
+    cost: Cost,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Candidates (m, d), and the weight of the rows nearest to each."""
     room = zip(source.room(np.inf, np.float64), source.room(0, np.int32), strict=True)
-    memos = [None if squares is None or owners is None else Nearest(squares, owners) for squares, owners in room]
+    memos = [None if costs is None or owners is None else Nearest(costs, owners) for costs, owners in room]
     rounds, count, potential = [first], len(first), [np.inf]
     while _worthwhile(len(rounds), count - len(first), k, potential):
-        apply = partial(_apply, rounds[-1], count - len(rounds[-1]), unit)
-        step = partial(_draw, apply, int(rng.integers(2**63)), OVERSAMPLING * k)
+        apply = partial(_apply, rounds[-1], count - len(rounds[-1]), unit, cost)
+        step = partial(_draw, apply, int(rng.integers(2**63)), OVERSAMPLING * k, cost)
         found, memos = engine.scan(step, source, memos)
         rounds.append(found.rows)
         potential.append(found.potential)
         count += len(found.rows)
-    apply = partial(_apply, rounds[-1], count - len(rounds[-1]), unit)
+    apply = partial(_apply, rounds[-1], count - len(rounds[-1]), unit, cost)
     owned, _ = engine.scan(partial(_weigh, apply, count), source, memos)
     return np.concatenate(rounds), owned.weight
 
@@ -117,32 +131,28 @@ def _worthwhile(drawn: int, found: int, k: int, potential: list[float]) -> bool:
 
 
 def _apply(
-    points: np.ndarray[Any, Any], before: int, unit: float, chunk: Chunk, memo: Nearest | None
+    points: np.ndarray[Any, Any], before: int, unit: float, cost: Cost, chunk: Chunk, memo: Nearest | None
 ) -> tuple[np.ndarray[Any, Any], Nearest]:
     """Rows that are nearer to one of the new `points` than to the `before` older ones learn so; the weights."""
     n = chunk.X.shape[0]
     if memo is None:
         memo = Nearest(np.full(n, np.inf), np.zeros(n, np.int32))
     if len(points):
-        ops = kernels.of(chunk.X, len(points))
-        label = ops.nearest(chunk.X, points)
-        square = ops.own_squares(chunk.X, points, label) / unit**2
-        nearer = square < memo.square
-        memo.square[nearer] = square[nearer]
+        label, nearer = cost.add(chunk.X, unit, points, memo.cost)
         memo.owner[nearer] = before + label[nearer]
     return np.ones(n) if chunk.w is None else chunk.w, memo
 
 
 def _draw(
-    apply: Callable[..., Any], seed: int, wanted: float, chunk: Chunk, memo: Nearest | None
+    apply: Callable[..., Any], seed: int, wanted: float, cost: Cost, chunk: Chunk, memo: Nearest | None
 ) -> tuple[Arrivals, Nearest]:
     w, memo = apply(chunk, memo)
-    mass = np.multiply(w, memo.square, out=np.zeros(len(w)), where=w > 0)  # rows without weight may be infinitely far
+    mass = np.multiply(w, memo.cost, out=np.zeros(len(w)), where=w > 0)  # rows without weight may be infinitely far
     potential = float(mass.sum())
     can = np.flatnonzero(mass)
     arrival = -np.log(uniform(seed, chunk.part, len(mass))[can]) / mass[can]
     in_time = arrival * potential < wanted
-    rows = kernels.of(chunk.X, 1).take(chunk.X, can[in_time])
+    rows = cost.take(chunk.X, can[in_time])
     return Arrivals(potential, arrival[in_time], rows, wanted), memo
 
 
@@ -155,7 +165,7 @@ class _Few:
     """Rows few enough to be one chunk: as a source, and as the engine that goes over it."""
 
     def __init__(self, chunk: Chunk):
-        self.chunk, self.dtype = chunk, chunk.X.dtype
+        self.chunk, self.dtype, self.shape = chunk, chunk.X.dtype, chunk.X.shape
 
     def room(self, fill: Any, dtype: Any) -> list[Any]:
         return [np.full(len(self.chunk.X), fill, dtype)]

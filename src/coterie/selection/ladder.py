@@ -17,12 +17,12 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.kmeans.fuzzy import Fuzzy
-from coterie.kmeans.lloyd import Lloyd
-from coterie.kmeans.observed import Filling, Observed
-from coterie.seeding.plusplus import WORK, Draws, drawn_rows, uniform
+from coterie.kmeans.swaps import Hopeless
+from coterie.seeding.costs import Cost
+from coterie.seeding.plusplus import Draws, drawn_rows, uniform
 
 Array = np.ndarray[Any, Any]
-CANDIDATES = 16  # rows, drawn by their squared distances, of which the best becomes a center
+CANDIDATES = 16  # rows, drawn by what they cost, of which the best becomes a center
 HOPE = 5.0  # times its last gain that a descent may lie behind the best before it is given up
 GROWING = ("k-means++", "farthest", "forgy", "random")  # starts whose first k centers are a start for k
 
@@ -57,7 +57,7 @@ class Distinct(Stats):
 class Ladder:
     """The best centers for each of `models`, known by their numbers of clusters; they only get better.
 
-    Upwards [1]_: the centers found for K, and one more. Rows are drawn by their squared distances, and the one with
+    Upwards [1]_: the centers found for K, and one more. Rows are drawn by what they cost, and the one with
     which all rows cost least is taken; as the others are still there, the objective cannot be worse than that of K.
     Starts of their own, the first K of one long sequence, are tried beside it, and given up once what they gain shows
     that they will not catch up. Downwards: the two centers whose union costs least become one. Upwards again where
@@ -73,7 +73,7 @@ class Ladder:
         self.models, self.source, self.engine, self.rng, self.max_iter = models, source, engine, rng, max_iter
         self.ks, self.rungs = sorted(models), dict[int, Rung]()
         top = models[self.ks[-1]]
-        self.filled = Filling(engine, top.fill) if isinstance(top, Observed) else engine
+        self.cost: Cost = top.cost
         self.frozen = getattr(top, "frozen", None)
         self.held = 0 if self.frozen is None else len(self.frozen)
 
@@ -108,7 +108,7 @@ class Ladder:
             return [None] * starts
         free, held = self.ks[-1] - self.held, None if self.frozen is None else self.frozen.astype(self.source.dtype)
         found = [
-            seeding.start(top.start, self.source, self.filled, rng, free, top.unit, held)
+            seeding.start(top.start, self.source, self.engine, rng, free, top.unit, held, self.cost)
             for rng in self.rng.spawn(starts)
         ]
         return [centers if held is None else np.concatenate([held, centers]) for centers in found]
@@ -118,7 +118,7 @@ class Ladder:
         best, model = self.rungs.get(k), self.models[k]
         if start is not None:
             model = replace(model, start=start[self.held :])
-        watch = _Hopeless(np.inf if best is None else best.objective)
+        watch = Hopeless(np.inf if best is None else best.objective, HOPE, after=1)
         found = loop.fit(model, self.source, self.engine, rng=self.rng, max_iter=self.max_iter, callback=watch)
         if best is not None and found.objective >= best.objective:
             return False
@@ -139,41 +139,28 @@ class Ladder:
         return merged(self.rungs[above].centers, self.rungs[above].weight, k, self.held)
 
     def _another(self, centers: Array, memos: list[Any] | None) -> Array:
-        """The row (1, d), of some drawn by their squared distances, with which all rows cost least."""
+        """The row (1, d), of some drawn by what they cost, with which all rows cost least."""
         model, seed = self.models[self.ks[-1]], int(self.rng.integers(2**63))
         step = partial(_draw, model, centers, model.unit, seed)
-        drawn, closest = self.filled.scan(step, self.source, memos)
+        drawn, closest = self.engine.scan(step, self.source, memos)
         candidates = drawn.rows[np.isfinite(drawn.arrival)]
         if len(candidates) == 0:
             raise too_few_distinct(self._distinct())
         points = np.concatenate([centers[:1], candidates])
-        found, _ = self.filled.scan(partial(_score, points, model.unit), self.source, closest)
+        found, _ = self.engine.scan(partial(_score, self.cost, points, model.unit), self.source, closest)
         best = int(np.argmin(found.cost[1:]))
         return candidates[best : best + 1]
 
     def _distinct(self) -> int:
         """How many different rows there are."""
-        return len(self.filled.sum(_distinct, self.source).rows)
+        return len(self.engine.sum(partial(_distinct, self.cost), self.source).rows)
 
     def _off_rows(self, k: int, centers: Array, kept: int) -> Array:
         """A fuzzy center on a row would be held there: all but the first `kept` move to the means of their rows."""
-        if not isinstance(self.models[k], Fuzzy):
+        model = self.models[k]
+        if not isinstance(model, Fuzzy):
             return centers
-        hard = Lloyd(k, bounds=False)
-        stats, _ = self.engine.scan(partial(hard.e_step, centers), self.source, None)
-        return np.concatenate([centers[:kept], hard.m_step(centers, stats)[kept:]])
-
-
-class _Hopeless:
-    """Whether a descent gains too little to reach the objective that there is."""
-
-    def __init__(self, objective: float):
-        self.objective, self.before, self.given_up = objective, np.inf, False
-
-    def __call__(self, progress: loop.Progress) -> bool:
-        gain, self.before = self.before - progress.objective, progress.objective
-        self.given_up = progress.iteration > 1 and progress.objective - HOPE * gain > self.objective
-        return self.given_up
+        return model.off_rows(centers, np.arange(kept, len(centers)), self.source, self.engine)
 
 
 def merged(centers: Array, weight: Array, k: int, held: int = 0) -> Array:
@@ -199,22 +186,25 @@ def too_few_distinct(distinct: int) -> InputError:
     )
 
 
-def _distinct(chunk: Chunk) -> Distinct:
+def _distinct(cost: Cost, chunk: Chunk) -> Distinct:
     counting = np.arange(chunk.X.shape[0]) if chunk.w is None else np.flatnonzero(chunk.w)
-    return Distinct(np.unique(kernels.of(chunk.X, 1).take(chunk.X, counting), axis=0))
+    return Distinct(np.unique(cost.take(chunk.X, counting), axis=0))
 
 
 def _draw(
     model: Any, centers: Array, unit: float, seed: int, chunk: Chunk, memo: Any = None
 ) -> tuple[Draws, np.ndarray[Any, Any]]:
-    """Rows by their squared distances to the nearest center, and these squares."""
+    """Rows drawn by what they cost, and these costs."""
+    closest = np.full(chunk.X.shape[0], np.inf)
+    owner = None if memo is None else model.assign(centers, chunk, memo)
+    model.cost.add(chunk.X, unit, centers, closest, owner)
+    closest = closest.astype(chunk.X.dtype)
     ops = kernels.of(chunk.X, len(centers))
-    squares = ops.own_squares(chunk.X, centers, model.assign(centers, chunk, memo))
-    closest = (squares / unit**2).astype(chunk.X.dtype)
     u = uniform(seed, chunk.part, 2 * CANDIDATES)
     total, rows = ops.draw(closest, chunk.w, u[:CANDIDATES])
-    return Draws(np.zeros(1), *drawn_rows(chunk.X, closest, total, rows, u[CANDIDATES:], ops.take)), closest
+    drawn = drawn_rows(chunk.X, closest, total, rows, u[CANDIDATES:], model.cost.take)
+    return Draws(np.zeros(1), *drawn), closest
 
 
-def _score(points: Array, unit: float, chunk: Chunk, closest: Array) -> tuple[Potential, Array]:
-    return Potential(kernels.of(chunk.X, WORK).spread(chunk.X, chunk.w, unit, points, closest)), closest
+def _score(cost: Cost, points: Array, unit: float, chunk: Chunk, closest: Array) -> tuple[Potential, Array]:
+    return Potential(cost.spread(chunk.X, chunk.w, unit, points, closest, again=True)), closest

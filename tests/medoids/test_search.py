@@ -1,0 +1,60 @@
+"""The search of K-medoids: some medoids are replaced at random, and swaps go on from there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from coterie import KMedoids
+from coterie.core.errors import ParameterError
+from coterie.medoids import search
+from coterie.medoids.table import Kept
+
+rng = np.random.default_rng(0)
+ROWS = rng.normal(size=(90, 2)) * [1.0, 4.0] + 6.0 * rng.integers(4, size=(90, 1))
+
+
+def test_the_default_is_as_good_as_the_best_of_many_starts():
+    for k in (2, 5, 9):
+        many = KMedoids(k, search="none", n_init=30, random_state=1).fit(ROWS).inertia_
+        for seed in range(3):
+            assert KMedoids(k, random_state=seed).fit(ROWS).inertia_ <= 1.005 * many
+
+
+def test_a_search_is_never_worse_than_its_starts():
+    for seed in range(3):
+        plain = KMedoids(6, search="none", n_init=3, random_state=seed).fit(ROWS).inertia_
+        assert KMedoids(6, n_init=3, random_state=seed).fit(ROWS).inertia_ <= plain
+
+
+def test_any_number_of_threads_gives_the_same_medoids():
+    one, two = (KMedoids(5, random_state=2, n_jobs=n).fit(ROWS).medoid_indices_ for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_a_jump_replaces_some_medoids_by_rows_that_are_none():
+    table, w = Kept(cdist(ROWS, ROWS), np.arange(90)), np.ones(90)
+    w[:40] = 0
+    for seed in range(20):
+        made = search.jumped(np.array([50, 60, 70]), table, w, np.random.default_rng(seed))
+        assert len(set(made.tolist())) == 3
+        assert len(set(made.tolist()) - {50, 60, 70}) > 0
+        assert made.min() >= 40
+
+
+def test_a_search_ends_where_every_row_is_on_a_medoid():
+    corners = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]], (4, 1))
+    for kind in ("auto", "fast"):
+        assert KMedoids(3, search=kind, random_state=0).fit(corners).inertia_ == 0
+
+
+def test_a_large_table_is_not_searched():
+    assert search.effort_of("auto", (600, 600)) == (search.STARTS, search.JUMPS)
+    assert search.effort_of("auto", (20_000, 20_000)) == search.NO_SEARCH
+    assert search.effort_of("fast", (20_000, 20_000)).jumps == search.LONG_JUMPS
+
+
+def test_a_wrong_search_is_refused():
+    with pytest.raises(ParameterError, match="search must be"):
+        KMedoids(2, search="global").fit(ROWS)
