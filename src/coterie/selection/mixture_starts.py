@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 SHARE = 2  # random starts: this part of those of a search for one structure alone
 WINNERS = 8  # short runs that go on; more where random starts are more
-PATIENCE = 2  # rounds of new starts without a gain
+PATIENCE = 2  # rounds of new starts without a gain; twice as many where rows are few
 
 
 class Trials(NamedTuple):
@@ -100,7 +100,8 @@ class Starts:
         """The best runs, also from what other structures found, after these were rearranged."""
         rivals = trials.contest.heats(others, WINNERS)
         elite = trials.contest.settled(together([trials.runs, rivals]))
-        return trials._replace(runs=trials.contest.improved(elite, trials.rows.rng, PATIENCE).runs)
+        patience = 2 * PATIENCE if trials.contest.light else PATIENCE
+        return trials._replace(runs=trials.contest.improved(elite, trials.rows.rng, patience).runs)
 
     def _settled(self, trials: Trials, others: Array) -> Trials:
         """The best of the runs, and of runs from what other structures found."""
