@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.core.errors import ParameterError
-from coterie.distances import dtw, soft_dtw
+from coterie.distances import dtw, dtw_path, soft_dtw
 from coterie.distances.series import joined
 from coterie.distances.soft_dtw import soft_gradient
 from coterie.distances.windows import Everywhere, Itakura, SakoeChiba
@@ -95,3 +95,17 @@ def test_compiled_and_plain_kernels_agree(n, m, channels, window):
 def test_gamma_must_be_above_zero(gamma):
     with pytest.raises(ParameterError, match="gamma must be a finite number above 0"):
         soft_dtw([1, 2], [1, 2], gamma)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e9, 1e14, 1e120])
+@pytest.mark.parametrize("ops", [cpu, plain], ids=["compiled", "numpy"])
+def test_where_costs_are_large_beside_gamma_moments_meet_as_on_the_best_path(ops, size):
+    rng = np.random.default_rng(2)
+    x, y = (joined([size * rng.normal(size=(length, 2))])(0) for length in (12, 15))
+    low, high = Everywhere().band(12, 15)
+    sum_dx, met, cost = np.zeros((12, 2)), np.zeros(12), np.empty(1)
+    ops.soft_align(x, y, np.zeros(1, np.int64), np.array([15]), np.ones(1), low, high, 1.0, sum_dx, met, cost)
+    path = dtw_path(x, y).path
+    np.testing.assert_array_equal(met, np.bincount(path[:, 0]))
+    assert cost[0] == pytest.approx(dtw(x, y) ** 2, rel=1e-12)
+    np.testing.assert_allclose(sum_dx, [(y[path[path[:, 0] == i, 1]] - x[i]).sum(axis=0) for i in range(12)], 1e-12)

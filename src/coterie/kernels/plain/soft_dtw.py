@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,51 +11,62 @@ from coterie.kernels.plain.dtw import inside, local_costs
 Array = np.ndarray[Any, Any]
 
 
+FAR = 40.0  # in units of gamma: what costs so much more than the least counts for less than rounding
+
+
+class SoftTable(NamedTuple):
+    """Costs of the paths to each pair of moments, and where these paths come from."""
+
+    values: Array  # (n, m) -gamma log of the sum of exp(-cost / gamma) over all paths; infinite without any
+    ways: Array  # (3, n, m) shares of the paths that come from above, from across and from the left; they sum to 1
+
+
 def soft_table(
     x: Array,  # in (n, channels)
     y: Array,  # in (m, channels)
     low: Array,  # in (n,)
     high: Array,  # in (n,)
     gamma: float,
-) -> Array:
-    """-gamma log of the sum of exp(-cost / gamma) over the paths to moments i and j, (n, m); infinite without any."""
+) -> SoftTable:
     n, m = len(x), len(y)
     table = np.full((n + 1, m + 1), np.inf)
     table[0, 0] = 0
     table[1:, 1:] = np.where(inside(low, high, n, m), local_costs(x, y, False), np.inf)
-    cells = table.reshape(-1)
+    cells, ways = table.reshape(-1), np.zeros((3, (n + 1) * (m + 1)))
     for diagonal in range(2, n + m + 1):
         first = max(1, diagonal - m) * m + diagonal
         last = min(n, diagonal - 1) * m + diagonal
         before = np.stack([cells[first - back : last - back + 1 : m] for back in (m + 1, m + 2, 1)])
         least = before.min(axis=0)
-        finite = np.where(np.isfinite(least), least, 0.0)
-        total = np.exp((finite - before) / gamma).sum(axis=0)
-        soft = finite - gamma * np.log(np.where(total > 0, total, 1.0))
-        cells[first : last + 1 : m] += np.where(total > 0, soft, np.inf)
-    return table[1:, 1:]
+        weights = _weights(least, before, gamma)
+        total = weights.sum(axis=0)
+        ways[:, first : last + 1 : m] = weights / total
+        cells[first : last + 1 : m] = cells[first : last + 1 : m] + least - gamma * np.log(total)
+    return SoftTable(table[1:, 1:], ways.reshape(3, n + 1, m + 1)[:, 1:, 1:])
 
 
-def soft_alignment(x: Array, y: Array, table: Array, gamma: float) -> Array:
+def _weights(least: Array, values: Array, gamma: float) -> Array:
+    """exp((least - value) / gamma), without the difference of two infinite numbers."""
+    near = (values < least + FAR * gamma) & np.isfinite(least)
+    apart = np.where(near, values, 0.0) - np.where(near, least, 0.0)
+    return np.where(near, np.exp(-apart / gamma), values == least)
+
+
+def soft_alignment(ways: Array) -> Array:
     """The share of all paths, each weighing exp(-cost / gamma), that go through moments i and j, (n, m).
 
-    It is the gradient of the value with respect to the costs of the cells.
+    It is the gradient of the value with respect to the costs of the cells. Shares are handed back along the ways that
+    `soft_table` found: differences of the values themselves would lose all digits where costs are large beside gamma.
     """
-    n, m = table.shape
-    cost = local_costs(x, y, False)
-    share = np.zeros((n + 1, m + 1))
-    share[n - 1, m - 1] = 1.0
-    for diagonal in range(n + m - 3, -1, -1):
+    n, m = ways.shape[1:]
+    share = np.zeros((n + 1, m + 1))  # moment i, j is at i + 1, j + 1: what arrives before the first moments is lost
+    share[n, m] = 1.0
+    for diagonal in range(n + m - 2, -1, -1):
         i = np.arange(max(0, diagonal - m + 1), min(n - 1, diagonal) + 1)
         j = diagonal - i
-        for down, right in ((1, 0), (0, 1), (1, 1)):
-            there = (i + down < n) & (j + right < m)
-            a, b = i[there], j[there]
-            step = table[a + down, b + right] - cost[a + down, b + right]
-            open_ = np.isfinite(table[a, b]) & np.isfinite(step)
-            apart = np.where(open_, step, 0.0) - np.where(open_, table[a, b], 0.0)
-            share[a, b] += np.where(open_, share[a + down, b + right] * np.exp(apart / gamma), 0.0)
-    return share[:n, :m]
+        for way, (up, left) in enumerate(((1, 0), (1, 1), (0, 1))):
+            share[i + 1 - up, j + 1 - left] += share[i + 1, j + 1] * ways[way, i, j]
+    return share[1:, 1:]
 
 
 def soft_between(
@@ -72,7 +83,7 @@ def soft_between(
 ) -> None:
     for i, j in np.ndindex(out.shape):
         x, y = A[a_start[i] : a_start[i] + a_length[i]], B[b_start[j] : b_start[j] + b_length[j]]
-        out[i, j] = soft_table(x, y, low, high, gamma)[-1, -1]
+        out[i, j] = soft_table(x, y, low, high, gamma).values[-1, -1]
 
 
 def soft_align(
@@ -91,8 +102,8 @@ def soft_align(
     for q in range(len(b_start)):
         y = B[b_start[q] : b_start[q] + b_length[q]]
         table = soft_table(center, y, low, high, gamma)
-        share = w[q] * soft_alignment(center, y, table, gamma)
-        cost[q] = table[-1, -1]
+        share = w[q] * soft_alignment(table.ways)
+        cost[q] = table.values[-1, -1]
         own = share.sum(axis=1)
         met += own
         sum_dx += share @ y - own[:, None] * center
