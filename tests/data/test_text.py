@@ -250,6 +250,19 @@ def test_a_row_with_too_many_fields_is_refused_wherever_it_is(tmp_path):
         scanned(tmp_path, "größe;b\n1;2\n1;2;3\n".encode("utf-16"))
 
 
+@pytest.mark.parametrize("name", ['q "x"', '"', 'a""b', 'two\n"lines"'])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_name_with_quotes_is_the_name_that_was_written(tmp_path, name, encoding):
+    (tmp_path / "t.csv").write_bytes(written([(name, "b"), ("1", "2")], ",", "\n", encoding, csv.QUOTE_ALL))
+    assert text.scanned(tmp_path / "t.csv")[0].collect().columns == [name, "b"]
+    assert text.frame((tmp_path / "t.csv").read_bytes())[0].columns == [name, "b"]
+
+
+def test_quotes_of_a_name_that_is_not_in_quotes_are_text():
+    assert text.frame(b'a""b,c\n1,2\n')[0].columns == ['a""b', "c"]
+    assert text.frame(b'a""b,"a""""b"\n1,2\n')[0].columns == ['a""b', 'a""""b']  # two columns of one name
+
+
 def test_a_header_alone_has_no_rows(tmp_path):
     found = scanned(tmp_path, "a,b\n")
     assert found.rows == 0

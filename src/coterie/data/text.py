@@ -72,7 +72,9 @@ def scanned(path: Path) -> tuple[pl.LazyFrame, Layout]:
         layout = _layout(file, path.suffix)
         file.seek(0)
         source = path if written == UTF_8 else file
-        return _named(pl.scan_csv(source, **_options(layout), glob=False), layout), layout
+        lines = _named(pl.scan_csv(source, **_options(layout), glob=False), layout)
+        file.seek(0)
+        return _without_doubled_quotes(lines, file, layout), layout
 
 
 def layout(path: Path) -> Layout:
@@ -86,6 +88,7 @@ def frame(content: bytes, suffix: str = "") -> tuple[pl.DataFrame, Layout]:
     plain = content.decode(written, on_error(written)).encode()
     layout = _layout(io.BytesIO(plain), suffix)
     lines = _named(pl.read_csv(io.BytesIO(plain), **_options(layout)), layout)
+    lines = _without_doubled_quotes(lines, io.BytesIO(plain), layout)
     return lines.head(layout.rows(lines.height, lines.width)), layout
 
 
@@ -99,6 +102,17 @@ def _named(lines: Lines, layout: Layout) -> Lines:
         return lines
     names = lines.collect_schema().names()
     return lines.rename({name: f"column_{j}" for j, name in enumerate(names, start=1)})
+
+
+def _without_doubled_quotes(lines: Lines, file: IO[bytes], layout: Layout) -> Lines:
+    """With names as they are meant: Polars leaves quotes within quotes doubled in names, but not in rows."""
+    names = lines.collect_schema().names()
+    if not layout.header or not any('""' in name for name in names):
+        return lines
+    options = _options(layout) | {"has_header": False, "n_rows": 1, "truncate_ragged_lines": True}
+    fields = [field or "" for field in pl.read_csv(file, **options).row(0)]
+    meant = [name.replace(field.replace('"', '""'), field, 1) for name, field in zip(names, fields, strict=True)]
+    return lines.rename({name: new for name, new in zip(names, meant, strict=True) if meant.count(new) == 1})
 
 
 # the encoding
