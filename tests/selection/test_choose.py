@@ -215,6 +215,13 @@ def test_support_is_one_at_the_best_and_falls_off():
     np.testing.assert_array_equal(nearness(np.full(3, np.nan)), np.zeros(3))
 
 
+def test_perfect_clusters_have_all_the_support():
+    """Their Calinski-Harabasz index is infinite."""
+    np.testing.assert_array_equal(nearness(np.array([1.0, np.inf, np.inf, np.nan])), [0.0, 1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(nearness(np.array([-np.inf, -np.inf, np.nan])), np.zeros(3))
+    np.testing.assert_array_equal(nearness(np.array([-np.inf, 2.0])), [0.0, 1.0])
+
+
 def test_votes_add_up_by_weight():
     a = vote("silhouette", KS, np.array([0.0, 1.0, 0.5]))
     b = vote("bic", KS, np.array([0.0, 0.2, 1.0]))

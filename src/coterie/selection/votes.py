@@ -119,10 +119,11 @@ def for_one(criterion: str, ks: Array, k: int | None, note: str | None = None) -
 
 
 def nearness(height: Array) -> Array:
-    """exp(height - the highest), and 0 where there is none."""
-    if np.isnan(height).all():
-        return np.zeros(len(height))
-    return np.nan_to_num(np.exp(height - np.nanmax(height)), nan=0.0)
+    """exp(height - the highest), and 0 where there is none; where some are infinite, 1 for these and 0 for others."""
+    highest = np.nanmax(height, initial=-np.inf)
+    if np.isinf(highest):  # of perfect clusters, or of no usable value at all
+        return (height == np.inf).astype(np.float64)
+    return np.nan_to_num(np.exp(height - highest), nan=0.0)
 
 
 def together(votes: Iterable[Vote], ks: Array) -> Array:
