@@ -261,3 +261,12 @@ def test_a_start_of_zeros_is_refused():
 def test_options_are_refused_with_what_they_can_be(option, value, words):
     with pytest.raises(ValueError, match=words):
         SphericalKMeans(**{"n_clusters": 2, option: value}).fit(apart())
+
+
+def test_random_clusters_whose_directions_cancel_start_at_a_row():
+    """Two rows in one cluster, opposite to each other, have no mean direction; the user gave no center."""
+    X = np.array([[1.0, 0.0], [-2.0, 0.0]])
+    for seed in range(4):
+        model = SphericalKMeans(1, init="random_partition", random_state=seed).fit(X)
+        assert model.inertia_ == 2.0
+        assert np.abs(model.cluster_centers_).tolist() == [[1.0, 0.0]]

@@ -13,6 +13,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers
 from coterie.kmeans.centers import Centers
 from coterie.kmeans.lloyd import KMeansStats, Lloyd
+from coterie.seeding import forgy
 
 BLOCK = 2048  # rows made of unit length at a time: their float64 copy stays in the cache
 
@@ -31,8 +32,12 @@ class Spherical(Lloyd):
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         centers = super().init(source, engine, rng)
-        if not centers.any(axis=1).all():
+        zero = ~centers.any(axis=1)
+        if zero.any() and not isinstance(self.start, str):
             raise ParameterError("init has a center that is zero in every column: it points nowhere")
+        if zero.any():  # the mean of random rows whose directions cancel: a random row takes its place
+            rows = forgy(source, engine, rng, len(centers), self.unit)
+            centers[zero] = rows[np.flatnonzero(zero) % len(rows)]
         return unit_rows(centers)
 
     def m_step(self, centers: np.ndarray, stats: KMeansStats) -> np.ndarray:
