@@ -52,7 +52,8 @@ def random_partition(
     empty = sums.weight == 0
     means = sums.sum_x / np.where(empty, 1, sums.weight)[:, None]
     if empty.any():
-        means[empty] = forgy(source, engine, rng, k, unit, cost)[empty]
+        rows = forgy(source, engine, rng, k, unit, cost)
+        means[empty] = rows[np.flatnonzero(empty) % len(rows)]  # fewer than k rows with a weight are repeated
     return means
 
 
