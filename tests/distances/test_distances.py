@@ -119,7 +119,7 @@ def test_jaccard_compares_sets():
 def test_float32_stays_and_is_near(name):
     X = rows(name, 90)
     single = table(name, X.astype(np.float32))
-    assert single.dtype == (np.float64 if name == "gower" else np.float32)
+    assert single.dtype == np.float32
     np.testing.assert_allclose(single, table(name, X.astype(np.float32).astype(np.float64)), rtol=1e-4, atol=1e-5)
 
 
@@ -225,12 +225,28 @@ def test_an_own_function_is_as_good_as_a_name(n):
         ([[1.0, 2.0], [0.0, 0.0]], "cosine", {}, InputError, "row 1 is zero in every column"),
         ([[1.0, 2.0], [3.0, 3.0]], "correlation", {}, InputError, "row 1 is the same in every column"),
         ([["a", "b"]], "gower", {}, InputError, "put them into a frame"),
+        ([[1.0, 2.0]], "mahalanobis", {"cov": np.eye(2) * 1j}, ParameterError, "cov must be .* of real numbers"),
+        ([[1.0, 2.0]], "euclidean", {"w": [1j, 1.0]}, ParameterError, "w must be numbers"),
         ([[np.nan, 1.0]], "gower", {}, InputError, "column 0 has no value in any row"),
     ],
 )
 def test_what_cannot_be_is_said(X, metric, params, error, message):
     with pytest.raises(error, match=message):
         pairwise(X, metric=metric, **params)
+
+
+@pytest.mark.parametrize("name", [*EVERY, "dtw"])
+def test_complex_numbers_are_rejected(name):
+    with pytest.raises(InputError, match=r"(?i:complex)|not real numbers"):
+        pairwise(rows(name, 9) + 1j, metric=distance(name) if name in EVERY else name)
+
+
+def test_gower_of_a_frame_of_float32_columns_is_float32():
+    frame = pd.DataFrame({"size": np.array([0, 1, 4], np.float32), "kind": ["x", "y", "y"]})
+    D = pairwise(frame, metric="gower")
+    assert D.dtype == np.float32
+    np.testing.assert_array_equal(D[0], [0, 0.625, 1])
+    assert pairwise(frame.assign(size=[0, 1, 4]), metric="gower").dtype == np.float64
 
 
 def uncompilable(x, y):

@@ -302,3 +302,18 @@ def test_a_family_is_known_by_its_name(name):
 def test_an_unknown_name_lists_those_there_are():
     with pytest.raises(ParameterError, match=r"family must be 'bernoulli'.*got 'zeta'"):
         as_family("zeta")
+
+
+@ALL
+@pytest.mark.parametrize("shape", [(5, 0), (0, 2)])
+def test_a_table_without_rows_or_columns_is_rejected(case, shape):
+    with pytest.raises(InputError, match="at least one row and one column"):
+        case.family.fit(np.zeros(shape))
+
+
+@ALL
+def test_complex_numbers_are_rejected(case):
+    with pytest.raises(InputError, match="X must hold numbers"):
+        case.family.fit(np.ones((5, 2)) + 1j)
+    with pytest.raises(InputError, match="sample_weight must be numbers"):
+        case.family.fit(np.ones((5, 2)), sample_weight=np.full(5, 1j))

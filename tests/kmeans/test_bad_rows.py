@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from coterie import KMeans, MiniBatchKMeans
-from coterie.core.errors import InputError
+from coterie.core.errors import InputError, ParameterError
 from kmeans.refusals import ROWS, as_frame, refused, with_holes
 from kmeans.rows import BOTH
 
@@ -79,8 +79,12 @@ def test_text_is_refused_by_the_name_of_the_argument(kind, X, found):
 
 @BOTH
 def test_complex_numbers_are_refused(kind):
-    with refused(ValueError, "(?i:complex)"):
+    with refused(InputError, "Complex data not supported", "separate columns"):
         kind(2).fit(ROWS + 1j)
+    with refused(InputError, "sample_weight must be numbers"):
+        kind(2).fit(ROWS, sample_weight=np.full(len(ROWS), 1j))
+    with refused(ParameterError, "init must be .* numbers"):
+        kind(2, init=ROWS[:2] + 1j).fit(ROWS)
 
 
 # X: shape

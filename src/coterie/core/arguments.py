@@ -9,6 +9,17 @@ import numpy as np
 from coterie.core.errors import ParameterError
 
 
+def as_floats(value: Any) -> np.ndarray[Any, Any]:
+    """`value` as an array of float64; TypeError or ValueError if it is something else.
+
+    NumPy drops the imaginary part of complex numbers with a warning; here they are an error.
+    """
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        raise TypeError("complex numbers are not supported")
+    return np.asarray(array, dtype=np.float64)
+
+
 def as_rng(random_state: Any) -> np.random.Generator:
     """A generator from what scikit-learn users pass: None, a number, a RandomState, or a Generator."""
     if isinstance(random_state, np.random.RandomState):

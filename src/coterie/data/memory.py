@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
+from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Part
 from coterie.data import scratch
@@ -121,6 +122,8 @@ def memory_source(X: Any, sample_weight: Any = None, y: Any = None) -> MemorySou
         X, columns = frame_to_array(X)
     if not sparse.issparse(X):
         X = _numbers(X)
+    if X.dtype.kind == "c":
+        raise InputError("Complex data not supported: pass real and imaginary parts as separate columns of X")
     try:
         X = check_array(
             X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, input_name="X"
@@ -174,7 +177,7 @@ def as_weights(sample_weight: Any, n: int) -> np.ndarray[Any, Any] | None:
     if sample_weight is None:
         return None
     try:
-        w = np.asarray(sample_weight, dtype=np.float64, order="C")
+        w = np.ascontiguousarray(as_floats(sample_weight))
     except (TypeError, ValueError):
         raise InputError("sample_weight must be numbers, one for each row of X") from None
     if w.ndim == 0:

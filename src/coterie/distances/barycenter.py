@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels, machine
+from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import Array
 from coterie.distances.dtw import least_costs, meetings
@@ -173,7 +174,10 @@ def _start(init: Any, rows: Series, w: Array, window: Any) -> Array:
 
 
 def _weights(weights: Any, n: int) -> Array:
-    w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    try:
+        w = np.ones(n) if weights is None else as_floats(weights)
+    except (TypeError, ValueError):
+        raise InputError(f"weights must be {n} numbers, one a series") from None
     if w.shape != (n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
         raise InputError(f"weights must be {n} finite numbers from 0 up, one a series, not all of them 0")
     return w

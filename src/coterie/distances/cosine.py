@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.core.errors import InputError
 from coterie.distances.distance import Array
-from coterie.distances.euclidean import Euclidean
+from coterie.distances.euclidean import Euclidean, as_column_weights
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Correlation(Cosine):
         return unit_rows(rows, "is the same in every column: it has no correlation").astype(X.dtype)
 
     def _share(self, X: Array) -> Array:
-        w: Any = np.asarray(self.w, dtype=np.float64)
+        w = as_column_weights(self.w, X.shape[1])
         share: Array = w / w.sum()
         return share
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Array, Distance
@@ -72,7 +73,7 @@ def weighted(X: Array, w: Any, power: float) -> Array:
 def as_column_weights(w: Any, d: int) -> Array:
     """Weights (d,), finite, from 0 up, not all 0."""
     try:
-        weights: Array = np.asarray(w, dtype=np.float64)
+        weights: Array = as_floats(w)
     except (TypeError, ValueError):
         raise ParameterError(f"w must be numbers, one for each of the {d} columns; got {w!r}") from None
     if weights.shape != (d,):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError
 from coterie.data import opened
 from coterie.data.frames import is_frame
@@ -18,7 +19,7 @@ from coterie.kernels import of_pairs
 class Mixed(NamedTuple):
     """A table by kind of column."""
 
-    numbers: Array  # (n, a), NaN where there is none
+    numbers: Array  # (n, a), NaN where there is none; float32 if all of them are given so
     categories: list[list[Any]]  # b columns of n values, None where there is none
     names: list[str]  # a + b of them
     order: list[int]  # where each of them stood in the table
@@ -56,7 +57,7 @@ class Gower(Distance):
         empty = np.isnan(numbers).all(axis=0)
         if empty.any():
             raise InputError(f"column {X.names[int(empty.argmax())]} has no value in any row: drop it")
-        low = np.nanmin(numbers, axis=0)
+        low = np.nanmin(numbers, axis=0).astype(np.float64)
         codes = [
             {
                 value: float(code)
@@ -80,7 +81,8 @@ class Gower(Distance):
             for codes, column in zip(self.codes, X.categories, strict=True)
         ]
         numbers = (X.numbers - self.low) / units
-        return np.column_stack([numbers, *codes]) if codes else numbers
+        rows = np.column_stack([numbers, *codes]) if codes else numbers
+        return rows.astype(X.numbers.dtype, copy=False)
 
     def between(self, A: Array, B: Array, out: Array) -> None:
         of_pairs(A, B).gower(A, B, self.weights, len(self.low), out)
@@ -90,10 +92,12 @@ class Gower(Distance):
 
 def _from_array(X: Any, name: str) -> Mixed:
     try:
-        numbers = np.array(X, dtype=np.float64, ndmin=1)
+        given = np.asarray(X)
+        is_single = given.dtype.newbyteorder("=") == np.float32
+        numbers = np.asarray(given, dtype=np.float32) if is_single else as_floats(given)
     except (TypeError, ValueError):
         raise InputError(
-            f"{name} holds values that are not numbers: put them into a frame, whose columns know what they are"
+            f"{name} holds values that are not real numbers: put them into a frame, whose columns know what they are"
         ) from None
     if numbers.ndim != 2:
         raise InputError(f"{name} must have rows and columns; its shape is {numbers.shape}")
@@ -109,9 +113,10 @@ def _from_frame(X: Any) -> Mixed:
     order = sorted(range(len(kinds)), key=lambda j: not kinds[j])
     columns = [table[table.columns[j]] for j in order]
     numeric = columns[: sum(kinds)]
-    numbers = np.empty((len(table), len(numeric)))
+    kind = nw.Float32 if numeric and all(column.dtype == nw.Float32 for column in numeric) else nw.Float64
+    numbers = np.empty((len(table), len(numeric)), np.float32 if kind == nw.Float32 else np.float64)
     for j, column in enumerate(numeric):
-        numbers[:, j] = column.cast(nw.Float64).to_numpy()
+        numbers[:, j] = column.cast(kind).to_numpy()
     categories = [[None if value != value else value for value in c.to_list()] for c in columns[len(numeric) :]]
     return _checked(Mixed(numbers, categories, [str(table.columns[j]) for j in order], order))
 

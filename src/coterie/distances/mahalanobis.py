@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from coterie import machine
+from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean
@@ -66,9 +67,12 @@ class Mahalanobis(Euclidean):
             return np.ascontiguousarray(rows @ self.whitening_, dtype=X.dtype)
 
     def _given(self, d: int) -> Whitening:
-        covariance = np.asarray(self.cov)
-        precision = np.finfo(covariance.dtype).eps if covariance.dtype.kind == "f" else np.finfo(np.float64).eps
-        covariance = covariance.astype(np.float64)
+        try:
+            covariance = as_floats(self.cov)
+        except (TypeError, ValueError):
+            raise ParameterError(f"cov must be a symmetric ({d}, {d}) matrix of real numbers") from None
+        kind = np.asarray(self.cov).dtype
+        precision = np.finfo(kind if kind.kind == "f" else np.float64).eps
         if covariance.shape != (d, d):
             raise ParameterError(f"cov must be a symmetric ({d}, {d}) matrix; its shape is {covariance.shape}")
         whitening = of_covariance(covariance, float(precision))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.core.arguments import as_rng, whole_number
+from coterie.core.arguments import as_floats, as_rng, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.stats import Stats
 
@@ -231,12 +231,17 @@ def _rows(X: Any, sample_weight: Any = None) -> tuple[Any, np.ndarray]:
     """Rows (n, d) and their weights (n,), as numbers."""
     if not hasattr(X, "indptr"):
         try:
-            X = np.asarray(X, dtype=np.float64)
+            X = as_floats(X)
         except (TypeError, ValueError):
             raise InputError("X must hold numbers, a row each: encode others first") from None
     if X.ndim != 2:
         raise InputError(f"X must have rows and columns; its shape is {X.shape}")
-    w = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if 0 in X.shape:
+        raise InputError(f"X must have at least one row and one column; its shape is {X.shape}")
+    try:
+        w = np.ones(X.shape[0]) if sample_weight is None else as_floats(sample_weight)
+    except (TypeError, ValueError):
+        raise InputError("sample_weight must be numbers, one for each row of X") from None
     if w.shape != (X.shape[0],) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
         raise InputError(
             f"sample_weight must be a finite number of at least 0 for each of the {X.shape[0]} rows, not all 0"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arguments import as_floats
 from coterie.core.errors import ParameterError
 from coterie.families import forms
 
@@ -126,7 +127,7 @@ def sizeable(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
 
 def _numbers(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> np.ndarray:
     try:
-        array = np.asarray(value, dtype=np.float64)
+        array = as_floats(value)
     except (TypeError, ValueError):
         raise ParameterError(f"prior: {name} must be numbers; got {value!r}") from None
     if array.shape not in shapes or not np.isfinite(array).all():

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.core.arguments import as_floats
 from coterie.core.errors import ParameterError
 
 
@@ -73,7 +74,7 @@ def as_prior(prior: Any, kind: type, default: Any, family: str) -> Any:
 
 def _check(prior: str, name: str, value: Any, above: bool) -> None:
     try:
-        numbers = np.asarray(value, dtype=np.float64)
+        numbers = as_floats(value)
     except (TypeError, ValueError):
         raise ParameterError(f"{prior}: {name} must be a number, or one a column; got {value!r}") from None
     if not np.isfinite(numbers).all() or (numbers < 0).any() or (above and (numbers == 0).any()):

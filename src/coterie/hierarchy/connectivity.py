@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie import kernels, machine
+from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError
 from coterie.distances.distance import Distance
 from coterie.distances.euclidean import Euclidean
@@ -76,7 +77,7 @@ def edges_among(ends: Array, kept: Array, n: int) -> Array:
 
 def _dense(graph: Any) -> Array:
     try:
-        found = np.asarray(graph, dtype=np.float64)
+        found = as_floats(graph)
     except (TypeError, ValueError):
         found = np.empty(0)
     if found.ndim != 2 or np.isnan(found).any():

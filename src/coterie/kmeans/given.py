@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie.base import Summary
+from coterie.core.arguments import as_floats
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
@@ -23,7 +24,7 @@ def as_frozen(frozen_centers: Any, k: int, d: int) -> np.ndarray | None:
     if frozen_centers is None:
         return None
     try:
-        centers = np.asarray(frozen_centers, dtype=np.float64)
+        centers = as_floats(frozen_centers)
     except (TypeError, ValueError):
         raise ParameterError(f"frozen_centers must be None or numbers (f, {d}); got {frozen_centers!r}") from None
     if centers.ndim != 2 or centers.shape[1] != d or not 1 <= len(centers) <= k:
@@ -41,7 +42,7 @@ def as_roots(metric_weights: Any, d: int) -> np.ndarray | None:
         return None
     wanted = f"metric_weights must be None or {d} numbers of at least 0, one a column, and not all 0"
     try:
-        weights = np.asarray(metric_weights, dtype=np.float64)
+        weights = as_floats(metric_weights)
     except (TypeError, ValueError):
         raise ParameterError(f"{wanted}; got {metric_weights!r}") from None
     if weights.shape != (d,):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Source
 from coterie.core.scale import SQUARES, Scale, multiplied
@@ -98,7 +99,10 @@ def _in_units(name: str, squares: float, scale: Scale) -> float:
 
 def _centers_of(centers: Any, found: Labels, source: Source) -> Array:
     """The center of each label (k, d)."""
-    given: Array = np.asarray(centers, dtype=np.float64)
+    try:
+        given: Array = as_floats(centers)
+    except (TypeError, ValueError):
+        raise ParameterError("centers must be numbers, a row for each cluster") from None
     if given.ndim != 2 or given.shape[1] != source.shape[1] or not np.isfinite(given).all():
         raise ParameterError(
             f"centers must be finite numbers, a row for each cluster and {source.shape[1]} columns; "

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
 
 FIXABLE = ("weights", "means", "covariances")
@@ -57,7 +58,7 @@ def fixed(value: Any) -> frozenset[str]:
 def concentration(value: Any, k: int) -> np.ndarray:
     """Of a Dirichlet prior of the weights: a number, or one a component."""
     try:
-        found = np.asarray(value, dtype=np.float64)
+        found = as_floats(value)
     except (TypeError, ValueError):
         found = np.full(2, np.nan)
     if found.shape not in ((), (k,)) or not np.isfinite(found).all() or (found <= 0).any():
@@ -129,7 +130,7 @@ def _labels(name: str, value: Any) -> np.ndarray:
 
 def numbers(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     try:
-        array = np.array(value, dtype=np.float64)
+        array = as_floats(value).copy()
     except (TypeError, ValueError):
         raise ParameterError(f"{name} must be numbers; got {value!r}") from None
     if array.shape != shape:

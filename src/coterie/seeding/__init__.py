@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arguments import as_floats
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Engine, Source
 from coterie.seeding.costs import SQUARES, Cost
@@ -65,7 +66,7 @@ def check_start(init: Any, source: Source, k: int, given: int = 0) -> Any:
         return init
     wanted = (k, source.shape[1])
     try:
-        centers = np.asarray(init, dtype=np.float64)
+        centers = as_floats(init)
     except (TypeError, ValueError):
         raise ParameterError(f"init must be the name of a method, a callable or numbers; got {init!r}") from None
     if centers.shape != wanted:
