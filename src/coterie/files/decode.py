@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import ModelFileError
-from coterie.files import kinds
+from coterie.files import kinds, older
 from coterie.files.shapes import Sizes, check_model, check_record
 
 LONGEST_RANGE = 1 << 24  # columns
@@ -218,7 +218,7 @@ class Decoder:
             raise ModelFileError(f"it holds {_shown(tag)}, which this version of coterie does not know")
         kind: Any = kinds.record_or_object(tag)
         names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(kind._fields)
-        made = self._fields(tag, values, sizes, names)
+        made = older.updated(tag, self._fields(tag, values, sizes, names + older.REMOVED.get(tag, [])))
         missing = sorted(set(names) - set(made))
         if missing:
             raise ModelFileError(f"{tag} lacks {missing[0]!r}")
