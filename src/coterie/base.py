@@ -98,7 +98,9 @@ class Estimator(HasTwin, BaseEstimator):
         """
         source, engine, summary = self._given(X, sample_weight, first, y)
         ready = self._ready(source, engine, first)
-        return ready, engine, summary if ready is source else summarize(ready, engine, self._holes, first)
+        if ready is source:
+            return source, engine, summary
+        return ready, engine, summarize(ready, engine, self._holes, first, self._powers is not None)
 
     def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
         """The rows as the model wants them: of unit length, in other units; by default as they are."""
@@ -114,7 +116,8 @@ class Estimator(HasTwin, BaseEstimator):
         if not first:
             source = divided(source, self._scale, engine)
             check_weights(source)
-        return source, engine, summarize(source, engine, self._holes, first)
+        rescales = self._powers is not None and vars(self).get("_recorder") is None
+        return source, engine, summarize(source, engine, self._holes, first, rescales)
 
     # rows and weights out of range
 

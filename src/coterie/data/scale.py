@@ -13,7 +13,8 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Scale, ScaleError, times_power
 from coterie.core.stats import Stats
 
-SAFE = {4: 30, 8: 100}  # by itemsize: rows and weights from 2^-SAFE to 2^SAFE have sums of fourth powers in range
+SAFE = {4: 55, 8: 200}  # by itemsize: values from 2^-SAFE to 2^SAFE have sums of squares, and weights, in range
+WIDEST = 480  # beyond this, sums of squares leave the range of float64, in which moments are taken
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,12 @@ class Extent(Stats):
         return Extent(max(self.rows, other.rows), max(self.weight, other.weight))
 
 
-def is_suspect(dtype: Any, pivot: Any, weight: Any, sum_xx: Any) -> bool:
-    """Whether moments about a pivot may be those of rows or weights out of range; cheap, and true for few others."""
-    low, high = 2.0 ** -SAFE[dtype.itemsize], 2.0 ** SAFE[dtype.itemsize]
+def is_suspect(limit: int, pivot: Any, weight: Any, sum_xx: Any) -> bool:
+    """Whether moments about a pivot may be those of rows or weights beyond 2^limit or 2^-limit.
+
+    It costs next to nothing, and is true for few others.
+    """
+    low, high = 2.0**-limit, 2.0**limit
     total = float(np.max(weight))
     if not low <= total <= high or not np.isfinite(sum_xx).all():
         return True
@@ -36,18 +40,18 @@ def is_suspect(dtype: Any, pivot: Any, weight: Any, sum_xx: Any) -> bool:
     return not low <= size <= high
 
 
-def unsafe_exponent(size: float, dtype: Any) -> int:
-    """The exponent of the power of two just above `size`; 0 where squares of such numbers are safe."""
+def unsafe_exponent(size: float, dtype: Any, limit: int | None = None) -> int:
+    """The exponent of the power of two just above `size`; 0 where it is within the limit, by default the safe one."""
     exponent = int(np.frexp(size)[1]) if 0 < size < np.inf else 0
-    return exponent if abs(exponent) > SAFE[np.dtype(dtype).itemsize] else 0
+    return exponent if abs(exponent) > (SAFE[np.dtype(dtype).itemsize] if limit is None else limit) else 0
 
 
-def scale_of(source: Source, engine: Engine) -> Scale | None:
-    """The scale of rows and weights; None where both are safe, or where values are not finite."""
+def scale_of(source: Source, engine: Engine, limit: int) -> Scale | None:
+    """The scale of rows and weights; None where both are within the limit, or where values are not finite."""
     extent = engine.sum(_extent, source)
     if not np.isfinite(extent.rows):
         return None
-    scale = Scale(*(unsafe_exponent(value, source.dtype) for value in (extent.rows, extent.weight)))
+    scale = Scale(*(unsafe_exponent(value, source.dtype, limit) for value in (extent.rows, extent.weight)))
     return scale if any(scale) else None
 
 

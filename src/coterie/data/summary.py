@@ -13,7 +13,7 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import ScaleError
 from coterie.core.stats import Stats
-from coterie.data.scale import is_suspect, scale_of
+from coterie.data.scale import SAFE, WIDEST, is_suspect, scale_of
 
 
 class Summary(NamedTuple):
@@ -64,11 +64,14 @@ class Holes(Stats):
     infinite: Any  # (d,)
 
 
-def summarize(source: Source, engine: Engine, holes: bool = False, to_fit: bool = True) -> Summary:
+def summarize(
+    source: Source, engine: Engine, holes: bool = False, to_fit: bool = True, rescales: bool = False
+) -> Summary:
     """Mean and variance in one pass; `InputError` naming the columns if a value is infinite, or NaN unless `holes`.
 
     Rows to fit must have a value in every column, be it of one row. If squares of them, or their weights, could leave
-    the range of floating-point numbers, it raises a `ScaleError`, which tells their scale.
+    the range of floating-point numbers, it raises a `ScaleError`, which tells their scale: for a caller that
+    `rescales` them, well before they do.
     """
     first = source.pick([0])
     pivot = kernels.of(first.X, 1).take(first.X, [0])[0].astype(np.float64)
@@ -82,8 +85,9 @@ def summarize(source: Source, engine: Engine, holes: bool = False, to_fit: bool 
         else:
             sums = engine.sum(partial(_moments, pivot), source)
             weight = sums.weight
-    if to_fit and is_suspect(source.dtype, pivot, weight, sums.sum_xx):
-        scale = scale_of(source, engine)
+    limit = SAFE[source.dtype.itemsize] if rescales else WIDEST
+    if to_fit and is_suspect(limit, pivot, weight, sums.sum_xx):
+        scale = scale_of(source, engine, limit)
         if scale is not None:
             raise ScaleError(scale)
     if not np.isfinite(sums.sum_xx).all():

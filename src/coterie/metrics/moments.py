@@ -94,7 +94,7 @@ def opened(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> Opene
     source, scale = as_source(X, sample_weight, found.codes), Scale(0, 0)
     engine = as_engine("auto", source, n_jobs)
     try:
-        summarize(source, engine)
+        summarize(source, engine, rescales=True)
     except ScaleError as error:
         scale = error.scale
         source = divided(source, scale, engine)
