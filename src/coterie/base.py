@@ -100,7 +100,7 @@ class Estimator(HasTwin, BaseEstimator):
         ready = self._ready(source, engine, first)
         if ready is source:
             return source, engine, summary
-        return ready, engine, summarize(ready, engine, self._holes, first, self._powers is not None)
+        return ready, engine, summarize(ready, engine, self._holes, first, self._rescales)
 
     def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
         """The rows as the model wants them: of unit length, in other units; by default as they are."""
@@ -116,10 +116,14 @@ class Estimator(HasTwin, BaseEstimator):
         if not first:
             source = divided(source, self._scale, engine)
             check_weights(source)
-        rescales = self._powers is not None and vars(self).get("_recorder") is None
-        return source, engine, summarize(source, engine, self._holes, first, rescales)
+        return source, engine, summarize(source, engine, self._holes, first, self._rescales)
 
     # rows and weights out of range
+
+    @property
+    def _rescales(self) -> bool:
+        """Whether rows are divided by their scale well before their squares leave the range of float64."""
+        return self._powers is not None and vars(self).get("_recorder") is None
 
     @property
     def _scale(self) -> Scale:

@@ -177,6 +177,7 @@ class SphericalKMeans(Centers):
     }
     _powers_of_options: ClassVar[dict[str, int]] = {}
     _powers_of_answers: ClassVar[dict[str, int]] = {}
+    _rescales = False  # every row is divided by its own length, and rows may be very long and very short
 
     def _model(self, summary: Summary | None = None) -> Spherical:
         if summary is None:
