@@ -4,4 +4,9 @@ import os
 
 os.environ["SCIPY_ARRAY_API"] = "1"
 
+from hypothesis import settings
+
 from browser import chromium, visit  # noqa: F401  fixtures of all tests
+
+settings.register_profile("untimed", deadline=None)  # a loaded machine, or a first compilation, is no failure
+settings.load_profile("untimed")
