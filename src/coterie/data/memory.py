@@ -177,11 +177,10 @@ def as_weights(sample_weight: Any, n: int) -> np.ndarray[Any, Any] | None:
     if sample_weight is None:
         return None
     try:
-        w = np.ascontiguousarray(as_floats(sample_weight))
+        w = as_floats(sample_weight)
     except (TypeError, ValueError):
         raise InputError("sample_weight must be numbers, one for each row of X") from None
-    if w.ndim == 0:
-        w = np.full(n, float(w))
+    w = np.full(n, float(w)) if w.ndim == 0 else np.ascontiguousarray(w)
     if w.shape != (n,):
         raise InputError(f"sample_weight must be one number for each of the {n} rows of X; its shape is {w.shape}")
     bad = ~np.isfinite(w) | (w < 0)
