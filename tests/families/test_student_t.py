@@ -131,3 +131,24 @@ def test_the_bound_is_the_likelihood_after_every_pass(dof):
     prepared = family.prepare(params)
     bound = family.expected_log_prob(params, family.statistics(prepared, features, resp))
     assert bound == pytest.approx((resp * family.scores(prepared, features)).sum(), rel=1e-9)
+
+
+@STRUCTURES
+def test_the_maximum_is_the_best_of_light_and_of_heavy_tails(structure):
+    """A dense cluster and a wide one: the maximum that starts from equal weights of all rows is not the highest."""
+    local = np.random.default_rng(4)
+    X = np.concatenate([0.1 * local.normal(size=(20, 2)), 30.0 + 3.0 * local.normal(size=(15, 2))])
+    best = StudentT(structure=structure).fit(X).log_prob(X).sum()
+    fixed = [StudentT(dof, structure).fit(X).log_prob(X).sum() for dof in (1.0, 2.0, 5.0, 30.0, 200.0)]
+    assert best >= max(fixed) - 1e-6 * abs(best)
+    assert fixed[0] > fixed[-1] + 1.0  # otherwise this table would not tell
+
+
+@STRUCTURES
+@pytest.mark.parametrize("family", [Gaussian, StudentT])
+def test_samples_of_a_singular_scatter_are_rows_of_its_density(family, structure):
+    X = np.outer(np.arange(9.0), [1.0, 2.0])
+    fitted = family(structure=structure).fit(X)
+    params = fitted._params._replace(**{fitted._params._fields[1]: 0.0 * fitted._params[1]})
+    rows = fitted._learned.draw(params, 0, 5, np.random.default_rng(0))
+    np.testing.assert_allclose(rows, np.broadcast_to(params[0], rows.shape), atol=1e-4)

@@ -122,6 +122,12 @@ def factors(form: str, covariances: np.ndarray, k: int, d: int) -> Factors:
     return Factors(covariances, factor, log_det, singular)
 
 
+def correlated(noise: np.ndarray, form: str, covariance: np.ndarray) -> np.ndarray:
+    """Standard normal rows (n, d) with the covariance of one component; singular directions as densities have them."""
+    floored = factors(form, covariance[None], 1, noise.shape[1]).covariances[0]
+    return noise @ np.linalg.cholesky(floored).T if form == "full" else noise * np.sqrt(floored)
+
+
 def _inverse_lower(lower: np.ndarray) -> np.ndarray:
     d = lower.shape[-1]
     if d < LARGE:

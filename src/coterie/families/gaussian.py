@@ -187,6 +187,5 @@ class Gaussian(Cloud, ExponentialFamily):
     # sampling
 
     def draw(self, params: Normals, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        d = params.mean.shape[1]
-        noise, own = rng.normal(size=(n, d)), params.covariance[j]
-        return params.mean[j] + (noise @ np.linalg.cholesky(own).T if own.ndim == 2 else noise * np.sqrt(own))
+        noise = rng.normal(size=(n, params.mean.shape[1]))
+        return params.mean[j] + self._unit * forms.correlated(noise, self.form, params.covariance[j] / self._units())

@@ -193,7 +193,7 @@ class StudentT(Cloud):
     # sampling
 
     def draw(self, params: Tails, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        dof, scale, noise = float(params.dof[j]), params.scale[j], rng.normal(size=(n, params.location.shape[1]))
-        noise = noise @ np.linalg.cholesky(scale).T if scale.ndim == 2 else noise * np.sqrt(scale)
+        dof, noise = float(params.dof[j]), rng.normal(size=(n, params.location.shape[1]))
+        noise = self._unit * forms.correlated(noise, self.structure, params.scale[j] / self._units())
         u = rng.gamma(0.5 * dof, 2.0 / dof, n) if np.isfinite(dof) else np.ones(n)
         return params.location[j] + noise / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, None]

@@ -127,11 +127,24 @@ def leaping(found: Tails, before: Tails, stats: TailSums, stepped: np.ndarray) -
 
 
 def fitted(family: Any, features: Rows, w: np.ndarray) -> Tails:
-    """Parameters of one component for rows of weight `w` (n,)."""
-    params, before = family.estimate(family.statistics(None, features, w[:, None])), -np.inf
+    """Parameters of one component for rows of weight `w` (n,).
+
+    The likelihood can have several maxima, such as a light-tailed one over all rows and a heavy-tailed one at the
+    densest cluster. So unknown degrees of freedom start from both ends, and the likelier result is returned.
+    """
+    first = family.estimate(family.statistics(None, features, w[:, None]))
+    if family.dof is not None:
+        return _climbed(family, features, w, first, False)[0]
+    heavy, _ = _climbed(family, features, w, first._replace(dof=np.array([FEWEST])), False)
+    return max((_climbed(family, features, w, start, True) for start in (first, heavy)), key=lambda found: found[1])[0]
+
+
+def _climbed(family: Any, features: Rows, w: np.ndarray, params: Tails, free: bool) -> tuple[Tails, float]:
+    """A maximum near `params` and its log-likelihood; `free` degrees of freedom are the likeliest at every step."""
+    before = -np.inf
     for _ in range(STEPS):
         prepared = family.prepare(params)
-        if family.dof is None:
+        if free:
             dof = likeliest(family.distances(prepared, features)[0], w, features.Z.shape[1])
             params = params._replace(dof=np.array([dof]))
             prepared = family.prepare(params)
@@ -141,7 +154,7 @@ def fitted(family: Any, features: Rows, w: np.ndarray) -> Tails:
         before, stats = likelihood, family.statistics(prepared, features, w[:, None])
         params = family.estimate(stats)._replace(dof=params.dof)
         params = params._replace(scale=params.scale * float(stats.weight[0] / stats.sum_u[0]))
-    return params
+    return params, likelihood
 
 
 def likeliest(squares: np.ndarray, w: np.ndarray, d: int) -> float:
