@@ -19,6 +19,7 @@ from fuzz.laws.fits import fit
 # BisectingKMeans fits parts of the rows, and BalancedKMeans divides all rows at once
 STEPS = tuple(name for name in having("has_engine") if name not in ("BisectingKMeans", "BalancedKMeans"))
 NOT_SUMS = ("moved",)  # counts rows that changed cluster since the last pass, which a memo knows
+LOG_DENSITIES = ("log_likelihood", "bound")
 
 
 class CheckingEngine(Serial):
@@ -131,9 +132,14 @@ def weight_zero_is_no_row(case: Case) -> None:
 
 
 def require_alike(actual: Stats, expected: Stats, chunk: Chunk, what: str) -> None:
-    """Statistics must agree up to the rounding of sums, whose terms are as large as the rows and their weights."""
+    """Statistics must agree up to the rounding of sums, whose terms are as large as the rows and their weights.
+
+    A log density is rounded as a number of about one, also where it is almost zero: kernels take logarithms of sums
+    of probabilities near one.
+    """
     rounding = 1e-9 if chunk.X.dtype == np.float64 else 1e-4
-    terms = float(np.abs(chunk.X).max(initial=0.0)) * float(weights_of(chunk).sum())
+    weight, size = float(weights_of(chunk).sum()), float(np.abs(chunk.X).max(initial=0.0))
     for name, value in numbers(expected).items():
+        terms = weight * (max(size, 1.0) if name in LOG_DENSITIES else size)
         allowed = rounding * max(float(np.abs(value).max(initial=0.0)), terms)
         require_close(numbers(actual)[name], value, f"{name}, {what}", rounding, allowed)

@@ -42,6 +42,14 @@ def test_new_starts_are_probabilities_and_the_same_for_the_same_seed(structure):
     np.testing.assert_allclose(splits.sum(axis=2), 1.0, rtol=1e-9)
 
 
+def test_starts_from_components_that_lost_their_rows_are_probabilities():
+    rows = open_rows(groups(60)[0], "VVI", 3)
+    parents = rows.trials.first(rows.random_starts(4))
+    parents = parents._replace(weights=np.tile([1.0, 0.0, 0.0], (4, 1)))
+    starts = cross(rows.trials, parents, 200, np.random.default_rng(0))
+    np.testing.assert_allclose(starts.sum(axis=2), 1.0, rtol=1e-9)
+
+
 def test_a_relocated_component_has_a_row_and_its_neighbours():
     X = np.r_[groups(60, d=2)[0], np.full((6, 2), 40.0) + np.eye(6, 2)]
     rows = open_rows(X, "VVV", 2)

@@ -96,5 +96,7 @@ def cross(trials: Trials, parents: Components, runs: int, rng: np.random.Generat
 
 
 def _posterior(trials: Trials, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> np.ndarray:
+    total = weights.sum(axis=-1, keepdims=True)
+    weights = np.where(total > 0, weights, 1.0)  # all of them can be of components that have lost their rows
     weights = weights / weights.sum(axis=-1, keepdims=True)
     return trials.posterior(trials.model.components(weights, means, covariances))
