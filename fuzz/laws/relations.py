@@ -33,6 +33,10 @@ def started(case: Case, n: int, k: int, start: Array) -> Any:
     changed: dict[str, Any] = {"n_clusters": k, "init": start, "n_init": 1, "max_iter": 30, "tol": 0.0}
     if case.subject == "KMeans":
         changed |= {"search": "none", "search_budget": None}
+    if case.subject == "FuzzyCMeans":
+        # A center on a row belongs to that row alone, and with a large m the row holds it there: rounding decides
+        # whether the objective still falls, and the fit goes on. Beside the rows it does not.
+        changed["init"] = start + 0.5
     if case.subject == "BalancedKMeans":
         changed |= {"size_min": None, "size_max": None}
     return estimators.build(case, n, **changed)

@@ -354,3 +354,14 @@ def test_threads_change_nothing_of_a_sketch(n_jobs, monkeypatch):
     many_parts(monkeypatch, X)
     one, many = (BisectingKMeans(3, random_state=1, n_jobs=jobs).fit(X) for jobs in (1, n_jobs))
     np.testing.assert_array_equal(one.cluster_centers_, many.cluster_centers_)
+
+
+@pytest.mark.parametrize("init", ["forgy", "random_partition"])
+def test_a_cluster_with_one_row_that_has_a_weight_is_not_cut(init):
+    """After one iteration its center may not be at that row yet, so that it has a cost."""
+    X = (np.arange(24.0)[:, None] % 17) ** 2
+    w = np.where(np.arange(24) % 3 == 0, 1.0, 0.0)
+    for seed in range(12):
+        with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+            model = BisectingKMeans(8, init=init, n_init=1, max_iter=1, random_state=seed).fit(X, sample_weight=w)
+        assert (np.bincount(model.labels_, weights=w) > 0).all()

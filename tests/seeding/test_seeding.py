@@ -110,8 +110,13 @@ def test_random_partition_starts_near_the_mean():
     assert np.abs(centers - 5).max() < 0.3
     tiny = seed(random_partition, LINE, 5)  # some of five clusters of five rows are empty: rows stand in
     assert np.isfinite(tiny).all()
-    single = seed(random_partition, LINE, 3, w=np.array([0.0, 0.0, 2.0, 0.0, 0.0]))  # the only row that has a weight
-    assert single.ravel().tolist() == [LINE[2, 0]] * 3
+
+
+def test_fewer_rows_with_a_weight_than_centers_are_repeated():
+    w = np.array([0.0, 0.0, 2.0, 0.0, 1.0])
+    assert seed(random_partition, LINE, 3, w=w * [0, 0, 1, 0, 0]).ravel().tolist() == [LINE[2, 0]] * 3
+    assert sorted(set(seed(forgy, LINE, 4, w=w).ravel())) == sorted(LINE[[2, 4], 0])
+    assert seed(forgy, LINE, 4, w=w).shape == (4, 1)
 
 
 def test_an_unknown_method_is_refused_with_the_choices():

@@ -36,8 +36,7 @@ class Spherical(Lloyd):
         if zero.any() and not isinstance(self.start, str):
             raise ParameterError("init has a center that is zero in every column: it points nowhere")
         if zero.any():  # the mean of random rows whose directions cancel: a random row takes its place
-            rows = forgy(source, engine, rng, len(centers), self.unit)
-            centers[zero] = rows[np.flatnonzero(zero) % len(rows)]
+            centers[zero] = forgy(source, engine, rng, len(centers), self.unit)[zero]
         return unit_rows(centers)
 
     def m_step(self, centers: np.ndarray, stats: KMeansStats) -> np.ndarray:

@@ -39,9 +39,12 @@ def forgy(
 ) -> np.ndarray[Any, Any]:
     """`k` different rows, drawn in proportion to their weights without replacement [1]_. One pass.
 
+    If fewer than `k` rows have a weight above zero, these are repeated.
+
     .. [1] Efraimidis & Spirakis (2006), Weighted random sampling with a reservoir, Inf. Process. Lett. 97.
     """
-    return engine.sum(partial(_first_rows, int(rng.integers(2**63)), k, cost), source).rows
+    rows = engine.sum(partial(_first_rows, int(rng.integers(2**63)), k, cost), source).rows
+    return rows[np.arange(k) % len(rows)]
 
 
 def random_partition(
@@ -52,8 +55,7 @@ def random_partition(
     empty = sums.weight == 0
     means = sums.sum_x / np.where(empty, 1, sums.weight)[:, None]
     if empty.any():
-        rows = forgy(source, engine, rng, k, unit, cost)
-        means[empty] = rows[np.flatnonzero(empty) % len(rows)]  # fewer than k rows with a weight are repeated
+        means[empty] = forgy(source, engine, rng, k, unit, cost)[empty]
     return means
 
 
