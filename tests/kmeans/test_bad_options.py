@@ -77,6 +77,12 @@ def test_options_are_refused_with_what_they_can_be(kind, option, value, words):
         kind(2, **{option: value}).fit(ROWS)
 
 
+@BOTH
+def test_an_invalid_number_of_threads_is_refused_where_there_are_no_threads(kind):
+    with refused(ParameterError, r"\bn_jobs must be", "got 'two'"):
+        kind(2, engine="serial", n_jobs="two").fit(ROWS)
+
+
 @pytest.mark.parametrize(
     "option, value, choices",
     [

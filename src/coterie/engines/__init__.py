@@ -6,6 +6,7 @@ from typing import Any
 
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Engine, Source
+from coterie.machine import thread_count
 
 __all__ = ["as_engine"]
 
@@ -17,6 +18,7 @@ def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
             found: Engine = engine
             return found
         raise ParameterError(f"engine must be a name or have sum, scan and map; got {engine!r}")
+    thread_count(n_jobs)  # an invalid number is an error on every engine, though one alone uses it
     name = source.engine if engine == "auto" else engine
     if name in ("serial", "threads"):
         from coterie.engines.local import Serial, Threads
