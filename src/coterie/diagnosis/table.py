@@ -11,8 +11,10 @@ import numpy as np
 from coterie.base import Estimator
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk
+from coterie.core.scale import ScaleError
 from coterie.core.stats import Stats
 from coterie.data import as_source
+from coterie.data.scale import divided
 from coterie.data.summary import Summary, summarize
 from coterie.engines import as_engine
 
@@ -76,7 +78,11 @@ def open_table(
         source = source.subset(whole)
     if isinstance(model, Estimator):
         source = model._ready(source, engine, first=False)
-    summary = summarize(source, engine)
+    try:
+        summary = summarize(source, engine)
+    except ScaleError as error:  # no check depends on the scale
+        source = divided(source, error.scale, engine)
+        summary = summarize(source, engine)
     hashes = np.sort(np.asarray(source.join(engine.map(partial(_hash, _odd(len(names))), source))))
     n = len(whole)
     drawn = np.arange(n) if n <= sample_size else np.sort(rng.choice(n, sample_size, replace=False))

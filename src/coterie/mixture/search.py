@@ -21,6 +21,7 @@ PATIENCE = 3  # rounds of new starts without a gain, after which the search ends
 STEPS = 10_000  # of all runs together
 MORE = 60_000  # the same where rows are few
 WORK = 5e9  # multiply-adds of all steps, an exponential counted as 40
+LARGE = 0.1  # share of the rows that do not lie in a plane by accident
 LIGHT = 2e9  # multiply-adds up to which more steps than `STEPS` may be taken
 
 
@@ -145,7 +146,8 @@ def spurious(
     weights (..., k), means (..., k, d), covariances (..., k, d, d), `unit` (d,) the size of the columns. A
     component that shares shape and orientation with the others is sound on fewer rows than one whose covariance is
     all its own. Flat is thinner than the mixture is anywhere; unless its rows are few, also much thinner than the
-    component is otherwise: a tight round cluster is not flat.
+    component is otherwise: a tight round cluster is not flat. A component with a share of `LARGE` of the rows is not
+    flat by accident, unless its covariance is at the floor.
     """
     letters, d = model.structure.name, covariances.shape[-1]
     own = "V" in (letters[1:] if d > 1 else letters)
@@ -160,7 +162,7 @@ def spurious(
         thin |= np.linalg.eigvalsh(covariances / scale)[..., 0] < flat * least
     whiten = np.linalg.inv(np.linalg.cholesky(whole / scale + 1e-12 * np.eye(d)))[..., None, :, :]
     values = np.linalg.eigvalsh(whiten @ (covariances / scale) @ np.swapaxes(whiten, -1, -2))
-    collapsed = values[..., 0] < np.maximum(flat * values[..., -1], 20 * model.reg_covar)
+    collapsed = (values[..., 0] < flat * values[..., -1]) & (weights < LARGE) | (values[..., 0] < 20 * model.reg_covar)
     counts = weights * rows
     few, thin = counts < enough, thin & (collapsed | (counts < 5 * enough))
     return np.where(few.any(axis=-1), 2, thin.any(axis=-1))
