@@ -388,3 +388,11 @@ def test_distances_by_hand_are_those_of_pairwise():
     np.testing.assert_array_equal(
         leaf_order(Z, X, "manhattan"), leaf_order(Z, pairwise(X, metric="manhattan"), "precomputed")
     )
+
+
+@pytest.mark.parametrize("height", [0.1, 1.1, 7e-300])
+def test_equal_heights_have_no_inconsistency(height):
+    """Their mean may differ from them by rounding, which is no deviation."""
+    chain = [[0, 1, height, 2], [2, 4, height, 3], [3, 5, height, 4]]
+    found = inconsistent(chain, 3)
+    assert found[:, 1].tolist() == found[:, 3].tolist() == [0, 0, 0]

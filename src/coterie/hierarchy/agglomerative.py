@@ -188,7 +188,7 @@ class AgglomerativeClustering(TreeEstimator):
             ends = edges(self.connectivity(X), len(kept))
         else:
             ends = edges_among(edges(self.connectivity, n), kept, n)
-        weight, exponent = in_range(weight)
+        weight, exponent = in_range(weight, objects.A.dtype)
         distance = objects.distance and objects.distance.up_to_scale()
         Z, parts = merge_neighbours(ends, self.linkage, distance, objects.A, weight, self.n_jobs)
         heights = np.ldexp(Z[:, 2], exponent // 2 if self.linkage == "ward" else 0)

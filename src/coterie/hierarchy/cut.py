@@ -122,6 +122,8 @@ def _inconsistencies(tree: Tree, depth: int) -> Array:
     mean = np.bincount(above, tree.height[below], m) / np.maximum(count, 1)
     squares = np.bincount(above, (tree.height[below] - mean[above]) ** 2, m)
     spread = np.sqrt(squares / np.maximum(count - 1, 1))
+    differs = np.bincount(above, tree.height[below] != tree.height[above], m) > 0
+    spread = np.where(differs, spread, 0.0)  # the mean of equal heights may differ from them by rounding
     score = np.divide(tree.height - mean, spread, out=np.zeros(m), where=spread > 0)
     return np.stack([mean, spread, count, score], axis=1).reshape(n - 1, 4)
 

@@ -55,9 +55,12 @@ def positive_weights(sample_weight: Any, n: int) -> Array:
     return weights
 
 
-def in_range(weight: Array) -> tuple[Array, int]:
-    """Weights divided by a power of 4 where their products could leave the range of numbers, and the exponent of 2."""
-    exponent = unsafe_exponent(float(weight.max()), weight.dtype)
+def in_range(weight: Array, dtype: Any) -> tuple[Array, int]:
+    """Weights divided by a power of 4 where their products could leave the range of `dtype`, and the exponent of 2.
+
+    `dtype` is that of the distances, in which merged clusters are computed.
+    """
+    exponent = unsafe_exponent(float(weight.max()), dtype)
     exponent += exponent & 1
     return (np.ldexp(weight, -exponent), exponent) if exponent else (weight, 0)
 

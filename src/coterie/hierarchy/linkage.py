@@ -119,10 +119,10 @@ def linkage(
         if params or memory == "linear":
             raise ParameterError("metric='precomputed' is a matrix: it takes no parameters, and not memory='linear'")
         D = given.square(X)
-        weight, exponent = given.in_range(given.positive_weights(sample_weight, len(D)))
+        weight, exponent = given.in_range(given.positive_weights(sample_weight, len(D)), D.dtype)
         return _tree(matrix.of_distances(D, how, weight, _teller(callback, len(D) - 1)), how, exponent)
     distance, rows = _ready(X, as_distance(metric, **params), how, method)
-    weight, exponent = given.in_range(given.positive_weights(sample_weight, len(rows)))
+    weight, exponent = given.in_range(given.positive_weights(sample_weight, len(rows)), rows.dtype)
     tell = _teller(callback, len(rows) - 1)
     if points.can(how, distance) and points.should(rows, memory):
         merges = points.merges(rows, how, distance, weight, n_jobs, tell)
