@@ -122,3 +122,20 @@ def test_a_registered_name_works_like_a_built_in_one(monkeypatch):
 def test_memory_is_counted():
     assert 0 < machine.free_memory() < 1 << 50
     machine.check_room(1, "one byte", "nothing")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "minkowski"])
+@pytest.mark.parametrize("n", [3, 80])
+def test_distances_above_the_range_of_numbers_are_infinite(metric, dtype, n):
+    X = np.zeros((n, 20), dtype)
+    X[0], X[1] = np.finfo(dtype).max, -np.finfo(dtype).max
+    D = pairwise(X, metric=metric, **({"p": 3} if metric == "minkowski" else {}))
+    assert D[0, 1] == D[1, 0] == np.inf
+    assert not np.isnan(D).any()
+
+
+def test_gower_rejects_a_column_whose_range_is_above_that_of_numbers():
+    with pytest.raises(InputError, match="column 0 has values whose differences are too large"):
+        pairwise(np.array([[1.5e308], [-1.5e308]]), metric="gower")
+    assert pairwise(np.array([[3e38], [-3e38]], np.float32), metric="gower")[0, 1] == 1

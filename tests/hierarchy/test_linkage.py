@@ -353,3 +353,14 @@ def test_weights_of_any_scale_merge_float32_rows_alike(method, n):
         np.testing.assert_array_equal(scaled[:, [0, 1, 3]], plain[:, [0, 1, 3]])
         heights = np.ldexp(plain[:, 2], power // 2 if method == "ward" else 0)
         np.testing.assert_allclose(scaled[:, 2], heights, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype, power", [(np.float32, 127), (np.float64, 1023)])
+@pytest.mark.parametrize("method", METHODS)
+def test_distances_near_the_end_of_the_range_are_merged(method, dtype, power):
+    D = np.abs(np.subtract.outer(*[np.array([0.0, 1, 3, 7, 12, 16]) / 32] * 2)).astype(dtype)
+    w = np.arange(1.0, 7)
+    plain = linkage(D, method, "precomputed", sample_weight=w)
+    scaled = linkage(np.ldexp(D, power), method, "precomputed", sample_weight=w)
+    np.testing.assert_array_equal(scaled[:, [0, 1, 3]], plain[:, [0, 1, 3]])
+    np.testing.assert_allclose(scaled[:, 2], np.ldexp(plain[:, 2], power), rtol=1e-6)

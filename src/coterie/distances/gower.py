@@ -66,7 +66,12 @@ class Gower(Distance):
             for columns in zip(*(table.categories for table in both), strict=True)
         ]
         w = np.ones(len(X.order)) if self.w is None else as_column_weights(self.w, len(X.order))[X.order]
-        return replace(self, low=low, range_=np.nanmax(numbers, axis=0) - low, codes=codes, weights=w)
+        with np.errstate(over="ignore"):
+            range_ = np.nanmax(numbers, axis=0) - low
+        if np.isinf(range_).any():
+            column = X.names[int(np.isinf(range_).argmax())]
+            raise InputError(f"{column} has values whose differences are too large for numbers: divide it by 2 or more")
+        return replace(self, low=low, range_=range_, codes=codes, weights=w)
 
     def prepare(self, X: Mixed) -> Array:
         found, wanted = (X.numbers.shape[1], len(X.categories)), (len(self.low), len(self.codes))

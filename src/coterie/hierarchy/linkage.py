@@ -174,7 +174,7 @@ def _tree(merges: Merges, how: Method, exponent: int) -> Array:
     """
     n = len(merges.height) + 1
     if how.kind == WARD and exponent:
-        merges = merges._replace(height=np.ldexp(merges.height, exponent // 2))
+        merges = merges._replace(height=points.in_units(merges.height, exponent // 2))
     if not np.isfinite(merges.height).all():
         raise InputError("distances of X are too large for its numbers: scale the columns, or pass float64")
     if how.rises:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
+from coterie.data.scale import unsafe_exponent
 from coterie.distances import Distance, pairwise
 from coterie.distances.euclidean import Euclidean, SquaredEuclidean
 from coterie.distances.pairwise import strips
 from coterie.distances.precomputed import check_values
 from coterie.hierarchy import given
 from coterie.hierarchy.methods import Method, Tell
-from coterie.hierarchy.points import to_unit
+from coterie.hierarchy.points import in_units, to_unit
 from coterie.kernels.plain.linkage import CENTER, WARD, Merges
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +31,7 @@ def of_rows(
     else:
         pairwise(X, metric=distance, out=D, n_jobs=n_jobs)
         check_values(D, "distances")
-        exponent = 0
+        exponent = _to_unit(D, how.squared)
     return _merges(D, how, weight, exponent, rows.shape[1] if isinstance(rows, np.ndarray) else len(rows), tell)
 
 
@@ -46,10 +47,8 @@ def fill(D: Array, rows: Array, distance: Distance, n_jobs: int | None) -> None:
 
 def of_distances(D: Array, how: Method, weight: Array, tell: Tell) -> Merges:
     """By given ones, which are overwritten."""
-    exponent = 0
+    exponent = _to_unit(D, how.squared)
     if how.squared:
-        exponent = int(np.frexp(D.max())[1])
-        np.ldexp(D, -exponent, out=D)
         np.multiply(D, D, out=D)
     return _merges(D, how, weight, exponent, 1, tell)
 
@@ -67,7 +66,16 @@ def _merges(D: Array, how: Method, weight: Array, exponent: int, d: int, tell: T
             _weigh(D, weight)
         found = kernel.chain(D, weight, how.kind, how.equal, tell)
     height = np.sqrt(found.height) if how.squared else found.height
-    return found._replace(height=np.ldexp(height, exponent))
+    return found._replace(height=in_units(height, exponent))
+
+
+def _to_unit(D: Array, squared: bool) -> int:
+    """Distances divided by a power of 2, and which, where sums of them might leave the range of numbers."""
+    largest = float(D.max(initial=0.0))
+    exponent = int(np.frexp(largest)[1]) if squared else unsafe_exponent(largest, D.dtype)
+    if exponent:
+        np.ldexp(D, -exponent, out=D)
+    return exponent
 
 
 def _weigh(D: Array, weight: Array) -> None:

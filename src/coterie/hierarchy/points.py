@@ -52,9 +52,16 @@ def merges(rows: Array, how: Method, distance: Any, weight: Array, n_jobs: int |
     if how.kind == WARD:
         unit = 4.0 ** np.round(np.log2(weight.mean()) / 2)
         found = (ward.ward_in_boxes if _boxes_pay(X) else ward.ward)(X, weight / unit, tell)
-        return found._replace(height=np.ldexp(np.sqrt(found.height) * np.sqrt(unit), exponent))
+        return found._replace(height=in_units(np.sqrt(found.height) * np.sqrt(unit), exponent))
     found = centers.centers(X, np.ones(len(X)) if how.equal else weight, how.equal, tell)
-    return found._replace(height=np.ldexp(np.sqrt(found.height), exponent))
+    return found._replace(height=in_units(np.sqrt(found.height), exponent))
+
+
+def in_units(height: Array, exponent: int) -> Array:
+    """Heights times 2^exponent; `linkage` rejects those that are infinite then."""
+    with np.errstate(over="ignore"):
+        found: Array = np.ldexp(height, exponent)
+    return found
 
 
 def row_by_row(rows: Any, distance: Distance, tell: Tell) -> Merges:

@@ -147,10 +147,10 @@ def minkowski(A, B, p, out):
             for t in range(A.shape[1]):
                 largest = max(largest, float(abs(A[i, t] - B[j, t])))
             total = 0.0
-            if largest > 0:
+            if 0 < largest < np.inf:
                 for t in range(A.shape[1]):
                     total += (abs(A[i, t] - B[j, t]) / largest) ** p
-            out[i, j] = largest * total ** (1 / p)
+            out[i, j] = largest * total ** (1 / p) if largest < np.inf else largest
 
 
 @jit_reassociating
