@@ -348,7 +348,7 @@ def test_weights_of_any_scale_merge_float32_rows_alike(method, n):
     X = np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32)
     w = np.arange(1.0, n + 1)
     plain = linkage(X, method, sample_weight=w, memory="matrix")
-    for power in (-200, -80, 60, 100, 600):
+    for power in (-200, -80, -50, 50, 60, 100, 600):
         scaled = linkage(X, method, sample_weight=np.ldexp(w, power), memory="matrix")
         np.testing.assert_array_equal(scaled[:, [0, 1, 3]], plain[:, [0, 1, 3]])
         heights = np.ldexp(plain[:, 2], power // 2 if method == "ward" else 0)

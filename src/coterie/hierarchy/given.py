@@ -18,6 +18,8 @@ from coterie.distances.precomputed import as_square, put_symmetric
 Array = np.ndarray[Any, Any]
 
 STRIP = 1 << 21  # numbers of a strip of rows that is looked at at a time
+# By itemsize: exponents of weights whose products with each other and with squared distances are in range.
+LARGE_WEIGHT = {4: 24, 8: 100}
 REMEDY = (
     "pass float32 (half the room), use method='single' or 'ward' on rows (they need no matrix), or cluster first by "
     "KMeans with a few thousand clusters, then its centers with their counts as sample_weight"
@@ -60,7 +62,7 @@ def in_range(weight: Array, dtype: Any) -> tuple[Array, int]:
 
     `dtype` is that of the distances, in which merged clusters are computed.
     """
-    exponent = unsafe_exponent(float(weight.max()), dtype)
+    exponent = unsafe_exponent(float(weight.max()), dtype, LARGE_WEIGHT[np.dtype(dtype).itemsize])
     exponent += exponent & 1
     return (np.ldexp(weight, -exponent), exponent) if exponent else (weight, 0)
 
