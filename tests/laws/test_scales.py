@@ -408,3 +408,20 @@ def test_an_answer_without_weights_has_none_to_be_multiplied_by():
     assert scaled.score(ROWS) == plain.score(ROWS)
     with pytest.raises(InputError, match="sample_weight has values up to about"):
         plain.score(ROWS, sample_weight=np.ldexp(WEIGHTS, 900))
+
+
+@pytest.mark.parametrize("model", [GaussianMixture(2), BayesianGaussianMixture(2)], ids=["em", "variational"])
+def test_precisions_that_float32_cannot_hold_are_told_of(model):
+    X = np.ldexp(ROWS, -54 - int(np.ceil(np.log2(np.abs(ROWS).max())))).astype(np.float32)
+    X[:, 1:] *= np.float32(2.0**-20)  # the largest value is safe, squares of the others are not
+    with pytest.warns(RangeWarning, match="precisions_ cannot be represented in float32, the type of X"):
+        small = model.set_params(random_state=0).fit(X)
+    assert np.isfinite(small.means_).all()
+    np.testing.assert_array_equal(small.predict(X), small.labels_)
+
+
+def test_values_of_soft_dtw_that_float32_cannot_hold_are_told_of():
+    X = np.ldexp(ROWS, 80).astype(np.float32)
+    model = TimeSeriesKMeans(2, metric="softdtw", n_init=1, max_iter=2, random_state=0).fit(X)
+    with pytest.warns(RangeWarning, match="distances cannot be represented in float32"):
+        assert np.isinf(model.transform(X)).any()

@@ -178,3 +178,11 @@ def test_hostile_rows_give_finite_beliefs(X, form):
         assert np.isfinite(value).all()
     rise = np.diff(model.history_.lower_bound)
     assert (rise >= -1e-9 * np.abs(model.history_.lower_bound[1:])).all()
+
+
+@pytest.mark.parametrize("form", ["full", "tied", "diag", "spherical"])
+def test_rows_of_little_weight_in_dependent_columns_have_a_prior(form):
+    X = np.outer(np.arange(8.0), [1.0, 2.0])
+    model = BayesianGaussianMixture(2, covariance_type=form, random_state=0).fit(X, sample_weight=np.full(8, 1e-25))
+    assert np.isfinite(model.covariances_).all()
+    assert np.isfinite(model.precisions_).all()

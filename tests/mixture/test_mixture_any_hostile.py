@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Mixture
+from coterie.core.errors import ObjectiveRoseWarning
 from mixture.counts import EACH
 from mixture.rows import climbs
 
@@ -44,3 +45,13 @@ def test_answers_are_finite_and_the_likelihood_climbs(family, e_step, data):
     seen = abs(model.log_likelihood_) > 1e-6 * total  # by more than the rounding of probabilities near 1
     if e_step == "soft" and not model.history_.events and seen:
         climbs(model.history_, 1e-9)
+
+
+@pytest.mark.parametrize("family, rows, seed", [("student_t", 6, 57), ("gaussian", 10, 37)])
+def test_thin_components_far_from_the_origin_climb_up_to_the_rounding_of_their_means(family, rows, seed):
+    """A mean of 1e8 is rounded by 1e-8, which is much for a component of three rows, a few 1e-6 wide."""
+    for local in range(seed, seed + 8):
+        X = 1e8 + 1e-3 * np.random.default_rng(local).normal(size=(rows, 4))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ObjectiveRoseWarning)
+            Mixture(family, 3, random_state=local, tol=1e-4).fit(X)

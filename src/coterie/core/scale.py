@@ -76,6 +76,30 @@ def multiplied(values: dict[str, Any], powers: dict[str, Powers], scale: Scale) 
     return made
 
 
+def in_type(values: dict[str, np.ndarray], dtype: Any) -> dict[str, np.ndarray]:
+    """Arrays of float64 in the type of the data.
+
+    One warning names all arrays that this type cannot hold: with values too large for it, or all too small.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        made = {name: value.astype(dtype) for name, value in values.items()}
+    lost = [name for name, value in values.items() if _leaves_range(value, np.finfo(dtype))]
+    if lost:
+        warnings.warn(
+            f"{', '.join(lost)} cannot be represented in {np.dtype(dtype)}, the type of X: too large values are inf, "
+            "too small ones are 0 or lose digits. Convert X to float64, or divide it by a power of two",
+            RangeWarning,
+            stacklevel=4,
+        )
+    return made
+
+
+def _leaves_range(values: np.ndarray, limits: Any) -> bool:
+    """Whether some are too large, or the largest is too small; a small number beside large ones is rounding."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return largest > float(limits.max) or 0 < largest < float(limits.tiny)
+
+
 def _at(value: Any, exponent: int) -> Any:
     """A number, an array, or a tuple of arrays with `centers`, times 2^exponent."""
     if hasattr(value, "_replace"):

@@ -108,7 +108,8 @@ class Gaussian(Cloud, ExponentialFamily):
         return super().scores(prepared, features) if isinstance(prepared, Linear) else prepared.scores(features)
 
     def magnitude(self, params: Normals) -> np.ndarray:
-        return self._placed(params).magnitude()
+        placed = self._placed(params)
+        return placed.magnitude() + self._place_rounding(params.mean, placed.factor)
 
     # parameters
 

@@ -59,6 +59,16 @@ class Cloud(Family):
         """Weights of components to divide sums by: none is so small that a quotient overflows."""
         return np.maximum(weight, LIGHT * self._rows)
 
+    def _place_rounding(self, places: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        """What log densities lose because places in the units of the data are rounded, in units of that rounding (k,).
+
+        `factor`, by form, is of components in the rows' units. It matters far from the origin, to thin components.
+        """
+        inverse = np.sqrt(np.square(factor).sum(axis=-1)) if factor.ndim == 3 else factor.reshape(len(factor), -1)
+        eps = float(np.finfo(np.float64).eps)
+        off: np.ndarray = (np.abs(places) / self._unit * inverse).sum(axis=1)
+        return 0.5 * eps * off**2
+
     def features(self, X: Any) -> Any:
         return (np.asarray(X, dtype=np.float64) - self._origin) / self._unit
 

@@ -101,7 +101,9 @@ class StudentT(Cloud):
         return np.multiply.outer(self._unit, self._unit) if self.structure == "full" else np.square(self._unit)
 
     def magnitude(self, params: Tails) -> np.ndarray:
-        return params.location.shape[1] * forms.magnitude(self.structure, self._factors(params))
+        f = self._factors(params)
+        thin: np.ndarray = params.location.shape[1] * forms.magnitude(self.structure, f)
+        return thin + self._place_rounding(params.location, f.factor)
 
     def n_parameters(self, k: int, params: Tails) -> int:
         d = params.location.shape[1]

@@ -11,6 +11,7 @@ import numpy as np
 
 from coterie import seeding
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import in_type
 from coterie.core.stats import Stats
 from coterie.distances.barycenter import Met, meet
 from coterie.distances.dtw import costs_within, kernels_for, least_costs
@@ -164,7 +165,7 @@ class Warped:
             np.sqrt(out, out=out)
         else:
             soft_values(soft_kernels_for(rows, among), rows, among, self.window, self.gamma, out)
-        return out.astype(np.result_type(chunk.X.dtype, centers.dtype))
+        return in_type({"distances": out}, np.result_type(chunk.X.dtype, centers.dtype))["distances"]
 
     @property
     def cost(self) -> WarpedSquares:

@@ -13,7 +13,7 @@ from coterie.base import Summary, callbacks
 from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import LENGTHS, Powers, ScaleError
+from coterie.core.scale import LENGTHS, Powers, ScaleError, in_type
 from coterie.core.stats import Stats
 from coterie.families import forms
 from coterie.families.normal_prior import as_penalty, sizeable
@@ -253,6 +253,7 @@ class BayesianGaussianMixture(MixtureAnswers):
         k, structure = self.n_components, as_structure(self.covariance_type)
         penalty = as_penalty(None, float(self.reg_covar), k, summary.mean, summary.variance)
         kind, concentration = MIXING[self.weight_concentration_prior_type], self.weight_concentration_prior
+        floor = max(summary.weight / k, 1.0) * penalty.floor  # the prior is one of its own, however little rows weigh
         return VariationalGaussians(
             k,
             structure,
@@ -262,7 +263,7 @@ class BayesianGaussianMixture(MixtureAnswers):
             tol=float(self.tol),
             precision=float(np.finfo(dtype).eps),
             mixing=kind(1.0 / k if concentration is None else float(concentration)),
-            belief=self._belief(structure.form, summary, source, engine, summary.weight / k * penalty.floor),
+            belief=self._belief(structure.form, summary, source, engine, floor),
         )
 
     def _belief(self, form: str, summary: Summary, source: Source, engine: Engine, floor: np.ndarray) -> NormalWishart:
@@ -321,9 +322,8 @@ class BayesianGaussianMixture(MixtureAnswers):
         self._components, self._fitted_model = c, replace(model, start=None)
         matrices, process, belief = model.form in ("full", "tied"), c.concentration.ndim == 2, model.belief
         precisions = c.factor @ np.swapaxes(c.factor, -1, -2) if matrices else c.factor**2
-        self.weights_, self.means_ = c.weights.astype(dtype), c.means.astype(dtype)
-        self.covariances_, self.precisions_ = c.covariances.astype(dtype), precisions.astype(dtype)
-        self.precisions_cholesky_ = c.factor.astype(dtype)
+        found = {"weights_": c.weights, "means_": c.means, "covariances_": c.covariances, "precisions_": precisions}
+        vars(self).update(in_type({**found, "precisions_cholesky_": c.factor}, dtype))
         self.weight_concentration_ = tuple(c.concentration) if process else c.concentration
         self.mean_precision_ = c.mean_precision
         self.degrees_of_freedom_ = float(c.dof[0]) if model.form == "tied" else c.dof

@@ -227,11 +227,19 @@ class GaussianEM(EM):
         size = abs(objective)
         if thin > 1e4:
             size += float(stats.weight.sum()) * len(self.unit) * thin
-        rounding = 16 * self.precision * size + 1e-10
+        rounding = 16 * self.precision * size + 1e-10 + self._place_rounding(c, stats.weight)
         if self.form not in ("full", "tied"):
             return rounding
         logs = float(stats.weight.sum()) * len(self.unit) * float(forms.condition(c).max())
         return rounding + 16 * float(np.finfo(np.float64).eps) * logs  # determinants are taken in float64
+
+    def _place_rounding(self, c: Components, weight: np.ndarray) -> float:
+        """What the rounding of means costs: it matters far from the origin, to components that are thin."""
+        matrices = self.form in ("full", "tied")
+        inverse = np.sqrt(np.square(c.factor).sum(axis=-1)) if matrices else c.factor
+        inverse = inverse[:, None] if self.form == "spherical" else inverse
+        off = float(np.finfo(np.float64).eps) * (np.abs(c.means) * inverse).sum(axis=-1)
+        return 0.5 * float(weight @ off**2)
 
     # statistics as a vector that does not depend on the parameters, for acceleration
 

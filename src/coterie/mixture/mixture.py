@@ -13,7 +13,7 @@ from coterie.base import Summary
 from coterie.core import loop
 from coterie.core.arguments import not_negative, one_of
 from coterie.core.errors import ParameterError
-from coterie.core.scale import LENGTHS, Powers
+from coterie.core.scale import LENGTHS, Powers, in_type
 from coterie.families.normal_prior import as_penalty, sizeable
 from coterie.families.structures import as_structure
 from coterie.mixture import given
@@ -280,9 +280,8 @@ class GaussianMixture(MixtureEstimator):
         precisions = c.factor**2
         if model.form in ("full", "tied"):
             precisions = c.factor @ np.swapaxes(c.factor, -1, -2)
-        self.weights_, self.means_ = c.weights.astype(dtype), c.means.astype(dtype)
-        self.covariances_, self.precisions_ = c.covariances.astype(dtype), precisions.astype(dtype)
-        self.precisions_cholesky_ = c.factor.astype(dtype)
+        found = {"weights_": c.weights, "means_": c.means, "covariances_": c.covariances, "precisions_": precisions}
+        vars(self).update(in_type({**found, "precisions_cholesky_": c.factor}, dtype))
         free = {"weights": k - 1, "means": k * d, "covariances": model.structure.n_parameters(k, d)}
         self.n_parameters_ = sum(count for name, count in free.items() if name not in model.fixed)
 
