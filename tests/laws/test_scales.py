@@ -166,12 +166,18 @@ def test_a_row_without_weight_does_not_decide_the_scale():
         lambda X: choose_k(X, range(2, 4)),
         lambda X: x_means(X),
         lambda X: g_means(X),
-        lambda X: diagnose(X),
     ],
 )
 def test_what_cannot_be_rescaled_says_so(call):
     with pytest.raises(InputError, match=r"X has values up to about 2\^-59\d: .* divide X by a power of two first"):
         call(np.ldexp(ROWS, -600))
+
+
+@pytest.mark.parametrize("power", [-1000, -600, 600])
+def test_a_diagnosis_does_not_depend_on_the_scale(power):
+    plain, scaled = (diagnose(rows, random_state=0) for rows in (ROWS, np.ldexp(ROWS, power)))
+    for name, check in plain.checks.items():
+        assert scaled.checks[name].value == pytest.approx(check.value, rel=1e-6), name
 
 
 LABELS = rng.integers(0, 3, 150)

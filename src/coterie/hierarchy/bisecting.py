@@ -26,6 +26,8 @@ class Bisections(BisectingKMeans):
     whole, but for rounding, which is taken away.
     """
 
+    _rescales = False  # heights are in the units of the rows, and the tree is followed in these
+
     def split(self, X: Any, sample_weight: Any, n_clusters: int | None, most: int | None, least: float) -> Splits:
         """Splits into `most` clusters (None: all there can be), or until none is as high as `least`."""
         self._growth, summary = self._plant(X, sample_weight)
