@@ -32,7 +32,7 @@ def test_known_components_are_naive_bayes(kind, family, peer, weighted):
 
 def test_sparse_words_too():
     X, labels = planted("multinomial", 400)
-    ours = Mixture(Multinomial(DirichletPrior(2.0)), 4).fit(sparse.csr_array(X), labels)
+    ours = Mixture(Multinomial(DirichletPrior(2.0)), 4).fit(sparse.csr_array(X), known_labels=labels)
     theirs = MultinomialNB(alpha=1.0).fit(sparse.csr_array(X), labels)
     np.testing.assert_allclose(np.log(ours.components_.probability), theirs.feature_log_prob_, rtol=1e-9)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6, atol=1e-9)

@@ -123,6 +123,11 @@ class Family:
         found.prior = prior
         return found
 
+    @property
+    def has_prior(self) -> bool:
+        """Whether parameters have a prior, which counts as rows of weight 1 do."""
+        return self.prior is not None
+
     # K components
 
     def prepare(self, params: Any) -> Any:

@@ -44,6 +44,10 @@ class Product(Grouped):
         self.groups = groups
         self.table = table
 
+    @property
+    def has_prior(self) -> bool:
+        return any(family.has_prior for family, _ in self.families)
+
     # density
 
     def prepare(self, params: Any) -> tuple[Any, ...]:

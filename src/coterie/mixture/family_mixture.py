@@ -246,6 +246,10 @@ class Mixture(FindsComponents):
         return as_family(self.family).takes_sparse
 
     @property
+    def _counts_rows(self) -> bool:
+        return super()._counts_rows or as_family(self.family).has_prior
+
+    @property
     def _called(self) -> str:
         return f"Mixture of {type(as_family(self.family)).__name__}"
 
