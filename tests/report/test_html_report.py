@@ -231,7 +231,7 @@ def test_shares_of_categories_add_up_and_tell_who_took_part(penguins):
 
 
 def test_every_start_is_drawn_and_the_best_ends_at_the_inertia(tmp_path):
-    result, report = run(Job(blobs(tmp_path), k=3, report=tmp_path / "r.html"))
+    result, report = run(Job(blobs(tmp_path), k=6, report=tmp_path / "r.html"))
     tree = read((tmp_path / "r.html").read_text(encoding="utf-8"))
     ends = [values[-1] for values in report.convergence.values]
     assert len(ends) == 10

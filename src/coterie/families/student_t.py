@@ -102,7 +102,7 @@ class StudentT(Cloud):
 
     def magnitude(self, params: Tails) -> np.ndarray:
         f = self._factors(params)
-        thin: np.ndarray = params.location.shape[1] * forms.magnitude(self.structure, f)
+        thin = params.location.shape[1] * forms.magnitude(self.structure, f)
         return thin + self._place_rounding(params.location, f.factor)
 
     def n_parameters(self, k: int, params: Tails) -> int:
@@ -149,10 +149,9 @@ class StudentT(Cloud):
         """A step of EM; or, of a component that gains more by them, a leap in its degrees of freedom alone."""
         weight = self._divisors(stats.weight)
         sum_u = np.where(stats.sum_u > 0, stats.sum_u, 1.0)
-        location = stats.sum_ux / sum_u[:, None]
-        d = location.shape[1]
-        scatter = forms.restated(self.structure, stats.sum_u, stats.sum_ux, stats.sum_uxx, location)
-        scale = own_covariances(self.structure, weight, scatter + self._floor(d), d)
+        location, d = stats.sum_ux / sum_u[:, None], stats.sum_ux.shape[1]
+        scatter = self._floor(d) + forms.restated(self.structure, stats.sum_u, stats.sum_ux, stats.sum_uxx, location)
+        scale = own_covariances(self.structure, weight, scatter, d)
         excess = (stats.sum_u - stats.sum_log_u) / weight - 1.0
         dof = tails.likely(excess, d) if self.dof is None else np.full(len(weight), float(self.dof))
         found = Tails(self._origin + self._unit * location, scale * self._units(), dof)
@@ -170,8 +169,7 @@ class StudentT(Cloud):
     def log_prior(self, params: Tails) -> float:
         return float(self._log_priors(params).sum())
 
-    def _log_priors(self, params: Tails) -> np.ndarray:
-        """Of what is added to the scatter (k,)."""
+    def _log_priors(self, params: Tails) -> np.ndarray:  # of what is added to the scatter
         return -0.5 * forms.traces(self._factors(params).factor, self._floor(params.location.shape[1]))
 
     def fit_one(self, X: Any, w: np.ndarray) -> Tails:
@@ -195,7 +193,7 @@ class StudentT(Cloud):
     # sampling
 
     def draw(self, params: Tails, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        dof, noise = float(params.dof[j]), rng.normal(size=(n, params.location.shape[1]))
-        noise = self._unit * forms.correlated(noise, self.structure, params.scale[j] / self._units())
+        dof, normal = float(params.dof[j]), rng.normal(size=(n, params.location.shape[1]))
+        noise = self._unit * forms.correlated(normal, self.structure, params.scale[j] / self._units())
         u = rng.gamma(0.5 * dof, 2.0 / dof, n) if np.isfinite(dof) else np.ones(n)
         return params.location[j] + noise / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, None]

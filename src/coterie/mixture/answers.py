@@ -19,6 +19,8 @@ from coterie.mixture import given
 from coterie.mixture.history import Recorder
 from coterie.traces import Traced
 
+NUMBERS_OF_ROWS = 10  # exponents of average weights that may be numbers of equal rows
+
 
 class MixtureAnswers(Traced, DensityMixin, Estimator):
     """An estimator around a model that is an `EM`: answers that follow from posteriors.
@@ -247,10 +249,11 @@ class MixtureEstimator(MixtureAnswers):
     def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
         """Weights divided by a power of two so that rows weigh 1 to 2 on average, and its exponent.
 
-        The likeliest mixture does not depend on it, but what a fit compares with 1 or with rounding would.
+        The likeliest mixture does not depend on it, but what a fit compares with 1 or with rounding would. Weights of
+        about 1 are left alone, because they may be numbers of equal rows: a row of weight two is the row twice.
         """
         exponent = int(np.frexp(summary.weight / summary.rows)[1]) - 1
-        if source.w is None or self._counts_rows or exponent == 0:
+        if source.w is None or self._counts_rows or abs(exponent) <= NUMBERS_OF_ROWS:
             return source, summary, 0
         source = replace(source, w=times_power(-exponent, source.w))
         return source, summary._replace(weight=float(np.ldexp(summary.weight, -exponent))), exponent
