@@ -109,7 +109,15 @@ def what_cannot_pass(model):
 
 # some tables of the checks have fewer distinct rows than the default number of clusters
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
+def takes_minutes(model):
+    """Mixtures search for their start in each of some fifty fits; three components are checked by default."""
+    return type(model) in (GaussianMixture, Mixture) and model.n_components in (2, 4) and "k-means++" not in repr(model)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param(model, marks=[pytest.mark.slow] * takes_minutes(model), id=repr(model)) for model in ESTIMATORS],
+)
 def test_every_estimator_passes_scikit_learns_checks(model):
     results = check_estimator(model, on_fail=None, on_skip=None)
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}

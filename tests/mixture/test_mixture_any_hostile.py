@@ -50,7 +50,7 @@ def test_answers_are_finite_and_the_likelihood_climbs(family, e_step, data):
 @pytest.mark.parametrize("family, rows, seed", [("student_t", 6, 57), ("gaussian", 10, 37)])
 def test_thin_components_far_from_the_origin_climb_up_to_the_rounding_of_their_means(family, rows, seed):
     """A mean of 1e8 is rounded by 1e-8, which is much for a component of three rows, a few 1e-6 wide."""
-    for local in range(seed, seed + 8):
+    for local in range(seed, seed + 2):
         X = 1e8 + 1e-3 * np.random.default_rng(local).normal(size=(rows, 4))
         with warnings.catch_warnings():
             warnings.simplefilter("error", ObjectiveRoseWarning)

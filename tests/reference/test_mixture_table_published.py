@@ -15,12 +15,15 @@ from reference.shared_data import load, published
 SLACK = 0.2  # of BIC
 
 
+TABLES = ["iris", pytest.param("faithful", marks=pytest.mark.slow)]
+
+
 @cache
 def table(name):
     return mixture_table(load(f"r/{name}"), range(1, 10), random_state=0)
 
 
-@pytest.mark.parametrize("name", ["iris", "faithful"])
+@pytest.mark.parametrize("name", TABLES)
 def test_every_cell_is_as_good_as_printed_and_none_is_spurious(name):
     found, printed = table(name).table(mclust=True), published(f"mclust.{name}.bic")["value"]
     worse = []
@@ -40,7 +43,7 @@ def test_one_component_is_as_printed_to_the_last_digit(name, digits):
         assert round(found[structure], digits) == printed[structure]["1"]
 
 
-@pytest.mark.parametrize("name", ["iris", "faithful"])
+@pytest.mark.parametrize("name", TABLES)
 def test_the_best_is_what_mclust_chooses(name):
     printed = published(f"mclust.{name}.bic")["value"]
     best = max((v, s, int(k)) for s, row in printed.items() for k, v in row.items() if v is not None)
