@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import secrets
 import sys
+import tempfile
 
 from fuzz.registry import load
 from fuzz.report import Report
@@ -30,7 +32,8 @@ def repeat(seed: int, number: int, engine: str, laws: str) -> int:
     """Run one case in this process; Hypothesis makes the example of a finding as small as it can."""
     load(laws)
     report = Report(seed, engine, laws)
-    result = run_case(seed, number, engine, shrink=True)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        result = run_case(seed, number, engine, shrink=True)
     report.add(result, print)
     if result["finding"] is None:
         print(f"case {number}, {result['subject']}: {result['law']}: no finding")

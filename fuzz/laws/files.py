@@ -95,7 +95,7 @@ def forged_model_files_are_rejected_or_answer(case: Case) -> None:
     elif forge == "swap":
         arrays[name] = arrays[case.draw.one_of(sorted(arrays))]
     else:
-        arrays[name] = -arrays[name] if arrays[name].dtype.kind in "fi" else arrays[name]
+        arrays[name] = np.asarray(-arrays[name]) if arrays[name].dtype.kind in "fi" else arrays[name]
     path.write_bytes(container.to_bytes(content, arrays))
     try:
         with np.errstate(all="ignore"):

@@ -52,6 +52,8 @@ def fits_are_finite_and_labels_are_predictions(case: Case) -> None:
     estimator, X, w = problem(case)
     model = fit(estimator, X, w)
     unchecked = UNBOUNDED if squares_are_representable(X, w) else UNBOUNDED + squares(model)
+    if getattr(X, "dtype", None) == np.float32:
+        unchecked += ("precision",)  # of a column that is constant but for rounding; a RangeWarning names them
     for name, value in results(model).items():
         if not any(part in name for part in unchecked):
             require_finite(value, name)

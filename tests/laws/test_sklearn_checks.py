@@ -107,13 +107,13 @@ def what_cannot_pass(model):
     return found
 
 
-# some tables of the checks have fewer distinct rows than the default number of clusters
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def takes_minutes(model):
     """Mixtures search for their start in each of some fifty fits; three components are checked by default."""
     return type(model) in (GaussianMixture, Mixture) and model.n_components in (2, 4) and "k-means++" not in repr(model)
 
 
+# some tables of the checks have fewer distinct rows than the default number of clusters
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "model",
     [pytest.param(model, marks=[pytest.mark.slow] * takes_minutes(model), id=repr(model)) for model in ESTIMATORS],

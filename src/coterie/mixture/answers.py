@@ -253,8 +253,7 @@ class MixtureEstimator(MixtureAnswers):
         about 1 are left alone, because they may be numbers of equal rows: a row of weight two is the row twice.
         """
         exponent = int(np.frexp(summary.weight / summary.rows)[1]) - 1
-        is_traced = vars(self).get("_recorder") is not None  # which shows sums in the units of the weights
-        if source.w is None or self._counts_rows or is_traced or abs(exponent) <= NUMBERS_OF_ROWS:
+        if source.w is None or self._counts_rows or abs(exponent) <= NUMBERS_OF_ROWS:
             return source, summary, 0
         source = replace(source, w=times_power(-exponent, source.w))
         return source, summary._replace(weight=float(np.ldexp(summary.weight, -exponent))), exponent

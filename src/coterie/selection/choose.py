@@ -13,6 +13,7 @@ from coterie.kmeans.kmeans import KMeans
 from coterie.selection.chosen import ChooseK
 from coterie.selection.gap import counting_rows
 from coterie.selection.progress import Callback, check_callback
+from coterie.selection.resampling import count_option
 from coterie.selection.study import CRITERIA, Effort, Study
 from coterie.selection.sweep import as_ks
 from coterie.selection.tendency import drawn
@@ -127,7 +128,9 @@ def choose_k(
     everything, weights = counting_rows(X, sample_weight)
     kept = drawn(len(everything), effort.rows, rng)
     rows, w = everything[kept], None if weights is None else weights[kept]
-    study = Study(rows, w, KMeans() if estimator is None else estimator, effort, n_jobs, rng)
+    estimator = KMeans() if estimator is None else estimator
+    count_option(estimator)  # an error if it has none
+    study = Study(rows, w, estimator, effort, n_jobs, rng)
     numbers = study.range(names) if wanted is None else study.given(wanted)
     with interrupts.outermost():
         votes = study.ask(np.array(numbers), names, watch)
