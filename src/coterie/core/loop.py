@@ -100,7 +100,7 @@ def fit(
                 keeper.keep(partial(_runs, run + 1, None, best))
         if best is None:
             raise CheckpointError(
-                "the checkpoint has no start to go on with, and no result: delete the file to start anew"
+                "the checkpoint file holds neither a state nor a result: delete it to begin a new fit"
             )
         if best.stats is None:  # it ended before the fit was cut short
             best = replace(best, stats=engine.scan(partial(model.e_step, best.params), source, model.begin(source))[0])

@@ -50,7 +50,7 @@ class Seen(NamedTuple):
     members: np.ndarray | None = None  # labels of all rows, those of the means that `sums` belong to
 
     def belongs_to(self, means: Means) -> bool:
-        return self.sums is not None and (self.members is means.labels or np.array_equal(self.members, means.labels))
+        return self.sums is not None and np.array_equal(self.members, means.labels)
 
     def own(self, values: np.ndarray) -> np.ndarray:
         """The part's share of values of all rows."""
