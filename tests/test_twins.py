@@ -4,7 +4,7 @@ from sklearn import cluster, mixture
 
 import coterie
 from coterie.core.errors import ParameterError
-from files.fitted import FRAME, HOLES, NAMES, SINGLE, STRUCTURES, X, fitted
+from persistence.fitted import FRAME, HOLES, NAMES, SINGLE, STRUCTURES, X, fitted
 
 NEW = np.random.default_rng(5).uniform(X.min(), X.max(), (400, 3))
 HAVE_TWINS = ("KMeans", "MiniBatchKMeans", "GaussianMixture", "BayesianGaussianMixture")

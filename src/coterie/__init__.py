@@ -25,8 +25,8 @@ _HOME = {
     "TimeSeriesKMeans": "coterie.kmeans.series",
     "choose_k": "coterie.selection.choose",
     "diagnose": "coterie.diagnosis",
-    "load": "coterie.files",
-    "save": "coterie.files",
+    "load": "coterie.persistence",
+    "save": "coterie.persistence",
 }
 
 __all__ = [

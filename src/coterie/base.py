@@ -34,6 +34,7 @@ PAUSE = 1.0  # seconds between two lines that are printed
 
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
+CENTERS_STORED = {"cluster_centers_": "real K D", "labels_": "index<K *"}
 CENTERS = {"cluster_centers_": LENGTHS, "inertia_": SQUARES, "history_": SQUARES}  # what K-means finds
 
 
@@ -245,7 +246,7 @@ class Estimator(HasTwin, BaseEstimator):
         path = getattr(self, "checkpoint", None)
         if path is None or vars(self).get("_recorder") is not None:
             return None
-        from coterie.files.checkpoint import CheckpointFile
+        from coterie.persistence.checkpoint import CheckpointFile
 
         return CheckpointFile(path, self, source, engine)
 

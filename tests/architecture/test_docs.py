@@ -14,7 +14,7 @@ PACKAGES = (
     "coterie.diagnosis",
     "coterie.distances",
     "coterie.families",
-    "coterie.files",
+    "coterie.persistence",
     "coterie.hierarchy",
     "coterie.metrics",
     "coterie.mixture",

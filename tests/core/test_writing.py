@@ -15,8 +15,8 @@ from core.left_over import ended_process, left_over
 from coterie.core import writing
 from coterie.core.errors import ParameterError
 from coterie.datasets import write_demo
-from coterie.files.checkpoint import CheckpointFile
 from coterie.jobs.outputs import Outputs
+from coterie.persistence.checkpoint import CheckpointFile
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 TRACE = coterie.KMeans(2, random_state=0).fit_trace(X)

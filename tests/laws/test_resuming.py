@@ -12,11 +12,11 @@ from coterie.core import loop
 from coterie.core.checkpoint import Keeper
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial, Threads
-from coterie.files import container, kinds
-from coterie.files.decode import Decoder
-from coterie.files.encode import Encoder
-from coterie.files.shapes import Sizes
 from coterie.kmeans.kernel_lloyd import KernelLloyd
+from coterie.persistence import container
+from coterie.persistence.decode import Decoder
+from coterie.persistence.encode import Encoder
+from coterie.persistence.rules import Lengths
 
 MODELS = [each for each in zoo.MODELS if not isinstance(each.values[0], KernelLloyd)]  # whose memos are its state
 
@@ -36,10 +36,10 @@ class Memory:
         if name not in self.states:
             return None
         content, tensors = self.states[name]
-        return Decoder(tensors, kinds.STATES).value(container.parse(content), Sizes())
+        return Decoder(tensors, for_checkpoint=True).value(container.parse(content), Lengths())
 
     def write(self, name, make, at_once=False):
-        encoder = Encoder(kinds.STATES)
+        encoder = Encoder(for_checkpoint=True)
         content = container.json.dumps(encoder.value(make(), "state"), allow_nan=False)
         self.states[name] = content, {key: array.copy() for key, array in encoder.tensors.items()}
 

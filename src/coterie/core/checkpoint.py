@@ -10,8 +10,10 @@ import numpy as np
 
 from coterie.core.errors import CheckpointError
 from coterie.core.protocols import Model, Params
+from coterie.core.stored import stored
 
 
+@stored("checkpoint.Descent", in_checkpoints=True, history="real *", trail="tuple", run="count", passes="count")
 @dataclass(frozen=True)
 class Reached:
     """Where one descent stands. Statistics and memos are not kept: a pass over the rows brings them back."""
@@ -25,6 +27,14 @@ class Reached:
     stretch: float = np.inf
 
 
+@stored(
+    "checkpoint.Restarts",
+    in_checkpoints=True,
+    run="count",
+    now="none | <checkpoint.Descent>",
+    best="none | <checkpoint.Descent>",
+    notes="none | dict",
+)
 @dataclass(frozen=True)
 class Runs:
     """Where a fit of several starts stands."""
@@ -35,6 +45,14 @@ class Runs:
     notes: Any = None  # of who writes the history
 
 
+@stored(
+    "checkpoint.Batches",
+    in_checkpoints=True,
+    params="real K D",
+    seen="<statistics.KMeans>",
+    history="real *",
+    chance="generator",
+)
 @dataclass(frozen=True)
 class Batches:
     """Where a fit by mini-batches stands."""

@@ -7,8 +7,10 @@ from typing import Any
 
 from coterie.core.protocols import Chunk, Params
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 
 
+@stored("online.State", params="real K D | <gaussian_mixture.Components> | <mixture.Parameters>", seen="<statistics.*>")
 @dataclass(frozen=True)
 class State:
     """Where an online fit stands."""

@@ -8,10 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.core.errors import InputError
+from coterie.core.stored import stored
 from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean, as_column_weights
 
 
+@stored("distance.Cosine")
 @dataclass(frozen=True)
 class Cosine(Euclidean):
     r""":math:`1 - \cos(x, y)`, from 0 to 2: half the squared distance of the rows at unit length.
@@ -33,6 +35,7 @@ class Cosine(Euclidean):
         return unit_rows(super().prepare(X), "is zero in every column: it points nowhere")
 
 
+@stored("distance.Correlation")
 @dataclass(frozen=True)
 class Correlation(Cosine):
     """1 less Pearson's correlation of two rows: their cosine distance once each is less its mean."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
 from coterie.distances.series import Series, as_series, joined, one_series, same_channels
 from coterie.distances.windows import Band, Everywhere, Mask, as_window
@@ -116,6 +117,7 @@ def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared") -> Wa
     return Warping(table, ops.path(table))
 
 
+@stored("distance.DTW")
 @dataclass(frozen=True)
 class DTW(Distance):
     """Dynamic time warping between series of any lengths; see `dtw`."""

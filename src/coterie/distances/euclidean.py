@@ -9,11 +9,13 @@ import numpy as np
 
 from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.stored import stored
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Array, Distance
 from coterie.kernels import of_pairs
 
 
+@stored("distance.Euclidean")
 @dataclass(frozen=True)
 class Euclidean(Distance):
     r""":math:`\bigl(\sum_j w_j (x_j - y_j)^2\bigr)^{1/2}`, the weights 1 unless given as `w`."""
@@ -54,6 +56,7 @@ class Euclidean(Distance):
         np.ldexp(values, exponent, out=values)
 
 
+@stored("distance.SquaredEuclidean")
 @dataclass(frozen=True)
 class SquaredEuclidean(Euclidean):
     r""":math:`\sum_j w_j (x_j - y_j)^2`. No metric: the squares of a detour may be shorter."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError
+from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.distances.distance import Array, Distance
@@ -25,6 +26,23 @@ class Mixed(NamedTuple):
     order: list[int]  # where each of them stood in the table
 
 
+def _is_consistent(distance: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether every category has a number, and every column a weight."""
+    low, ranges, codes, weights = (distance[name] for name in ("low", "range_", "codes", "weights"))
+    if low is None:
+        return all(part is None for part in (ranges, codes, weights))
+    numbered = all(isinstance(column, dict) and all(type(c) is float for c in column.values()) for column in codes)
+    return bool(numbered and len(weights) == len(low) + len(codes) and (ranges >= 0).all())
+
+
+@stored(
+    "distance.Gower",
+    check=_is_consistent,
+    low="none | real a",
+    range_="none | real a",
+    codes="none | list *",
+    weights="none | real *",
+)
 @dataclass(frozen=True)
 class Gower(Distance):
     r""":math:`\sum_j w_j \delta_j(x, y) / \sum_j w_j` over the columns both rows have a value in [1]_.

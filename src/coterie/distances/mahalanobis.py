@@ -11,6 +11,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from coterie import machine
 from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.stored import stored
 from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.whitening import Whitening, centered, of_covariance, of_rows, of_shrunk, to_unit_size
@@ -18,6 +19,7 @@ from coterie.distances.whitening import Whitening, centered, of_covariance, of_r
 REMEDIES = "remove such columns, or pass shrinkage='auto' or pseudo_inverse=True"
 
 
+@stored("distance.Mahalanobis", origin_="none | real D", whitening_="none | real D D")
 @dataclass(frozen=True)
 class Mahalanobis(Euclidean):
     r""":math:`\bigl((x - y)^\top \Sigma^{-1} (x - y)\bigr)^{1/2}` [1]_.

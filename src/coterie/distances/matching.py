@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import as_column_weights
 from coterie.kernels import of_pairs
 
 
+@stored("distance.Hamming")
 @dataclass(frozen=True)
 class Hamming(Distance):
     """The share of columns, by weight `w` if given, in which two rows differ."""
@@ -26,6 +28,7 @@ class Hamming(Distance):
         of_pairs(A, B).mismatches(A, B, w / w.sum(), out)
 
 
+@stored("distance.Jaccard")
 @dataclass(frozen=True)
 class Jaccard(Distance):
     r""":math:`1 - |x \cap y| / |x \cup y|`, a row being the set of its columns that are not 0 [1]_.

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import as_column_weights, weighted
 from coterie.kernels import of_pairs
 
 
+@stored("distance.Manhattan")
 @dataclass(frozen=True)
 class Manhattan(Distance):
     r""":math:`\sum_j w_j |x_j - y_j|`, the weights 1 unless given as `w`."""
@@ -29,6 +31,7 @@ class Manhattan(Distance):
         of_pairs(A, B).differences(A, B, 2, 1.0, out)
 
 
+@stored("distance.Chebyshev")
 @dataclass(frozen=True)
 class Chebyshev(Distance):
     r""":math:`\max_j |x_j - y_j|` over the columns whose weight `w`, if given, is not 0."""
@@ -45,6 +48,7 @@ class Chebyshev(Distance):
         of_pairs(A, B).differences(A, B, 3, 1.0, out)
 
 
+@stored("distance.Minkowski")
 @dataclass(frozen=True)
 class Minkowski(Distance):
     r""":math:`\bigl(\sum_j w_j |x_j - y_j|^p\bigr)^{1/p}` for `p` from 1 up; 1 is Manhattan, 2 Euclidean."""

@@ -8,12 +8,20 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import InputError
+from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.frames import frame_to_array, is_frame
 
 Array = np.ndarray[Any, Any]
 
 
+def _is_consistent(series: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether each series lies within the values."""
+    start, length = series["start"], series["length"]
+    return bool((start >= 0).all() and (length > 0).all() and (start <= len(series["values"]) - length).all())
+
+
+@stored("series.Series", check=_is_consistent, values="real * *", start="integer n", length="integer n")
 @dataclass(frozen=True, eq=False)
 class Series:
     """Series i is ``values[start[i] : start[i] + length[i]]``; slices and rows taken by number share the values."""

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 
 Array = np.ndarray[Any, Any]
 Band = tuple[Array, Array]  # low, high (n,): moment i may meet those from low[i] to high[i] - 1
 CHOICES = "None, a radius (a whole number from 0 up), a share of the longer series (0.0 to 1.0), or Itakura(slope)"
 
 
+@stored("window.Everywhere")
 @dataclass(frozen=True)
 class Everywhere:
     """No window."""
@@ -22,6 +24,7 @@ class Everywhere:
         return np.zeros(n, np.int64), np.full(n, m, np.int64)
 
 
+@stored("window.SakoeChiba")
 @dataclass(frozen=True)
 class SakoeChiba:
     r"""At most `radius` moments off the diagonal [1]_; a float is that share of the longer series.
@@ -42,6 +45,7 @@ class SakoeChiba:
         return np.maximum(i - radius + min(0, m - n), 0), np.minimum(i + radius + max(0, m - n) + 1, m)
 
 
+@stored("window.Itakura")
 @dataclass(frozen=True)
 class Itakura:
     r"""The parallelogram between lines of slope `slope` and 1 / `slope` from both corners [1]_.
@@ -88,6 +92,7 @@ class Itakura:
         return inside
 
 
+@stored("window.Mask")
 @dataclass(frozen=True, eq=False)
 class Mask:
     """The cells that a table of booleans (n, m) allows, for one pair of series."""

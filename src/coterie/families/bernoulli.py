@@ -7,16 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
+from coterie.core.stored import stored
 from coterie.families.linear import ExponentialFamily, Linear, Sums
 from coterie.families.prior import BetaPrior, Pseudo, as_prior
 
 FLOOR = 1e-10  # the least probability of either value: a component that never saw one does not rule it out
 
 
+@stored("parameters.Bernoulli")
 class Probabilities(NamedTuple):
     probability: np.ndarray  # (k, d) of a one
 
 
+@stored("family.Bernoulli", attributes="prior holes")
 class Bernoulli(ExponentialFamily):
     r"""Zeros and ones, columns independent given the component: with a mixture of it, latent class analysis.
 

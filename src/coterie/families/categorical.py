@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse, special
 
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.stored import stored
 from coterie.families import simplex
 from coterie.families.family import Family
 from coterie.families.levels import MOST, Values, one_hot
@@ -15,10 +16,12 @@ from coterie.families.linear import ExponentialFamily, Linear, Sums
 from coterie.families.prior import DirichletPrior, Pseudo, as_prior
 
 
+@stored("parameters.Categorical")
 class Chances(NamedTuple):
     probability: np.ndarray  # (k, categories of all columns, one column after the other)
 
 
+@stored("family.Categorical", attributes="n_categories prior holes _levels")
 class Categorical(ExponentialFamily):
     r"""A category in each column, columns independent given the component: a mixture of it is latent class analysis.
 

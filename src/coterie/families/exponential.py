@@ -8,16 +8,19 @@ import numpy as np
 from scipy import special
 
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 from coterie.families.linear import ExponentialFamily, Linear, Sums
 from coterie.families.prior import GammaPrior, Pseudo, as_prior
 
 LARGEST = 1e100  # the highest rate: of a component whose rows are all 0 in a column
 
 
+@stored("parameters.Exponential")
 class Rates(NamedTuple):
     rate: np.ndarray  # (k, d)
 
 
+@stored("family.Exponential", attributes="prior holes")
 class Exponential(ExponentialFamily):
     r"""Waiting times, lifetimes, sizes that are mostly small: each column independent given the component.
 

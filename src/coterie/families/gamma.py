@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 from coterie.families.counts import stirling
 from coterie.families.family import TINY
 from coterie.families.linear import ExponentialFamily, Linear, Observed
@@ -18,11 +19,13 @@ LARGEST = 1e8  # the highest shape: values that differ by less than 1e-4 of them
 STEPS = 20  # of Newton's method at most; it takes three to five
 
 
+@stored("parameters.Gamma")
 class Shapes(NamedTuple):
     shape: np.ndarray  # (k, d)
     rate: np.ndarray  # (k, d)
 
 
+@stored("family.Gamma", attributes="prior holes")
 class Gamma(ExponentialFamily):
     r"""Positive values: sizes, durations, amounts. Each column independent given the component.
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 from coterie.families import forms, packing
 from coterie.families.linear import ExponentialFamily, Linear, Observed, Sums
 from coterie.families.normal_posterior import NormalPosterior
@@ -18,11 +19,13 @@ from coterie.families.spread import Cloud
 from coterie.families.structures import ALIASES, STRUCTURES, as_structure, own_covariances
 
 
+@stored("parameters.Gaussian")
 class Normals(NamedTuple):
     mean: np.ndarray  # (k, d)
     covariance: np.ndarray  # (k, d, d), (k, d) the diagonals, or (k,) one variance for all columns
 
 
+@stored("family.Gaussian", attributes="structure reg_covar prior holes _origin _unit _rows")
 class Gaussian(Cloud, ExponentialFamily):
     r"""Clouds of any size and direction, by mean and covariance.
 

@@ -10,9 +10,11 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.families.family import Family
 
 
+@stored("statistics.Groups")
 @dataclass(frozen=True, init=False)
 class Groups(Stats):
     """Statistics of one group after the other."""

@@ -12,6 +12,7 @@ from scipy import sparse
 from coterie import kernels
 from coterie.core.errors import ParameterError
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.families.family import TINY, Family
 from coterie.families.prior import Pseudo
 
@@ -24,6 +25,7 @@ class Linear(NamedTuple):
     direct: Any = None  # what `direct_scores` needs, where products would lose digits
 
 
+@stored("statistics.ExponentialFamily")
 @dataclass(frozen=True)
 class Sums(Stats):
     """All that rows have to say about the components of an exponential family."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import special
 
+from coterie.core.stored import stored
 from coterie.families import simplex
 from coterie.families.counts import LARGE, Sizes, dense_blocks, deviances, saturated, sizes
 from coterie.families.family import TINY
@@ -14,11 +15,13 @@ from coterie.families.linear import ExponentialFamily, Linear, Sums, of_stored
 from coterie.families.prior import DirichletPrior, Pseudo, as_prior
 
 
+@stored("parameters.Multinomial")
 class Shares(NamedTuple):
     probability: np.ndarray  # (k, d)
     total: np.ndarray  # (k,) mean of the rows' totals; only samples need it
 
 
+@stored("family.Multinomial", attributes="prior holes _large")
 class Multinomial(ExponentialFamily):
     r"""Rows of counts, each given its total: words of a text, species of a site.
 

@@ -15,11 +15,13 @@ import numpy as np
 from scipy import special
 
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 from coterie.families import forms, packing
 from coterie.families.linear import Linear
 from coterie.families.normal_prior import Penalty
 
 
+@stored("posterior.Normal")
 @dataclass(frozen=True)
 class NormalPosterior:
     """One for each component; by columns, arrays are (k, d) and matrices diagonals."""

@@ -9,11 +9,13 @@ import numpy as np
 
 from coterie.core.arguments import as_floats
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 from coterie.families import forms
 
 LEAST = 1e-20  # of a column's variance: less cannot be told from none, with `reg_covar` or without
 
 
+@stored("prior.Normal")
 @dataclass(frozen=True)
 class Prior:
     """Dirichlet on the weights, normal-inverse-Wishart on each mean and covariance.
@@ -44,6 +46,7 @@ class Prior:
     scale: Any = None  # (d, d)
 
 
+@stored("prior.NormalPenalty")
 @dataclass(frozen=True)
 class Penalty:
     """The log density of the prior, up to a constant, and what it adds to the statistics.

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse, special
 
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 from coterie.families.counts import LARGE, Sizes, dense_blocks, deviances, saturated, sizes
 from coterie.families.family import TINY
 from coterie.families.linear import ExponentialFamily, Linear, Observed, Sums, of_stored
@@ -16,10 +17,12 @@ from coterie.families.prior import GammaPrior, Pseudo, as_prior
 FLOOR = 1e-10  # the least rate: a component whose rows are all 0 in a column leaves a little for others
 
 
+@stored("parameters.Poisson")
 class Rates(NamedTuple):
     rate: np.ndarray  # (k, d)
 
 
+@stored("family.Poisson", attributes="prior holes _large")
 class Poisson(ExponentialFamily):
     r"""Counts of each column, independent given the component.
 

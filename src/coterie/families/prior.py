@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie.core.arguments import as_floats
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 
 
 class Pseudo(NamedTuple):
@@ -20,6 +21,7 @@ class Pseudo(NamedTuple):
     sum_t: np.ndarray | float = 0.0  # (p,) t_0
 
 
+@stored("prior.Gamma")
 @dataclass(frozen=True)
 class GammaPrior:
     """Gamma density of a rate (Poisson, Exponential): as if `rate` rows had come to `shape` - 1 in all.
@@ -35,6 +37,7 @@ class GammaPrior:
         _check("GammaPrior", "rate", self.rate, above=False)
 
 
+@stored("prior.Beta")
 @dataclass(frozen=True)
 class BetaPrior:
     """Beta density of a probability (Bernoulli): `a` - 1 ones and `b` - 1 zeros seen before.
@@ -50,6 +53,7 @@ class BetaPrior:
         _check("BetaPrior", "b", self.b, above=True)
 
 
+@stored("prior.Dirichlet")
 @dataclass(frozen=True)
 class DirichletPrior:
     """Dirichlet density of probabilities (Multinomial, Categorical): `concentration` - 1 of each seen before.

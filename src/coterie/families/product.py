@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.stored import stored
 from coterie.families.groups import Grouped, Groups, numbers
 
 
+@stored("family.Product", attributes="groups table holes _groups")
 class Product(Grouped):
     r"""Groups of columns that are independent given the component: tables of mixed columns, latent classes, profiles.
 

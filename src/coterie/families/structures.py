@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 
 FLOOR = 1e-13  # of the pooled scatter: less is roundoff, and a covariance must have an inverse
 SMALLEST = 1e-290  # of which FLOOR is still a number of full precision
@@ -37,6 +38,7 @@ TOL = 1e-12  # of the objective per unit of weight and column; its logarithms ma
 TOL_VOLUME = 1e-10  # of a volume, relative; the objective is flat there and so settled to the square of this
 
 
+@stored("covariance.Structure", check=lambda fields, lengths: fields["name"] in STRUCTURES)
 @dataclass(frozen=True)
 class Structure:
     """What the covariances of a mixture have in common, by mclust's three letters."""

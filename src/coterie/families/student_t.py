@@ -10,6 +10,7 @@ import numpy as np
 from coterie import kernels
 from coterie.core.arguments import not_negative, one_of
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 from coterie.families import forms, tails
 from coterie.families.spread import Cloud
 from coterie.families.structures import own_covariances
@@ -17,6 +18,7 @@ from coterie.families.tails import Prepared, Rows, Tails, TailSums
 from coterie.kernels.plain.gaussian import Gaussians
 
 
+@stored("family.StudentT", attributes="dof structure reg_covar prior holes _origin _unit _rows")
 class StudentT(Cloud):
     r"""Multivariate t: Gaussian clouds with heavier tails, so that outliers pull less.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.stored import stored
 from coterie.families.family import Family
 from coterie.families.product import Product
 
@@ -18,6 +19,7 @@ FEW = 10  # different numbers that can be categories
 OFTEN = 5  # times that each is there on average, if they are
 
 
+@stored("frame.Columns")
 @dataclass(frozen=True)
 class Table:
     """The columns of a frame that a product of families was made for."""

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import optimize, special
 
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.families.gamma import log_less_digamma, shape_of
 from coterie.kernels.plain.gaussian import Gaussians
 
@@ -27,6 +28,7 @@ LEAPS = np.array([0.6, 1.7])  # times as many are tried
 STEPS, TOL = 1000, 1e-12  # of a fit of one component; the tolerance is relative
 
 
+@stored("parameters.StudentT")
 class Tails(NamedTuple):
     """Parameters."""
 
@@ -61,6 +63,7 @@ class Latent(NamedTuple):
     likelihood: np.ndarray  # (k, 1 + leaps)
 
 
+@stored("statistics.StudentT")
 @dataclass(frozen=True)
 class TailSums(Stats):
     """Sums under r and the posterior of u; x in the rows' units."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.stored import stored
 from coterie.families.bessel import log_bessel, log_scaled_bessel
 from coterie.families.concentration import concentration_of
 from coterie.families.counts import dense_blocks
@@ -19,6 +20,7 @@ from coterie.families.prior import Pseudo
 HIGH = 1e4  # concentrations from which products of matrices would lose digits that can be seen
 
 
+@stored("parameters.VonMisesFisher")
 class Directions(NamedTuple):
     mean_direction: np.ndarray  # (k, d) of length 1
     concentration: np.ndarray  # (k,)
@@ -37,6 +39,7 @@ class Lengths(Survey):
         return Lengths(values.off, values.example, self.rows + other.rows, min(self.at, self.rows + other.at))
 
 
+@stored("family.VonMisesFisher", attributes="prior holes")
 class VonMisesFisher(ExponentialFamily):
     r"""Directions: rows of which only the angles count, each divided by its length; text, profiles, wind.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.core.arguments import one_of
 from coterie.core.errors import ParameterError
+from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.distances.euclidean import Euclidean
@@ -23,6 +24,13 @@ from coterie.hierarchy.tree import Array, Tree, as_tree
 OF_NEIGHBOURS = ("ward", "complete", "average", "single")
 
 
+@stored(
+    "AgglomerativeClustering",
+    labels_="index<K N",
+    _columns="tuple",
+    _distance="none | <distance.*>",
+    _clusters="<hierarchy.Centers> | <hierarchy.Members>",
+)
 class AgglomerativeClustering(TreeEstimator):
     r"""Agglomerative clustering: the two nearest clusters are merged until `n_clusters` are left.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.scale import Scale, ScaleError
+from coterie.core.stored import stored
 from coterie.distances.distance import Distance
 from coterie.distances.pairwise import strips
 from coterie.hierarchy.methods import METHODS
@@ -17,6 +18,17 @@ from coterie.hierarchy.tree import Array, Tree, along_path
 SQUARED = 500  # distances from 2^-500 to 2^500 have squares in range
 
 
+def _is_consistent(objects: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether clusters follow each other, none of them empty, and there are rows for the distance."""
+    start, rows = objects["start"], objects["A"]
+    in_order = len(start) > 0 and start[0] == 0 and (np.diff(start) > 0).all()
+    if objects["distance"] is None:
+        return bool(in_order and rows is None)
+    are_rows = not isinstance(rows, np.ndarray) or (rows.ndim == 2 and rows.dtype.kind in "fb")
+    return bool(in_order and are_rows and rows is not None and len(rows) == len(objects["order"]))
+
+
+@stored("hierarchy.Objects", check=_is_consistent, distance="none | <distance.*>", order="index<N N", start="index<N K")
 @dataclass(frozen=True)
 class Fitted:
     """The objects of a fit, in the order of their clusters."""
@@ -52,6 +64,7 @@ def shares(tree: Tree, labels: Array, weight: Array, halving: bool) -> Array:
     return weight / np.bincount(labels, weight)[labels]
 
 
+@stored("hierarchy.Members", objects="<hierarchy.Objects>", share="real N", mass="real K", inner="none | real K")
 @dataclass(frozen=True)
 class Members:
     """Clusters by all members: single, complete, average, weighted; and centers of which only distances are known.
@@ -82,6 +95,7 @@ class Members:
         return growth(squares, self.mass, self.method)
 
 
+@stored("hierarchy.Centers", distance="<distance.*>", centers="real K D", mass="real K", method="text")
 @dataclass(frozen=True)
 class Centers:
     """Clusters by the centers of their rows: ward, centroid, median."""

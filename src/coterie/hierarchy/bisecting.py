@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from coterie import interrupts, machine
 from coterie.core.protocols import Source
+from coterie.core.stored import stored
 from coterie.hierarchy.estimator import check_enough
 from coterie.hierarchy.splits import Splits
 from coterie.hierarchy.tree import Array
@@ -19,6 +20,7 @@ from coterie.kmeans.kmeans import check_enough_rows
 NODE = 600  # bytes of a node beside its center
 
 
+@stored("Bisections", tree_="<bisecting.Tree>")
 class Bisections(BisectingKMeans):
     """Bisecting K-means that may go on below its clusters, down to rows that are all alike.
 

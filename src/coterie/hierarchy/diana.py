@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels
+from coterie.core.stored import stored
 from coterie.hierarchy.assign import Fitted
 from coterie.hierarchy.splits import Splits, homes
 from coterie.hierarchy.tree import Array
@@ -20,6 +21,22 @@ def split(D: Array, most: int, least: float) -> Splits:
     return Splits(parted[:done], height[:done], cluster)
 
 
+def _is_consistent(splits: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether each split is of a cluster that exists by then, and no cluster is empty."""
+    split, size = splits["split"], splits["size"]
+    return bool(
+        len(split) == len(size) - 1 and (size > 0).all() and ((split >= 0) & (split <= np.arange(len(split)))).all()
+    )
+
+
+@stored(
+    "hierarchy.Splits",
+    check=_is_consistent,
+    objects="<hierarchy.Objects>",
+    split="integer *",
+    size="integer K",
+    names="index<K K",
+)
 class Way(NamedTuple):
     """The splits that lead to the clusters of a fit."""
 

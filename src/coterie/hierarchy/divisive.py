@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie import machine
 from coterie.core.arguments import one_of
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import pairwise, strips
@@ -26,6 +27,9 @@ from coterie.kmeans.bisecting import warn_of_few_rows
 REMEDY = "use float32 rows, a sample of the rows, or method='bisecting', which needs no distances"
 
 
+@stored(
+    "DivisiveClustering", optional="_columns _distance", labels_="index<K N", _way="<hierarchy.Splits> | <Bisections>"
+)
 class DivisiveClustering(TreeEstimator):
     r"""Divisive clustering: a cluster is split in two, from all rows down to `n_clusters`.
 

@@ -11,11 +11,11 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.families import Categorical, groups
-from coterie.files import load, save
-from coterie.files.container import KEY, SUFFIX
 from coterie.jobs import ModelMissing
 from coterie.jobs.preparation import Preparation
 from coterie.jobs.table import Table, check_there
+from coterie.persistence import load, save
+from coterie.persistence.container import KEY, SUFFIX
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import polars as pl
 from coterie.core import writing
 from coterie.core.errors import InputError, ParameterError
 from coterie.data.tables import first_line
-from coterie.files.container import SUFFIX
 from coterie.jobs import ChooseJob, CompareJob, Progress, Step, formats
 from coterie.jobs.table import listed
+from coterie.persistence.container import SUFFIX
 from coterie.report.table import TableResult
 
 Result = TypeVar("Result", bound=TableResult)

@@ -7,10 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.base import Summary
+from coterie.base import CENTERS_STORED, Summary
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Source
 from coterie.core.scale import ScaleError
+from coterie.core.stored import stored
 from coterie.kmeans.centers import Centers
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.links import as_links, check_links
@@ -19,6 +20,7 @@ from coterie.kmeans.transport import Division, Transport, in_parts
 from coterie.seeding import check_start
 
 
+@stored("BalancedKMeans", **CENTERS_STORED, cluster_sizes_="integer K")
 class BalancedKMeans(Centers):
     r"""K-means whose clusters have sizes within bounds, and keep what is known of rows: together, or apart.
 

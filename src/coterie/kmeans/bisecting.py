@@ -13,13 +13,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import interrupts, kernels
-from coterie.base import CENTERS, Partitional, Summary, callbacks
+from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, Powers, ScaleError
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, alike
 from coterie.seeding import check_start, starts
@@ -28,6 +29,17 @@ SAMPLE = 8192  # rows on which a cut of many rows is sketched
 MANY = 4  # times as many
 
 
+def _is_ordered(tree: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether the two parts of a cluster follow it, side by side, so that every path down the tree ends."""
+    first, second = tree["children"].T
+    is_split, nodes = first >= 0, np.arange(len(first))
+    after = (first[is_split] > nodes[is_split]).all() and (second[is_split] == first[is_split] + 1).all()
+    leaves = tree["clusters"][~is_split]
+    numbered = (tree["clusters"][is_split] < 0).all() and (np.sort(leaves) == np.arange(len(leaves))).all()
+    return bool(after and numbered and (second[~is_split] < 0).all())
+
+
+@stored("bisecting.Tree", check=_is_ordered, children="index-<m m 2", centers="real m D", clusters="index-<m m")
 class Tree(NamedTuple):
     """All clusters there ever were. Node 0 is all rows; the two halves of a node have successive numbers."""
 
@@ -77,6 +89,7 @@ class Bisected:
         return float(stats.cost)
 
 
+@stored("BisectingKMeans", **CENTERS_STORED, tree_="<bisecting.Tree>")
 class BisectingKMeans(Partitional):
     r"""Bisecting K-means: all rows are one cluster, and the worst cluster is cut in two until there are `n_clusters`.
 

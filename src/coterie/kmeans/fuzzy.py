@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coterie import kernels, seeding
-from coterie.base import Summary
+from coterie.base import CENTERS_STORED, Summary
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.kmeans.centers import Centers
 from coterie.kmeans.lloyd import Lloyd, alike
 from coterie.seeding.costs import Cost, Shared
@@ -150,6 +151,7 @@ class Fuzzy:
         return Lloyd(self.n_clusters, self.start, self.unit, bounds=False)
 
 
+@stored("FuzzyCMeans", **CENTERS_STORED)
 class FuzzyCMeans(Centers):
     r"""Fuzzy c-means: `n_clusters` centers, to each of which every row belongs in part.
 

@@ -16,6 +16,7 @@ from coterie.base import Summary
 from coterie.core.arguments import one_of
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.stored import stored
 
 NAMES = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "precomputed")
 COLUMNS = 512  # of a tile: its bounds are fixed, so that a product has the same bits whenever it is computed
@@ -41,6 +42,7 @@ class Kernel:
         raise NotImplementedError
 
 
+@stored("kernel.Linear")
 @dataclass(frozen=True)
 class Linear(Kernel):
     """x . y, about an origin and in a unit that keep the numbers small: neither moves a row nearer to any mean."""
@@ -62,6 +64,7 @@ class Linear(Kernel):
         return squares(X)
 
 
+@stored("kernel.Rbf")
 @dataclass(frozen=True)
 class Rbf(Kernel):
     """exp(-gamma |x - y|^2), of rows moved to an origin among them: far from it differences would drown in rounding."""
@@ -90,6 +93,7 @@ class Rbf(Kernel):
         return np.ones(X.shape[0])
 
 
+@stored("kernel.Cosine")
 @dataclass(frozen=True)
 class Cosine(Kernel):
     """x . y / (|x| |y|); 0 where either is zero."""
@@ -104,6 +108,7 @@ class Cosine(Kernel):
         return squares(X)
 
 
+@stored("kernel.Polynomial")
 @dataclass(frozen=True)
 class Polynomial(Kernel):
     """(gamma x . y + coef0)^degree"""
@@ -132,6 +137,7 @@ class Polynomial(Kernel):
         return power
 
 
+@stored("kernel.Sigmoid")
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
     """tanh(gamma x . y + coef0)"""
@@ -178,6 +184,7 @@ class Own(Kernel):
         return np.concatenate([self.block(rows, rows).diagonal() for rows in blocks]).astype(np.float64)
 
 
+@stored("kernel.Precomputed")
 @dataclass(frozen=True)
 class Precomputed(Kernel):
     """Rows are rows of the kernel matrix already."""

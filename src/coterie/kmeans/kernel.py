@@ -12,6 +12,7 @@ from coterie.base import Partitional, Summary, callbacks, summarize
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
+from coterie.core.stored import stored
 from coterie.kmeans.gram import Kernel, Precomputed, as_kernel, check_matrix, facts, is_symmetric, kernel_matrix
 from coterie.kmeans.kernel_lloyd import KernelLloyd, Partition
 from coterie.kmeans.kernel_starts import check_labels, check_start
@@ -26,6 +27,20 @@ PART_ROWS = 256  # rows whose products with all others are looked at together
 LANDMARKS = 500
 
 
+def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether there are features exactly for Nyström's approximation, whose centers are an array."""
+    return (model["_features"] is not None) == isinstance(model["_centers"], np.ndarray)
+
+
+@stored(
+    "KernelKMeans",
+    check=_is_consistent,
+    _kernel="<kernel.*>",
+    _centers="real K R | <kernel_kmeans.Means>",
+    _features="none | <kernel_kmeans.Features>",
+    labels_="index<K *",
+    approximation_="text",
+)
 class KernelKMeans(Partitional):
     r"""Kernel K-means: K-means of the rows :math:`\varphi(x)` of a space of which only products are known.
 
@@ -213,7 +228,7 @@ class KernelKMeans(Partitional):
         model = kind(self.n_clusters, kernel, start, matrix is not None, float(self.tol))
         found, labels = self._descend(model, source if matrix is None else matrix, engine, **how)
         rows = None if isinstance(kernel, Precomputed) else kernel.ready(source.X).copy()
-        self._found, self._features = found.params._replace(rows=rows), None
+        self._centers, self._features = found.params._replace(rows=rows), None
         self.landmarks_ = np.zeros(0, np.int64)
         inertia = KernelLloyd.objective(
             model, found.params, found.stats
@@ -234,7 +249,7 @@ class KernelKMeans(Partitional):
             gain=float(self.tol),
         )
         found, labels = self._descend(model, mapped, engine, rng=rng, **how)
-        self._found, self._features, self.landmarks_ = found.params, features, rows
+        self._centers, self._features, self.landmarks_ = found.params, features, rows
         return found, labels
 
     def _approximation(self, n: int) -> str:
@@ -251,7 +266,7 @@ class KernelKMeans(Partitional):
 
     @property
     def _params(self) -> Any:
-        return self._found
+        return self._centers
 
     def _ready(self, source: Any, engine: Engine, first: bool) -> Any:
         return in_parts(source) if self._features is None else self._features.source(source, engine)

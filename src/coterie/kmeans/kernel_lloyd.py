@@ -15,6 +15,7 @@ from scipy import sparse
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.kmeans.gram import COLUMNS, Kernel, first_alike
 from coterie.kmeans.kernel_moves import best_moves, exchanged, first_of, together, weight_together
 from coterie.kmeans.kernel_starts import METHODS, Space, check_labels
@@ -28,6 +29,22 @@ UNKNOWN = (
 )
 
 
+def _is_consistent(means: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether a precomputed kernel has as many columns as there were rows."""
+    rows = len(means["labels"])
+    return means["rows"] is not None or lengths.get("D", rows) == rows
+
+
+@stored(
+    "kernel_kmeans.Means",
+    check=_is_consistent,
+    rows="none | real n D",
+    labels="index-<K n",
+    counts="real n",
+    first="index<n n",
+    weight="real K",
+    norms="real K",
+)
 class Means(NamedTuple):
     """Means of a space without coordinates: the rows each is made of, and how long it is."""
 

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.base import CENTERS, Partitional, Summary, callbacks
+from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
 from coterie.core.scale import ScaleError
+from coterie.core.stored import stored
 from coterie.kmeans.budget import MULTIPLES, as_budget
 from coterie.kmeans.exact import Exact, exact_if_possible
 from coterie.kmeans.given import as_frozen, as_roots, in_units, scale_columns, scaled, trace_in_units
@@ -22,6 +23,7 @@ from coterie.seeding import check_start, starts
 from coterie.traces import Trace, Traced
 
 
+@stored("KMeans", **CENTERS_STORED, _roots="none | real D", _scaled_centers="none | real K D")
 class KMeans(Traced, Partitional):
     r"""K-means: `n_clusters` centers that are near to all rows.
 

@@ -14,12 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 from coterie import kernels, seeding
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.seeding.costs import SQUARES, Cost
 
 NO_BOUNDS = np.zeros(0, np.float32)
 BOUNDS_FROM = 512  # clusters x columns below which a search costs no more than the bound that would save it
 
 
+@stored("statistics.KMeans", weight="real K", sum_dx="real K D", cost="real K")
 @dataclass(frozen=True)
 class KMeansStats(Stats):
     """Sums about the centers they were taken with: small numbers, whatever the origin of the data."""

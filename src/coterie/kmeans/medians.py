@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from coterie.base import Summary
+from coterie.base import CENTERS_STORED, Summary
 from coterie.core.arguments import one_of
 from coterie.core.scale import LENGTHS, Powers
+from coterie.core.stored import stored
 from coterie.kmeans.centers import Centers
 from coterie.kmeans.median_models import Euclidean, Manhattan
 
 METRICS = {"l1": Manhattan, "l2": Euclidean}
 
 
+@stored("KMedians", **CENTERS_STORED)
 class KMedians(Centers):
     r"""K-medians: `n_clusters` centers that are near to all rows, with no more heed to the far ones than to the near.
 

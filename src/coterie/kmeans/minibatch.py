@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie import interrupts
-from coterie.base import Partitional, Summary, callbacks, in_memory
+from coterie.base import CENTERS_STORED, Partitional, Summary, callbacks, in_memory
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.checkpoint import Batches, Store
@@ -18,12 +18,14 @@ from coterie.core.clock import Clock
 from coterie.core.errors import FitInterruptedWarning
 from coterie.core.protocols import Chunk
 from coterie.core.scale import LENGTHS, SQUARES, Powers, ScaleError
+from coterie.core.stored import stored
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
 from coterie.seeding import check_start, starts
 from coterie.traces import Traced
 
 
+@stored("MiniBatchKMeans", **CENTERS_STORED, _state="<online.State>", _random="generator", counts_="real K")
 class MiniBatchKMeans(Traced, Partitional):
     r"""K-means by small steps: every batch moves its centers a little way towards the means of its rows.
 

@@ -12,6 +12,7 @@ import numpy as np
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.kmeans.gram import Kernel, first_alike
 from coterie.kmeans.lloyd import KMeansStats, Lloyd
 
@@ -21,6 +22,7 @@ PART_ROWS = 2048  # rows whose products with all landmarks are held together
 KEPT = 1 << 30  # bytes of features that are kept; more are made anew in every pass, with the same bits
 
 
+@stored("kernel_kmeans.Features", kernel="<kernel.*>", landmarks="real m D", root="real m R")
 @dataclass(frozen=True)
 class Features:
     r""":math:`\Phi(x) = k(x, Z) K_{ZZ}^{-1/2}`, so that :math:`\Phi(x) \cdot \Phi(y)` is about k(x, y) [1]_.

@@ -8,10 +8,21 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import CheckpointError
+from coterie.core.stored import stored
 
 INDICES = ("labels", "other", "listed")  # arrays that hold numbers of clusters
 
 
+@stored(
+    "checkpoint.Search",
+    in_checkpoints=True,
+    best="real K D",
+    steps="count",
+    chance="generator",
+    home="tuple",
+    moves="tuple",
+    crowd="tuple",
+)
 @dataclass(frozen=True)
 class Searched:
     """A search between two jumps, or between two children."""

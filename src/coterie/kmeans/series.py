@@ -12,6 +12,7 @@ from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.distances.series import as_series, from_table
 from coterie.distances.soft_dtw import as_gamma
 from coterie.distances.windows import Mask, SakoeChiba, as_window
@@ -27,6 +28,24 @@ PARTS = 16  # into which the series are cut, at most: threads share them
 PART_ROWS = 32  # series of a part, at least
 
 
+def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether every center is a series with as many channels as the rows had."""
+    return all(_is_center(center, model["_channels"]) for center in model["cluster_centers_"])
+
+
+def _is_center(center: Any, channels: int) -> bool:
+    if not isinstance(center, np.ndarray) or center.dtype.kind != "f" or center.size == 0:
+        return False
+    return (center.ndim == 1 and channels == 1) or (center.ndim == 2 and center.shape[1] == channels)
+
+
+@stored(
+    "TimeSeriesKMeans",
+    check=_is_consistent,
+    cluster_centers_="float K * | float K * * | list K",
+    _channels="positive",
+    labels_="index<K *",
+)
 class TimeSeriesKMeans(Traced, Partitional):
     r"""K-means of series: `n_clusters` average series that are near to all series by dynamic time warping.
 

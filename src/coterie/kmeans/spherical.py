@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie.base import Summary
+from coterie.base import CENTERS_STORED, Summary
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers
+from coterie.core.stored import stored
 from coterie.kmeans.centers import Centers
 from coterie.kmeans.lloyd import KMeansStats, Lloyd
 from coterie.seeding import forgy
@@ -65,6 +66,7 @@ class Spherical(Lloyd):
         return super().distances(centers, chunk) ** 2 / 2
 
 
+@stored("SphericalKMeans", **CENTERS_STORED)
 class SphericalKMeans(Centers):
     r"""Spherical K-means: `n_clusters` directions that are near to the directions of all rows.
 

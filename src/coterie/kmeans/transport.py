@@ -13,6 +13,7 @@ from scipy import sparse
 from coterie import kernels, seeding
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.stored import stored
 from coterie.kmeans.links import Links
 from coterie.kmeans.lloyd import NO_BOUNDS, Bounds, KMeansStats, Lloyd, alike
 
@@ -20,6 +21,7 @@ FAR = 1e306  # squares beyond add up to infinity
 ALIKE = 1e-12  # of the objective: a smaller fall is rounding
 
 
+@stored("checkpoint.Division", in_checkpoints=True, centers="real K D", prices="real K", labels="list *")
 class Division(NamedTuple):
     """Centers, and all rows divided among them."""
 

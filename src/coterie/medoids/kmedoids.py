@@ -18,6 +18,7 @@ from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.loop import Progress
 from coterie.core.scale import Powers, Scale, multiplied
+from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.scale import unsafe_exponent
@@ -29,6 +30,7 @@ from coterie.medoids.table import Array, Kept, Made, sampled
 EXACT_ROWS = 100_000  # beyond which distances that do not fit into memory are not made again and again
 
 
+@stored("KMedoids", _medoids="<medoids.Columns> | <medoids.Rows>", medoid_indices_="index K", labels_="index<K *")
 class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, ByDistance):
     r"""K-medoids: `n_clusters` of the rows themselves that are near to all rows, by any distance.
 

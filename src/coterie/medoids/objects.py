@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.stored import stored
 from coterie.distances.distance import Distance
 from coterie.distances.precomputed import as_cross, as_square
 from coterie.medoids.table import Array, Kept, Made
 
 
+@stored("medoids.Rows", distance="<distance.*>", A="float K D | bool K D | <series.Series>", numbers="none | real K D")
 @dataclass(frozen=True)
 class Rows:
     """Rows and the distance between them."""
@@ -68,6 +70,7 @@ class Things:
         return self.D[start:stop, medoids.which]
 
 
+@stored("medoids.Columns", which="index<D K", count="size<D>")
 @dataclass(frozen=True)
 class Columns:
     """Medoids by their numbers among the objects of the fit."""

@@ -15,6 +15,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, Powers, ScaleError, in_type
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.families import forms
 from coterie.families.normal_prior import as_penalty, sizeable
 from coterie.families.structures import as_structure
@@ -22,7 +23,7 @@ from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture import given
 from coterie.mixture.answers import MixtureAnswers
 from coterie.mixture.beliefs import Dirichlet, NormalWishart, Sticks
-from coterie.mixture.gaussian import GaussianStats
+from coterie.mixture.gaussian import BY_FORM, GaussianStats, has_covariances_of_structure
 from coterie.mixture.starts import METHODS, Start
 from coterie.mixture.variational import BoundRecorder, Posterior, VariationalGaussians, used
 
@@ -30,6 +31,15 @@ MIXING = {"dirichlet_process": Sticks, "dirichlet_distribution": Dirichlet}
 FORMS = ("full", "tied", "diag", "spherical")
 
 
+@stored(
+    "BayesianGaussianMixture",
+    check=has_covariances_of_structure,
+    _components="<bayesian.Components>",
+    _fitted_model="<bayesian.Model>",
+    weights_="real K",
+    means_="real K D",
+    covariances_=BY_FORM,
+)
 class BayesianGaussianMixture(MixtureAnswers):
     r"""A mixture of Gaussians of which not the parameters but their distribution is found, by variational Bayes.
 

@@ -17,11 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from coterie.core.stored import stored
 from coterie.families import forms
 
 LOG_TWO = float(np.log(2.0))
 
 
+@stored("bayesian.Dirichlet")
 @dataclass(frozen=True)
 class Dirichlet:
     """Weights of k components, each as if `concentration` rows of it had been seen."""
@@ -44,6 +46,7 @@ class Dirichlet:
         return float(moved + log_norm - special.gammaln(k * a) + k * special.gammaln(a))
 
 
+@stored("bayesian.StickBreaking")
 @dataclass(frozen=True)
 class Sticks:
     """A Dirichlet process: component k takes the share v_k ~ Beta(1, concentration) of what its predecessors left.
@@ -90,6 +93,7 @@ class Moments(NamedTuple):
     covariances: np.ndarray  # by form: the inverse of the expected precision
 
 
+@stored("bayesian.NormalWishart")
 @dataclass(frozen=True)
 class NormalWishart:
     r"""The belief of every component's mean and precision.

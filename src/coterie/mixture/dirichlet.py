@@ -12,6 +12,7 @@ import numpy as np
 from coterie import machine
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.stored import stored
 from coterie.families import Family, Gaussian, Product
 from coterie.families.linear import ExponentialFamily, Linear, Observed
 from coterie.families.normal_prior import Prior
@@ -29,6 +30,7 @@ FILL = 30  # Gaussians that would fill the space of the rows, each as wide as th
 SHRINKAGE = 0.001  # rows that the prior of a mean counts for
 
 
+@stored("dirichlet_process.Parameters", weights="real K", counts="real K")
 class Process(NamedTuple):
     """What is believed of the components, the largest first."""
 
@@ -39,6 +41,7 @@ class Process(NamedTuple):
     events: tuple[Event, ...] = ()
 
 
+@stored("dirichlet_process.Family", attributes="family holes")
 class Believed:
     """A family whose components are known by the statistics that beliefs of them rest on.
 
@@ -74,6 +77,7 @@ class Believed:
         return _product(self.family.expected(parts), parts) - float(self.family.log_evidence(parts).sum())
 
 
+@stored("dirichlet_process.Model", n_components="size<K>", family="<dirichlet_process.Family>")
 @dataclass(frozen=True, kw_only=True)
 class DirichletProcess(MixtureEM):
     r"""Maximises the evidence lower bound of a Dirichlet process mixture over q(z) q(v) prod_k q(theta_k) [1]_.
@@ -192,6 +196,7 @@ def with_conjugate_prior(family: Any) -> Any:
     return found
 
 
+@stored("dirichlet_process.Gaussian", attributes="structure reg_covar prior holes _origin _unit _rows")
 class Blurred(Gaussian):
     """Gaussians of rows that are known up to a little noise: E[T(x + noise)] takes the place of T(x).
 

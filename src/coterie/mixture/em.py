@@ -11,6 +11,7 @@ from scipy import special
 
 from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.kernels.plain.gaussian import posterior
 from coterie.seeding.plusplus import uniform
 
@@ -19,6 +20,7 @@ RESEEDS = 2  # times a component may start anew in one run
 BLOCK = 1 << 18  # numbers of a block of densities
 
 
+@stored("mixture.Event")
 class Event(NamedTuple):
     """Something a fit had to put right."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.families import Family
 from coterie.kernels.plain.gaussian import posterior
 from coterie.mixture.em import DEAD, EM, RESEEDS, Event, Worst, blocks
@@ -19,6 +20,7 @@ from coterie.seeding.plusplus import uniform
 BLOCK = 1 << 16  # numbers of a block of rows and their densities, which stay in the cache
 
 
+@stored("mixture.Parameters", weights="real K")
 class Mix(NamedTuple):
     """The parameters of a mixture."""
 
@@ -29,6 +31,7 @@ class Mix(NamedTuple):
     events: tuple[Event, ...] = ()  # of the last step
 
 
+@stored("statistics.Mixture")
 @dataclass(frozen=True)
 class MixtureStats(Stats):
     """Sums under the E-step's posterior r."""
@@ -40,6 +43,7 @@ class MixtureStats(Stats):
     base: Any  # what both have of densities that no parameter changes
 
 
+@stored("mixture.Model", n_components="size<K>", family="family")
 @dataclass(frozen=True)
 class MixtureEM(EM):
     r"""Maximises :math:`\sum_i w_i \log \sum_k \pi_k p(x_i; \theta_k)` plus the log densities of the priors [1]_.

@@ -15,13 +15,14 @@ from coterie.core.arguments import one_of
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import ScaleError
+from coterie.core.stored import stored
 from coterie.families import Family, Product, as_family
 from coterie.families.table import product_of
 from coterie.mixture import family_starts, given, starts
 from coterie.mixture.answers import MixtureEstimator
 from coterie.mixture.auto import FindsComponents
 from coterie.mixture.family_em import MixtureEM
-from coterie.mixture.gaussian import GaussianEM
+from coterie.mixture.gaussian import GaussianEM, has_covariances_of_structure
 from coterie.mixture.mixture import GaussianMixture
 from coterie.mixture.search import sound_first
 
@@ -35,6 +36,26 @@ POWERS = {  # of the unit of the rows, with which parameters grow, of families o
 }
 
 
+def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether the parameters of families that take sparse rows have as many columns as the rows."""
+    components, family = model["_components"], model["family_"]
+    if not family.takes_sparse:
+        return has_covariances_of_structure(model, lengths)
+    parts = getattr(components, "parts", ())
+    arrays = parts if isinstance(parts, tuple) else getattr(parts, "__dict__", {}).values()
+    widths = [array.shape[1] for array in arrays if isinstance(array, np.ndarray) and array.ndim == 2]
+    return lengths["D"] in widths and set(widths) <= {1, lengths["D"]}
+
+
+@stored(
+    "Mixture",
+    check=_is_consistent,
+    optional="_batches _learned _state _width",
+    _components="<mixture.Parameters> | <gaussian_mixture.Components> | <dirichlet_process.Parameters>",
+    _fitted_model="<mixture.Model> | <gaussian_mixture.Model> | <dirichlet_process.Model>",
+    family_="family",
+    weights_="real K",
+)
 class Mixture(FindsComponents):
     r"""A mixture of any family of distributions, fitted by EM.
 

@@ -11,6 +11,7 @@ import numpy as np
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.families import forms
 from coterie.families.normal_prior import Penalty
 from coterie.families.structures import FLOOR, Structure, covariances, lifted
@@ -22,6 +23,35 @@ from coterie.seeding.plusplus import uniform
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
+BY_FORM = "real K D D | real D D | real K D | real K"  # covariances of a structure: full, tied, diagonal, spherical
+MODEL_STORED = {
+    "n_components": "size<K>",
+    "structure": "<covariance.Structure>",
+    "penalty": "<prior.NormalPenalty>",
+    "origin": "real D",
+    "unit": "real D",
+}
+
+
+def has_covariances_of_structure(model: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether the covariances of a fitted mixture have the shape of its structure."""
+    components, fitted = model["_components"], model["_fitted_model"]
+    if not hasattr(fitted, "structure"):
+        return True
+    k, d = lengths["K"], lengths["D"]
+    shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}.get(fitted.structure.form)
+    return components.covariances.shape == components.factor.shape == shape
+
+
+@stored(
+    "gaussian_mixture.Components",
+    weights="real K",
+    means="real K D",
+    covariances=BY_FORM,
+    factor=BY_FORM,
+    log_det="real K",
+    orientation="none | real D D",
+)
 class Components(NamedTuple):
     """The parameters, and what densities need of them. Leading axes, if any, are of independent mixtures."""
 
@@ -36,6 +66,7 @@ class Components(NamedTuple):
     events: tuple[Event, ...] = ()  # of the last step
 
 
+@stored("statistics.GaussianMixture", weight="real K", sum_dx="real K D", sum_dxx=BY_FORM)
 @dataclass(frozen=True)
 class GaussianStats(Stats):
     """Sums about the means they were taken with, under the E-step's posterior r."""
@@ -47,6 +78,7 @@ class GaussianStats(Stats):
     bound: Any  # J(q, parameters): the log-likelihood itself after a soft E-step
 
 
+@stored("gaussian_mixture.Model", **MODEL_STORED)
 @dataclass(frozen=True)
 class GaussianEM(EM):
     r"""Maximises :math:`\sum_i w_i \log \sum_k \pi_k N(x_i; \mu_k, \Sigma_k)` plus the log density of a prior [1]_.

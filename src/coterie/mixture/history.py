@@ -10,9 +10,11 @@ import numpy as np
 
 from coterie.core.errors import ObjectiveRoseWarning
 from coterie.core.loop import Progress
+from coterie.core.stored import stored
 from coterie.mixture.em import EM, Event
 
 
+@stored("mixture.History")
 @dataclass(frozen=True, eq=False)
 class History:
     r"""EM as coordinate ascent on :math:`J(q, \theta) = \sum_i w_i E_q[\log p(x_i, z_i; \theta) - \log q_i(z_i)]`.

@@ -14,15 +14,27 @@ from coterie.core import loop
 from coterie.core.arguments import not_negative, one_of
 from coterie.core.errors import ParameterError
 from coterie.core.scale import LENGTHS, Powers, in_type
+from coterie.core.stored import stored
 from coterie.families.normal_prior import as_penalty, sizeable
 from coterie.families.structures import as_structure
 from coterie.mixture import given
 from coterie.mixture.answers import MixtureEstimator
-from coterie.mixture.gaussian import Components, GaussianEM
+from coterie.mixture.gaussian import BY_FORM, Components, GaussianEM, has_covariances_of_structure
 from coterie.mixture.search import sound_first
 from coterie.mixture.starts import METHODS, Start
 
 
+@stored(
+    "GaussianMixture",
+    check=has_covariances_of_structure,
+    optional="_batches",
+    _components="<gaussian_mixture.Components>",
+    _fitted_model="<gaussian_mixture.Model>",
+    _state="<online.State>",
+    weights_="real K",
+    means_="real K D",
+    covariances_=BY_FORM,
+)
 class GaussianMixture(MixtureEstimator):
     r"""A mixture of Gaussians, fitted by EM.
 

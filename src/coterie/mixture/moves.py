@@ -13,6 +13,7 @@ from scipy import special
 
 from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
+from coterie.core.stored import stored
 from coterie.kernels.plain.gaussian import posterior
 from coterie.mixture.beliefs import Sticks
 from coterie.mixture.family_em import repeated
@@ -38,6 +39,7 @@ class State(NamedTuple):
     bound: float
 
 
+@stored("mixture.Move")
 class Move(NamedTuple):
     """A change of the number of components that raised the bound."""
 

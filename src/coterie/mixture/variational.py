@@ -13,12 +13,24 @@ import numpy as np
 from coterie.core.errors import ObjectiveRoseWarning
 from coterie.core.loop import Progress
 from coterie.core.protocols import Engine, Source
+from coterie.core.stored import stored
 from coterie.families import forms
 from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture.beliefs import Dirichlet, Moments, NormalWishart, Sticks
-from coterie.mixture.gaussian import LOG_TWO_PI, Components, Event, GaussianEM, GaussianStats
+from coterie.mixture.gaussian import BY_FORM, LOG_TWO_PI, MODEL_STORED, Components, Event, GaussianEM, GaussianStats
 
 
+@stored(
+    "bayesian.Components",
+    weights="real K",
+    means="real K D",
+    covariances=BY_FORM,
+    factor=BY_FORM,
+    log_det="real K",
+    mean_precision="real K",
+    dof="real K",
+    concentration="real K | real 2 K",
+)
 class Posterior(NamedTuple):
     """What is believed of the parameters. `weights`, `means` and `covariances` are those of the mean mixture."""
 
@@ -34,6 +46,12 @@ class Posterior(NamedTuple):
     steps: int = 0
 
 
+@stored(
+    "bayesian.Model",
+    **MODEL_STORED,
+    mixing="<bayesian.Dirichlet> | <bayesian.StickBreaking>",
+    belief="<bayesian.NormalWishart>",
+)
 @dataclass(frozen=True, kw_only=True)
 class VariationalGaussians(GaussianEM):
     r"""Maximises the evidence lower bound over q(z) q(weights) prod_k q(mean_k, precision_k) [1]_ [2]_.
@@ -108,6 +126,7 @@ class VariationalGaussians(GaussianEM):
         return self.mixing.divergence(c.concentration) + self.belief.divergence(moments, c.factor, 2 * c.log_det)
 
 
+@stored("bayesian.History")
 @dataclass(frozen=True, eq=False)
 class BoundHistory:
     """The evidence lower bound at the start and after every iteration; it never falls."""

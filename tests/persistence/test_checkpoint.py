@@ -14,13 +14,13 @@ from sklearn.base import clone
 import coterie
 from core.left_over import left_over
 from coterie.core.errors import CheckpointWarning, FitInterruptedWarning
-from coterie.files import checkpoint, kinds
-from coterie.files.checkpoint import CheckpointFile
+from coterie.persistence import checkpoint
+from coterie.persistence.checkpoint import CheckpointFile
 from coterie.selection import stability, sweep
 from cuts import many_parts
-from files.fitted import X
-from files.interrupted import CASES, MIXED, ROUGH, CutShortError, cut_after, cut_short, results
-from files.test_round_trip import same
+from persistence.fitted import X
+from persistence.interrupted import CASES, MIXED, ROUGH, CutShortError, cut_after, cut_short, results
+from persistence.test_round_trip import same
 
 
 @pytest.mark.filterwarnings(ROUGH)
@@ -159,11 +159,6 @@ def test_a_full_disk_ends_no_fit(tmp_path, always, monkeypatch):
 
 
 # what else knows of the option
-
-
-def test_records_of_states_are_where_files_say():
-    for tag in kinds.STATES - kinds.RECORDS:
-        assert kinds.tag_of(kinds.record_or_object(tag)) == tag
 
 
 def test_model_files_do_not_hold_it(tmp_path):

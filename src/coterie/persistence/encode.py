@@ -1,7 +1,7 @@
 """A fitted model as JSON and named arrays.
 
 What JSON has stays as it is. All else is an object of one key that says what it is: ``{"tuple": [...]}``,
-``{"array": "cluster_centers_"}``, ``{"record": "core.online.State", "fields": {...}}``.
+``{"array": "cluster_centers_"}``, ``{"record": "online.State", "fields": {...}}``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from coterie.core.errors import DroppedOptionWarning, ModelFileError
-from coterie.files import kinds
+from coterie.core.stored import Declaration, declaration_of
+from coterie.persistence import classes
 
 FOR_PREDICT = ("metric", "kernel", "family")  # options that may be functions and are needed after the fit
 
@@ -24,8 +26,8 @@ FOR_PREDICT = ("metric", "kernel", "family")  # options that may be functions an
 class Encoder:
     """Collects the arrays of a model in `tensors`, each once, by the names of the attributes that hold them."""
 
-    def __init__(self, records: frozenset[str] = kinds.RECORDS) -> None:
-        self.records = records
+    def __init__(self, for_checkpoint: bool = False) -> None:
+        self.for_checkpoint = for_checkpoint
         self.tensors: dict[str, np.ndarray] = {}
         self._named: dict[int, tuple[np.ndarray, str]] = {}  # by identity; the array is held, so that it stays unique
         self._encoders: tuple[tuple[type, Callable[[Any, str], Any]], ...] = (
@@ -44,11 +46,11 @@ class Encoder:
         )
 
     def model(self, model: Any, path: str = "") -> dict[str, Any]:
-        name = kinds.model_name(model)
+        name = classes.model_name(model)
         if name is None:
             raise ModelFileError(
                 f"{_called(model)} cannot be saved: files hold the estimators of coterie, alone or last in a "
-                f"Pipeline after {', '.join(kinds.PREPROCESSING)}"
+                f"Pipeline after {', '.join(classes.PREPROCESSING)}"
             )
         params = model.get_params(deep=False)
         left = {key: value for key, value in vars(model).items() if key not in params}
@@ -60,7 +62,7 @@ class Encoder:
         return {"model": name, "options": options, "state": state}
 
     def _attribute(self, name: str, key: str, value: Any, kind: type, path: str) -> Any:
-        if not kinds.can_be_state(key, kind):
+        if not classes.can_be_state(key, name, kind):
             raise ModelFileError(f"{name} has an attribute {key!r} that is not of its fit: del model.{key}, then save")
         return self.value(value, path)
 
@@ -92,16 +94,14 @@ class Encoder:
         for kind, encode in self._encoders:
             if isinstance(value, kind):
                 return encode(value, path)
-        tag = kinds.tag_of(type(value))
-        if tag in self.records:
-            return {"record": tag, "fields": self._fields(_fields_of(value), path)}
-        if tag in kinds.OBJECTS:
-            return self._object(tag, value, path)
+        declaration = declaration_of(type(value))
+        if declaration is not None and not isinstance(value, BaseEstimator):
+            return self._instance(declaration, value, path)
         if type(value) is tuple:
             return {"tuple": self._items(value, path)}
-        if sparse.issparse(value) and type(value).__name__ in kinds.SPARSE:
+        if sparse.issparse(value) and type(value).__name__ in classes.SPARSE:
             return self._sparse(value, path)
-        if kinds.model_name(value) is not None:
+        if classes.model_name(value) is not None:
             return self.model(value, f"{path}.")
         if type(value).__module__.startswith("dask.") and hasattr(value, "__array__"):
             return self._array(np.asarray(value), path)
@@ -116,25 +116,29 @@ class Encoder:
     def _fields(self, values: dict[str, Any], path: str) -> dict[str, Any]:
         return {key: self.value(values[key], f"{path}.{key}") for key in sorted(values)}
 
-    def _object(self, tag: str, value: Any, path: str) -> Any:
-        unknown = sorted(set(vars(value)) - set(kinds.OBJECTS[tag].split()))
+    def _instance(self, declaration: Declaration, value: Any, path: str) -> Any:
+        if declaration.in_checkpoints and not self.for_checkpoint:
+            raise ModelFileError(f"{path} is the state of a fit, which only checkpoints can hold")
+        if declaration.attributes is None:
+            return {"record": declaration.tag, "fields": self._fields(_fields_of(value), path)}
+        unknown = sorted(set(vars(value)) - set(declaration.attributes))
         if unknown:
             raise ModelFileError(
-                f"{path} has {unknown[0]!r}, which files cannot hold: give a {type(value).__name__} that was not fitted"
+                f"{path} has {unknown[0]!r}, which files cannot hold: pass a {type(value).__name__} that is not fitted"
             )
-        return {"object": tag, "fields": self._fields(vars(value), path)}
+        return {"object": declaration.tag, "fields": self._fields(vars(value), path)}
 
     def _dict(self, value: dict[Any, Any], path: str) -> Any:
         pairs = enumerate(value.items())
         return {"dict": [[self.value(key, path), self.value(item, f"{path}.{i}")] for i, (key, item) in pairs]}
 
     def _numbers(self, value: np.dtype[Any], path: str) -> Any:
-        if value.name in kinds.DTYPES:
+        if value.name in classes.DTYPES:
             return {"numbers": value.name}
         raise ModelFileError(f"{path} is the type {value}, which files cannot hold")
 
     def _scalar(self, value: np.generic, path: str) -> Any:
-        if value.dtype.name in kinds.DTYPES:
+        if value.dtype.name in classes.DTYPES:
             return {"number": self.value(value.item(), path), "dtype": value.dtype.name}
         if isinstance(value, np.str_):
             return str(value)
@@ -145,7 +149,7 @@ class Encoder:
             return self._texts(value, path)
         plain = np.asarray(value)
         plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
-        if plain.dtype.name not in kinds.DTYPES:
+        if plain.dtype.name not in classes.DTYPES:
             raise ModelFileError(f"{path} holds an array of {value.dtype}, which files cannot hold: convert it first")
         axes = _axes_in_memory(plain)
         if id(value) not in self._named:
@@ -176,14 +180,14 @@ class Encoder:
 
     def _random_state(self, value: np.random.RandomState, path: str) -> Any:
         state = value.get_state(legacy=False)
-        if state["bit_generator"] != kinds.LEGACY_CHANCE:
+        if state["bit_generator"] != classes.LEGACY_BIT_GENERATOR:
             raise ModelFileError(f"{path} is a RandomState of {state['bit_generator']}, which files cannot hold")
         return {"random_state": self._dict(state, path)}
 
     def _bits(self, bits: Any, path: str) -> Any:
         name = type(bits).__name__
-        if name not in kinds.CHANCE:
-            raise ModelFileError(f"{path} holds chance of the kind {name}, which files cannot hold: use a number")
+        if name not in classes.BIT_GENERATORS:
+            raise ModelFileError(f"{path} has the bit generator {name}, which files cannot hold: use an integer seed")
         seeds = bits.seed_seq
         seed = {
             "entropy": self.value(seeds.entropy, path),

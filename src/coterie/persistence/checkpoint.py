@@ -16,12 +16,12 @@ import numpy as np
 from coterie.core.errors import CheckpointError, CheckpointWarning, ModelFileError, ParameterError
 from coterie.core.protocols import Engine, Source
 from coterie.core.writing import check_regular, place_of, remove_left_over, write_whole
-from coterie.files import container, kinds
-from coterie.files.decode import Decoder
-from coterie.files.encode import Encoder
-from coterie.files.fingerprint import differences, fingerprint
-from coterie.files.shapes import Sizes
-from coterie.files.states import check_state, count_of
+from coterie.persistence import container
+from coterie.persistence.decode import Decoder
+from coterie.persistence.encode import Encoder
+from coterie.persistence.fingerprint import differences, fingerprint
+from coterie.persistence.rules import Lengths
+from coterie.persistence.states import check_state, count_of
 
 INTERVAL = 1.0  # seconds between two states that are written, at least
 PATIENCE = 40.0  # times as long as writing one takes, at least
@@ -90,7 +90,7 @@ class CheckpointFile:
     # the file
 
     def _save(self) -> None:
-        encoder = Encoder(kinds.STATES)
+        encoder = Encoder(for_checkpoint=True)
         content = {
             "fingerprint": self.fingerprint,
             "chance": encoder.value(self.began_with, "chance"),
@@ -109,16 +109,16 @@ class CheckpointFile:
             content, tensors = container.read(self.path, "checkpoint")
             told, chance, states = _parts(content)
             self._check_same(told)
-            decoder = Decoder(tensors, kinds.STATES)
-            self.began_with = decoder.value(chance, Sizes())
+            decoder = Decoder(tensors, for_checkpoint=True)
+            self.began_with = decoder.value(chance, Lengths())
             if not isinstance(self.began_with, np.random.Generator):
                 raise ModelFileError("it lacks the chance that the fit began with")
         self.unread = decoder, states
 
     def _decoded(self, decoder: Decoder, states: dict[str, Any], model: Any) -> dict[str, Any]:
-        sizes = Sizes()
-        sizes.known.update(K=count_of(model), D=int(self.source.shape[1]))  # arrays are as long as this fit's
-        found = {name: decoder.value(state, sizes) for name, state in states.items()}
+        lengths = Lengths()
+        lengths.known.update(K=count_of(model), D=int(self.source.shape[1]))  # arrays are as long as this fit's
+        found = {name: decoder.value(state, lengths) for name, state in states.items()}
         decoder.check_all_used()
         for name, state in found.items():
             check_state(name, state, self.fingerprint["estimator"], model, self.source)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import coterie
-from files.fitted import COUNTS, HOLES, SERIES, SPARSE, X
+from persistence.fitted import COUNTS, HOLES, SERIES, SPARSE, X
 
 MIXED = np.random.default_rng(0).normal(size=(130, 3))  # which nothing settles on at once
 K = {"n_clusters": 6, "random_state": 0, "n_init": 2}

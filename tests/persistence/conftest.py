@@ -1,6 +1,6 @@
 import pytest
 
-from coterie.files import checkpoint, container
+from coterie.persistence import checkpoint, container
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import numpy as np
 
 import coterie
 from coterie.core.errors import InputError, ModelFileError
-from coterie.files import checkpoint, container
+from coterie.persistence import checkpoint, container
 from fuzz import tables
 from fuzz.call import attempt, quiet
 from fuzz.estimators import ALL, benign_problem, problem

@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import ModelFileError
 from coterie.core.writing import write_whole
-from coterie.files import container, kinds
-from coterie.files.decode import Decoder
-from coterie.files.encode import Encoder
-from coterie.files.trial import check_answers, raising
+from coterie.persistence import classes, container
+from coterie.persistence.decode import Decoder
+from coterie.persistence.encode import Encoder
+from coterie.persistence.trial import check_answers, raising
 
 
 def save(model: Any, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -98,8 +98,8 @@ def load(path: str | PathLike[str]) -> Any:
 
 
 def _check_fitted(model: Any) -> None:
-    name = kinds.model_name(model)
-    if name == kinds.PIPELINE:
-        kinds.check_steps(model.steps)
+    name = classes.model_name(model)
+    if name == classes.PIPELINE:
+        classes.check_steps(model.steps)
     if name is not None:
-        check_is_fitted(model.steps[-1][1] if name == kinds.PIPELINE else model)
+        check_is_fitted(model.steps[-1][1] if name == classes.PIPELINE else model)

@@ -8,9 +8,9 @@ from sklearn.base import clone
 
 import coterie
 from coterie.core.errors import CheckpointError, ParameterError
-from coterie.files import container
-from files.fitted import X
-from files.interrupted import CASES, MIXED, ROUGH, K, cut_short
+from coterie.persistence import container
+from persistence.fitted import X
+from persistence.interrupted import CASES, MIXED, ROUGH, K, cut_short
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_another_version_and_another_estimator_are_refused(tmp_path, always, mon
     cut_short(model, rows, tmp_path / "c")
     with pytest.raises(CheckpointError, match="estimator was KMeans and is SphericalKMeans"):
         coterie.SphericalKMeans(**K, checkpoint=tmp_path / "c").fit(rows)
-    monkeypatch.setattr("coterie.files.fingerprint.__version__", "9.9")
+    monkeypatch.setattr("coterie.persistence.fingerprint.__version__", "9.9")
     with pytest.raises(CheckpointError, match=r"coterie was .* and is 9\.9"):
         clone(model).set_params(checkpoint=tmp_path / "c").fit(rows)
 
@@ -126,7 +126,7 @@ FORGERIES = {
         set_content(*END, value={"tuple": []}),
         set_content(*END, value={"model": "KMeans", "options": {}, "state": {}}),
         set_content(*END, "record", value="os.system"),
-        set_content(*END, "record", value="core.checkpoint.Batches"),
+        set_content(*END, "record", value="checkpoint.Batches"),
         set_content(*END, "fields", "run", value=-3),
         set_content(*END, "fields", value={"run": 1000, "now": None, "best": None, "notes": None}),
         set_content(*END, "fields", "now", "fields", "converged", value=7),

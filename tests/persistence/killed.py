@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import coterie
-from coterie.files import checkpoint
+from coterie.persistence import checkpoint
 
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(size=(120, 3)) + shift for shift in (0, 2, 4, 6)])

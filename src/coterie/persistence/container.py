@@ -14,8 +14,9 @@ import numpy as np
 
 from coterie.core.errors import ModelFileError, ParameterError
 from coterie.core.writing import check_regular, exists, place_of
+from coterie.persistence import format_1
 
-FORMAT = 1  # of what is written; files of a higher one are refused
+FORMAT = 2  # of what is written; files of a higher one are rejected
 KEY = "coterie"
 KEYS = {"model": KEY, "checkpoint": "coterie checkpoint"}  # of the metadata, by what the file holds
 SUFFIX = ".safetensors"
@@ -83,7 +84,10 @@ def read(path: Path, kind: str = "model") -> tuple[Any, dict[str, np.ndarray]]:
     if not isinstance(text, str) or head.get("sha256") != digest(text, tensors):
         remedy = "; save the model again" if kind == "model" else ""
         raise ModelFileError(f"its content is not what was written: it was damaged or edited{remedy}")
-    return parse(text), tensors
+    content = parse(text)
+    if head["format"] == 1:
+        content = format_1.upgraded(content, tensors)
+    return content, tensors
 
 
 def parse(text: str) -> Any:
@@ -118,6 +122,8 @@ def _head(metadata: Any, kind: str) -> dict[str, Any]:
     version = head.get("format") if isinstance(head, dict) else None
     if type(version) is not int or version < 1:
         raise ModelFileError(f"its format must be a whole number from 1 up; found {version!r}")
+    if kind == "checkpoint" and version < FORMAT:
+        raise ModelFileError(f"it has format {version}, of an older version of coterie")
     if version > FORMAT:
         raise ModelFileError(
             f"it has format {version}, and this version of coterie reads formats up to {FORMAT}: upgrade coterie"

@@ -9,17 +9,17 @@ import numpy as np
 from coterie.core.checkpoint import Batches, Reached, Runs
 from coterie.core.errors import ModelFileError
 from coterie.core.protocols import Source
-from coterie.files import kinds
-from coterie.files.shapes import FURTHER
-from coterie.files.trial import ROWS, quiet, raising
 from coterie.kmeans.search_state import Searched
 from coterie.mixture.em import Event
+from coterie.persistence import classes
+from coterie.persistence.rules import is_consistent, tag_of
+from coterie.persistence.trial import ROWS, quiet, raising
 
-RECORDS = {  # what parameters are; those of others are centers (k, d)
-    "BalancedKMeans": ("kmeans.transport.Division",),
-    "BayesianGaussianMixture": ("mixture.variational.Posterior",),
-    "GaussianMixture": ("mixture.gaussian.Components",),
-    "Mixture": ("mixture.dirichlet.Process", "mixture.family_em.Mix", "mixture.gaussian.Components"),
+PARAMETERS = {  # tags of the parameters of each model; those of others are centers (k, d)
+    "BalancedKMeans": ("checkpoint.Division",),
+    "BayesianGaussianMixture": ("bayesian.Components",),
+    "GaussianMixture": ("gaussian_mixture.Components",),
+    "Mixture": ("dirichlet_process.Parameters", "mixture.Parameters", "gaussian_mixture.Components"),
 }
 NOTED = ("BayesianGaussianMixture", "GaussianMixture", "Mixture")  # who write a history of their own
 STATES = {"starts": Runs, "end": Runs, "batches": Batches, "search": Searched}
@@ -90,19 +90,16 @@ def _goes_with(params: Any, estimator: str, model: Any, source: Source) -> bool:
     k, d = count_of(model), source.shape[1]
     if estimator == "TimeSeriesKMeans":
         return _are_series(params, k, d, model.channels)
-    if estimator not in RECORDS:
+    if estimator not in PARAMETERS:
         return _are_centers(params, (k, d))
-    if kinds.tag_of(type(params)) not in RECORDS[estimator]:
+    if tag_of(params) not in PARAMETERS[estimator]:
         return False
     if estimator == "BalancedKMeans":
         return _is_division(params, k, source)
     family = getattr(model, "family", None)
     parts = {"_components": params, "_fitted_model": model, "family_": getattr(family, "family", family)}
-    further = "Mixture" if family is not None else "GaussianMixture"
-    try:
-        return FURTHER[further](parts, {"K": k, "D": d})
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # parts of parts can be anything
-        return False
+    declaration = classes.model_declaration("Mixture" if family is not None else "GaussianMixture")
+    return is_consistent(declaration, parts, {"K": k, "D": d})
 
 
 def _are_centers(params: Any, shape: tuple[int, int]) -> bool:

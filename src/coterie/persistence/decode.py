@@ -1,20 +1,23 @@
-"""A model from JSON and named arrays: only what `kinds` names is made, field by field."""
+"""A model from JSON and named arrays: only declared classes are made, field by field."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+import coterie
 from coterie.core.errors import ModelFileError
-from coterie.files import kinds, older
-from coterie.files.shapes import Sizes, check_model, check_record
+from coterie.core.stored import Declaration, declaration_of
+from coterie.persistence import classes
+from coterie.persistence.rules import Lengths, check_fields, check_model
 
 LONGEST_RANGE = 1 << 24  # columns
 LONGEST_TEXT = 1 << 16  # characters of one text of an array
@@ -23,8 +26,8 @@ LONGEST_TEXT = 1 << 16  # characters of one text of an array
 class Decoder:
     """Makes values of nodes; every array is handed out as often as the file names it."""
 
-    def __init__(self, tensors: dict[str, np.ndarray], records: frozenset[str] = kinds.RECORDS):
-        self.tensors, self.records = tensors, records
+    def __init__(self, tensors: dict[str, np.ndarray], for_checkpoint: bool = False):
+        self.tensors, self.for_checkpoint = tensors, for_checkpoint
         self._made: dict[tuple[str, tuple[int, ...] | None, bool], np.ndarray] = {}
         self._used: set[str] = set()
         self._makers: dict[str, Callable[..., Any]] = {
@@ -49,33 +52,34 @@ class Decoder:
 
     # models
 
-    def model(self, node: dict[str, Any], sizes: Sizes | None) -> Any:
+    def model(self, node: dict[str, Any], lengths: Lengths | None) -> Any:
         name, options, state = _parts(node, "model", "options", "state")
-        kind = self._model_class(name, inside=sizes is not None)
-        sizes = Sizes() if sizes is None else sizes
+        kind = self._model_class(name, inside=lengths is not None)
+        lengths = Lengths() if lengths is None else lengths
         if not isinstance(options, dict) or not isinstance(state, dict):
             raise ModelFileError(f"options and state of {name} must be objects")
         model: Any = object.__new__(kind)
         self._set_options(model, name, options)
         for key in sorted(state):
-            if not kinds.can_be_state(key, kind):
+            if not classes.can_be_state(key, name, kind):
                 raise ModelFileError(f"{name} has no attribute {key!r}")
-            setattr(model, key, self.value(state[key], sizes))
-        if name == kinds.PIPELINE:
-            kinds.check_steps(model.steps)
+            setattr(model, key, self.value(state[key], lengths))
+        if name == classes.PIPELINE:
+            classes.check_steps(model.steps)
             check_is_fitted(model.steps[-1][1])
         else:
-            check_model(name, vars(model), sizes)
+            check_model(classes.model_declaration(name), vars(model), lengths)
         return model
 
     def _model_class(self, name: Any, inside: bool) -> type:
-        known = (*kinds.INNER_MODELS,) if inside else (*kinds.MODELS, *kinds.PREPROCESSING, kinds.PIPELINE)
-        if name not in known:
-            raise ModelFileError(f"it holds a model of the kind {name!r}, which this version of coterie does not know")
-        return kinds.model_class(name)
+        public = isinstance(name, str) and (name in (*coterie.__all__, *classes.PREPROCESSING, classes.PIPELINE))
+        kind = classes.model_class(name) if isinstance(name, str) and public is not inside else None
+        if kind is None:
+            raise ModelFileError(f"it holds the estimator {name!r}, which this version of coterie does not know")
+        return kind
 
     def _set_options(self, model: Any, name: str, options: dict[str, Any]) -> None:
-        defaults = type(model)(steps=[]) if name == kinds.PIPELINE else type(model)()
+        defaults = type(model)(steps=[]) if name == classes.PIPELINE else type(model)()
         known = defaults.get_params(deep=False)
         unknown = sorted(set(options) - set(known))
         if unknown:
@@ -86,7 +90,7 @@ class Decoder:
             elif key == "steps":
                 value = self._steps(options[key])
             else:
-                value = self.value(options[key], Sizes())
+                value = self.value(options[key], Lengths())
             if key in ("callback", "memory", "checkpoint") and value is not None:
                 raise ModelFileError(f"{name} must have no {key}; found {value!r}")
             setattr(model, key, value)
@@ -103,71 +107,71 @@ class Decoder:
 
     # values
 
-    def value(self, node: Any, sizes: Sizes) -> Any:
+    def value(self, node: Any, lengths: Lengths) -> Any:
         if node is None or isinstance(node, bool | int | float | str):
             return node
         if isinstance(node, list):
-            return [self.value(item, sizes) for item in node]
+            return [self.value(item, lengths) for item in node]
         if isinstance(node, dict):
             for key, make in self._makers.items():
                 if key in node:
-                    return make(node, sizes)
+                    return make(node, lengths)
         raise ModelFileError(f"it holds {_shown(node)}, which stands for nothing")
 
-    def _items(self, node: Any, sizes: Sizes) -> list[Any]:
+    def _items(self, node: Any, lengths: Lengths) -> list[Any]:
         if not isinstance(node, list):
             raise ModelFileError(f"{_shown(node)} must be a list")
-        return [self.value(item, sizes) for item in node]
+        return [self.value(item, lengths) for item in node]
 
-    def _tuple(self, node: dict[str, Any], sizes: Sizes) -> Any:
-        return tuple(self._items(_part(node, "tuple"), sizes))
+    def _tuple(self, node: dict[str, Any], lengths: Lengths) -> Any:
+        return tuple(self._items(_part(node, "tuple"), lengths))
 
-    def _frozenset(self, node: dict[str, Any], sizes: Sizes) -> Any:
-        return frozenset(_texts_alone(self._items(_part(node, "frozenset"), sizes)))
+    def _frozenset(self, node: dict[str, Any], lengths: Lengths) -> Any:
+        return frozenset(_texts_alone(self._items(_part(node, "frozenset"), lengths)))
 
-    def _set(self, node: dict[str, Any], sizes: Sizes) -> Any:
-        return set(_texts_alone(self._items(_part(node, "set"), sizes)))
+    def _set(self, node: dict[str, Any], lengths: Lengths) -> Any:
+        return set(_texts_alone(self._items(_part(node, "set"), lengths)))
 
-    def _dict(self, node: dict[str, Any], sizes: Sizes) -> Any:
+    def _dict(self, node: dict[str, Any], lengths: Lengths) -> Any:
         found: dict[Any, Any] = {}
-        for pair in self._items(_part(node, "dict"), sizes):
+        for pair in self._items(_part(node, "dict"), lengths):
             if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str | int | float | bool | None):
                 raise ModelFileError("a dict must be of pairs that begin with a text or a number")
             found[pair[0]] = pair[1]
         return found
 
-    def _float(self, node: dict[str, Any], sizes: Sizes) -> float:
+    def _float(self, node: dict[str, Any], lengths: Lengths) -> float:
         text = _part(node, "float")
         if text not in ("nan", "inf", "-inf"):
             raise ModelFileError(f"{_shown(text)} is no number")
         return float(text)
 
-    def _number(self, node: dict[str, Any], sizes: Sizes) -> Any:
+    def _number(self, node: dict[str, Any], lengths: Lengths) -> Any:
         number, kind = _parts(node, "number", "dtype")
-        number = self.value(number, sizes)
-        if kind not in kinds.DTYPES or not isinstance(number, bool | int | float):
+        number = self.value(number, lengths)
+        if kind not in classes.DTYPES or not isinstance(number, bool | int | float):
             raise ModelFileError(f"{_shown(node)} is no number")
         try:
             return np.dtype(kind).type(number)
         except (OverflowError, ValueError):
             raise ModelFileError(f"{number} is no {kind}") from None
 
-    def _numbers(self, node: dict[str, Any], sizes: Sizes) -> np.dtype[Any]:
+    def _numbers(self, node: dict[str, Any], lengths: Lengths) -> np.dtype[Any]:
         kind = _part(node, "numbers")
-        if kind not in kinds.DTYPES:
+        if kind not in classes.DTYPES:
             raise ModelFileError(f"{_shown(kind)} is no type of numbers")
         return np.dtype(kind)
 
-    def _slice(self, node: dict[str, Any], sizes: Sizes) -> slice:
+    def _slice(self, node: dict[str, Any], lengths: Lengths) -> slice:
         return slice(*_whole_numbers(_part(node, "slice"), count=3, none=True, most=LONGEST_RANGE))
 
-    def _range(self, node: dict[str, Any], sizes: Sizes) -> range:
+    def _range(self, node: dict[str, Any], lengths: Lengths) -> range:
         start, stop, step = _whole_numbers(_part(node, "range"), count=3, most=LONGEST_RANGE)
         if step == 0:
             raise ModelFileError("a range must go somewhere")
         return range(start, stop, step)
 
-    def _array(self, node: dict[str, Any], sizes: Sizes) -> np.ndarray:
+    def _array(self, node: dict[str, Any], lengths: Lengths) -> np.ndarray:
         name = node["array"]
         axes, read_only = node.get("axes"), node.get("read_only", False)
         if set(node) - {"array", "axes", "read_only"} or not isinstance(read_only, bool):
@@ -180,7 +184,7 @@ class Decoder:
             self._made[key] = _laid_out(self.tensors[name], key[1], read_only)
         return self._made[key]
 
-    def _texts(self, node: dict[str, Any], sizes: Sizes) -> np.ndarray:
+    def _texts(self, node: dict[str, Any], lengths: Lengths) -> np.ndarray:
         texts, shape, kind = _parts(node, "texts", "shape", "dtype")
         shape = tuple(_whole_numbers(shape))
         width = kind[1:] if isinstance(kind, str) and kind.startswith("U") else ""
@@ -197,11 +201,11 @@ class Decoder:
         except ValueError:
             raise ModelFileError(f"{len(texts)} texts are no array of shape {shape}") from None
 
-    def _sparse(self, node: dict[str, Any], sizes: Sizes) -> Any:
+    def _sparse(self, node: dict[str, Any], lengths: Lengths) -> Any:
         name, shape, *parts = _parts(node, "sparse", "shape", "data", "indices", "indptr")
         shape = tuple(_whole_numbers(shape, count=2))
-        arrays = [self.value(part, sizes) for part in parts]
-        if name not in kinds.SPARSE or not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in arrays):
+        arrays = [self.value(part, lengths) for part in parts]
+        if name not in classes.SPARSE or not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in arrays):
             raise ModelFileError(f"{_shown(node)} is no sparse matrix")
         try:
             found = getattr(sparse, name)(tuple(arrays), shape=shape)
@@ -212,76 +216,82 @@ class Decoder:
 
     # things of ours
 
-    def _record(self, node: dict[str, Any], sizes: Sizes) -> Any:
+    def _record(self, node: dict[str, Any], lengths: Lengths) -> Any:
         tag, values = _parts(node, "record", "fields")
-        if not isinstance(tag, str) or tag not in self.records:
-            raise ModelFileError(f"it holds {_shown(tag)}, which this version of coterie does not know")
-        kind: Any = kinds.record_or_object(tag)
+        kind, declaration = self._declared(tag)
+        if declaration.attributes is not None or issubclass(kind, BaseEstimator):
+            raise ModelFileError(f"{tag} is not a record")
         names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(kind._fields)
-        made = older.updated(tag, self._fields(tag, values, sizes, names + older.REMOVED.get(tag, [])))
+        made = self._fields(tag, values, lengths, names)
         missing = sorted(set(names) - set(made))
         if missing:
             raise ModelFileError(f"{tag} lacks {missing[0]!r}")
-        check_record(tag, made, sizes)
+        check_fields(declaration, made, lengths)
         if not is_dataclass(kind):
             return kind(**made)
-        found = _with_attributes(kind, made)
-        if hasattr(found, "__post_init__"):
+        record = _with_attributes(kind, made)
+        if hasattr(record, "__post_init__"):
             try:
-                found.__post_init__()
+                record.__post_init__()
             except (ValueError, TypeError, AttributeError) as error:  # among them ParameterError
                 raise ModelFileError(f"{tag}: {error}") from None
-        return found
+        return record
 
-    def _object(self, node: dict[str, Any], sizes: Sizes) -> Any:
+    def _object(self, node: dict[str, Any], lengths: Lengths) -> Any:
         tag, values = _parts(node, "object", "fields")
-        if not isinstance(tag, str) or tag not in kinds.OBJECTS:
-            raise ModelFileError(f"it holds {_shown(tag)}, which this version of coterie does not know")
-        made = self._fields(tag, values, sizes, kinds.OBJECTS[tag].split())
-        return _with_attributes(kinds.record_or_object(tag), made)
+        kind, declaration = self._declared(tag)
+        if declaration.attributes is None:
+            raise ModelFileError(f"{tag} is not an object")
+        return _with_attributes(kind, self._fields(tag, values, lengths, declaration.attributes))
 
-    def _fields(self, tag: str, values: Any, sizes: Sizes, names: list[str]) -> dict[str, Any]:
+    def _declared(self, tag: Any) -> tuple[Any, Declaration]:
+        kind = classes.class_of(tag) if isinstance(tag, str) else None
+        declaration = None if kind is None else declaration_of(kind)
+        if declaration is None or (declaration.in_checkpoints and not self.for_checkpoint):
+            raise ModelFileError(f"it holds {_shown(tag)}, which this version of coterie does not know")
+        return kind, declaration
+
+    def _fields(self, tag: str, values: Any, lengths: Lengths, names: Sequence[str]) -> dict[str, Any]:
         if not isinstance(values, dict):
             raise ModelFileError(f"fields of {tag} must be an object")
         unknown = sorted(set(values) - set(names))
         if unknown:
             raise ModelFileError(f"{tag} has no field {unknown[0]!r}")
-        return {key: self.value(values[key], sizes) for key in sorted(values)}
+        return {key: self.value(values[key], lengths) for key in sorted(values)}
 
-    # chance
+    # random generators
 
-    def _generator(self, node: dict[str, Any], sizes: Sizes) -> np.random.Generator:
-        bits = _part(node, "generator")
-        return np.random.Generator(self._bits(bits, sizes))
+    def _generator(self, node: dict[str, Any], lengths: Lengths) -> np.random.Generator:
+        return np.random.Generator(self._bits(_part(node, "generator"), lengths))
 
-    def _random_state(self, node: dict[str, Any], sizes: Sizes) -> np.random.RandomState:
-        state = _part(node, "random_state")
-        found, told = np.random.RandomState(0), self._dict(state, sizes)
-        if told.get("bit_generator") != kinds.LEGACY_CHANCE:
-            raise ModelFileError(f"chance of the kind {_shown(told.get('bit_generator'))} is not known")
-        with _of_chance():
-            found.set_state(told)
-        return found
+    def _random_state(self, node: dict[str, Any], lengths: Lengths) -> np.random.RandomState:
+        generator, state = np.random.RandomState(0), self._dict(_part(node, "random_state"), lengths)
+        name = state.get("bit_generator")
+        if name != classes.LEGACY_BIT_GENERATOR:
+            raise ModelFileError(f"the bit generator {_shown(name)} is not known")
+        with _rejecting_malformed_states():
+            generator.set_state(state)
+        return generator
 
-    def _bits(self, node: Any, sizes: Sizes) -> Any:
+    def _bits(self, node: Any, lengths: Lengths) -> Any:
         name, seed, state = _parts(node, "kind", "seed", "state")
-        if name not in kinds.CHANCE:
-            raise ModelFileError(f"chance of the kind {_shown(name)} is not known")
+        if name not in classes.BIT_GENERATORS:
+            raise ModelFileError(f"the bit generator {_shown(name)} is not known")
         entropy, key, children = _parts(seed, "entropy", "spawn_key", "children")
-        told, key = self.value(entropy, sizes), tuple(_whole_numbers(key))
-        with _of_chance():
-            seeds = np.random.SeedSequence(told, spawn_key=key, n_children_spawned=_whole_numbers([children])[0])
+        entropy, key = self.value(entropy, lengths), tuple(_whole_numbers(key))
+        with _rejecting_malformed_states():
+            seeds = np.random.SeedSequence(entropy, spawn_key=key, n_children_spawned=_whole_numbers([children])[0])
             bits = getattr(np.random, name)(seeds)
-            bits.state = self._dict(state, sizes)
+            bits.state = self._dict(state, lengths)
         return bits
 
 
 @contextmanager
-def _of_chance() -> Iterator[None]:
+def _rejecting_malformed_states() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
-        raise ModelFileError(f"chance is malformed: {error}") from None
+        raise ModelFileError(f"the state of a random generator is malformed: {error}") from None
 
 
 def _parts(node: Any, *names: str) -> list[Any]:

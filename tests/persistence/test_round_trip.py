@@ -1,3 +1,4 @@
+import json
 import warnings
 from copy import deepcopy
 
@@ -7,8 +8,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import coterie
-from coterie.files import kinds
-from files.fitted import COUNTS, FRAME, NAMES, X, fitted
+from coterie.core.errors import ModelFileError
+from coterie.core.stored import CLASSES, stored
+from coterie.persistence import classes, container
+from persistence.fitted import COUNTS, FRAME, NAMES, X, fitted
 
 ANSWERS = ("predict", "predict_proba", "score_samples", "transform", "score")
 
@@ -77,13 +80,32 @@ def test_all_estimators_are_here():
         for name in coterie.__all__
         if isinstance(getattr(coterie, name), type) and issubclass(getattr(coterie, name), BaseEstimator)
     }
-    assert {name.split()[0] for name in NAMES} == estimators | set(kinds.PREPROCESSING)
-    assert set(kinds.MODELS) == estimators
+    assert {name.split()[0] for name in NAMES} == estimators | set(classes.PREPROCESSING)
 
 
-@pytest.mark.parametrize("tag", sorted([*kinds.RECORDS, *kinds.OBJECTS]))
-def test_classes_are_where_files_say(tag):
-    assert kinds.tag_of(kinds.record_or_object(tag)) == tag
+def test_a_subclass_of_a_stored_class_is_rejected(tmp_path):
+    class MyKMeans(coterie.KMeans):
+        pass
+
+    with pytest.raises(ModelFileError, match="cannot be saved"):
+        coterie.save(MyKMeans(3, random_state=0).fit(X), tmp_path / "model.safetensors")
+
+
+def test_no_file_contains_the_path_of_a_module(tmp_path):
+    modules = {f"{kind.__module__}.".removeprefix("coterie.") for kind in CLASSES.values()}
+    assert len(modules) > 30
+    for name in NAMES:
+        coterie.save(fitted(name)[0], tmp_path / "model.safetensors", overwrite=True)
+        content = json.dumps(container.read(tmp_path / "model.safetensors")[0])
+        assert [module for module in modules if f'"{module}' in content] == []
+
+
+def test_two_classes_cannot_share_a_tag():
+    with pytest.raises(ValueError, match="already"):
+
+        @stored("online.State")
+        class Other:
+            pass
 
 
 @pytest.mark.parametrize("name", ["KMeans frame", "MinMaxScaler", "Mixture frame"])

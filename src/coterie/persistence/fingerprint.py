@@ -13,8 +13,8 @@ from coterie import __version__
 from coterie.core.errors import ModelFileError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-from coterie.files.container import digest
-from coterie.files.encode import Encoder
+from coterie.persistence.container import digest
+from coterie.persistence.encode import Encoder
 
 WHERE = ("engine", "n_jobs", "callback", "verbose", "checkpoint")  # options that change no bit of the result
 SHORT = 60  # characters of a value that are shown as they are

@@ -11,8 +11,8 @@ import coterie
 from coterie.core.errors import DroppedOptionWarning, ModelFileError, ParameterError
 from coterie.distances import register
 from coterie.families import Poisson
-from coterie.files import container
-from files.fitted import COUNTS, X, fitted
+from coterie.persistence import container
+from persistence.fitted import COUNTS, X, fitted
 
 
 @pytest.fixture
