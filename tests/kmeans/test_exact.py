@@ -238,17 +238,10 @@ def test_whoever_gives_a_start_or_asks_for_lloyd_gets_iterations(options):
     assert len(seen) > 2
 
 
-@pytest.mark.parametrize("form", [sparse.csr_array, "path", "dask"])
-def test_what_is_not_a_column_in_memory_is_exact_only_on_request(form, tmp_path):
+@pytest.mark.parametrize("form", [sparse.csr_array, "dask"])
+def test_sparse_and_dask_columns_are_exact_only_on_request(form):
     X = np.random.default_rng(0).normal(size=(300, 1)) ** 3
-    rows = X
-    if form == "path":
-        rows = tmp_path / "rows.npy"
-        np.save(rows, X)
-    elif form == "dask":
-        rows = pytest.importorskip("dask.array").from_array(X, chunks=(100, 1))
-    else:
-        rows = form(X)
+    rows = pytest.importorskip("dask.array").from_array(X, chunks=(100, 1)) if form == "dask" else form(X)
     seen = []
     KMeans(7, init="forgy", n_init=1, random_state=0, callback=seen.append).fit(rows)
     assert len(seen) > 2
@@ -339,3 +332,13 @@ def test_what_would_take_too_long_is_refused_with_the_estimate(n, k, monkeypatch
     message = rf"algorithm='exact' would take about \de\+\d+ steps for n={n} different rows and k={k} .*search='global'"
     with pytest.raises(ParameterError, match=message):
         KMeans(k, algorithm="exact", random_state=0).fit(X)
+
+
+def test_a_memory_mapped_column_is_solved_like_one_in_memory(tmp_path):
+    X = np.random.default_rng(3).normal(size=(50, 1))[::-1]
+    mapped = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=X.dtype, shape=X.shape)
+    mapped[:] = X
+    options = {"n_clusters": 4, "init": "random_partition", "max_iter": 1, "random_state": 0}
+    expected, actual = KMeans(**options).fit(X), KMeans(**options).fit(mapped)
+    np.testing.assert_array_equal(actual.cluster_centers_, expected.cluster_centers_)
+    np.testing.assert_array_equal(actual.labels_, expected.labels_)

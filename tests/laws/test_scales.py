@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from coterie import (
     AgglomerativeClustering,
@@ -431,3 +432,20 @@ def test_values_of_soft_dtw_that_float32_cannot_hold_are_told_of():
     model = TimeSeriesKMeans(2, metric="softdtw", n_init=1, max_iter=2, random_state=0).fit(X)
     with pytest.warns(RangeWarning, match="distances cannot be represented in float32"):
         assert np.isinf(model.transform(X)).any()
+
+
+@pytest.mark.parametrize("seed", [4, 6, 10])
+@pytest.mark.parametrize("power", [-40, 40])
+def test_the_scale_of_float32_rows_does_not_decide_when_a_mixture_converges(power, seed):
+    """Densities of large rows are small; rounding must not count their logarithms as noise of the objective."""
+    X = np.random.default_rng(seed).normal(size=(40, 2)).astype(np.float32)
+    model = GaussianMixture(2, init_params="random", random_state=0, max_iter=300)
+    plain, scaled = clone(model).fit(X), clone(model).fit(np.ldexp(X, power))
+    assert scaled.n_iter_ == plain.n_iter_
+    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+
+
+def test_parameters_of_families_too_large_for_their_type_are_told_of():
+    X = np.ldexp(np.random.default_rng(6).normal(size=(30, 2)), 700)
+    with pytest.warns(RangeWarning, match="covariance"):
+        Mixture("gaussian", 2, random_state=0).fit(X)

@@ -18,6 +18,7 @@ LIMIT = 4e9  # steps, each of one row, cluster and column: about a minute
 HOPELESS = 100.0  # times as many, as the sizes solved so far let expect (roughly), are not begun
 UNSURE = 0.01  # of the limit: what may be spent before that is judged
 RUNS = 20  # of K-means, whose best is to be beaten
+MAPPED = 1 << 30  # bytes of a memory-mapped column that is read as a whole
 
 
 @dataclass(frozen=True)
@@ -63,22 +64,24 @@ class Exact(Lloyd):
 
 
 def exact_if_possible(algorithm: str, model: Lloyd, source: Source) -> Lloyd:
-    """The model of the optimum if that is asked for, or costs little: one column in memory, and no start given."""
+    """The exact model if asked for, or cheap: one dense column that fits in memory, and no centers to start from."""
     plain = type(model) is Lloyd and model.frozen is None
     if algorithm == "exact" and not plain:
         raise ParameterError("algorithm='exact' knows no frozen centers and no missing values; got one of them")
-    easy = source.shape[1] == 1 and isinstance(model.start, str) and _in_memory(getattr(source, "X", None))
+    easy = source.shape[1] == 1 and isinstance(model.start, str) and _fits_in_memory(getattr(source, "X", None))
     if plain and (algorithm == "exact" or (algorithm == "auto" and easy)):
         return Exact(model.n_clusters, model.start, model.unit, bounds=model.bounds)
     return model
 
 
-def _in_memory(X: Any) -> bool:
-    while isinstance(X, np.ndarray) and not isinstance(X, np.memmap):
-        if not isinstance(X.base, np.ndarray):
-            return True
-        X = X.base
-    return False
+def _fits_in_memory(X: Any) -> bool:
+    """Whether rows are dense and in memory, or in a memory-mapped file of at most `MAPPED` bytes."""
+    if not isinstance(X, np.ndarray):
+        return False
+    base: Any = X
+    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+        base = base.base
+    return not isinstance(base, np.memmap) or X.nbytes <= MAPPED
 
 
 def distinct(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:

@@ -57,9 +57,10 @@ class KMeans(Traced, Partitional):
     algorithm : {'auto', 'lloyd', 'bounds', 'exact'}, default='auto'
         'bounds' skips distances that the triangle inequality rules out, 'lloyd' takes them all, with the same result
         to the last bit. 'exact' finds the global optimum, whatever `init`, `n_init` and `search` are: of one column
-        always, of several columns for a few dozen rows, up to hundreds in clear clusters; it refuses what would take
-        too long. 'auto' is exact for one dense column in memory unless `init` gives the start, and elsewhere uses
-        bounds where they can pay. Rows with holes (`missing`) have neither bounds nor 'exact'.
+        always, of several columns for a few dozen rows, up to hundreds if clusters are well separated; it raises an
+        error if it would take too long. 'auto' is exact for one dense column that fits in memory unless `init` gives
+        the centers, and elsewhere uses bounds where they can pay. With missing values neither bounds nor 'exact' are
+        available.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4

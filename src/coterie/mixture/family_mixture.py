@@ -14,7 +14,7 @@ from coterie.core import loop
 from coterie.core.arguments import one_of
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import ScaleError
+from coterie.core.scale import Powers, ScaleError, multiplied
 from coterie.core.stored import stored
 from coterie.families import Family, Product, as_family
 from coterie.families.table import product_of
@@ -258,7 +258,8 @@ class Mixture(FindsComponents):
         super()._fit_rescaled(error, X, sample_weight, **more)
         if self._scale.rows:
             parts, powers = self.components_, POWERS[self.family_.name]
-            changed = {name: np.ldexp(getattr(parts, name), power * self._scale.rows) for name, power in powers.items()}
+            arrays = {name: getattr(parts, name) for name in powers}
+            changed = multiplied(arrays, {name: Powers(power, 0) for name, power in powers.items()}, self._scale)
             self.components_ = parts._replace(**changed)
         return self
 

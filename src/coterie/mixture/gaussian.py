@@ -122,8 +122,9 @@ class GaussianEM(EM):
         if self.missing:
             memo = memo or missing.patterns(chunk.X)
             return GaussianStats(*missing.em(chunk.X, chunk.w, self.gaussians(c), memo, *how)), memo
-        sums = kernels.of(chunk.X, self.n_components).em(chunk.X, chunk.w, self.gaussians(c), *how)
-        return GaussianStats(*sums), None
+        sums = kernels.of(chunk.X, self.n_components).em(chunk.X, chunk.w, self._standardized(c), *how)
+        volume = self.log_unit * float(sums.weight.sum())
+        return GaussianStats(*sums[:3], sums.log_likelihood - volume, sums.bound - volume), None
 
     def given(self, c: Components, chunk: Chunk) -> GaussianStats:
         """Statistics about the means of `c` under the posterior that `chunk.y` (n, k) is."""
@@ -135,6 +136,16 @@ class GaussianEM(EM):
         with np.errstate(divide="ignore"):
             offset = np.log(c.weights) - 0.5 * len(self.origin) * LOG_TWO_PI + c.log_det
         return Gaussians(self.form, offset, c.means, c.factor, c.weights @ c.means)
+
+    @property
+    def log_unit(self) -> float:
+        """The log volume of a cell one unit wide in each column: log densities of standardized rows are larger by it."""
+        return 0.0 if self.missing else float(np.log(self.unit).sum())
+
+    def _standardized(self, c: Components) -> Gaussians:
+        """Components whose log densities are those of standardized rows: they round alike at any scale of the rows."""
+        gaussians = self.gaussians(c)
+        return gaussians._replace(offset=gaussians.offset + self.log_unit)
 
     # M-step
 
@@ -256,7 +267,7 @@ class GaussianEM(EM):
         """How far the objective can be off: more, where a component is far thinner than the rows are."""
         columns = {"full": self.unit[:, None], "tied": self.unit[:, None], "diag": self.unit}
         thin = float((np.abs(c.factor) * columns.get(self.form, self.unit.max())).max())
-        size = abs(objective)
+        size = abs(objective - self.log_unit * float(stats.weight.sum()))
         if thin > 1e4:
             size += float(stats.weight.sum()) * len(self.unit) * thin
         rounding = 16 * self.precision * size + 1e-10 + self._place_rounding(c, stats.weight)
