@@ -76,5 +76,5 @@ def test_blocks_are_all_pairs_of_rows_once():
 
 
 def test_small_work_needs_no_compiler():
-    assert kernels.of_clusters(100, 4) is plain
-    assert kernels.of_clusters(1000, 4) is cpu
+    assert kernels.select("silhouette", 100, 4) is plain
+    assert kernels.select("silhouette", 1000, 4) is cpu

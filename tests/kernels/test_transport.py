@@ -200,5 +200,5 @@ def test_costs_that_are_no_numbers_are_refused(ops):
 
 
 def test_what_is_small_needs_no_compiler():
-    assert kernels.of_transport(150, 3) is plain
-    assert kernels.of_transport(150_000, 3) is cpu
+    assert kernels.select("transport", 150, 3) is plain
+    assert kernels.select("transport", 150_000, 3) is cpu

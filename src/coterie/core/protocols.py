@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.core.stats import Stats
 
-Array = Any  # of any array library; kernels.of says whose
+Array = Any  # of any array library; kernels.for_centers selects by it
 Params = Any  # whatever a model's M-step returns
 Memo = Any  # what a model remembers of one part from pass to pass
 

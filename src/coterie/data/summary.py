@@ -74,7 +74,7 @@ def summarize(
     `rescales` them, well before they do.
     """
     first = source.pick([0])
-    pivot = kernels.of(first.X, 1).take(first.X, [0])[0].astype(np.float64)
+    pivot = kernels.for_centers(first.X, 1).take(first.X, [0])[0].astype(np.float64)
     pivot = np.where(np.isfinite(pivot), pivot, 0.0)
     gaps = 0
     with np.errstate(all="ignore"):
@@ -147,7 +147,7 @@ def _check_holes(source: Source, engine: Engine, found: Partial, to_fit: bool) -
 
 def _moments(pivot: np.ndarray[Any, Any], chunk: Chunk) -> Moments:
     rows = chunk.X.shape[0] if chunk.w is None else np.count_nonzero(chunk.w)
-    return Moments(rows, *kernels.of(chunk.X, 1).moments(chunk.X, chunk.w, pivot))
+    return Moments(rows, *kernels.for_centers(chunk.X, 1).moments(chunk.X, chunk.w, pivot))
 
 
 def _holes(chunk: Chunk) -> Holes:

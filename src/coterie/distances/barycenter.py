@@ -120,8 +120,7 @@ def meet(ops: Any, center: Array, rows: Series, w: Array, window: Any, gamma: fl
 
 
 def _meet_all(center: Array, rows: Series, w: Array, window: Any, gamma: float | None, n_jobs: int | None) -> Met:
-    choose = kernels.of_series if gamma is None else kernels.of_soft_series
-    ops = choose(len(rows), len(center), rows.longest)
+    ops = kernels.select("dtw" if gamma is None else "soft_dtw", len(rows), len(center), rows.longest)
     center = joined([center])(0)
     pieces = [slice(first, first + PIECE) for first in range(0, len(rows), PIECE)]
     found = machine.in_threads(lambda own: meet(ops, center, rows[own], w[own], window, gamma), zip(pieces), n_jobs)

@@ -111,7 +111,7 @@ def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared") -> Wa
     A, B = pair(x, y)
     n, m = int(A.length[0]), int(B.length[0])
     low, high = as_window(window).band(n, m)
-    ops = kernels.of_series(1, n, m)
+    ops = kernels.select("dtw", 1, n, m)
     table = ops.accumulated(A(0), B(0), low, high, one_cost(cost) == "absolute")
     check_overflow(table[-1:, -1:])
     return Warping(table, ops.path(table))
@@ -172,7 +172,7 @@ def costs_within(ops: Any, A: Series, B: Series, window: Any, absolute: bool, li
 
 
 def kernels_for(A: Series, B: Series, passes: int = 1) -> Any:
-    return kernels.of_series(passes * len(A) * len(B), A.longest, B.longest)
+    return kernels.select("dtw", passes * len(A) * len(B), A.longest, B.longest)
 
 
 def meetings(A: Series, B: Series, window: Any) -> Iterator[tuple[Array, Array, Band]]:

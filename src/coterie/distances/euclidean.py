@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from coterie import kernels
 from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.stored import stored
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Array, Distance
-from coterie.kernels import of_pairs
 
 
 @stored("distance.Euclidean")
@@ -41,7 +41,7 @@ class Euclidean(Distance):
         return replace(self, exponent_=0)
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        of_pairs(A, B).differences(A, B, 1 if self.root else 0, self.factor, out)
+        kernels.select("pairwise", A, B).differences(A, B, 1 if self.root else 0, self.factor, out)
         self.put_to_scale(out)
 
     def put_to_scale(self, values: Array) -> None:

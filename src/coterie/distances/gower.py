@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from coterie import kernels
 from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError
 from coterie.core.stored import stored
@@ -14,7 +15,6 @@ from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import as_column_weights
-from coterie.kernels import of_pairs
 
 
 class Mixed(NamedTuple):
@@ -108,7 +108,7 @@ class Gower(Distance):
         return rows.astype(X.numbers.dtype, copy=False)
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        of_pairs(A, B).gower(A, B, self.weights, len(self.low), out)
+        kernels.select("pairwise", A, B).gower(A, B, self.weights, len(self.low), out)
         if np.isnan(out).any():
             raise InputError("two rows have no column in which both have a value: drop rows or columns with many holes")
 

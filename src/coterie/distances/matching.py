@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from coterie import kernels
 from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import as_column_weights
-from coterie.kernels import of_pairs
 
 
 @stored("distance.Hamming")
@@ -25,7 +25,7 @@ class Hamming(Distance):
     def between(self, A: Array, B: Array, out: Array) -> None:
         d = A.shape[1]
         w = np.ones(d) if self.w is None else as_column_weights(self.w, d)
-        of_pairs(A, B).mismatches(A, B, w / w.sum(), out)
+        kernels.select("pairwise", A, B).mismatches(A, B, w / w.sum(), out)
 
 
 @stored("distance.Jaccard")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from coterie import kernels
 from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import as_column_weights, weighted
-from coterie.kernels import of_pairs
 
 
 @stored("distance.Manhattan")
@@ -28,7 +28,7 @@ class Manhattan(Distance):
         return weighted(X, self.w, 1.0)
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        of_pairs(A, B).differences(A, B, 2, 1.0, out)
+        kernels.select("pairwise", A, B).differences(A, B, 2, 1.0, out)
 
 
 @stored("distance.Chebyshev")
@@ -45,7 +45,7 @@ class Chebyshev(Distance):
         return X if self.w is None else np.ascontiguousarray(X[:, as_column_weights(self.w, X.shape[1]) > 0])
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        of_pairs(A, B).differences(A, B, 3, 1.0, out)
+        kernels.select("pairwise", A, B).differences(A, B, 3, 1.0, out)
 
 
 @stored("distance.Minkowski")
@@ -70,6 +70,6 @@ class Minkowski(Distance):
     def between(self, A: Array, B: Array, out: Array) -> None:
         kinds = {1.0: 2, 2.0: 1, np.inf: 3}
         if self.p in kinds:
-            of_pairs(A, B).differences(A, B, kinds[float(self.p)], 1.0, out)
+            kernels.select("pairwise", A, B).differences(A, B, kinds[float(self.p)], 1.0, out)
         else:
-            of_pairs(A, B).minkowski(A, B, float(self.p), out)
+            kernels.select("pairwise", A, B).minkowski(A, B, float(self.p), out)

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import Array, Distance
-from coterie.kernels import of_own
+from coterie.kernels import compile_pair
 
 
 class Own(Distance):
@@ -27,7 +27,7 @@ class Own(Distance):
         self.symmetric, self.triangle, self.definite = symmetric, triangle, definite
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        kernel, cannot = of_own(self.function)
+        kernel, cannot = compile_pair(self.function)
         try:
             kernel(A, B, out)
         except cannot as error:

@@ -87,7 +87,7 @@ def soft_values(ops: Any, A: Series, B: Series, window: Any, gamma: float, out: 
 
 
 def soft_kernels_for(A: Series, B: Series, passes: int = 1) -> Any:
-    return kernels.of_soft_series(passes * len(A) * len(B), A.longest, B.longest)
+    return kernels.select("soft_dtw", passes * len(A) * len(B), A.longest, B.longest)
 
 
 def as_gamma(gamma: Any) -> float:

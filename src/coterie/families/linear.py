@@ -104,7 +104,7 @@ class ExponentialFamily(Family):
         if isinstance(features, Observed):
             scores = features.T @ natural.T + features.there @ constant.T
         else:
-            scores = kernels.of_products(features, len(natural)).products(features, natural) + (
+            scores = kernels.select("products", features, len(natural)).products(features, natural) + (
                 constant.sum(axis=1) if constant.ndim == 2 else constant
             )
         return scores if direct is None else scores + self.direct_scores(direct, features)
@@ -125,7 +125,7 @@ class ExponentialFamily(Family):
         if isinstance(features, Observed):
             return Sums(resp.T @ features.there, resp.T @ features.T)
         weight = np.repeat((np.ones(len(resp)) @ resp)[:, None], self._weights_kept(features.shape[1]), axis=1)
-        return Sums(weight, kernels.of_products(features, resp.shape[1]).weighted(features, resp))
+        return Sums(weight, kernels.select("products", features, resp.shape[1]).weighted(features, resp))
 
     def blank(self, params: Any) -> Sums:
         natural = self.natural(params)

@@ -37,7 +37,9 @@ class Placed(NamedTuple):
         if not observed:
             Z = np.ascontiguousarray(features[:, :d])
             offset = self.log_det - 0.5 * d * LOG_TWO_PI
-            return kernels.of(Z, k).log_joint(Z, Gaussians(self.form, offset, self.means, self.factor, np.zeros(d)))
+            return kernels.for_centers(Z, k).log_joint(
+                Z, Gaussians(self.form, offset, self.means, self.factor, np.zeros(d))
+            )
         scores = features.there @ (np.log(self.factor) - 0.5 * LOG_TWO_PI).T
         for j in range(k):
             away = (features.T[:, :d] - self.means[j]) * self.factor[j] * features.there

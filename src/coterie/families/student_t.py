@@ -80,7 +80,9 @@ class StudentT(Cloud):
     def distances(self, prepared: Prepared, features: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Squared Mahalanobis distances (n, k), and what densities make of them; statistics of a pass share them."""
         if features.memory.get("of") is not prepared:
-            squares = -2.0 * kernels.of(features.Z, len(prepared.dof)).log_joint(features.Z, prepared.gaussians)
+            squares = -2.0 * kernels.for_centers(features.Z, len(prepared.dof)).log_joint(
+                features.Z, prepared.gaussians
+            )
             kernel = tails.log_kernel(squares, prepared.dof, features.Z.shape[1])
             features.memory.update(of=prepared, found=(squares, kernel))
         return features.memory["found"]

@@ -40,7 +40,7 @@ def merge_neighbours(
             stacklevel=4,
         )
         ends = np.concatenate([ends, _bridges(part, int(parts), between)])
-    kernel, Z = kernels.of_merging(n, len(ends)), np.empty((n - 1, 4))
+    kernel, Z = kernels.select("merging", n, len(ends)), np.empty((n - 1, 4))
     if method == "ward":
         kernel.merge_along(ends, kernel.WARD, np.zeros(len(ends)), weight, A.astype(np.float64), Z)
         Z[:, 2] = np.sqrt(2 * Z[:, 2])

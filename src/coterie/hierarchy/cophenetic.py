@@ -112,7 +112,7 @@ class _Meetings:
 
     def rows(self, start: int, stop: int, out: Array) -> None:
         line = np.empty(self.n, out.dtype)
-        kernels.of_trees(self.n).cophenetic_rows(*self.where, start, stop, True, line, out)
+        kernels.select("trees", self.n).cophenetic_rows(*self.where, start, stop, True, line, out)
 
 
 def _rows_into(meetings: _Meetings, found: Array, start: int, stop: int) -> None:

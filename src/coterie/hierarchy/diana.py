@@ -17,7 +17,7 @@ def split(D: Array, most: int, least: float) -> Splits:
     """Splits into `most` clusters, or until all are of a diameter below `least`."""
     n = len(D)
     parted, height, cluster = np.empty(most - 1, np.int64), np.empty(most - 1), np.empty(n, np.int64)
-    done = kernels.of_diana(n).divide(D, least, parted, height, cluster)
+    done = kernels.select("diana", n).divide(D, least, parted, height, cluster)
     return Splits(parted[:done], height[:done], cluster)
 
 

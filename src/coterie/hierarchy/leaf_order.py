@@ -72,7 +72,7 @@ def leaf_order(Z: Any, X: Any, metric: Any = "euclidean", *, n_jobs: int | None 
 def _line_lengths(tree: Tree, D: Array, n_jobs: int | None) -> Array:
     """Of two leaves: the shortest line from one to the other through all leaves of the subtree in which they meet."""
     n = tree.n_leaves
-    step, M = kernels.of_trees(n).join_ends, np.zeros_like(D)
+    step, M = kernels.select("trees", n).join_ends, np.zeros_like(D)
 
     def join(a: int, a_mid: int, b: int, b_mid: int, c: int, start: int, stop: int) -> None:
         step(D, a, a_mid, b, b_mid, c, start, stop, M, np.empty((3, 2, n), D.dtype))

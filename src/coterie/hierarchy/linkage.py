@@ -180,5 +180,5 @@ def _tree(merges: Merges, how: Method, exponent: int) -> Array:
     if how.rises:
         order = np.argsort(merges.height, kind="stable")
         merges = Merges(*(values[order] for values in merges))
-    tree: Array = kernels.of_linkage(n, 1).labelled(merges, n)
+    tree: Array = kernels.select("linkage", n, 1).labelled(merges, n)
     return tree

@@ -55,7 +55,7 @@ def of_distances(D: Array, how: Method, weight: Array, tell: Tell) -> Merges:
 
 def _merges(D: Array, how: Method, weight: Array, exponent: int, d: int, tell: Tell) -> Merges:
     """D (n, n), squares if the method wants them, in units of 2^exponent before; d columns made them."""
-    kernel = kernels.of_linkage(len(D), d)
+    kernel = kernels.select("linkage", len(D), d)
     if how.single:
         found: Merges = kernel.prim(D)
         tell(len(D) - 1)

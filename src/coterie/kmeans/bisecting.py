@@ -82,7 +82,7 @@ class Bisected:
     def e_step(self, tree: Tree, chunk: Chunk, memo: None = None) -> tuple[Cost, None]:
         labels = self.assign(tree, chunk)
         chunk, centers = alike(chunk, tree.centers[tree.leaves()])
-        squares = kernels.of(chunk.X, len(centers)).own_squares(chunk.X, centers, labels)
+        squares = kernels.for_centers(chunk.X, len(centers)).own_squares(chunk.X, centers, labels)
         return Cost(float(squares.sum() if chunk.w is None else chunk.w @ squares)), None
 
     def objective(self, tree: Tree, stats: Cost) -> float:
@@ -265,7 +265,7 @@ class BisectingKMeans(Partitional):
         """Two clusters of the rows of a leaf, and which of them are in the second."""
         spread = leaf.cost / leaf.weight  # the sum of the variances of the columns
         unit = 2.0 ** float(np.ceil(0.5 * np.log2(spread))) if spread > 0 else 1.0
-        model = Lloyd(2, self.init, unit, float(self.tol) * spread / source.shape[1], among=source.shape[0])
+        model = Lloyd(2, self.init, unit, float(self.tol) * spread / source.shape[1], n_total=source.shape[0])
         rows = source if leaf.rows is None else source.subset(leaf.rows)
         few = _sample(rows, rng)
         if few is not None:  # most iterations are those of a few rows; all rows take the last ones

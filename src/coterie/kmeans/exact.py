@@ -52,7 +52,7 @@ class Exact(Lloyd):
         if k == m:
             return np.arange(m)
         if d == 1:
-            starts = kernels.of_column(m, k).cuts(rows[:, 0], weight, k)
+            starts = kernels.select("one_column", m, k).cuts(rows[:, 0], weight, k)
             return np.repeat(np.arange(k), np.diff(starts, append=m))
         if k == 1:
             return np.zeros(m, np.int64)

@@ -78,7 +78,7 @@ class Fuzzy:
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: None = None) -> tuple[FuzzyStats, None]:
         chunk, centers = alike(chunk, centers)
-        return FuzzyStats(*kernels.of(chunk.X, len(centers)).fuzzy(chunk.X, chunk.w, centers, self.m)), None
+        return FuzzyStats(*kernels.for_centers(chunk.X, len(centers)).fuzzy(chunk.X, chunk.w, centers, self.m)), None
 
     def m_step(self, centers: np.ndarray, stats: FuzzyStats) -> np.ndarray:
         return self._hard.m_step(centers, stats)
@@ -125,7 +125,7 @@ class Fuzzy:
 
     def memberships(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
         chunk, centers = alike(chunk, centers)
-        return kernels.of(chunk.X, len(centers)).memberships(chunk.X, centers, self.m)
+        return kernels.for_centers(chunk.X, len(centers)).memberships(chunk.X, centers, self.m)
 
     def crispness(self, centers: np.ndarray, chunk: Chunk) -> Crispness:
         found = Crispness(0.0, 0.0, 0.0)

@@ -70,7 +70,7 @@ class Lloyd:
     tol: float = 0.0  # the squared step of all centers that ends a fit
     bounds: bool = True
     frozen: Any = None  # (f, d) the first centers, which stay where they are
-    among: int = 0  # rows of the table that these rows are some of: where there are many, small parts are compiled too
+    n_total: int = 0  # rows of the whole table, if these are a part of it: kernels of a large table are compiled
 
     converges = True
 
@@ -95,7 +95,7 @@ class Lloyd:
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[KMeansStats, Bounds]:
         chunk, centers = alike(chunk, centers)
         memo = memo or self._nothing_known(*chunk.X.shape)
-        ops = kernels.of(chunk.X, len(centers), self.among)
+        ops = kernels.for_centers(chunk.X, len(centers), self.n_total)
         before = centers if memo.centers is None else memo.centers
         sums = ops.lloyd(chunk.X, chunk.w, centers, before, memo.labels, memo.lower)
         return KMeansStats(*sums), memo._replace(centers=centers)
@@ -120,14 +120,14 @@ class Lloyd:
 
     def costliest(self, centers: np.ndarray, most: int, chunk: Chunk, memo: Bounds) -> tuple[Costliest, Bounds]:
         """By the distance to the center the row was last nearest to: no new search for the sake of a few rows."""
-        ops = kernels.of(chunk.X, len(centers), self.among)
+        ops = kernels.for_centers(chunk.X, len(centers), self.n_total)
         return costliest_of(chunk, ops.own_squares(chunk.X, centers, memo.labels), most, ops.take), memo
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> KMeansStats:
         """What rows cost that stay in the clusters of the centers `before`, with these already at `after`."""
         labels = self.assign(before, chunk)
         chunk, after = alike(chunk, after)
-        squares = kernels.of(chunk.X, len(after), self.among).own_squares(chunk.X, after, labels)
+        squares = kernels.for_centers(chunk.X, len(after), self.n_total).own_squares(chunk.X, after, labels)
         return KMeansStats(*by_cluster(chunk, labels, squares, len(after)), 0)
 
     def objective(self, centers: np.ndarray, stats: KMeansStats) -> float:
@@ -147,11 +147,11 @@ class Lloyd:
         if memo is not None:
             return memo.labels
         chunk, centers = alike(chunk, centers)
-        return kernels.of(chunk.X, len(centers), self.among).nearest(chunk.X, centers)
+        return kernels.for_centers(chunk.X, len(centers), self.n_total).nearest(chunk.X, centers)
 
     def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
         chunk, centers = alike(chunk, centers)
-        return kernels.of(chunk.X, len(centers), self.among).distances(chunk.X, centers)
+        return kernels.for_centers(chunk.X, len(centers), self.n_total).distances(chunk.X, centers)
 
     def _free(self, which: np.ndarray) -> np.ndarray:
         """Those of the centers `which` that may move."""

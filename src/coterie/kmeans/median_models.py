@@ -103,7 +103,7 @@ class Manhattan:
     ) -> tuple[ManhattanStats, np.ndarray]:
         chunk, centers = alike(chunk, centers)
         labels = np.full(len(chunk.X), -1, np.int32) if labels is None else labels
-        found = kernels.of_medians(chunk.X, len(centers)).deviations(chunk.X, chunk.w, centers, labels)
+        found = kernels.select("medians", chunk.X, len(centers)).deviations(chunk.X, chunk.w, centers, labels)
         return ManhattanStats(*found), labels
 
     def m_step(self, centers: np.ndarray, stats: ManhattanStats) -> np.ndarray:
@@ -139,7 +139,7 @@ class Manhattan:
 
     def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
         chunk, centers = alike(chunk, centers)
-        return kernels.of_medians(chunk.X, len(centers)).distances(chunk.X, centers)
+        return kernels.select("medians", chunk.X, len(centers)).distances(chunk.X, centers)
 
     @property
     def cost(self) -> costs.Cost:
@@ -337,14 +337,14 @@ def squared_step(before: np.ndarray, after: np.ndarray) -> float:
 def _costliest(metric: str, centers: np.ndarray, most: int, chunk: Chunk, memo: Any) -> tuple[Costliest, Any]:
     """By the distance to the center the row was last nearest to: no new search for the sake of a few rows."""
     labels = memo.labels if isinstance(memo, Bounds) else memo
-    cost = kernels.of_medians(chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
+    cost = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
     return costliest_of(chunk, cost, most, lambda X, rows: X[rows]), memo
 
 
 def _staying(metric: str, labels: np.ndarray, centers: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
     """Weight and cost of each cluster (k,)."""
     chunk, centers = alike(chunk, centers)
-    apart = kernels.of_medians(chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
+    apart = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
     weight, _, cost = by_cluster(chunk, labels, apart, len(centers))
     return weight, cost
 
@@ -352,12 +352,12 @@ def _staying(metric: str, labels: np.ndarray, centers: np.ndarray, chunk: Chunk)
 def _counts(
     low: np.ndarray, high: np.ndarray, edges: np.ndarray, chunk: Chunk, labels: np.ndarray
 ) -> tuple[Counts, np.ndarray]:
-    ops = kernels.of_medians(chunk.X, len(low))
+    ops = kernels.select("medians", chunk.X, len(low))
     return Counts(*ops.counts(chunk.X, chunk.w, labels, low, high, edges)), labels
 
 
 def _nearest(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[Nearest, Bounds]:
-    apart = kernels.of_medians(chunk.X, len(centers)).own_distances(chunk.X, centers, memo.labels, "l2")
+    apart = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, memo.labels, "l2")
     if chunk.w is not None:
         apart = np.where(chunk.w > 0, apart, np.inf)
     least, rows = np.full(len(centers), np.inf), centers.copy()
@@ -370,5 +370,5 @@ def _nearest(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[Nearest, 
 
 def _pulls(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[Pulls, Bounds]:
     chunk, centers = alike(chunk, centers)
-    ops = kernels.of_medians(chunk.X, len(centers))
+    ops = kernels.select("medians", chunk.X, len(centers))
     return Pulls(*ops.pulls(chunk.X, chunk.w, centers, memo.labels)), memo

@@ -42,7 +42,7 @@ class Observed(Lloyd):
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[ObservedStats, Bounds]:
         chunk, centers = alike(chunk, centers)
         memo = memo or self._nothing_known(*chunk.X.shape)
-        ops = kernels.of_observed(chunk.X, len(centers))
+        ops = kernels.select("observed", chunk.X, len(centers))
         return ObservedStats(*ops.lloyd(chunk.X, chunk.w, centers, memo.labels)), memo
 
     def m_step(self, centers: np.ndarray, stats: ObservedStats) -> np.ndarray:
@@ -53,21 +53,21 @@ class Observed(Lloyd):
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> KMeansStats:
         labels = self.assign(before, chunk)
         chunk, after = alike(chunk, after)
-        squares = kernels.of_observed(chunk.X, len(after)).own_squares(chunk.X, after, labels)
+        squares = kernels.select("observed", chunk.X, len(after)).own_squares(chunk.X, after, labels)
         return KMeansStats(*by_cluster(chunk, labels, squares, len(after)), 0)
 
     def assign(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
         if memo is not None:
             return memo.labels
         chunk, centers = alike(chunk, centers)
-        return kernels.of_observed(chunk.X, len(centers)).nearest(chunk.X, centers)
+        return kernels.select("observed", chunk.X, len(centers)).nearest(chunk.X, centers)
 
     def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
         chunk, centers = alike(chunk, centers)
-        return kernels.of_observed(chunk.X, len(centers)).distances(chunk.X, centers)
+        return kernels.select("observed", chunk.X, len(centers)).distances(chunk.X, centers)
 
     def costliest(self, centers: np.ndarray, most: int, chunk: Chunk, memo: Bounds) -> tuple[Costliest, Bounds]:
-        ops = kernels.of_observed(chunk.X, len(centers))
+        ops = kernels.select("observed", chunk.X, len(centers))
         cost = ops.own_squares(chunk.X, centers, memo.labels)
         return costliest_of(chunk, cost, most, lambda X, rows: ops.filled(X[rows], self.fill)), memo
 

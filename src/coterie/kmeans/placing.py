@@ -84,7 +84,7 @@ class Search:
 
     def _try(self, groups: np.ndarray, prices: np.ndarray) -> None:
         taken, labels, prices = self._taken(groups), self.labels.copy(), prices.copy()
-        ops = kernels.of_transport(*self.row_costs.shape)
+        ops = kernels.select("transport", *self.row_costs.shape)
         ops.transport(self.row_costs, np.maximum(self.least - taken, 0), self.most - taken, prices, labels)
         rows = self.row_costs[np.arange(len(labels)), labels].sum()
         cost = float(self.group_costs[np.arange(len(groups)), groups].sum() + rows)

@@ -102,7 +102,7 @@ def _rows(source: Source, k: int, summary: Summary, rng: np.random.Generator) ->
     count = max(MOST_VALUES // d, SAMPLE * k)
     chosen = slice(None) if n <= count else np.sort(rng.choice(n, count, replace=False, shuffle=False))
     chunk = source.pick(chosen)
-    X = kernels.of(chunk.X, k).take(chunk.X, slice(None)).astype(np.float64)
+    X = kernels.for_centers(chunk.X, k).take(chunk.X, slice(None)).astype(np.float64)
     w = np.ones(len(X)) if chunk.w is None else chunk.w.astype(np.float64)
     if not w.all():
         X, w = X[w > 0], w[w > 0]

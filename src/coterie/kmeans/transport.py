@@ -65,7 +65,7 @@ class Transport:
         (n, _), k = chunk.X.shape, len(centers)
         w = np.ones(n) if chunk.w is None else chunk.w
         weight = np.bincount(labels, w, k)
-        cost = np.bincount(labels, w * kernels.of(chunk.X, k).own_squares(chunk.X, centers, labels), k)
+        cost = np.bincount(labels, w * kernels.for_centers(chunk.X, k).own_squares(chunk.X, centers, labels), k)
         own = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k)).T
         if sparse.issparse(chunk.X):
             sum_dx = (own @ chunk.X.astype(np.float64)).toarray() - weight[:, None] * centers
@@ -144,7 +144,7 @@ class Transport:
             return
         rows = slice(None) if counted.all() else np.flatnonzero(counted)
         costs, own = squares[rows], labels[rows]
-        kernels.of_transport(*costs.shape).transport(costs, self.least, self.most, prices, own)
+        kernels.select("transport", *costs.shape).transport(costs, self.least, self.most, prices, own)
         labels[rows] = own
 
 
@@ -156,7 +156,7 @@ def in_parts(values: np.ndarray, source: Source) -> list[np.ndarray]:
 def _put_costs(centers: np.ndarray, unit: float, chunk: Chunk, squares: np.ndarray) -> np.ndarray | None:
     """Squared distances to all centers, in units and in float64 whatever the rows are; the weights."""
     chunk, centers = alike(chunk, centers.astype(np.float64))
-    squares[:] = kernels.of(chunk.X, len(centers)).distances(chunk.X, centers)
+    squares[:] = kernels.for_centers(chunk.X, len(centers)).distances(chunk.X, centers)
     squares /= unit
     with np.errstate(over="ignore"):
         squares *= squares

@@ -73,7 +73,7 @@ METHODS = {"build": build, "lab": lab, "k-medoids++": plusplus, "random": random
 def _gains(table: Any, which: Any, nearest: Array, w: Array) -> Array:
     rows = table.rows(which)
     gain = np.empty(len(rows))
-    kernels.of_medoids(len(rows), rows.shape[1], 1).gains(rows, nearest, w, gain)
+    kernels.select("medoids", len(rows), rows.shape[1], 1).gains(rows, nearest, w, gain)
     return gain
 
 

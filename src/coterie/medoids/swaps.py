@@ -38,7 +38,7 @@ class Deviations:
         self.medoids, self.w = np.array(medoids), w
         self.distances = np.ascontiguousarray(table.rows(self.medoids).T)  # (m, k)
         n, m = table.shape
-        self.ops = kernels.of_medoids(n, m, len(medoids))
+        self.ops = kernels.select("medoids", n, m, len(medoids))
         self.near = np.full((self.depth, table.shape[1]), np.inf, table.dtype)
         self.slot = np.full(self.near.shape, -1, np.int32)
         self.removal = np.empty(len(medoids))

@@ -53,7 +53,7 @@ class Means(NamedTuple):
     def distances(self, X: Any) -> Array:
         """Euclidean distances of rows to all means (n, k), in float64."""
         k = len(self.pivot)
-        ops = kernels.of(X, k)
+        ops = kernels.for_centers(X, k)
         if sparse.issparse(X):
             return ops.distances(_wide(X), self.pivot + self.offset)
         apart = [ops.distances(_wide(X) - self.pivot[j], self.offset[j : j + 1]) for j in range(k)]
@@ -136,7 +136,7 @@ def scatter_about(means: Means, chunk: Chunk) -> Scatter:
     """How far the rows of each cluster lie from its mean, or from another center."""
     k, w, own = len(means.pivot), chunk.w, chunk.y.astype(np.int32)
     moved = _wide(chunk.X) if sparse.issparse(chunk.X) else _wide(chunk.X) - means.pivot[own]
-    squares = kernels.of(moved, k).own_squares(moved, means.offset, own)
+    squares = kernels.for_centers(moved, k).own_squares(moved, means.offset, own)
     distances = np.sqrt(squares)
     return Scatter(*(np.bincount(own, part if w is None else part * w, k) for part in (squares, distances)))
 

@@ -39,7 +39,7 @@ def silhouettes(objects: Objects, n_jobs: int | None) -> Array:
     if isinstance(kind, Euclidean) and type(kind).between is Euclidean.between:
         if not kind.root:
             return _by_means(objects, n_jobs)
-        ops = kernels.of_clusters(*objects.rows.shape)
+        ops = kernels.select("silhouette", *objects.rows.shape)
         places = ops.places(objects.counts, objects.rows.itemsize)
         if places <= MOST_FILLING * len(objects) and places * objects.k <= MOST_SUMS:
             return _fused(ops, objects, places, n_jobs)

@@ -363,4 +363,4 @@ def _scatter(mean: np.ndarray, chunk: Chunk) -> Stats:
     """Sums of the rows about their mean: EM of a single component."""
     d = len(mean)
     one = Gaussians("full", np.zeros(1), mean[None], np.eye(d)[None], mean)
-    return GaussianStats(*kernels.of(chunk.X, 1).em(chunk.X, chunk.w, one))
+    return GaussianStats(*kernels.for_centers(chunk.X, 1).em(chunk.X, chunk.w, one))

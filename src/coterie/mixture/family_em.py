@@ -79,7 +79,7 @@ class MixtureEM(EM):
         base = self._base(chunk) if memo is None else memo
         u = uniform(c.steps, chunk.part, chunk.X.shape[0]) if self.e_step_kind == "stochastic" else None
         prepared, offset = self.family.prepare(c.parts), self._offset(c)
-        posteriors = kernels.of_posteriors(chunk.X.shape[0], self.n_components).posteriors
+        posteriors = kernels.select("posteriors", chunk.X.shape[0], self.n_components).posteriors
         total = None
         for X, w, known, u_block in blocks(chunk, self._block_rows(chunk.X), u):
             features = self.family.features(X)

@@ -122,7 +122,7 @@ class GaussianEM(EM):
         if self.missing:
             memo = memo or missing.patterns(chunk.X)
             return GaussianStats(*missing.em(chunk.X, chunk.w, self.gaussians(c), memo, *how)), memo
-        sums = kernels.of(chunk.X, self.n_components).em(chunk.X, chunk.w, self._standardized(c), *how)
+        sums = kernels.for_centers(chunk.X, self.n_components).em(chunk.X, chunk.w, self._standardized(c), *how)
         volume = self.log_unit * float(sums.weight.sum())
         return GaussianStats(*sums[:3], sums.log_likelihood - volume, sums.bound - volume), None
 
@@ -139,7 +139,7 @@ class GaussianEM(EM):
 
     @property
     def log_unit(self) -> float:
-        """The log volume of a cell one unit wide in each column: log densities of standardized rows are larger by it."""
+        """Log volume of a cell one unit wide in each column: log densities of standardized rows are larger by it."""
         return 0.0 if self.missing else float(np.log(self.unit).sum())
 
     def _standardized(self, c: Components) -> Gaussians:
@@ -329,7 +329,7 @@ class GaussianEM(EM):
         """log p(x, z) of every row and component (n, k)."""
         if self.missing:
             return missing.log_joint(chunk.X, self.gaussians(c), missing.patterns(chunk.X))
-        return kernels.of(chunk.X, self.n_components).log_joint(chunk.X, self.gaussians(c))
+        return kernels.for_centers(chunk.X, self.n_components).log_joint(chunk.X, self.gaussians(c))
 
     def impute(self, c: Components, chunk: Chunk) -> np.ndarray:
         return missing.impute(chunk.X, self.gaussians(c), missing.patterns(chunk.X))

@@ -61,7 +61,7 @@ def log_joint(X: np.ndarray, g: Gaussians, found: list[Pattern]) -> np.ndarray:
     joint = np.empty((len(X), k), X.dtype)
     for pattern in found:
         rows = _rows(X, pattern)
-        joint[pattern.rows] = kernels.of(rows, k).log_joint(rows, _view(g, covariances, pattern).marginal)
+        joint[pattern.rows] = kernels.for_centers(rows, k).log_joint(rows, _view(g, covariances, pattern).marginal)
     return joint
 
 
@@ -81,7 +81,7 @@ def em(
     for pattern in found:
         view, rows = _view(g, covariances, pattern), _rows(X, pattern)
         own_w, own_known, own_u = (None if each is None else each[pattern.rows] for each in (w, known, u))
-        sums = kernels.of(rows, k).em(rows, own_w, view.marginal, e_step, own_known, own_u)
+        sums = kernels.for_centers(rows, k).em(rows, own_w, view.marginal, e_step, own_known, own_u)
         weight += sums.weight
         log_likelihood += sums.log_likelihood
         bound += sums.bound
@@ -97,7 +97,7 @@ def impute(X: np.ndarray, g: Gaussians, found: list[Pattern]) -> np.ndarray:
         if len(pattern.hidden) == 0:
             continue
         view, rows = _view(g, covariances, pattern), _rows(X, pattern).astype(np.float64, copy=False)
-        r, _, _ = posterior(kernels.of(rows, k).log_joint(rows, view.marginal))
+        r, _, _ = posterior(kernels.for_centers(rows, k).log_joint(rows, view.marginal))
         expected = r @ g.means[:, pattern.hidden]
         if view.slope is not None:
             for r_j, mean, slope in zip(r.T, view.marginal.means, _each(view.slope, k), strict=True):

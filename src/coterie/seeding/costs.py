@@ -66,7 +66,7 @@ class Cost:
 
     def take(self, X: Any, rows: Array) -> Array:
         """Some rows, dense, as centers."""
-        taken: Array = self.as_centers(kernels.of(X, WORK).take(X, rows))
+        taken: Array = self.as_centers(kernels.for_centers(X, WORK).take(X, rows))
         return taken
 
 
@@ -78,15 +78,15 @@ class Squares(Cost):
     has_means = True
 
     def table(self, X: Any, points: Array) -> Array:
-        found: Array = kernels.of(X, len(points)).distances(X, points).astype(np.float64) ** 2
+        found: Array = kernels.for_centers(X, len(points)).distances(X, points).astype(np.float64) ** 2
         return found
 
     def spread(self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False) -> Array:
-        found: Array = kernels.of(X, WORK).spread(X, w, unit, points, closest)
+        found: Array = kernels.for_centers(X, WORK).spread(X, w, unit, points, closest)
         return found
 
     def add(self, X: Any, unit: float, points: Array, closest: Array, owner: Any = None) -> tuple[Array, Array]:
-        ops = kernels.of(X, len(points))
+        ops = kernels.for_centers(X, len(points))
         owner = ops.nearest(X, points) if owner is None else owner
         squares = ops.own_squares(X, points, owner) / unit**2
         is_nearer: Array = squares < closest
@@ -104,11 +104,11 @@ class ObservedSquares(Cost):
     has_means = True
 
     def table(self, X: Any, points: Array) -> Array:
-        found: Array = kernels.of_observed(X, len(points)).distances(X, points).astype(np.float64) ** 2
+        found: Array = kernels.select("observed", X, len(points)).distances(X, points).astype(np.float64) ** 2
         return found
 
     def as_centers(self, X: Any) -> Any:
-        return kernels.of_observed(X, 1).filled(X, self.fill)
+        return kernels.select("observed", X, 1).filled(X, self.fill)
 
     def take(self, X: Any, rows: Array) -> Array:
         taken: Array = self.as_centers(X[rows])
@@ -120,7 +120,7 @@ class Manhattan(Cost):
     """L1 distances to the nearest center."""
 
     def table(self, X: Any, points: Array) -> Array:
-        found: Array = kernels.of_medians(X, len(points)).distances(X, points)
+        found: Array = kernels.select("medians", X, len(points)).distances(X, points)
         return found
 
 
@@ -129,7 +129,7 @@ class Euclidean(Cost):
     """Euclidean distances to the nearest center, not squared."""
 
     def table(self, X: Any, points: Array) -> Array:
-        found: Array = kernels.of(X, len(points)).distances(X, points)
+        found: Array = kernels.for_centers(X, len(points)).distances(X, points)
         return found
 
 

@@ -67,7 +67,7 @@ def farthest(
 
 def _mean(cost: Cost, chunk: Chunk) -> Mean:
     X = cost.as_centers(chunk.X)
-    weight, sum_x, _ = kernels.of(X, 1).moments(X, chunk.w, np.zeros(X.shape[1]))
+    weight, sum_x, _ = kernels.for_centers(X, 1).moments(X, chunk.w, np.zeros(X.shape[1]))
     return Mean(weight, sum_x)
 
 

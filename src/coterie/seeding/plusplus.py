@@ -134,7 +134,7 @@ def _step(
     chunk: Chunk,
     closest: Any,
 ) -> tuple[Draws, np.ndarray[Any, Any]]:
-    ops = kernels.of(chunk.X, WORK)
+    ops = kernels.for_centers(chunk.X, WORK)
     if closest is None:
         closest = np.full(chunk.X.shape[0], 1 if points is None else np.inf, chunk.X.dtype)
     # without a center every row is as far as any other

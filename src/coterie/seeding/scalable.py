@@ -180,7 +180,11 @@ def _improved(chunk: Chunk, centers: np.ndarray[Any, Any], chosen: Any) -> np.nd
     fixed = 0 if chosen is None else len(chosen)
     if fixed:
         centers = np.concatenate([chosen.astype(centers.dtype), centers])
-    ops, labels, no_bounds = kernels.of(chunk.X, len(centers)), np.full(len(chunk.X), -1, np.int32), np.zeros(0, "f4")
+    ops, labels, no_bounds = (
+        kernels.for_centers(chunk.X, len(centers)),
+        np.full(len(chunk.X), -1, np.int32),
+        np.zeros(0, "f4"),
+    )
     for _ in range(STEPS):
         sums = ops.lloyd(chunk.X, chunk.w, centers, centers, labels, no_bounds)
         if sums.moved == 0:

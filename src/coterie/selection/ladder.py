@@ -199,7 +199,7 @@ def _draw(
     owner = None if memo is None else model.assign(centers, chunk, memo)
     model.cost.add(chunk.X, unit, centers, closest, owner)
     closest = closest.astype(chunk.X.dtype)
-    ops = kernels.of(chunk.X, len(centers))
+    ops = kernels.for_centers(chunk.X, len(centers))
     u = uniform(seed, chunk.part, 2 * CANDIDATES)
     total, rows = ops.draw(closest, chunk.w, u[:CANDIDATES])
     drawn = drawn_rows(chunk.X, closest, total, rows, u[CANDIDATES:], model.cost.take)
