@@ -26,6 +26,11 @@ class Reached:
     trail: tuple[Any, ...] = ()  # of the acceleration: statistics as vectors
     stretch: float = np.inf
 
+    @classmethod
+    def of(cls, fit: Any) -> Reached:
+        """The state of a `coterie.core.loop.Fit`."""
+        return cls(fit.params, np.array(fit.history), fit.converged, fit.run, fit.passes, fit.trail, fit.stretch)
+
 
 @stored(
     "checkpoint.Restarts",

@@ -1,9 +1,8 @@
-"""The only batch loop of the library."""
+"""The batch loop of the library: every iterative fit is a descent by E-steps and M-steps, from several starts."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -11,24 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from coterie import interrupts
 from coterie.core.accelerate import Squarem
-from coterie.core.checkpoint import Keeper, Reached, Runs
+from coterie.core.checkpoint import Keeper, Reached
 from coterie.core.clock import Descents
-from coterie.core.errors import CheckpointError, FitInterruptedWarning
 from coterie.core.protocols import Engine, Memo, Model, Params, Source
+from coterie.core.recovery import Recovery
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after every iteration; returning True stops the fit."""
+    """The argument of a callback, which is called after every iteration; returning True stops the fit."""
 
-    run: int  # which restart, from 0
-    iteration: int  # M-steps taken in this run
+    run: int  # number of the restart, from 0
+    iteration: int  # M-steps of this restart
     params: Params
     objective: float  # at exactly these parameters
-    stats: Any = None  # taken with these parameters
-    left: float | None = None  # seconds that the fit will still take, about; None: there is too little to go by
+    stats: Any = None  # computed with these parameters
+    left: float | None = None  # estimated seconds until the fit ends; None: too early to estimate
 
 
 Callback = Callable[[Progress], bool | None]
@@ -36,17 +34,25 @@ Callback = Callable[[Progress], bool | None]
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters, the objective at exactly these parameters, and the way there."""
+    """Parameters, the objective at exactly these parameters, and the path of the descent."""
 
     params: Params
     objective: float
     history: tuple[float, ...]  # the objective before the first M-step and after each
     converged: bool
-    run: int = 0  # which start it came from
-    passes: int = 1  # over the rows; more than steps where steps were tried in vain
-    stopped: bool = False  # by the callback or the keyboard
+    run: int = 0  # number of the restart
+    passes: int = 1  # over the rows; more than iterations if accelerated steps were rejected
+    stopped: bool = False  # by the callback or by Ctrl-C
     stats: Any = None  # of the last pass
-    memos: list[Memo] | None = None  # of the last pass, while they are kept
+    memos: list[Memo] | None = None  # of the last pass, while they are needed
+    trail: tuple[Any, ...] = ()  # of the acceleration
+    stretch: float = np.inf
+
+    @classmethod
+    def restored(cls, saved: Reached) -> Fit:
+        """The fit that a checkpoint stores; statistics and memos have to be computed again."""
+        history = tuple(saved.history.tolist())
+        return cls(saved.params, history[-1], history, saved.converged, saved.run, saved.passes)
 
 
 def fit(
@@ -62,137 +68,96 @@ def fit(
     key: Callable[[Fit], Any] = attrgetter("objective"),
     keeper: Keeper | None = None,
 ) -> Fit:
-    """Best by `key` of `n_init` descents, each from its own start.
+    """The best by `key` of `n_init` descents.
 
-    Ctrl-C keeps the best so far with a `FitInterruptedWarning`, unless this fit is a step of a larger computation.
-
-    With a `keeper` the state after an iteration is kept, and a fit that finds one goes on from there.
+    After Ctrl-C the best result so far is returned with a `FitInterruptedWarning`, unless this fit is a step of a
+    larger computation. With a `keeper` the state of the fit is saved after iterations, and a saved fit is resumed.
     """
-    with interrupts.deferred(), interrupts.outermost() as keeps:
-        last = None if keeper is None else keeper.last(model)
-        best = None if last is None or last.best is None else _as_fit(last.best)
+    with Recovery(model, keeper) as recovery:
+        best = None if recovery.best is None else Fit.restored(recovery.best)
         clock = Descents(n_init, max_iter, getattr(model, "converges", True))
         for run, child in enumerate(rng.spawn(n_init)):
-            if last is not None and run < last.run:
+            if run < recovery.first_run:
                 continue
-            descent = _Descent(model, source, engine, run, callback, accelerate, keeper, best, clock)
-            try:
-                found = descent.go(child, max_iter, n_init == 1, last if last and run == last.run else None)
-            except KeyboardInterrupt:
-                descent.keep(at_once=True)
-                if not keeps or (best is None and descent.reached is None):
-                    raise
-                warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=3)
-                if descent.reached is None:
-                    _leave(keeper)
-                    break
-                found = replace(descent.reached, stopped=True)
-            except BaseException:
-                descent.keep(at_once=True)
-                raise
-            if best is None or key(found) < key(best):
-                best = found
-            if found.stopped:
-                descent.keep(at_once=True)
-                _leave(keeper)
+            saved = recovery.descent_of(run)
+            descent = Descent(model, source, engine, run, accelerate)
+            report = Report(callback, clock, run, is_resumed=saved is not None)
+            result = recovery.last_of(descent.iterations(child, max_iter, saved, recovery), report, run, best)
+            if result is None:  # interrupted before its first iteration
                 break
-            if keeper is not None:
-                keeper.keep(partial(_runs, run + 1, None, best))
-        if best is None:
-            raise CheckpointError(
-                "the checkpoint file holds neither a state nor a result: delete it to begin a new fit"
-            )
-        if best.stats is None:  # it ended before the fit was cut short
-            best = replace(best, stats=engine.scan(partial(model.e_step, best.params), source, model.begin(source))[0])
-        return best
+            if best is None or key(result) < key(best):
+                best = result if n_init == 1 else replace(result, memos=None)
+            if result.stopped:
+                break
+            recovery.finished(run, best)
+        return _with_stats(recovery.check(best), model, source, engine)
 
 
-def _leave(keeper: Keeper | None) -> None:
-    if keeper is not None:
-        keeper.store.leave()
+class Report:
+    """Calls the callback after iterations of one restart; the first of a resumed one was reported before."""
+
+    def __init__(self, callback: Callback | None, clock: Descents, run: int, is_resumed: bool) -> None:
+        self.callback, self.clock, self.run, self.is_known = callback, clock, run, is_resumed
+
+    def __call__(self, fit: Fit) -> bool:
+        """Whether the callback stops the fit."""
+        is_known, self.is_known = self.is_known, False
+        if self.callback is None or is_known:
+            return False
+        iteration = len(fit.history) - 1
+        left = self.clock.left(self.run, iteration, float(fit.objective))
+        return bool(self.callback(Progress(self.run, iteration, fit.params, fit.objective, fit.stats, left)))
 
 
-def _runs(run: int, now: Fit | None, best: Fit | None, trail: tuple[Any, ...] = (), stretch: float = np.inf) -> Runs:
-    """The state to keep: `run` is the one to go on with, and stands where `now` says."""
-    reached = None if now is None else replace(_as_reached(now), trail=trail, stretch=stretch)
-    return Runs(run, reached, None if best is None else _as_reached(best))
+class Descent:
+    """The iterations of one restart."""
 
-
-def _as_reached(found: Fit) -> Reached:
-    return Reached(found.params, np.array(found.history), found.converged, found.run, found.passes)
-
-
-def _as_fit(reached: Reached) -> Fit:
-    history = tuple(reached.history.tolist())
-    return Fit(reached.params, history[-1], history, reached.converged, reached.run, reached.passes)
-
-
-class _Descent:
-    """One run from one start, which knows how far it got when it is cut short."""
-
-    def __init__(
-        self,
-        model: Model,
-        source: Source,
-        engine: Engine,
-        run: int,
-        callback: Callback | None,
-        accelerate: bool = False,
-        keeper: Keeper | None = None,
-        best: Fit | None = None,  # of the runs before
-        clock: Descents | None = None,
-    ):
-        self.model, self.source, self.engine = model, source, engine
-        self.run, self.callback = run, callback
+    def __init__(self, model: Model, source: Source, engine: Engine, run: int, accelerate: bool) -> None:
+        self.model, self.source, self.engine, self.run = model, source, engine, run
         self.squarem = Squarem(model) if accelerate else None
         self.passes = 0
-        self.reached: Fit | None = None
-        self.keeper = keeper
-        self.state = None if best is None else partial(_runs, run, None, best)  # makes the last that is complete
-        self.best, self.clock = best, clock or Descents(1, 1)
 
-    def go(self, rng: np.random.Generator, max_iter: int, keep_memos: bool, last: Runs | None = None) -> Fit:
-        if last is None or last.now is None:
-            params = self.model.init(self.source, self.engine, rng)
-            stats, memos = self._pass(params, self.model.begin(self.source))
-            history, converged, known = [self.model.objective(params, stats)], False, False
-        else:
-            params, stats, memos, history, converged = self._again(last, last.now)
-            known = True  # to the callback
+    def iterations(
+        self,
+        rng: np.random.Generator,
+        max_iter: int,
+        saved: Reached | None = None,
+        recovery: Recovery | None = None,
+    ) -> Iterator[Fit]:
+        """The fit before the first M-step, or the saved one, and after each iteration until it ends."""
+        fit = self.start(rng) if saved is None or recovery is None else self.resume(saved, recovery)
         while True:
-            self.reached = Fit(params, history[-1], tuple(history), converged, self.run, self.passes, stats=stats)
-            stopped = not known and self._report(len(history) - 1, params, history[-1], stats)
-            known = False
-            self.keep()
-            interrupts.check()
-            if converged or stopped or self.passes > max_iter:
-                return replace(self.reached, stopped=stopped, memos=memos if keep_memos else None)
-            before = params
-            params, stats, memos = self._step(params, stats, memos, history[-1])
-            history.append(self.model.objective(params, stats))
-            stretch = self.squarem.stretch if self.squarem else None
-            converged = self.model.settled(before, params, stats, history, stretch)
+            yield fit
+            if fit.converged or fit.passes > max_iter:
+                return
+            fit = self.step(fit)
 
-    def _again(self, last: Runs, now: Reached) -> tuple[Params, Any, list[Memo], list[float], bool]:
-        """Where the run was cut short; the pass that brings its statistics and memos back does not count."""
-        stats, memos = self._pass(now.params, self.model.begin(self.source))
-        self.passes = now.passes
-        assert self.keeper is not None
-        if self.squarem:
-            self.squarem.go_on(list(now.trail), now.stretch, self.squarem.model.to_vector(now.params, stats))
-        history = now.history.tolist()
-        self.keeper.read_notes(last, (now.params, stats, history[-1]))
-        return now.params, stats, memos, history, now.converged
+    def start(self, rng: np.random.Generator) -> Fit:
+        params = self.model.init(self.source, self.engine, rng)
+        stats, memos = self._pass(params, self.model.begin(self.source))
+        return self._fit(params, (self.model.objective(params, stats),), False, stats, memos)
 
-    def _step(self, before: Params, stats: Any, memos: list[Memo], objective: float) -> tuple[Params, Any, list[Memo]]:
-        """One M-step and the pass after it; from statistics further ahead, where that leads lower."""
-        for ahead in self.squarem.tries(before, stats) if self.squarem else ():
-            params = self.model.m_step(before, ahead)
-            tried, memos = self._pass(params, memos)
-            if self.model.objective(params, tried) <= objective:
-                return params, tried, memos
-        made = self.model.m_step(before, stats)
-        params = self.model.repair(made, stats, self.source, self.engine, memos)
+    def step(self, fit: Fit) -> Fit:
+        """One M-step and the E-step after it."""
+        params, stats, memos = self._next(fit)
+        history = (*fit.history, self.model.objective(params, stats))
+        stretch = self.squarem.stretch if self.squarem else None
+        converged = self.model.settled(fit.params, params, stats, history, stretch)
+        return self._fit(params, history, converged, stats, memos)
+
+    def _fit(self, params: Params, history: tuple[float, ...], converged: bool, stats: Any, memos: list[Memo]) -> Fit:
+        ahead = (tuple(self.squarem.trail), self.squarem.stretch) if self.squarem else ((), np.inf)
+        return Fit(params, history[-1], history, converged, self.run, self.passes, False, stats, memos, *ahead)
+
+    def _next(self, fit: Fit) -> tuple[Params, Any, list[Memo]]:
+        memos: Any = fit.memos
+        for ahead in self.squarem.tries(fit.params, fit.stats) if self.squarem else ():
+            params = self.model.m_step(fit.params, ahead)
+            stats, memos = self._pass(params, memos)
+            if self.model.objective(params, stats) <= fit.objective:
+                return params, stats, memos
+        made = self.model.m_step(fit.params, fit.stats)
+        params = self.model.repair(made, fit.stats, self.source, self.engine, memos)
         if self.squarem and params is not made:
             self.squarem.forget()
         return params, *self._pass(params, memos)
@@ -201,18 +166,20 @@ class _Descent:
         self.passes += 1
         return self.engine.scan(partial(self.model.e_step, params), self.source, memos)
 
-    def keep(self, at_once: bool = False) -> None:
-        """Keep the state, which is complete once the callback has been told of it; `at_once`, the last that was."""
-        if self.keeper is None:
-            return
-        if not at_once:
-            ahead = (tuple(self.squarem.trail), self.squarem.stretch) if self.squarem else ()
-            self.state = partial(_runs, self.run, self.reached, self.best, *ahead)
-        if self.state is not None:
-            self.keeper.keep(self.state, at_once)
+    def resume(self, saved: Reached, recovery: Recovery) -> Fit:
+        """The fit as it was when it was interrupted; the pass that restores its statistics does not count."""
+        fit = Fit.restored(saved)
+        stats, memos = self._pass(fit.params, self.model.begin(self.source))
+        self.passes = fit.passes
+        if self.squarem:
+            self.squarem.go_on(list(saved.trail), saved.stretch, self.squarem.model.to_vector(fit.params, stats))
+        recovery.read_notes((fit.params, stats, fit.objective))
+        return self._fit(fit.params, fit.history, fit.converged, stats, memos)
 
-    def _report(self, iteration: int, params: Params, objective: float, stats: Any) -> bool:
-        if self.callback is None:
-            return False
-        left = self.clock.left(self.run, iteration, float(objective))
-        return bool(self.callback(Progress(self.run, iteration, params, objective, stats, left)))
+
+def _with_stats(fit: Fit, model: Model, source: Source, engine: Engine) -> Fit:
+    """Statistics of a result that was restored from a checkpoint have to be computed again."""
+    if fit.stats is not None:
+        return fit
+    stats, _ = engine.scan(partial(model.e_step, fit.params), source, model.begin(source))
+    return replace(fit, stats=stats)
