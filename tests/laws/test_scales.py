@@ -237,7 +237,7 @@ def test_weights_that_are_numbers_of_rows_have_a_scale(index):
 
 METRICS = {  # power of the rows
     "euclidean": 1, "sqeuclidean": 2, "manhattan": 1, "chebyshev": 1, "minkowski": 1, "mahalanobis": 0, "cosine": 0,
-    "correlation": 0, "gower": 0,
+    "correlation": 0, "gower": 0, "dtw": 1,
 }  # fmt: skip
 
 
@@ -260,6 +260,46 @@ def test_distances_of_rows_times_a_power_of_two(metric, n):
 def test_squared_distances_that_no_number_can_hold_are_an_error(power):
     with pytest.raises(InputError, match="whose squared distances float64 cannot hold: use metric='euclidean'"):
         pairwise(np.ldexp(ROWS, power), metric="sqeuclidean")
+
+
+@pytest.mark.parametrize("options", [{"p": 1}, {"p": 2}, {"p": 3}, {"p": np.inf}], ids=str)
+def test_minkowski_distances_of_any_p_have_no_scale(options):
+    expected = pairwise(ROWS, metric="minkowski", **options)
+    for power in (-900, 900):
+        scaled = pairwise(np.ldexp(ROWS, power), metric="minkowski", **options)
+        np.testing.assert_array_equal(scaled, np.ldexp(expected, power))
+
+
+@pytest.mark.parametrize("power", [-900, -300, 300, 900])
+def test_mahalanobis_distances_with_a_covariance_in_another_unit(power):
+    cov = np.cov(ROWS.T)
+    expected = pairwise(ROWS, metric="mahalanobis", cov=cov)
+    for rows, unit in ((power, 0), (0, power)):
+        scaled = pairwise(np.ldexp(ROWS, rows), metric="mahalanobis", cov=np.ldexp(cov, unit))
+        np.testing.assert_allclose(scaled, np.ldexp(expected, rows - unit // 2), rtol=1e-12)
+    with pytest.raises(InputError, match="divide X by a power of two first"):
+        pairwise(np.ldexp(ROWS, 900), metric="mahalanobis", cov=np.ldexp(cov, -900))
+
+
+@pytest.mark.parametrize("n", [150, 20], ids=["compiled", "plain"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_distances_at_the_ends_of_the_range_are_right_or_an_error(metric, n):
+    """No NaN, no infinity and no warning leaves: the rows here have values up to the largest number there is."""
+    for dtype in (np.float64, np.float32):
+        limits = np.finfo(dtype)
+        X = (ROWS[:n] / np.abs(ROWS[:n]).max()).astype(dtype)
+        X[:2] = [[1], [-1]] * np.array([1, 1, 0.5], dtype)
+        for power in (limits.maxexp, limits.maxexp - 1, limits.maxexp - 4, limits.minexp - 8, limits.minexp + 8):
+            rows = np.ldexp(X * dtype(1 - limits.eps), power)
+            try:
+                distances = pairwise(rows, metric=metric)
+            except InputError as error:
+                assert "divide" in str(error)  # noqa: PT017
+                continue
+            expected = pairwise(np.ldexp(rows, -power), metric=metric)
+            ratio = np.ldexp(distances.astype(np.longdouble), -METRICS[metric] * power)
+            few_digits = METRICS[metric] and power < limits.minexp  # distances are rounded as much as the rows
+            np.testing.assert_allclose(ratio, expected, atol=(2**10 if few_digits else 16) * float(limits.eps))
 
 
 MEDOIDS = {"cluster_centers_": (1, 0), "inertia_": (1, 1), "history_": (1, 1)}

@@ -45,15 +45,16 @@ class Euclidean(Distance):
         self.put_to_scale(out)
 
     def put_to_scale(self, values: Array) -> None:
-        if self.exponent_ == 0:
-            return
-        exponent, limits = self.exponent_ * (1 if self.root else 2), np.finfo(values.dtype)
-        if not limits.minexp < exponent < limits.maxexp:
-            raise InputError(
-                f"X has values up to about 2^{self.exponent_}, whose squared distances {values.dtype} cannot hold: "
-                "use metric='euclidean', or divide X by a power of two first"
-            )
-        np.ldexp(values, exponent, out=values)
+        if self.root:
+            multiply(values, self.exponent_)
+        elif self.exponent_:
+            exponent, limits = 2 * self.exponent_, np.finfo(values.dtype)
+            if not limits.minexp < exponent < limits.maxexp:
+                raise InputError(
+                    f"X has values up to about 2^{self.exponent_}, whose squared distances {values.dtype} cannot hold: "
+                    "use metric='euclidean', or divide X by a power of two first"
+                )
+            multiply(values, exponent)
 
 
 @stored("distance.SquaredEuclidean")
@@ -64,6 +65,21 @@ class SquaredEuclidean(Euclidean):
     name = "sqeuclidean"
     root = False
     triangle = False
+
+
+def multiply(values: Array, exponent: int) -> None:
+    """Multiply distances by 2^exponent in place."""
+    if exponent == 0:
+        return
+    with np.errstate(over="ignore", under="ignore"):
+        np.ldexp(values, exponent, out=values)
+    if not np.isfinite(values).all():
+        raise too_far_apart(values.dtype)
+
+
+def too_far_apart(dtype: Any) -> InputError:
+    """The error for rows whose distances are infinite."""
+    return InputError(f"X has rows whose distances {dtype} cannot represent: divide X by a power of two first")
 
 
 def weighted(X: Array, w: Any, power: float) -> Array:

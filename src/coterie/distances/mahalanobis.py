@@ -11,11 +11,14 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from coterie import machine
 from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.scale import Scale, ScaleError
 from coterie.core.stored import stored
+from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Array
-from coterie.distances.euclidean import Euclidean
+from coterie.distances.euclidean import Euclidean, too_far_apart, weighted
 from coterie.distances.whitening import Whitening, centered, of_covariance, of_rows, of_shrunk, to_unit_size
 
+WIDEST = 1000  # beyond this exponent, means and inverse standard deviations leave the range of float64
 REMEDIES = "remove such columns, or pass shrinkage='auto' or pseudo_inverse=True"
 
 
@@ -56,17 +59,30 @@ class Mahalanobis(Euclidean):
 
     def fitted(self, X: Array, Y: Any = None) -> Self:
         rows = X if Y is None else np.concatenate([X, Y])
+        if exponent := unsafe_exponent(float(np.abs(rows).max()), rows.dtype, WIDEST):
+            raise ScaleError(Scale(exponent, 0))
         with machine.one_blas_thread:  # the same bits on any number of threads
             if self.cov is None:
                 origin, whitening = self._estimated(rows)
-            else:
-                origin, whitening = rows[0].astype(np.float64), self._given(X.shape[1])
-        return replace(self, origin_=origin, whitening_=whitening.matrix)
+                return replace(self, origin_=origin, whitening_=whitening.matrix, exponent_=0)
+            origin, whitening = rows[0].astype(np.float64), self._given(X.shape[1])
+        distance = replace(self, origin_=origin, whitening_=whitening.matrix)
+        size = float(np.abs(distance._whitened(rows)).max())  # `cov` may have another unit than the rows
+        return replace(distance, exponent_=unsafe_exponent(size, rows.dtype))
 
     def prepare(self, X: Array) -> Array:
-        rows = super().prepare(X.astype(np.float64) - self.origin_)
-        with machine.one_blas_thread:
-            return np.ascontiguousarray(rows @ self.whitening_, dtype=X.dtype)
+        rows = self._whitened(X)
+        with np.errstate(under="ignore"):
+            rows = np.ldexp(rows, -self.exponent_) if self.exponent_ else rows
+            return np.ascontiguousarray(rows, dtype=X.dtype)
+
+    def _whitened(self, X: Array) -> Array:
+        """Rows less the origin, uncorrelated, with unit variance; in float64."""
+        with machine.one_blas_thread, np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            rows: Array = weighted(X.astype(np.float64) - self.origin_, self.w, 0.5) @ self.whitening_
+        if not np.isfinite(rows).all():
+            raise too_far_apart(X.dtype)
+        return rows
 
     def _given(self, d: int) -> Whitening:
         try:
