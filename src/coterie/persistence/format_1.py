@@ -104,7 +104,7 @@ ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write
     "distance.Euclidean": _EXPONENT,
     "distance.SquaredEuclidean": _EXPONENT,
     "distance.DTW": _EXPONENT,
-    "distance.Mahalanobis": {**_EXPONENT, "pseudo_inverse": False},
+    "distance.Mahalanobis": {**_EXPONENT, "pseudo_inverse": False, "VI": None},
 }
 
 
