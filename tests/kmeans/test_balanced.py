@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BalancedKMeans, KMeans
 from coterie.core.errors import ParameterError
-from coterie.core.loop import Progress
+from coterie.core.progress import Progress
 from cuts import has_many_parts
 from kmeans.balanced_rows import cost_of, groups
 from kmeans.rows import SINGLE

@@ -193,7 +193,7 @@ def test_starts_come_from_a_sample_of_many_rows():
 
 def test_a_true_answer_to_progress_keeps_what_there_is(rows):
     seen = []
-    found = mixture_table(rows, [1, 2], SOME, progress=lambda report: seen.append(report.what) or len(seen) == 5)
+    found = mixture_table(rows, [1, 2], SOME, callback=lambda report: seen.append(report.step) or len(seen) == 5)
     assert seen == ["EII,1", "VVI,1", "EEE,1", "VVV,1", "EII,2"]
     assert np.isfinite(found.bic).sum() == 5
     assert found.failures[2, "VVV"] == "not fitted"
@@ -206,7 +206,7 @@ def test_a_true_answer_to_progress_keeps_what_there_is(rows):
         ({"structures": ["ABC"]}, ParameterError, "covariance_type must be one of"),
         ({"structures": []}, ParameterError, "structures is empty"),
         ({"ks": [0]}, ParameterError, "ks must be whole numbers"),
-        ({"progress": 2}, ParameterError, "progress must be"),
+        ({"callback": 2}, ParameterError, "callback must be"),
         ({"sample_weight": [1.0, 2.0]}, InputError, "sample_weight"),
         ({"prior": "flat"}, ParameterError, "prior"),
     ],

@@ -266,7 +266,7 @@ def test_a_sweep_that_is_stopped_keeps_what_there_is(estimator, stop):
         told.append(step)
         return step.done == stop
 
-    found = sweep(estimator, [2, 3, 4], BLOBS, progress=progress)
+    found = sweep(estimator, [2, 3, 4], BLOBS, callback=progress)
     whole = sweep(estimator, [2, 3, 4], BLOBS)
     assert [step.done for step in told] == list(range(1, len(told) + 1))
     assert len(told) == stop or (isinstance(estimator, KMedoids) and stop > 3)
@@ -341,8 +341,8 @@ def test_rows_in_the_place_of_ks_are_named(call, given):
 
 
 def test_progress_must_be_a_function():
-    with pytest.raises(ParameterError, match="progress must be None or a function"):
-        sweep(KMeans(), [2], BLOBS, progress=3)
+    with pytest.raises(ParameterError, match="callback must be None or a function"):
+        sweep(KMeans(), [2], BLOBS, callback=3)
 
 
 def test_a_k_that_was_not_fitted_is_said():

@@ -88,8 +88,8 @@ def chosen(
             sample_weight=weight,
             n_jobs=job.threads,
             random_state=job.seed,
-            progress=lambda state: progress(
-                Step(f"choosing K: {NAMES[state.what]}", state.done, state.total, state.left)
+            callback=lambda state: progress(
+                Step(f"choosing K: {NAMES[state.step]}", state.done, state.total, state.left)
             ),
         )
     choice = Choice(

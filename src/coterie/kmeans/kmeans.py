@@ -84,7 +84,7 @@ class KMeans(Traced, Partitional):
     random_state : None, int, RandomState or Generator
         A number gives the same answer every time, on any number of threads.
     callback : callable or None
-        Called after every iteration with a `coterie.core.loop.Progress`; a true return ends the fit.
+        Called after every iteration with a `coterie.core.Progress`; a true return ends the fit.
     verbose : int, default=0
         1 prints a line now and then, with the time left where that can be told; 2 prints one every iteration.
     checkpoint : str, path or None, default=None

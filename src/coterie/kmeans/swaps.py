@@ -14,6 +14,7 @@ from coterie import interrupts, machine
 from coterie.base import in_memory
 from coterie.core import loop
 from coterie.core.errors import FitInterruptedWarning
+from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.seeding.costs import Cost
 
@@ -58,8 +59,8 @@ def searched(
     rng: np.random.Generator,
     n_init: int,
     max_iter: int,
-    watch: loop.Callback,
-) -> tuple[Any, loop.Callback]:
+    watch: Callback,
+) -> tuple[Any, Callback]:
     """The model with the best start that a search finds, and the callback for the descent from there.
 
     From the best of `n_init` descents on, a round draws some rows by their cost and finds what all rows cost with each
@@ -85,7 +86,7 @@ def searched(
         else:  # the whole descent is told once more, unless it is to end at once
             start = best.centers if search.stopped else best.start
 
-    def watch_the_end(progress: loop.Progress) -> bool:
+    def watch_the_end(progress: Progress) -> bool:
         return search.stopped or bool(watch(replace(progress, run=n_init + 1)))
 
     return replace(model, start=start), watch_the_end
@@ -130,7 +131,7 @@ class Search:
         scale: float,  # from the objective of these rows to that of all
         rng: np.random.Generator,
         max_iter: int,
-        watch: loop.Callback,
+        watch: Callback,
     ):
         self.model, self.rows, self.scale, self.rng, self.max_iter = model, rows, scale, rng, max_iter
         self.source, self.engine = in_memory(rows)
@@ -173,7 +174,7 @@ class Search:
                 break
             better = self._round(self.best)
             quiet, self.best = (0, better) if better is not None else (quiet + 1, self.best)
-            progress = loop.Progress(run, step, self.best.centers, self.best.objective)
+            progress = Progress("iteration", step, run=run, params=self.best.centers, objective=self.best.objective)
             self.stopped |= self._tell(run, progress)
 
     def _round(self, best: Solution) -> Solution | None:
@@ -221,11 +222,11 @@ class Search:
             return np.zeros(0, np.int64)
         return np.sort(self.rng.choice(len(mass), min(CANDIDATES, able), replace=False, p=mass / mass.sum()))
 
-    def _descend(self, model: Any, centers: np.ndarray, watch: loop.Callback) -> loop.Fit:
+    def _descend(self, model: Any, centers: np.ndarray, watch: Callback) -> loop.Fit:
         model = replace(model, start=centers)
         return loop.fit(model, self.source, self.engine, rng=self.rng, max_iter=self.max_iter, callback=watch)
 
-    def _tell(self, run: int, progress: loop.Progress) -> bool:
+    def _tell(self, run: int, progress: Progress) -> bool:
         return bool(self.watch(replace(progress, run=run, objective=self.scale * progress.objective)))
 
 
@@ -247,7 +248,7 @@ class Hopeless:
         self.objective, self.hope, self.after = objective, hope, after  # `after` that iteration
         self.before, self.given_up = np.inf, False
 
-    def __call__(self, progress: loop.Progress) -> bool:
+    def __call__(self, progress: Progress) -> bool:
         gain, self.before = self.before - progress.objective, progress.objective
         self.given_up = progress.iteration > self.after and progress.objective - self.hope * gain > self.objective
         return self.given_up

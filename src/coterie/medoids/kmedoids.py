@@ -16,7 +16,7 @@ from coterie import interrupts, machine
 from coterie.base import ByDistance, callbacks
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
-from coterie.core.loop import Progress
+from coterie.core.progress import Progress
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.data import opened
@@ -80,7 +80,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     random_state : None, int, RandomState or Generator
         A number gives the same answer every time.
     callback : callable or None
-        Called after every round with a `coterie.core.loop.Progress`; a true return ends the fit.
+        Called after every round with a `coterie.core.Progress`; a true return ends the fit.
     verbose : int, default=0
         1 prints a line now and then, 2 one for every round.
 
@@ -341,7 +341,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
 
 def _tell(watch: Any, run: int, rounds: int, loss: float) -> Any:
-    return watch(Progress(run, rounds, None, loss))
+    return watch(Progress("iteration", rounds, run=run, objective=loss))
 
 
 def _given(init: Any, k: int, counted: Array) -> Array:

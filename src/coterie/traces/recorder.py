@@ -11,6 +11,7 @@ import numpy as np
 
 from coterie.core import loop
 from coterie.core.errors import ParameterError
+from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Engine, Source
 from coterie.core.stats import Stats
 
@@ -65,20 +66,20 @@ class Recorder:
 
     def watching(
         self,
-        callback: loop.Callback | None,
+        callback: Callback | None,
         model: Any,
         source: Source,
         engine: Engine,
         key: Callable[[loop.Fit], Any] | None = None,
         start: Any = None,
-    ) -> loop.Callback:
+    ) -> Callback:
         """`callback`, told after this. `key` is what the loop ranks starts by, `start` that of a fit by batches."""
         self.model, self.source, self.engine = model, source, engine
         self.key, self.online = key or attrgetter("objective"), start is not None
         if self.online:
             self.now = Run(0, [Moment(0, start, np.nan)])
 
-        def watch(progress: loop.Progress) -> bool | None:
+        def watch(progress: Progress) -> bool | None:
             self._note(progress)
             return None if callback is None else callback(progress)
 
@@ -100,13 +101,13 @@ class Recorder:
         assert self.best is not None
         return self.best
 
-    def _note(self, progress: loop.Progress) -> None:
+    def _note(self, progress: Progress) -> None:
         if self.now is None or self.now.number != progress.run:
             self._settle()
             self.now = Run(progress.run)
         self.now.add(self._moment(progress, self.now.moments[-1] if self.now.moments else None))
 
-    def _moment(self, progress: loop.Progress, before: Moment | None) -> Moment:
+    def _moment(self, progress: Progress, before: Moment | None) -> Moment:
         stats, objective = progress.stats, float(progress.objective)
         weight: Any = getattr(stats, "weight", None)
         noted = Moment(progress.iteration, progress.params, objective, weight=weight)

@@ -7,17 +7,17 @@ import pytest
 
 from coterie import KMeans, choose_k
 from coterie.core import clock
+from coterie.core.progress import reported
 from coterie.selection import gap_statistic, mixture_table, stability, sweep
-from coterie.selection.progress import watched
 
 X = np.random.default_rng(0).normal(size=(80, 2))
 
 WORK = {
-    "sweep": lambda tell: sweep(KMeans(random_state=0), [2, 3, 5], X, progress=tell),
-    "gap": lambda tell: gap_statistic(X, [1, 2, 3], n_references=4, random_state=0, progress=tell),
-    "stability": lambda tell: stability(KMeans(), X, [2, 3], n_resamples=3, random_state=0, progress=tell),
-    "mixtures": lambda tell: mixture_table(X, [1, 2], ["EII", "VVI"], random_state=0, progress=tell),
-    "choose_k": lambda tell: choose_k(X, [2, 3], ["silhouette", "elbow", "gap"], progress=tell),
+    "sweep": lambda tell: sweep(KMeans(random_state=0), [2, 3, 5], X, callback=tell),
+    "gap": lambda tell: gap_statistic(X, [1, 2, 3], n_references=4, random_state=0, callback=tell),
+    "stability": lambda tell: stability(KMeans(), X, [2, 3], n_resamples=3, random_state=0, callback=tell),
+    "mixtures": lambda tell: mixture_table(X, [1, 2], ["EII", "VVI"], random_state=0, callback=tell),
+    "choose_k": lambda tell: choose_k(X, [2, 3], ["silhouette", "elbow", "gap"], callback=tell),
 }
 
 
@@ -34,7 +34,7 @@ def test_time_left_is_told_and_ends_at_nothing(name, monkeypatch):
 
 def test_large_pieces_count_for_more(monkeypatch):
     time = [0.0]
-    monkeypatch.setattr("coterie.selection.progress.Clock", lambda: clock.Clock(lambda: time[0]))
+    monkeypatch.setattr("coterie.core.progress.Clock", lambda: clock.Clock(lambda: time[0]))
     told = []
 
     def work():
@@ -42,5 +42,5 @@ def test_large_pieces_count_for_more(monkeypatch):
             time[0] += seconds
             yield seconds
 
-    assert list(watched(work(), ["a", "b", "c"], told.append, [1, 3, 6])) == [10.0, 30.0, 60.0]
+    assert list(reported(work(), ["a", "b", "c"], told.append, [1, 3, 6])) == [10.0, 30.0, 60.0]
     assert [step.left for step in told] == pytest.approx([90.0, 60.0, 0.0])
