@@ -12,6 +12,9 @@ __all__ = [
     "MiniBatchKMeans",
     "SphericalKMeans",
     "TimeSeriesKMeans",
+    "k_means",
+    "kmeans_plusplus",
 ]
+_FUNCTIONS = dict.fromkeys(["k_means", "kmeans_plusplus"], "coterie.kmeans.functions")
 
-__getattr__ = attach("coterie.kmeans", dict.fromkeys(__all__, "coterie"))
+__getattr__ = attach("coterie.kmeans", dict.fromkeys(__all__, "coterie") | _FUNCTIONS)

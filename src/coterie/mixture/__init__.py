@@ -5,6 +5,4 @@ from coterie.families.normal_prior import Prior
 
 __all__ = ["BayesianGaussianMixture", "GaussianMixture", "Mixture", "Prior"]
 
-__getattr__ = attach(
-    "coterie.mixture", dict.fromkeys(["BayesianGaussianMixture", "GaussianMixture", "Mixture"], "coterie")
-)
+__getattr__ = attach("coterie.mixture", dict.fromkeys(__all__[:3], "coterie"))
