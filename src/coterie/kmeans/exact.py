@@ -114,9 +114,7 @@ def means(rows: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> np.ndarra
     return rows[first] + np.stack([np.bincount(labels, weight * x) / total for x in moved.T], axis=1)
 
 
-def branch_and_bound(
-    X: np.ndarray, w: np.ndarray, k: int, labels: np.ndarray, n_rows: int | None = None
-) -> np.ndarray:
+def branch_and_bound(X: np.ndarray, w: np.ndarray, k: int, labels: np.ndarray, n_rows: int | None = None) -> np.ndarray:
     """The labels of the best partition (m,), given those of a good one.
 
     With `n_rows`, X is a random sample of so many rows: only the time that these would take is estimated. The labels
