@@ -29,8 +29,6 @@ class Spherical(Lloyd):
     .. [1] Dhillon & Modha (2001), Concept decompositions for large sparse text data using clustering, Mach. Learn. 42.
     """
 
-    patience = 2  # times the rounds in vain that end a search: descents are short, and there are many optima
-
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         centers = super().init(source, engine, rng)
         zero = ~centers.any(axis=1)

@@ -145,13 +145,13 @@ class Search:
         self.watch, self.stopped = watch, False
         self.steps, self.most = 0, 0  # rounds of swaps so far, and at most
         self.best: Solution | None = None
-        self.neighborhood: Neighborhood | None = None  # of the best solution
+        self.neighborhood: Neighborhood | None = None  # of the solution that was improved last
         self.cost: Cost = model.cost
         # Optional parts of a model: a faster one for descents that are only tried, and centers that must not be rows.
         self.rough, self.off_rows = getattr(model, "rough", model), getattr(model, "off_rows", None)
 
     def run(self, n_init: int, effort: Effort) -> Solution:
-        """The best of `n_init` descents, then swaps until some rounds find nothing better; Ctrl-C keeps the best."""
+        """The best of `n_init` descents, then swaps and jumps; Ctrl-C keeps the best."""
         with interrupts.deferred(), interrupts.outermost() as keeps:
             try:
                 self._start(n_init)
@@ -301,7 +301,7 @@ class Neighborhood:
     def removed(self, count: int, rng: np.random.Generator) -> list[int]:
         """So many different centers, drawn at random: rather those without which the rows cost little more."""
         k = len(self.centers)
-        share = 1.0 / (self.without @ self.w - self.total + self.total / k)
+        share = self.total / (self.total + k * (self.without @ self.w - self.total))
         return rng.choice(k, count, replace=False, p=share / share.sum()).tolist()
 
     def _chain(
