@@ -34,7 +34,7 @@ class Effort(NamedTuple):
     starts: int  # descents before the swaps, where n_init="auto"
     quiet: int  # rounds without a gain that end the swaps
     rounds: int  # at most
-    jumps: int  # random jumps after that, at most: of a table that is nearly too large there are two
+    jumps: int  # random jumps after that, at most: of a table that is nearly too large there is one
 
 
 EFFORTS = {
@@ -182,7 +182,7 @@ class Search:
         self.most = effort.rounds
         self._improve(self.best, effort.quiet, run)
         size = self.rows.X.shape[0] * values_per_row(self.rows.X) * self.model.n_clusters
-        for _ in range(min(effort.jumps, 1 + int(effort.values / size))):
+        for _ in range(min(effort.jumps, 1 + int(effort.values / (4 * size)))):
             jump = None if self._is_over else self._jumped(self.best)
             if jump is None:
                 break

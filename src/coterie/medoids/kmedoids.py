@@ -65,7 +65,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Number of initialisations; the best result is kept. 'auto' is 3 for 'random' and before a search, else 1.
     search : {'auto', 'none', 'fast'}, default='auto'
         Search for a better optimum than swaps find: up to three medoids are replaced at random, and swaps go on from
-        there. 'auto' does so 17 times for ``init='lab'``, and less often for more than 2,000 rows: it looks at about
+        there. 'auto' does so 40 times for ``init='lab'``, and less often for more than 1,400 rows: it looks at about
         3e8 distances, so that there is no search for more than 9,000 rows. 'fast' does so 100 times. 'none' runs the
         `n_init` initialisations alone.
     max_iter : int, default=100
