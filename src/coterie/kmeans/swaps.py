@@ -104,7 +104,7 @@ def largest(effort: Effort, source: Source, k: int) -> int:
 def values_per_row(X: Any) -> float:
     """The number of columns; of sparse rows, the mean number of values that are stored."""
     n, d = X.shape
-    return max(X.nnz / n if hasattr(X, "indptr") else d, 1)
+    return float(max(X.nnz / n if hasattr(X, "indptr") else d, 1))
 
 
 def _rows(source: Source, most: int, rng: np.random.Generator) -> tuple[Chunk, bool]:
@@ -302,7 +302,8 @@ class Neighborhood:
         """So many different centers, drawn at random: rather those without which the rows cost little more."""
         k = len(self.centers)
         share = self.total / (self.total + k * (self.without @ self.w - self.total))
-        return rng.choice(k, count, replace=False, p=share / share.sum()).tolist()
+        chosen: list[int] = rng.choice(k, count, replace=False, p=share / share.sum()).tolist()
+        return chosen
 
     def _chain(
         self, first: tuple[int, int], length: int, at_rows: np.ndarray, owner: np.ndarray
