@@ -44,6 +44,7 @@ def check(captured, code=0):
         assert not NOT_SHOWN.search(stream)
     if code == 0:
         assert "\\x1b" in captured.out
+        assert not re.search(r"\\r$", captured.out, re.MULTILINE)  # line breaks in names are shown as escapes, too
 
 
 @pytest.mark.parametrize(

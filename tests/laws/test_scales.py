@@ -141,13 +141,23 @@ def test_names_options_and_files_survive(tmp_path):
     np.testing.assert_array_equal(scaled.predict(ROWS), scaled.labels_)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_second_fit_forgets_the_scale_of_the_first(name):
+    model, X, _ = MODELS[name]
+    model, rows = fitted(model, times(X, -950)), times(X, 150)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RangeWarning)
+        model.fit(rows)
+    np.testing.assert_array_equal(model.transform(rows), fitted(model, rows).transform(rows))
+
+
 def test_a_row_without_weight_does_not_decide_the_scale():
-    X, w = np.ldexp(ROWS, -400), np.ones(150)
-    X[7], w[7] = 1.0, 0.0
+    X, w = np.ldexp(ROWS, -560), np.ones(150)
+    X[7], w[7] = 2.0**-100, 0.0
     plain = fitted(KMeans(3, random_state=0), np.delete(ROWS, 7, axis=0))
     np.testing.assert_array_equal(
         np.sort(fitted(KMeans(3, random_state=0), X, w).cluster_centers_, axis=0),
-        np.ldexp(np.sort(plain.cluster_centers_, axis=0), -400),
+        np.ldexp(np.sort(plain.cluster_centers_, axis=0), -560),
     )
 
 
