@@ -35,7 +35,10 @@ def main(arguments: list[str]) -> int:
         listed = {name for name in expected if name.startswith(f"{suite}::")}
         unexpected += sorted(failed - listed)
         obsolete += sorted(listed - failed)
-        print(f"{suite}: {len(outcomes)} tests, {len(failed)} differ, {len(failed & listed)} of them on purpose", flush=True)
+        print(
+            f"{suite}: {len(outcomes)} tests, {len(failed)} differ, {len(failed & listed)} of them on purpose",
+            flush=True,
+        )
     for name in unexpected:
         print(f"unexpected: {name}")
     for name in obsolete:
@@ -61,17 +64,23 @@ def run(suite: str) -> dict[str, list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "outcomes.json"
         command = [
-            sys.executable, "-m", "pytest", "-p", "peers.plugin", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", folder,
-            "-q", "--tb=short", "-x" if os.environ.get("PEERS_STOP") else "-q", "--pyargs", suite,
+            sys.executable, "-m", "pytest", "-p", "peers.plugin", "-p", "no:cacheprovider", "-c", os.devnull,
+            "--rootdir", folder, "-q", "--tb=short", "--pyargs", suite,
         ]  # fmt: skip
-        environment = os.environ | {"PEERS_OUTCOMES": str(path), "PYTHONPATH": os.pathsep.join([str(HERE.parent), *sys.path])}
+        environment = os.environ | {
+            "PEERS_OUTCOMES": str(path),
+            "PYTHONPATH": os.pathsep.join([str(HERE.parent), *sys.path]),
+        }
         done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
         (HERE / "log").mkdir(exist_ok=True)
         (HERE / "log" / f"{suite}.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
         if not path.is_file():
             raise SystemExit(f"{suite} could not be run:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
         outcomes: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
-    return {f"{suite}::{name.rpartition('::')[2] if name.count('::') == 1 else name.split('::', 1)[1]}": results for name, results in outcomes.items()}
+    return {
+        f"{suite}::{name.rpartition('::')[2] if name.count('::') == 1 else name.split('::', 1)[1]}": results
+        for name, results in outcomes.items()
+    }
 
 
 if __name__ == "__main__":

@@ -198,7 +198,9 @@ class Search:
             in_vain, solution = (0, better) if better is not None else (in_vain + 1, solution)
             if solution.objective < (1.0 - GAIN) * self.best.objective:
                 self.best = solution
-            progress = Progress("iteration", self.steps, run=run, params=self.best.centers, objective=self.best.objective)
+            progress = Progress(
+                "iteration", self.steps, run=run, params=self.best.centers, objective=self.best.objective
+            )
             self.stopped |= self._tell(run, progress)
             self.steps += 1
 
