@@ -24,7 +24,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def full(rows):
-    return mixture_table(rows, range(1, 6), random_state=0)
+    return mixture_table(rows, range(1, 5), random_state=0)
 
 
 def test_criteria_follow_from_the_likelihood(full, rows):
@@ -81,11 +81,12 @@ def test_nor_where_there_is_nothing_to_find(seed):
     assert most_behind(found) < 0.05
 
 
+@pytest.mark.parametrize("k", [3, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_cells_are_about_as_likely_as_a_search_of_their_own(structure, full, rows):
+def test_cells_are_about_as_likely_as_a_search_of_their_own(structure, k, full, rows):
     j = full.structures.index(structure)
-    alone = [GaussianMixture(k, covariance_type=structure, random_state=1).fit(rows).log_likelihood_ for k in (2, 3)]
-    assert (full.log_likelihood[1:3, j] >= np.array(alone) - 0.1).all()
+    alone = GaussianMixture(k, covariance_type=structure, random_state=1).fit(rows)
+    assert full.log_likelihood[k - 1, j] >= alone.log_likelihood_ - 0.1
 
 
 def test_what_is_the_same_for_one_component_is_fitted_once(full):
