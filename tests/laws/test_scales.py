@@ -35,6 +35,8 @@ from coterie.diagnosis import diagnose
 from coterie.distances import pairwise
 from coterie.selection import choose_k, g_means, gap_statistic, sweep, x_means
 
+SHORT = pytest.mark.usefixtures("short_searches")  # of any length, a search finds the same at any scale
+
 rng = np.random.default_rng(5)
 ROWS = rng.normal(size=(150, 3)) + 4 * rng.integers(0, 3, (150, 1))
 HOLES = np.where(rng.random(ROWS.shape) < 0.1, np.nan, ROWS)
@@ -84,6 +86,7 @@ def check_alike(plain, scaled, powers, rows, weights):
         np.testing.assert_array_equal(getattr(scaled, name), expected, err_msg=name)
 
 
+@SHORT
 @pytest.mark.parametrize("name", MODELS)
 def test_rows_times_a_power_of_two(name):
     model, X, powers = MODELS[name]
@@ -96,6 +99,7 @@ def test_rows_times_a_power_of_two(name):
         np.testing.assert_array_equal(scaled.transform(times(X, power)), np.ldexp(plain.transform(X), away))
 
 
+@SHORT
 @pytest.mark.parametrize("name", MODELS)
 def test_weights_times_a_power_of_two(name):
     model, X, powers = MODELS[name]
@@ -108,6 +112,7 @@ def test_weights_times_a_power_of_two(name):
         )
 
 
+@SHORT
 @pytest.mark.parametrize("name", MODELS)
 def test_float32_rows_and_weights(name):
     model, X, powers = MODELS[name]
@@ -333,6 +338,7 @@ BY_DISTANCE = {  # model, powers of what it finds
 }  # fmt: skip
 
 
+@SHORT
 @pytest.mark.parametrize("name", BY_DISTANCE)
 def test_distances_find_the_same_clusters_at_any_scale(name):
     model, powers = BY_DISTANCE[name]
@@ -345,6 +351,7 @@ def test_distances_find_the_same_clusters_at_any_scale(name):
             np.testing.assert_array_equal(scaled.predict(np.ldexp(X, rows)), plain.predict(X))
 
 
+@SHORT
 @pytest.mark.parametrize("name", [name for name in BY_DISTANCE if name != "divisive"])
 def test_weights_of_any_scale_with_distances(name):
     model, powers = BY_DISTANCE[name]
