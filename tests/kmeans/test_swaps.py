@@ -172,10 +172,15 @@ def test_jumps_remove_centers_that_are_missed_little():
 def test_a_descent_is_given_up_once_it_cannot_catch_up():
     watch = swaps.Hopeless(10.0, hope=2.0)
     objectives = [100.0, 60.0, 40.0, 34.0]  # 40 - 2 * 20 <= 10, yet 34 - 2 * 6 > 10
-    assert [watch(Progress(0, i, None, value)) for i, value in enumerate(objectives)] == [False, False, False, True]
+    assert [watch(Progress("iteration", i, objective=value)) for i, value in enumerate(objectives)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
     assert watch.given_up
     patient = swaps.Hopeless(10.0, hope=2.0, after=3)
-    assert not any(patient(Progress(0, i, None, value)) for i, value in enumerate(objectives))
+    assert not any(patient(Progress("iteration", i, objective=value)) for i, value in enumerate(objectives))
 
 
 def test_a_row_of_weight_two_is_that_row_twice():

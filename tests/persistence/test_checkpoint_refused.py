@@ -18,7 +18,7 @@ from persistence.interrupted import CASES, MIXED, ROUGH, K, cut_short
     [
         ({"n_clusters": 5}, "n_clusters was 6 and is 5"),
         ({"tol": 1e-3}, "tol was 0.0001 and is 0.001"),
-        ({"init": MIXED[:6]}, "init changed"),
+        ({"init": MIXED[:6], "n_init": 1}, "init changed"),
         ({"random_state": 1}, "random_state was 0 and is 1"),
     ],
 )
