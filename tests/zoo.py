@@ -78,14 +78,14 @@ def bayesian(k, form, X, mixing, start="kmeans"):
     return VariationalGaussians(**vars(plain), mixing=mixing, belief=belief)
 
 
-def family_mixture(k, family, X, start="k-means++", holes=False, **options):
+def family_mixture(k, family, X, start="k-means++", has_missing=False, **options):
     """A mixture of that family for rows like these, as the estimator would make it."""
-    return MixtureEM(k, family.learned(family.survey(X), holes), start=FamilyStart(start), **options)
+    return MixtureEM(k, family.learned(family.survey(X), has_missing), start=FamilyStart(start), **options)
 
 
-def process(k, family, X, start="k-means++", holes=False):
+def process(k, family, X, start="k-means++", has_missing=False):
     """A Dirichlet process of that family for rows like these, with as many components to begin with."""
-    believed = Believed(with_conjugate_prior(family.learned(family.survey(X), holes)))
+    believed = Believed(with_conjugate_prior(family.learned(family.survey(X), has_missing)))
     return DirichletProcess(k, believed, start=FamilyStart(start), sticks=Sticks(0.7))
 
 
@@ -145,7 +145,7 @@ FAMILIES = [
     pytest.param(family_mixture(8, Poisson(), MANY_EVENTS), MANY_EVENTS.astype(np.float32), 3000, id="poisson-float32"),
     pytest.param(family_mixture(4, Poisson(), EVENTS, e_step_kind="hard"), EVENTS, 300, id="poisson-hard"),
     pytest.param(family_mixture(4, Poisson(GammaPrior(2.0, 1.0)), EVENTS), EVENTS, 300, id="poisson-prior"),
-    pytest.param(family_mixture(3, Poisson(), LOST_EVENTS, holes=True), LOST_EVENTS, 600, id="poisson-missing"),
+    pytest.param(family_mixture(3, Poisson(), LOST_EVENTS, has_missing=True), LOST_EVENTS, 600, id="poisson-missing"),
     pytest.param(family_mixture(4, Bernoulli(), ANSWERS, "random_from_data"), ANSWERS, 1000, id="bernoulli"),
     pytest.param(family_mixture(5, Multinomial(), TEXTS), TEXTS, 1000, id="multinomial-sparse"),
     pytest.param(
@@ -155,12 +155,14 @@ FAMILIES = [
         id="multinomial-prior",
     ),
     pytest.param(family_mixture(4, Categorical(), KINDS), KINDS, 1000, id="categorical"),
-    pytest.param(family_mixture(4, Categorical(), LOST_KINDS, holes=True), LOST_KINDS, 1000, id="categorical-missing"),
+    pytest.param(
+        family_mixture(4, Categorical(), LOST_KINDS, has_missing=True), LOST_KINDS, 1000, id="categorical-missing"
+    ),
     pytest.param(family_mixture(4, TABLE, MIXED), MIXED, 500, id="product"),
 ]
 PROCESSES = [
     pytest.param(process(5, Gaussian(), SMALL), SMALL, 300, id="process-gaussian"),
-    pytest.param(process(5, Gaussian("diag"), HOLES, holes=True), HOLES, 300, id="process-gaussian-missing"),
+    pytest.param(process(5, Gaussian("diag"), HOLES, has_missing=True), HOLES, 300, id="process-gaussian-missing"),
     pytest.param(process(6, Poisson(), EVENTS), EVENTS, 300, id="process-poisson"),
     pytest.param(process(6, Multinomial(), TEXTS), TEXTS, 1000, id="process-multinomial-sparse"),
     pytest.param(process(6, Categorical(), KINDS, "random_from_data"), KINDS, 1000, id="process-categorical"),

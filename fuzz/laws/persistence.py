@@ -189,7 +189,7 @@ def a_killed_fit_resumes_to_the_same_bits(case: Case) -> None:
     whole = fit(estimator(**options), X)
 
     def fit_with_checkpoints() -> None:
-        checkpoint.INTERVAL = checkpoint.PATIENCE = 0.0  # a state after every iteration
+        checkpoint.MIN_INTERVAL = checkpoint.INTERVAL_FACTOR = 0.0  # a state after every iteration
         estimator(**options, checkpoint=path).fit(X)
 
     in_child(fit_with_checkpoints, kill_after=float(case.draw.rng.uniform(0.0, 0.05)))

@@ -1,4 +1,4 @@
-"""The scikit-learn contract, and the one place where source, engine and model meet."""
+"""Base classes of the estimators: they implement the scikit-learn API with a source, an engine and a model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coterie import interrupts, machine
 from coterie.core import loop
 from coterie.core.arguments import as_rng
-from coterie.core.checkpoint import Keeper, Notes, Store
-from coterie.core.clock import Now, spoken
+from coterie.core.checkpoint import Checkpointer, HistoryRecorder, Store
+from coterie.core.clock import Now, time_left_text
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
-from coterie.core.progress import Callback, Progress
+from coterie.core.progress import Callback, Progress, check_callback
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers, Scale, ScaleError, is_numbers, multiplied, times_power
 from coterie.data import as_source, opened
@@ -31,38 +31,38 @@ from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
 from coterie.twins import HasTwin
 
-PAUSE = 1.0  # seconds between two lines that are printed
+PRINT_INTERVAL = 1.0  # minimum number of seconds between two printed lines
 
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
 CENTERS_STORED = {"cluster_centers_": "real K D", "labels_": "index<K *"}
-CENTERS = {"cluster_centers_": LENGTHS, "inertia_": SQUARES, "history_": SQUARES}  # what K-means finds
+CENTERS = {"cluster_centers_": LENGTHS, "inertia_": SQUARES, "history_": SQUARES}  # fitted attributes of K-means
 
 
 def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
-    """A chunk as a source of its own, and the engine for one that small."""
+    """A source of the rows of one chunk, and a serial engine, which is fastest for few rows."""
     return MemorySource(chunk.X, chunk.w), local.Serial()
 
 
 class Estimator(HasTwin, BaseEstimator):
-    """An estimator around a model: opens the rows, runs the loop, and asks the model for answers.
+    """Base class of estimators with a model: it opens the data, runs the loop, and predicts with the model.
 
-    A subclass has the options `engine`, `n_jobs` and `random_state`, builds its model in `_model`, and keeps what a
-    model needs to answer for new rows in `_params`.
+    A subclass has the options `engine`, `n_jobs` and `random_state`. Its method `_model` returns the model, and its
+    property `_params` the fitted parameters of the model.
     """
 
     engine: Any
     n_jobs: int | None
     random_state: Any
-    _sparse = True  # whether rows may be sparse
-    _holes = False  # whether NaN may stand for values that are missing
-    _powers: ClassVar[dict[str, Powers] | None] = None  # of fitted attributes, where rows of any scale can be fitted
-    _powers_of_options: ClassVar[dict[str, int]] = {}  # of options that are given in the units of the rows
-    _powers_of_answers: ClassVar[dict[str, int]] = {"distances": 1}  # of what the model says of new rows
+    _sparse = True  # whether X may be sparse
+    _allows_missing = False  # whether X may contain NaN, as missing values
+    _powers: ClassVar[dict[str, Powers] | None] = None  # of fitted attributes; None: X is never rescaled
+    _powers_of_options: ClassVar[dict[str, int]] = {}  # of options in the units of X
+    _powers_of_outputs: ClassVar[dict[str, int]] = {"distances": 1}  # of the results of model methods for new rows
 
     @property
-    def _called(self) -> str:
-        """Its name, and the options that decide what rows it takes."""
+    def _name_in_errors(self) -> str:
+        """The name of the class, with the options that restrict its input."""
         return type(self).__name__
 
     def _model(self, summary: Summary | None = None) -> Any:
@@ -73,83 +73,96 @@ class Estimator(HasTwin, BaseEstimator):
         raise NotImplementedError
 
     def predict(self, X: Any) -> Any:
-        """The cluster of every row (n,)."""
+        """Predict the cluster of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows with the same columns as in `fit`.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels from 0 to K - 1.
+        """
         return self._map(X, "assign")
 
-    def _map(self, X: Any, verb: str) -> Any:
-        source, engine, model = self._answer(X, None)
-        found = source.join(engine.map(partial(getattr(model, verb), self._params), source))
-        exponent = self._scale.rows * self._powers_of_answers.get(verb, 0)
-        return times_power(exponent, found) if exponent else found
+    def _map(self, X: Any, method: str) -> Any:
+        """The results of a method of the model for all rows of `X`."""
+        source, engine, model = self._open_fitted(X, None)
+        result = source.join(engine.map(partial(getattr(model, method), self._params), source))
+        exponent = self._scale.rows * self._powers_of_outputs.get(method, 0)
+        return times_power(exponent, result) if exponent else result
 
     def _sum(self, X: Any, sample_weight: Any) -> tuple[Any, Any]:
-        """The model, and its statistics on `X` at the parameters found."""
-        source, engine, model = self._answer(X, sample_weight)
+        """The model, and its statistics of `X` at the fitted parameters."""
+        source, engine, model = self._open_fitted(X, sample_weight)
         stats, _ = engine.scan(partial(model.e_step, self._params), source, None)
         return model, stats
 
-    def _answer(self, X: Any, sample_weight: Any) -> tuple[Source, Engine, Any]:
+    def _open_fitted(self, X: Any, sample_weight: Any) -> tuple[Source, Engine, Any]:
         check_is_fitted(self)
         source, engine, _ = self._open(X, sample_weight, first=False)
         return source, engine, self._model()
 
     def _open(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
-        """The rows as the model wants them, and where to compute on them.
+        """The rows as the model needs them, the engine, and a summary of the rows.
 
-        Rows to fit that are out of range are a `ScaleError`: where a class has `_powers`, `_fit_rescaled` fits them.
+        In a fit (`first`), rows out of range raise a `ScaleError`. If the class has `_powers`, `_fit_rescaled` fits
+        them.
         """
-        source, engine, summary = self._given(X, sample_weight, first, y)
-        ready = self._ready(source, engine, first)
-        if ready is source:
+        source, engine, summary = self._open_rows(X, sample_weight, first, y)
+        prepared = self._prepare_rows(source, engine, first)
+        if prepared is source:
             return source, engine, summary
-        return ready, engine, summarize(ready, engine, self._holes, first, self._rescales)
+        return prepared, engine, summarize(prepared, engine, self._allows_missing, first, self._rescales)
 
-    def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
-        """The rows as the model wants them: of unit length, in other units; by default as they are."""
+    def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
+        """The rows as the model needs them, such as normalised to unit length; by default unchanged."""
         return source
 
-    def _given(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
-        """The rows as they are; unless `first`, their columns must be those of `fit`."""
+    def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
+        """The rows unchanged, the engine and a summary; unless `first`, the columns must be those of `fit`."""
         source = as_source(X, sample_weight, y)
         if not self._sparse and hasattr(getattr(source, "X", None), "indptr"):
-            raise InputError(f"Input X is sparse: {self._called} needs dense rows (X.toarray() makes them so)")
+            raise InputError(f"Input X is sparse: {self._name_in_errors} needs dense rows (X.toarray() converts them)")
         self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
         engine = as_engine(self.engine, source, self.n_jobs)
         if not first:
             source = divided(source, self._scale, engine)
             check_weights(source)
-        return source, engine, summarize(source, engine, self._holes, first, self._rescales)
+        return source, engine, summarize(source, engine, self._allows_missing, first, self._rescales)
 
     # rows and weights out of range
 
     @property
     def _rescales(self) -> bool:
-        """Whether rows are divided by their scale well before their squares leave the range of float64."""
+        """Whether X is divided by its scale if its squares could leave the range of float64."""
         return self._powers is not None and vars(self).get("_recorder") is None
 
     @property
     def _scale(self) -> Scale:
-        """Powers of two by which rows and weights were divided before the fit."""
+        """Exponents of the powers of two by which rows and weights were divided before the fit."""
         return Scale(*vars(self).get("_exponents", (0, 0)))
 
     def _scale_of(self, sample_weight: Any) -> Scale:
-        """The same for rows that are to be answered for: none by which weights were divided, if there are none."""
+        """The scale of new rows; without weights, weights were not divided."""
         return self._scale if sample_weight is not None else self._scale._replace(weights=0)
 
-    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
-        """Fit rows and weights divided by their scale, and multiply what was found by it: no digit changes."""
-        going_on = getattr(self, "warm_start", False) and hasattr(self, "weights_")
-        if self._powers is None or going_on or vars(self).get("_recorder") is not None:
+    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **fit_params: Any) -> Self:
+        """Fit rows and weights divided by their scale, and multiply the results by it; no digit changes."""
+        is_warm = getattr(self, "warm_start", False) and hasattr(self, "weights_")
+        if self._powers is None or is_warm or vars(self).get("_recorder") is not None:
             raise error
         X, scale = opened(X), error.scale
         source = as_source(X, sample_weight)
-        small = divided(source, scale, as_engine(self.engine, source, self.n_jobs))
+        scaled = divided(source, scale, as_engine(self.engine, source, self.n_jobs))
         options = self.get_params(deep=False)
-        given = {name: value for name in self._powers_of_options if is_numbers(value := options[name])}
-        for name, value in given.items():
+        numbers = {name: value for name in self._powers_of_options if is_numbers(value := options[name])}
+        for name, value in numbers.items():
             power = self._powers_of_options[name]
             options[name] = np.ldexp(np.asarray(value, dtype=np.float64), -power * scale.rows)
-        inner = type(self)(**options).fit(small.X, sample_weight=small.w, **more)
+        inner = type(self)(**options).fit(scaled.X, sample_weight=scaled.w, **fit_params)
         self._learn_columns(X, source)
         fitted = {name: value for name, value in vars(inner).items() if name not in (*options, *COLUMNS)}
         for name, value in multiplied(fitted, self._powers, scale).items():
@@ -157,29 +170,29 @@ class Estimator(HasTwin, BaseEstimator):
         self._exponents = tuple(scale)
         return self
 
-    def _refuse_rescaled(self, method: str) -> None:
+    def _reject_rescaled(self, method: str) -> None:
         if any(self._scale):
             raise InputError(
-                f"{method} cannot go on from a fit of rows or weights out of range, of about 2^{self._scale.rows} and "
-                f"2^{self._scale.weights}: divide them by a power of two before the first fit"
+                f"{method} cannot continue a fit whose rows or weights were rescaled; they are about "
+                f"2^{self._scale.rows} and 2^{self._scale.weights}: divide them by a power of two before the first fit"
             )
 
     def _in_fitted_units(self, centers: Any) -> Any:
-        """Centers in the units of the rows as the model computes with them."""
+        """Centers in the units of the rescaled rows."""
         exponent = self._scale.rows * (self._powers or {}).get("cluster_centers_", LENGTHS).rows
         return times_power(-exponent, centers) if exponent else centers
 
     def _learn_columns(self, X: Any, source: Source) -> None:
-        """Number and names of the columns, kept once a fit has succeeded."""
-        self.__dict__.pop("_exponents", None)  # those of an earlier fit
+        """Store number and names of the columns after a successful fit."""
+        self.__dict__.pop("_exponents", None)  # from an earlier fit
         self._check_columns(X, source, self, reset=True)
 
     @staticmethod
     def _check_columns(X: Any, source: Source, estimator: BaseEstimator, reset: bool) -> None:
         names = getattr(source, "columns", None)
-        whole = is_frame(X) and X.shape[1] == source.shape[1]  # else it has vectors, which are several columns
-        named = X if whole else getattr(source, "X", X) if names is None else header(names)
-        validate_data(estimator, named, reset=reset, skip_check_array=True)
+        has_scalars = is_frame(X) and X.shape[1] == source.shape[1]  # a column of vectors becomes several columns
+        columns = X if has_scalars else getattr(source, "X", X) if names is None else header(names)
+        validate_data(estimator, columns, reset=reset, skip_check_array=True)
 
     def _descend(
         self,
@@ -191,59 +204,64 @@ class Estimator(HasTwin, BaseEstimator):
         callback: Any,
         rng: np.random.Generator | None = None,
         store: Store | None = None,
-        notes: Notes | None = None,
-        **how: Any,
+        recorder: HistoryRecorder | None = None,
+        **loop_options: Any,
     ) -> tuple[loop.Fit, Any]:
-        """The fit, and the labels of the rows it was made with; chance is `rng`, or what `random_state` makes.
+        """The fit, and the labels of its rows. The random generator is `rng`, by default made from `random_state`.
 
-        States go to `store`, by default the file `checkpoint` if it names one, and with them what `notes` has written.
+        States are saved in `store`, by default in the file `checkpoint` if there is one, with those of `recorder`.
         """
         rng = as_rng(self.random_state) if rng is None else rng
         store = self._store(source, engine) if store is None else store
-        keeper = None
+        checkpointer = None
         if store is not None:
-            keeper, rng = Keeper(store, "end", notes), store.chance(rng)
-        callback = self._watched(callback, model, source, engine, how.get("key"))
-        how = {"n_init": n_init, "max_iter": max_iter, "callback": callback, "keeper": keeper, **how}
-        with machine.one_blas_thread:  # starts and M-steps, too, give the same bits on any number of threads
-            found = loop.fit(model, source, engine, rng=rng, **how)
-            pieces = self._assign(model, source, engine, found)
-        found = replace(found, memos=None)  # bounds are let go before the labels are joined
-        if (recorder := vars(self).get("_recorder")) is not None:
-            recorder.chose(found)
-        if model.converges and not (found.converged or found.stopped):
+            checkpointer, rng = Checkpointer(store, "end", recorder), store.initial_rng(rng)
+        options = {
+            "n_init": n_init,
+            "max_iter": max_iter,
+            "callback": self._with_recorder(callback, model, source, engine, loop_options.get("key")),
+            "checkpointer": checkpointer,
+            **loop_options,
+        }
+        with machine.one_blas_thread:  # so that initialisations and M-steps do not depend on the number of threads
+            result = loop.fit(model, source, engine, rng=rng, **options)
+            pieces = self._assign(model, source, engine, result)
+        result = replace(result, memos=None)  # frees their memory before the labels are joined
+        if (trace_recorder := vars(self).get("_recorder")) is not None:
+            trace_recorder.chose(result)
+        if model.converges and not (result.converged or result.stopped):
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={max_iter} iterations: "
-                "raise max_iter, or tol to stop earlier",
+                "raise max_iter, or raise tol to stop earlier",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         labels = source.join(pieces)
         if store is not None:
             store.remove()
-        return found, labels
+        return result, labels
 
     @staticmethod
-    def _assign(model: Model, source: Source, engine: Engine, found: loop.Fit) -> list[Any]:
-        """Labels at the end of a fit. The first Ctrl-C that comes so late does not cost the result."""
-        with interrupts.outermost() as keeps:
+    def _assign(model: Model, source: Source, engine: Engine, result: loop.Fit) -> list[Any]:
+        """Labels at the end of a fit. After the first Ctrl-C they are computed again, to keep the result."""
+        with interrupts.outermost() as is_outermost:
             try:
-                return engine.map(partial(model.assign, found.params), source, found.memos)
+                return engine.map(partial(model.assign, result.params), source, result.memos)
             except KeyboardInterrupt:
-                if not keeps:
+                if not is_outermost:
                     raise
                 warnings.warn("interrupted: the result is complete", FitInterruptedWarning, stacklevel=3)
-                return engine.map(partial(model.assign, found.params), source)
+                return engine.map(partial(model.assign, result.params), source)
 
-    def _watched(
+    def _with_recorder(
         self, callback: Any, model: Any, source: Source, engine: Engine, key: Any = None, start: Any = None
     ) -> Any:
-        """`callback`; while `fit_trace` runs, with the recorder before it. `start` is that of a fit by batches."""
+        """`callback`, after that of the recorder of `fit_trace` if it runs; `start` is needed for mini-batches only."""
         recorder = vars(self).get("_recorder")
         return callback if recorder is None else recorder.watching(callback, model, source, engine, key, start)
 
     def _store(self, source: Source, engine: Engine) -> Store | None:
-        """Where the states of this fit are kept; None unless `checkpoint` says so. A trace needs the whole way."""
+        """The storage of states; None without `checkpoint`, or if a trace is recorded, which needs all iterations."""
         path = getattr(self, "checkpoint", None)
         if path is None or vars(self).get("_recorder") is not None:
             return None
@@ -254,27 +272,75 @@ class Estimator(HasTwin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._sparse
-        tags.input_tags.allow_nan = self._holes
+        tags.input_tags.allow_nan = self._allows_missing
         return tags
 
 
 class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
-    """An estimator of centers: labels and distances to centers go out."""
+    """Base class of estimators with centers, which return labels and distances to centers."""
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fit, and return the cluster of every row."""
+        """Fit, and return the cluster of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : ignored
+        sample_weight : array-like of shape (n,), default=None
+            Weight of each row; None means 1 for all.
+
+        Returns
+        -------
+        array of shape (n,)
+            The attribute `labels_`.
+        """
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
-        """Fit, and return the distance of every row to every center."""
+        """Fit, and return the distance of every row to every center.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : ignored
+        **options
+            Other arguments of `fit`, such as `sample_weight`.
+
+        Returns
+        -------
+        array of shape (n, K)
+        """
         return super().fit_transform(opened(X), y, **options)
 
     def transform(self, X: Any) -> Any:
-        """The distance of every row to every center (n, k)."""
+        """Compute the distance of every row to every center.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows with the same columns as in `fit`.
+
+        Returns
+        -------
+        array of shape (n, K)
+        """
         return self._map(X, "distances")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The objective on `X`, negated: larger is better."""
+        """Compute the negative objective of `X`: larger is better.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows with the same columns as in `fit`.
+        y : ignored
+        sample_weight : array-like of shape (n,), default=None
+            Weight of each row; None means 1 for all.
+
+        Returns
+        -------
+        float
+        """
         model, stats = self._sum(X, sample_weight)
         name = getattr(self, "_objective", "inertia_")
         objective = {name: model.objective(self._params, stats)}
@@ -286,57 +352,58 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return tags
 
 
-class ByDistance(HasTwin, BaseEstimator):
-    """An estimator that needs distances and nothing else: those of a `metric`, or given ones."""
+class DistanceEstimator(HasTwin, BaseEstimator):
+    """Base class of estimators that use only distances: those of a `metric`, or precomputed ones."""
 
     metric: Any
     metric_params: Any
 
     @property
-    def _given_distances(self) -> bool:
+    def _is_precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
     def _as_distance(self) -> Distance | None:
-        """The distance; None where the distances are given."""
-        if not self._given_distances:
+        """The distance; None if distances are precomputed."""
+        if not self._is_precomputed:
             return as_distance(self.metric, **(self.metric_params or {}))
         if self.metric_params:
-            raise ParameterError(f"metric='precomputed' takes no metric_params; got {self.metric_params!r}")
+            raise ParameterError(
+                f"metric='precomputed' takes no metric_params; got {self.metric_params!r}: set metric_params=None"
+            )
         return None
 
     def _check_columns(self, X: Any, reset: bool) -> None:
-        """Number and names of the columns of what `opened` gave; lists of series have none."""
+        """Check, or with `reset` store, number and names of the columns; series of different lengths have none."""
         if isinstance(X, list) and len({np.shape(row) for row in X}) > 1:
             return
         names = getattr(X, "columns", None)
-        named = X if is_frame(X) else np.asarray(X) if names is None else header(names)
-        validate_data(self, named, reset=reset, skip_check_array=True)
+        columns = X if is_frame(X) else np.asarray(X) if names is None else header(names)
+        validate_data(self, columns, reset=reset, skip_check_array=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._given_distances
+        tags.input_tags.pairwise = self._is_precomputed
         return tags
 
 
 def callbacks(callback: Any, verbose: Any, *others: Callback) -> Callback:
-    """What is called after every iteration: `others`, the user's `callback`, and what prints lines if `verbose`."""
-    if callback is not None and not callable(callback):
-        raise ParameterError(f"callback must be None or a function of one argument; got {callback!r}")
-    asked = (*others, callback, Lines(every=int(verbose) > 1) if verbose else None)
-    called = [function for function in asked if function is not None]
-    return lambda progress: bool(sum(bool(function(progress)) for function in called))
+    """One callback that calls `others`, the user's `callback`, and, if `verbose`, a printer of progress."""
+    checked = check_callback(callback)
+    printer = ProgressPrinter(every=int(verbose) > 1) if verbose else None
+    functions = [function for function in (*others, checked, printer) if function is not None]
+    return lambda progress: bool(sum(bool(function(progress)) for function in functions))
 
 
-class Lines:
-    """Prints how far a fit is: now and then, or after `every` iteration."""
+class ProgressPrinter:
+    """Prints the progress of a fit: about once a second, or after `every` iteration."""
 
     def __init__(self, every: bool = False, now: Now = time.monotonic) -> None:
         self.every, self.now, self.last = every, now, -np.inf
 
     def __call__(self, progress: Progress) -> None:
-        if not self.every and self.now() - self.last < PAUSE:
+        if not self.every and self.now() - self.last < PRINT_INTERVAL:
             return
         self.last = self.now()
-        left = spoken(progress.left)
-        where = f"start {progress.run + 1}, iteration {progress.iteration}: objective {progress.objective:.6g}"
-        print(f"{where}, {left}" if left else where)
+        left = time_left_text(progress.left)
+        line = f"restart {progress.run + 1}, iteration {progress.iteration}: objective {progress.objective:.6g}"
+        print(f"{line}, {left}" if left else line)

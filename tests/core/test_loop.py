@@ -25,7 +25,7 @@ class Halving:
     def init(self, source, engine, rng):
         return float(rng.uniform(1, 100))
 
-    def begin(self, source):
+    def initial_memos(self, source):
         return None
 
     def m_step(self, params, stats):
@@ -37,7 +37,7 @@ class Halving:
     def objective(self, params, stats):
         return stats.value
 
-    def settled(self, before, after, stats, history, stretch):
+    def has_converged(self, before, after, stats, history, stretch):
         return after < self.settles_at
 
     def e_step(self, params, chunk, memo=None):

@@ -22,25 +22,25 @@ WORK = {
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_time_left_is_told_and_ends_at_nothing(name, monkeypatch):
-    monkeypatch.setattr(clock, "SILENT", 0.0)
-    told = []
-    WORK[name](told.append)
-    assert [step.done for step in told] == list(range(1, len(told) + 1))
-    assert all(step.left is not None and 0 <= step.left < np.inf for step in told)
-    assert told[-1].left == 0.0
-    assert all(step.left > 0 for step in told[:-1])
+def test_time_left_is_reported_and_ends_at_zero(name, monkeypatch):
+    monkeypatch.setattr(clock, "MIN_ELAPSED", 0.0)
+    reports = []
+    WORK[name](reports.append)
+    assert [step.done for step in reports] == list(range(1, len(reports) + 1))
+    assert all(step.left is not None and 0 <= step.left < np.inf for step in reports)
+    assert reports[-1].left == 0.0
+    assert all(step.left > 0 for step in reports[:-1])
 
 
 def test_large_pieces_count_for_more(monkeypatch):
     time = [0.0]
     monkeypatch.setattr("coterie.core.progress.Clock", lambda: clock.Clock(lambda: time[0]))
-    told = []
+    reports = []
 
     def work():
         for seconds in (10.0, 30.0, 60.0):
             time[0] += seconds
             yield seconds
 
-    assert list(reported(work(), ["a", "b", "c"], told.append, [1, 3, 6])) == [10.0, 30.0, 60.0]
-    assert [step.left for step in told] == pytest.approx([90.0, 60.0, 0.0])
+    assert list(reported(work(), ["a", "b", "c"], reports.append, [1, 3, 6])) == [10.0, 30.0, 60.0]
+    assert [step.left for step in reports] == pytest.approx([90.0, 60.0, 0.0])

@@ -31,7 +31,7 @@ def save_model(path):
 def save_checkpoint(path):
     class Saved(CheckpointFile):
         def __init__(self, path):
-            self.path, self.fingerprint, self.states, self.began_with = path, {}, {}, None
+            self.path, self.fingerprint, self.states, self.initial_generator = path, {}, {}, None
             self.failed = False
 
     Saved(path)._save()

@@ -43,7 +43,7 @@ def test_no_step_raises_the_objective(channels, window):
     assert sums[-1] < sums[0]
 
 
-def test_one_step_is_the_mean_of_what_meets():
+def test_one_step_is_the_mean_of_the_aligned_values():
     series, start = bumps(5), bumps(6, seed=3)[5][:, 0]
     met = [[] for _ in start]
     for x in series:
@@ -107,7 +107,7 @@ def test_the_type_and_shape_are_those_of_the_series():
 
 
 def test_what_cannot_be_averaged_is_refused():
-    with pytest.raises(InputError, match="weights must be 2 finite numbers from 0 up"):
+    with pytest.raises(InputError, match="weights must be 2 finite numbers >= 0"):
         dba([[1, 2], [2, 3]], [1, -1])
     with pytest.raises(InputError, match="init has 2 channels and series has 1"):
         dba([[1, 2], [2, 3]], init=np.zeros((3, 2)))

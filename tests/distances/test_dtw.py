@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from coterie.core.errors import InputError, ParameterError, RangeWarning
 from coterie.distances import dtw, dtw_path, pairwise
 from coterie.distances.search import lb_keogh, lb_kim, nearest
-from coterie.distances.series import as_series, joined
-from coterie.distances.windows import Everywhere, Itakura, SakoeChiba, as_window
+from coterie.distances.series import as_series, concatenated
+from coterie.distances.windows import Itakura, NoWindow, SakoeChiba, as_window
 from coterie.kernels.cpu import dtw as cpu
 from coterie.kernels.plain import dtw as plain
 from cuts import PAIRWISE
@@ -69,7 +69,7 @@ def test_it_is_symmetric_and_zero_for_a_series_and_itself(x, y, window, cost):
 
 @settings(max_examples=60, deadline=None)
 @given(one_channel, one_channel, windows, st.sampled_from(COSTS))
-def test_a_path_steps_from_the_first_moments_to_the_last_within_the_window(x, y, window, cost):
+def test_a_path_steps_from_the_first_to_the_last_time_points_within_the_window(x, y, window, cost):
     table, path = dtw_path(x, y, window=window, cost=cost)
     assert path[0].tolist() == [0, 0]
     assert path[-1].tolist() == [len(x) - 1, len(y) - 1]
@@ -142,11 +142,11 @@ def test_a_table_of_cells_is_a_window():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("absolute", [False, True])
-@pytest.mark.parametrize("window", [Everywhere(), SakoeChiba(3), Itakura(2.2)], ids=["everywhere", "band", "itakura"])
+@pytest.mark.parametrize("window", [NoWindow(), SakoeChiba(3), Itakura(2.2)], ids=["everywhere", "band", "itakura"])
 def test_compiled_and_plain_kernels_agree_to_the_last_bit(dtype, channels, absolute, window):
-    ragged = isinstance(window, Everywhere)
-    A = joined(series([17, 5, 1] if ragged else [17] * 3, channels, dtype, seed=1))
-    B = joined(series([*range(1, 38)] if ragged else [23] * 37, channels, dtype, seed=2))
+    ragged = isinstance(window, NoWindow)
+    A = concatenated(series([17, 5, 1] if ragged else [17] * 3, channels, dtype, seed=1))
+    B = concatenated(series([*range(1, 38)] if ragged else [23] * 37, channels, dtype, seed=2))
     low, high = window.band(17, int(B.length.max()))
     got, want = np.empty((3, 37), dtype), np.empty((3, 37), dtype)
     for limited in (False, True):
@@ -171,12 +171,12 @@ def test_compiled_and_plain_kernels_agree_to_the_last_bit(dtype, channels, absol
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize(
     "window, n, m",
-    [(Everywhere(), 19, None), (SakoeChiba(2), 19, 31), (Itakura(4.0), 19, 31), (Itakura(1.0), 5, 60)],
+    [(NoWindow(), 19, None), (SakoeChiba(2), 19, 31), (Itakura(4.0), 19, 31), (Itakura(1.0), 5, 60)],
     ids=["everywhere", "band", "itakura", "steep"],
 )
 def test_compiled_and_plain_alignments_agree(channels, window, n, m):
-    center = joined(series([n], channels, seed=1))(0)
-    B = joined(series([*range(1, 38)] if m is None else [m] * 37, channels, seed=2))
+    center = concatenated(series([n], channels, seed=1))(0)
+    B = concatenated(series([*range(1, 38)] if m is None else [m] * 37, channels, seed=2))
     low, high = window.band(n, int(B.length.max()))
     w = np.random.default_rng(0).random(37)
     found = []
@@ -186,13 +186,13 @@ def test_compiled_and_plain_alignments_agree(channels, window, n, m):
         found.append(sums)
     for got, want in zip(*found, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
-    assert (found[0][1] >= w.sum() * (1 - 1e-12)).all()  # every moment of the center meets every series
+    assert (found[0][1] >= w.sum() * (1 - 1e-12)).all()  # every time point of the center is aligned to every series
 
 
 def test_tables_made_in_blocks_give_the_same_alignment():
     """Of two lengths: one whose tables are kept, one whose tables are not; the path is that of one table."""
     for n, m, window in ((150, 170, 40), (1300, 1200, None), (1300, 1200, 400)):
-        x, y = (joined(series([length], seed=length))(0) for length in (n, m))
+        x, y = (concatenated(series([length], seed=length))(0) for length in (n, m))
         low, high = as_window(window).band(n, m)
         sums = np.zeros((n, 1)), np.zeros(n), np.empty(1)
         cpu.align(x, y, np.zeros(1, np.int64), np.array([m]), np.ones(1), low, high, *sums)
@@ -298,15 +298,15 @@ def test_series_are_cut_and_taken_by_number_without_a_copy():
 
 
 WRONG_SERIES = [
-    (([], [1, 2]), "x is empty: a series has at least one value"),
-    (([1, np.nan, 2], [1, 2]), "x contains NaN at moment 1: fill it in"),
-    (([1, 2], [1, np.inf]), "y contains infinity at moment 1: clip it"),
+    (([], [1, 2]), "x is empty: a series needs at least one value"),
+    (([1, np.nan, 2], [1, 2]), "x contains NaN at time point 1: fill it in"),
+    (([1, 2], [1, np.inf]), "y contains infinity at time point 1: clip it"),
     ((np.zeros((3, 2)), np.zeros((3, 1))), "x has 2 channels and y has 1: both need the same"),
     (
         (np.zeros((3, 2, 2)), [1, 2]),
         r"x must be a series \(length,\) or \(length, channels\); its shape is \(3, 2, 2\)",
     ),
-    ((["a", "b"], [1, 2]), "x must be numbers"),
+    ((["a", "b"], [1, 2]), "x must contain numbers"),
     (([1.7e308, 0], [-1.7e308, 3]), "distances float64 cannot represent"),
 ]
 
@@ -320,12 +320,12 @@ def test_series_that_cannot_be_measured_are_refused(pair, message):
 @pytest.mark.parametrize(
     "X, message",
     [
-        ([[1, 2], [3, np.nan, 4]], r"X\[1\] contains NaN at moment 1"),
-        (np.array([[1.0, 2.0], [np.nan, 1.0]]), r"X\[1\] contains NaN at moment 0"),
-        (np.array([[1.0, 2.0], [np.nan, np.nan]]), r"X\[1\] is empty \(NaN alone\)"),
+        ([[1, 2], [3, np.nan, 4]], r"X\[1\] contains NaN at time point 1"),
+        (np.array([[1.0, 2.0], [np.nan, 1.0]]), r"X\[1\] contains NaN at time point 0"),
+        (np.array([[1.0, 2.0], [np.nan, np.nan]]), r"X\[1\] is empty \(all values are NaN\)"),
         ([[1, 2], []], r"X\[1\] is empty"),
         ([], "X has no series"),
-        ([1, 2, 3], r"X is one series, where several are expected: pass \[X\]"),
+        ([1, 2, 3], r"X is one series, but several are expected: pass \[X\]"),
         (np.arange(3.0), r"pass \[X\] if it is one series"),
         ([np.zeros((3, 2)), np.zeros((3, 1))], r"X\[1\] has 1 channels and X\[0\] has 2"),
         (7, "must be a list of series"),
@@ -350,11 +350,11 @@ def test_a_window_that_is_none_is_refused(window):
 @pytest.mark.parametrize(
     "cells, message",
     [
-        (np.ones((2, 3), bool), r"each of \(3, 3\) cells; its shape is \(2, 3\)"),
-        (np.array([[1, 0, 0], [0, 0, 0], [0, 0, 1]], bool), "leaves a moment of x with nothing to meet"),
-        (np.array([[1, 0, 1], [1, 1, 1], [1, 1, 1]], bool), "without gaps"),
-        (np.array([[1, 0, 0], [0, 0, 1], [0, 0, 1]], bool), "leaves no path"),
-        (np.array([[0, 1, 0], [0, 1, 0], [0, 0, 1]], bool), "leaves no path"),
+        (np.ones((2, 3), bool), r"shape \(3, 3\) of the cost matrix; its shape is \(2, 3\)"),
+        (np.array([[1, 0, 0], [0, 0, 0], [0, 0, 1]], bool), "allows no cell for one time point of x"),
+        (np.array([[1, 0, 1], [1, 1, 1], [1, 1, 1]], bool), "contiguous"),
+        (np.array([[1, 0, 0], [0, 0, 1], [0, 0, 1]], bool), "allows no path"),
+        (np.array([[0, 1, 0], [0, 1, 0], [0, 0, 1]], bool), "allows no path"),
     ],
 )
 def test_a_table_of_cells_without_a_path_is_refused(cells, message):
@@ -365,9 +365,9 @@ def test_a_table_of_cells_without_a_path_is_refused(cells, message):
 def test_other_parameters_are_checked():
     with pytest.raises(ParameterError, match="cost must be 'squared' or 'absolute'; got 'cubic'"):
         dtw([1], [1], cost="cubic")
-    with pytest.raises(ParameterError, match="best_so_far must be a number from 0 up"):
+    with pytest.raises(ParameterError, match="best_so_far must be a number >= 0"):
         dtw([1], [1], best_so_far=-1)
-    with pytest.raises(ParameterError, match="slope must be a finite number of at least 1"):
+    with pytest.raises(ParameterError, match="slope must be a finite number >= 1"):
         Itakura(0.5)
     with pytest.raises(ParameterError, match="one pair of series"):
         pairwise([[1, 2], [2, 3]], metric="dtw", window=np.ones((2, 2), bool))

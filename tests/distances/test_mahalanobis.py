@@ -41,7 +41,7 @@ def test_a_dependent_column_is_found_whatever_the_units_and_the_offset(kind):
         rows = np.column_stack([X, DEPENDENT[kind](X, rng).astype(X.dtype)])
         for units in (1.0, 10.0 ** rng.uniform(-8, 8, rows.shape[1])):
             table = (rows * units).astype(X.dtype)
-            with pytest.raises(InputError, match=rf"rank {X.shape[1]}, and X has {X.shape[1] + 1} columns"):
+            with pytest.raises(InputError, match=rf"rank {X.shape[1]}, but X has {X.shape[1] + 1} columns"):
                 pairwise(table, metric="mahalanobis")
 
 
@@ -57,7 +57,7 @@ def test_tables_of_full_rank_are_accepted_whatever_the_units():
 def test_fewer_rows_than_columns_give_at_most_their_number_less_one():
     rng = np.random.default_rng(0)
     for n in range(2, 9):
-        with pytest.raises(InputError, match=rf"rank {n - 1}, and X has 8 columns \({n} rows give at most"):
+        with pytest.raises(InputError, match=rf"rank {n - 1}, but X has 8 columns \({n} rows give at most"):
             pairwise(rng.normal(size=(n, 8)), metric="mahalanobis")
 
 
@@ -92,7 +92,7 @@ def test_shrinkage_within_rounding_does_not_mend_the_rank():
     for seed in range(20):
         X = np.random.default_rng(seed).normal(size=(40, 3))
         rows = np.column_stack([X, X.sum(axis=1)])
-        with pytest.raises(InputError, match="rank 3, and X has 4 columns"):
+        with pytest.raises(InputError, match="rank 3, but X has 4 columns"):
             pairwise(rows, metric="mahalanobis", shrinkage=1e-18)
 
 

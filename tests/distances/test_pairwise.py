@@ -46,7 +46,7 @@ def test_strips_and_threads_change_nothing(in_strips, n_jobs):
 def test_both_directions_are_kept_where_they_differ(in_strips):
     D = pairwise(X, metric=Ahead())
     np.testing.assert_allclose(D - D.T, X[:, :1] - X[:, 0])
-    with pytest.raises(ParameterError, match=r"condensed=True keeps one of d\(x, y\) and d\(y, x\)"):
+    with pytest.raises(ParameterError, match=r"condensed=True requires a symmetric metric"):
         pairwise(X, metric=Ahead(), condensed=True)
 
 
@@ -77,7 +77,7 @@ def test_out_is_filled_and_returned(tmp_path):
         ({"out": np.empty((230, 230), np.float32)}, "type float64; got .* of float32"),
         ({"out": "distances.csv"}, "out must be the path of an .npy file"),
         ({"out": 3}, "out must be"),
-        ({"Y": X, "condensed": True}, "condensed=True is for the rows of X among themselves"),
+        ({"Y": X, "condensed": True}, "condensed=True requires Y=None"),
         ({"n_jobs": 0}, "n_jobs must be"),
     ],
 )
@@ -89,7 +89,7 @@ def test_bad_options_are_said(options, message):
 def test_bad_rows_are_said():
     with pytest.raises(InputError, match="X has 6 columns and Y has 5"):
         pairwise(X, X[:, :5])
-    with pytest.raises(InputError, match=r"Y is sparse: .* Y.toarray\(\) makes them so"):
+    with pytest.raises(InputError, match=r"Y is sparse: .* pass Y.toarray\(\)"):
         pairwise(X, sparse.csr_array(X))
 
 
@@ -111,9 +111,9 @@ def test_a_registered_name_works_like_a_built_in_one(monkeypatch):
     np.testing.assert_allclose(pairwise(X, metric="first"), np.abs(X[:, :1] - X[:, 0]), rtol=1e-12)
     assert as_distance("first").triangle
     assert not as_distance("first").definite
-    with pytest.raises(ParameterError, match="name='euclidean' is built in"):
+    with pytest.raises(ParameterError, match="name='euclidean' is a built-in metric"):
         register("euclidean", Ahead())
-    with pytest.raises(ParameterError, match="name must be text"):
+    with pytest.raises(ParameterError, match="name must be a non-empty str"):
         register("", Ahead())
     with pytest.raises(ParameterError, match="a function of two rows; got 3"):
         register("three", 3)
@@ -135,6 +135,6 @@ def test_distances_above_the_range_of_numbers_are_an_error(metric, dtype, n):
 
 
 def test_gower_rejects_a_column_whose_range_is_above_that_of_numbers():
-    with pytest.raises(InputError, match="column 0 has values whose differences are too large"):
+    with pytest.raises(InputError, match="column 0 has values whose differences overflow"):
         pairwise(np.array([[1.5e308], [-1.5e308]]), metric="gower")
     assert pairwise(np.array([[3e38], [-3e38]], np.float32), metric="gower")[0, 1] == 1

@@ -23,14 +23,14 @@ from coterie.families import (
     VonMisesFisher,
 )
 from coterie.families.bernoulli import Probabilities
-from coterie.families.categorical import Chances
+from coterie.families.categorical import CategoryProbabilities
 from coterie.families.exponential import Rates as Paces
 from coterie.families.gamma import Shapes
 from coterie.families.gaussian import Normals
 from coterie.families.multinomial import Shares
 from coterie.families.normal_prior import Prior
 from coterie.families.poisson import Rates
-from coterie.families.student_t import Tails
+from coterie.families.student_t import StudentTParameters
 from coterie.families.von_mises_fisher import Directions
 
 
@@ -78,7 +78,9 @@ def grid(*axes):
 RATES = Rates(np.array([[0.5, 3.0], [4.0, 0.1], [2.0, 2.0]]))
 CHANCES = Probabilities(np.array([[0.1, 0.6], [0.9, 0.5], [0.3, 0.2]]))
 WORDS = Shares(np.array([[0.2, 0.3, 0.5], [0.7, 0.1, 0.2], [1 / 3, 1 / 3, 1 / 3]]), np.full(3, 6.0))
-KINDS = Chances(np.array([[0.4, 0.6, 0.2, 0.3, 0.5], [0.9, 0.1, 0.1, 0.8, 0.1], [0.5, 0.5, 0.3, 0.3, 0.4]]))
+KINDS = CategoryProbabilities(
+    np.array([[0.4, 0.6, 0.2, 0.3, 0.5], [0.9, 0.1, 0.1, 0.8, 0.1], [0.5, 0.5, 0.3, 0.3, 0.4]])
+)
 
 PACES = Paces(np.array([[0.5, 3.0], [4.0, 0.1], [2.0, 2.0]]))
 SHAPES = Shapes(np.array([[2.0, 5.0], [1.5, 30.0], [3.0, 2.0]]), np.array([[1.0, 4.0], [6.0, 10.0], [0.5, 2.0]]))
@@ -113,7 +115,7 @@ CASES = {
         Categorical(), KINDS, lambda p, j, X: np.log(p.probability[j, (X[:, 0] == 7.0) + 0])
         + np.log(p.probability[j, 2 + X[:, 1].astype(int)]),
         grid([4, 7], range(3)), lambda p: np.log(p.probability[0, [0, 2, 3]] / p.probability[0, [1, 4, 4]]),
-        lambda t: Chances(np.r_[softmax([t[0], 0.0]), softmax([t[1], t[2], 0.0])][None]),
+        lambda t: CategoryProbabilities(np.r_[softmax([t[0], 0.0]), softmax([t[1], t[2], 0.0])][None]),
         DirichletPrior(1.0), DirichletPrior(3.0), lambda prior, p: 2.0 * np.log(p.probability[0]).sum(),
     ),
     "exponential": Case(
@@ -156,15 +158,15 @@ CASES = {
         measure=0.01,
     ),
     "student_t": Case(
-        StudentT(), Tails(MEANS, CLOUDS, np.array([8.0, 30.0, np.inf])),
+        StudentT(), StudentTParameters(MEANS, CLOUDS, np.array([8.0, 30.0, np.inf])),
         lambda p, j, X: stats.multivariate_t(p.location[j], p.scale[j], p.dof[j]).logpdf(X), WIDE,
         lambda p: np.r_[p.location[0], triangle(p.scale[0]), np.log(p.dof[0])],
-        lambda t: Tails(t[None, :2], covariance(t[2:5])[None], np.exp(t[5:])), measure=0.0625,
+        lambda t: StudentTParameters(t[None, :2], covariance(t[2:5])[None], np.exp(t[5:])), measure=0.0625,
     ),
     "student_t, diag": Case(
-        StudentT(dof=8.0, structure="diag"), Tails(MEANS, CLOUDS[:, [0, 1], [0, 1]], np.full(3, 8.0)),
+        StudentT(dof=8.0, structure="diag"), StudentTParameters(MEANS, CLOUDS[:, [0, 1], [0, 1]], np.full(3, 8.0)),
         lambda p, j, X: stats.multivariate_t(p.location[j], np.diag(p.scale[j]), p.dof[j]).logpdf(X), WIDE,
         lambda p: np.r_[p.location[0], np.log(p.scale[0])],
-        lambda t: Tails(t[None, :2], np.exp(t[None, 2:]), np.full(1, 8.0)), measure=0.0625,
+        lambda t: StudentTParameters(t[None, :2], np.exp(t[None, 2:]), np.full(1, 8.0)), measure=0.0625,
     ),
 }  # fmt: skip

@@ -26,8 +26,8 @@ BY_COLUMN = pytest.mark.parametrize(
 )
 
 
-def ready(case, X, holes=False, prior=None):
-    family = case.family.learned(case.family.survey(X), holes)
+def ready(case, X, has_missing=False, prior=None):
+    family = case.family.learned(case.family.survey(X), has_missing)
     family.prior = prior
     return family
 
@@ -94,9 +94,9 @@ def test_a_missing_value_drops_out_of_the_density(case):
     X = rows(case, 60)
     gappy = X.copy()
     gappy[::2, 0] = gappy[1::3, 1] = np.nan
-    family = ready(case, everything(case), holes=True)
+    family = ready(case, everything(case), has_missing=True)
     found = log_densities(family, case.params, gappy)
-    alone = [ready(case, everything(case), holes=True)] * 2
+    alone = [ready(case, everything(case), has_missing=True)] * 2
     for j, one in enumerate(alone):
         other = X.copy()
         other[:, 1 - j] = np.nan
@@ -173,7 +173,7 @@ def test_the_estimate_with_a_prior_is_the_most_probable(case):
 
 
 def test_a_prior_for_other_columns_is_refused():
-    with pytest.raises(ParameterError, match="one number for all columns, or 3, one for each"):
+    with pytest.raises(ParameterError, match="one number for all columns, or 3 numbers, one per column"):
         Poisson(GammaPrior([1.0, 2.0], [1.0, 1.0])).fit(np.ones((5, 3)))
 
 
@@ -313,7 +313,7 @@ def test_a_table_without_rows_or_columns_is_rejected(case, shape):
 
 @ALL
 def test_complex_numbers_are_rejected(case):
-    with pytest.raises(InputError, match="X must hold numbers"):
+    with pytest.raises(InputError, match="X must contain numbers"):
         case.family.fit(np.ones((5, 2)) + 1j)
     with pytest.raises(InputError, match="sample_weight must be numbers"):
         case.family.fit(np.ones((5, 2)), sample_weight=np.full(5, 1j))

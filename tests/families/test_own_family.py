@@ -22,7 +22,7 @@ class Geometric(ExponentialFamily):
     """Failures before the first success, columns independent."""
 
     by_column = takes_sparse = True
-    support = "whole numbers from 0 up"
+    support = "integers >= 0"
 
     def supports(self, values):
         return (values >= 0) & (values == np.floor(values))
@@ -88,7 +88,5 @@ def test_weights_known_rows_holes_sparse_rows_and_groups_come_for_free(rows):
 
 
 def test_values_off_its_support_are_refused(rows):
-    with pytest.raises(
-        InputError, match=r"Geometric does not take: column 0 \(1, such as -1\).*whole numbers from 0 up"
-    ):
+    with pytest.raises(InputError, match=r"Geometric does not support: column 0 \(1, such as -1\).*integers >= 0"):
         Mixture(Geometric(), 1).fit([[-1.0], [2.0]])

@@ -10,20 +10,20 @@ from scipy.special import digamma
 from coterie import Mixture
 from coterie.core.errors import InputError, ParameterError
 from coterie.families import Exponential, Gamma, GammaPrior
-from coterie.families.gamma import log_less_digamma, shape_of
+from coterie.families.gamma import log_minus_digamma, shape_of
 
 rng = np.random.default_rng(3)
 
 
 @pytest.mark.parametrize("shape", [1e-3, 0.1, 1.0, 7.0, 39.9, 40.1, 1e3, 1e6])
 def test_a_shape_is_found_from_the_mean_logarithm(shape):
-    excess = log_less_digamma(np.array([shape]))
+    excess = log_minus_digamma(np.array([shape]))
     assert shape_of(excess, 1e8)[0] == pytest.approx(shape, rel=1e-8)
 
 
 def test_the_two_ways_to_the_difference_meet():
     near = np.array([20.0, 40.0, 60.0, 100.0])
-    np.testing.assert_allclose(log_less_digamma(near), np.log(near) - digamma(near), rtol=1e-10)
+    np.testing.assert_allclose(log_minus_digamma(near), np.log(near) - digamma(near), rtol=1e-10)
 
 
 def test_shapes_have_an_end():
@@ -64,7 +64,7 @@ def test_what_comes_next_after_waiting_is_lomax():
 def test_values_off_the_support_are_refused_by_column_with_a_remedy(family, bad):
     X = rng.exponential(size=(9, 3))
     X[4, 1] = bad
-    with pytest.raises(InputError, match=rf"column 1 \(1, such as {bad:g}\).*It takes numbers.*or choose"):
+    with pytest.raises(InputError, match=rf"column 1 \(1, such as {bad:g}\).*It supports numbers.*or use"):
         family.fit(X)
 
 
@@ -73,7 +73,7 @@ def test_priors_are_refused_where_there_are_none():
         Gamma().fit([[1.0], [2.0]], prior="default")
     with pytest.raises(ParameterError, match="prior of Exponential must be"):
         Exponential(prior=3).fit([[1.0]])
-    with pytest.raises(ParameterError, match="posterior of Exponential needs a prior"):
+    with pytest.raises(ParameterError, match="posterior of Exponential needs a GammaPrior"):
         Exponential().fit([[1.0]])._learned.log_evidence(
             Exponential().statistics(None, np.ones((1, 1)), np.ones((1, 1)))
         )

@@ -8,7 +8,7 @@ from scipy import stats
 
 from coterie import Mixture
 from coterie.core.errors import ParameterError
-from coterie.families import Gaussian, StudentT, tails
+from coterie.families import Gaussian, StudentT, student_t_em
 from cuts import has_many_parts
 
 rng = np.random.default_rng(11)
@@ -110,8 +110,8 @@ def test_units_and_places_do_not_matter(scale, shift):
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"dof": -1.0}, "dof must be None or a number above 0"),
-        ({"dof": "many"}, "dof must be None or a number above 0"),
+        ({"dof": -1.0}, "dof must be None or a number > 0"),
+        ({"dof": "many"}, "dof must be None or a number > 0"),
         ({"structure": "tied"}, "structure must be 'full' or 'diag'; got 'tied'"),
         ({"reg_covar": -1.0}, "reg_covar must be a finite number"),
     ],
@@ -179,10 +179,12 @@ def seeds_with_likelier(structure, seeds, rows):
         for i in np.random.default_rng(seed).permutation(len(X))[:rows]:
             for factor in (0.3, 0.003):
                 start = first._replace(location=X[i : i + 1], scale=first.scale * factor, dof=np.ones(1))
-                params, _ = tails._climbed(family, features, w, start, True, 60, tails.roughly_likeliest)
-                if tails._is_thick(params, first):
+                params, _ = student_t_em._maximized(
+                    family, features, w, start, True, 60, student_t_em.approximate_best_dof
+                )
+                if student_t_em._is_wide(params, first):
                     best = max(best, float(family.scores(family.prepare(params), features).sum()))
-        params = tails.fitted(family, features, w)
+        params = student_t_em.fit_component(family, features, w)
         if float(family.scores(family.prepare(params), features).sum()) < best - 1e-5 * abs(best):
             lower.append(seed)
     return lower

@@ -64,7 +64,7 @@ def test_a_number_of_clusters_that_is_no_count_is_refused(kind, k):
         ("tol", "small", ("number", "got 'small'")),
         ("n_jobs", 0, ("None, positive, or negative", "got 0")),
         ("n_jobs", "two", ("got 'two'",)),
-        ("random_state", -1, ("number from 0 up", "RandomState or a Generator", "got -1")),
+        ("random_state", -1, ("an integer >= 0", "RandomState or a Generator", "got -1")),
         ("random_state", "luck", ("got 'luck'",)),
         ("init", "kmeans++", ("'k-means\\+\\+'", "'forgy'", "'random_partition'", "'farthest'", "got 'kmeans\\+\\+'")),
         ("engine", "gpu", ("'auto', 'serial', 'threads', 'dask'", "got 'gpu'")),

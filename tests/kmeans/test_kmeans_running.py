@@ -132,7 +132,7 @@ def test_verbose_prints_every_iteration(capsys):
     model = KMeans(4, init=X[:4], verbose=2).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_ + 1
-    assert lines[0].startswith("start 1, iteration 0: objective ")
+    assert lines[0].startswith("restart 1, iteration 0: objective ")
     assert float(lines[-1].split()[-1]) == pytest.approx(model.inertia_, rel=1e-5)
     KMeans(4, init=X[:4]).fit(X)
     assert capsys.readouterr().out == ""

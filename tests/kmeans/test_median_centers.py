@@ -18,7 +18,9 @@ def one_cluster(X, w=None, center=None, part_rows=None):
     """The medians of all rows, after one iteration."""
     model, source = Manhattan(1), MemorySource(X, w, chunk_rows=part_rows or len(X))
     centers = np.zeros((1, X.shape[1]), X.dtype) if center is None else np.asarray([center], X.dtype)
-    stats, memos = Serial().scan(lambda chunk, memo: model.e_step(centers, chunk, memo), source, model.begin(source))
+    stats, memos = Serial().scan(
+        lambda chunk, memo: model.e_step(centers, chunk, memo), source, model.initial_memos(source)
+    )
     return model.repair(model.m_step(centers, stats), stats, source, Serial(), memos)[0]
 
 
@@ -82,7 +84,9 @@ def test_large_clusters_have_exact_medians_in_a_few_passes(bins, monkeypatch):
             return Serial().scan(step, source, memos)
 
     model, source = Manhattan(1), MemorySource(X)
-    stats, memos = Serial().scan(lambda chunk, memo: model.e_step(X[:1], chunk, memo), source, model.begin(source))
+    stats, memos = Serial().scan(
+        lambda chunk, memo: model.e_step(X[:1], chunk, memo), source, model.initial_memos(source)
+    )
     found = model.repair(X[:1], stats, source, Counting(), memos)
     np.testing.assert_array_equal(found[0], np.median(X, axis=0))
     assert len(passes) <= (8 if bins[0] == 16 else 16)

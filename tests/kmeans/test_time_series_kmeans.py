@@ -19,7 +19,7 @@ from coterie import KMeans, TimeSeriesKMeans
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
 from coterie.distances import dba, dtw, pairwise, soft_dtw
-from coterie.distances.windows import Everywhere, Itakura, SakoeChiba
+from coterie.distances.windows import Itakura, NoWindow, SakoeChiba
 from coterie.kmeans.warped import Warped
 from cuts import weights_of_many_digits
 from reference.shared_data import FOLDER, read_index
@@ -88,7 +88,7 @@ def test_labels_are_those_of_the_nearest_center(metric, window):
         np.testing.assert_array_equal(distances, pairwise(X, model.cluster_centers_, metric="dtw", window=window))
 
 
-@pytest.mark.parametrize("window", [Everywhere(), SakoeChiba(2), Itakura(2.0)], ids=lambda w: type(w).__name__)
+@pytest.mark.parametrize("window", [NoWindow(), SakoeChiba(2), Itakura(2.0)], ids=lambda w: type(w).__name__)
 def test_bounds_change_the_speed_not_the_labels(window):
     table = padded(RAGGED)
     model, rng = Warped(6, window=window), np.random.default_rng(0)
@@ -282,7 +282,7 @@ def test_a_dask_array_has_a_series_a_row():
 @pytest.mark.parametrize(
     "series, message",
     [
-        ([[1.0, 2.0], [3.0, np.nan, 4.0]], r"X\[1\] contains NaN at moment 1"),
+        ([[1.0, 2.0], [3.0, np.nan, 4.0]], r"X\[1\] contains NaN at time point 1"),
         (np.array([[1.0, 2.0, 3.0], [3.0, np.nan, 4.0]]), r"X\[1\] contains NaN before its end"),
         (np.array([[1.0, 2.0], [np.nan, np.nan]]), "1 row of X is NaN in every column"),
         (np.array([[1.0, np.inf], [1.0, 2.0]]), "contains infinity"),

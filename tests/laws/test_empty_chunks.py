@@ -81,7 +81,7 @@ def test_empty_parts_change_no_bit_of_a_pass_nor_of_a_repair(model, X, part_rows
     params = params_of(model, X, part_rows)
     results = []
     for source in sources(X, part_rows):
-        stats, memos = Serial().scan(partial(model.e_step, params), source, model.begin(source))
+        stats, memos = Serial().scan(partial(model.e_step, params), source, model.initial_memos(source))
         made = model.repair(model.m_step(params, stats), stats, source, Serial(), memos)
         results.append((stats, made if isinstance(made, tuple) else (made,)))
     assert_same(results[0], results[1])
@@ -104,7 +104,7 @@ def test_an_empty_part_has_no_costliest_row(X, k):
     centers = np.repeat(X[:1].toarray() if hasattr(X, "toarray") else X[:1], k, axis=0)
     made = []
     for source in sources(X, 1):
-        stats, memos = Serial().scan(partial(model.e_step, centers), source, model.begin(source))
+        stats, memos = Serial().scan(partial(model.e_step, centers), source, model.initial_memos(source))
         made.append(model.repair(centers, stats, source, Serial(), memos))
     assert len(np.unique(made[0], axis=0)) == k
     np.testing.assert_array_equal(made[0], made[1])
@@ -132,7 +132,7 @@ def test_a_summary_does_not_see_empty_parts(X):
 
 def test_a_summary_of_missing_values_does_not_see_empty_parts():
     plain, with_empty = sources(zoo.HOLES, 1)
-    a, b = (summarize(source, Serial(), holes=True) for source in (plain, with_empty))
+    a, b = (summarize(source, Serial(), allow_missing=True) for source in (plain, with_empty))
     assert_same(tuple(a), tuple(b))
 
 

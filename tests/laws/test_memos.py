@@ -53,7 +53,7 @@ def assert_same_statistics(with_memo, without, rtol):
 def test_a_memo_never_changes_a_result(model, X, part_rows):
     source = MemorySource(X, weights_of_many_digits(X), chunk_rows=part_rows)
     path = there_and_back(path_of(model, source))
-    memos = model.begin(source) or [None] * len(source.parts())
+    memos = model.initial_memos(source) or [None] * len(source.parts())
     rtol = ROUNDING.get(type(model), 0)
     for part, memo in list(zip(source.parts(), memos, strict=True))[:2]:
         chunk = part()
@@ -87,7 +87,7 @@ def test_a_memo_does_not_decide_a_tie(model, X):
         full = np.nan_to_num(X) if isinstance(X, np.ndarray) else X.toarray()
         path = [full[rng.choice(len(full), model.n_clusters)] for _ in range(4)]
     source = MemorySource(X, None)
-    memo, chunk = (model.begin(source) or [None])[0], source.parts()[0]()
+    memo, chunk = (model.initial_memos(source) or [None])[0], source.parts()[0]()
     for params in there_and_back(path):
         stats, memo = model.e_step(params, chunk, memo)
         assert_same_statistics(stats, model.e_step(params, chunk, None)[0], ROUNDING.get(type(model), 0))

@@ -9,7 +9,7 @@ import pytest
 
 import zoo
 from coterie.core import loop
-from coterie.core.checkpoint import Keeper
+from coterie.core.checkpoint import Checkpointer
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial, Threads
 from coterie.kmeans.kernel_lloyd import KernelLloyd
@@ -43,10 +43,10 @@ class Memory:
         content = container.json.dumps(encoder.value(make(), "state"), allow_nan=False)
         self.states[name] = content, {key: array.copy() for key, array in encoder.tensors.items()}
 
-    def chance(self, rng):
+    def initial_rng(self, rng):
         return copy.deepcopy(rng)
 
-    def leave(self):
+    def stop_writing(self):
         self.left = True
 
 
@@ -63,8 +63,8 @@ def cut_after(iterations):
 
 def fit(model, src, store, callback, engine, **how):
     rng = np.random.default_rng(1)
-    keeper = None if store is None else Keeper(store)
-    return loop.fit(model, src, engine, rng=rng, n_init=2, callback=callback, keeper=keeper, **how)
+    checkpointer = None if store is None else Checkpointer(store)
+    return loop.fit(model, src, engine, rng=rng, n_init=2, callback=callback, checkpointer=checkpointer, **how)
 
 
 def in_pieces(model, src, engines, **how):

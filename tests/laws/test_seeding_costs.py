@@ -56,7 +56,7 @@ def test_the_potential_of_seeds_is_the_objective_of_the_model(model, X, part_row
     ratios = []
     for seed in range(3):
         centers = seeding.forgy(source, Serial(), np.random.default_rng(seed), model.n_clusters, unit, model.cost)
-        stats, _ = Serial().scan(partial(model.e_step, centers), source, model.begin(source))
+        stats, _ = Serial().scan(partial(model.e_step, centers), source, model.initial_memos(source))
         found = [Serial().sum(partial(of, model.cost, unit, centers), source).value for of in (of_spread, of_add)]
         np.testing.assert_allclose(found[0], found[1], rtol=rtol)
         ratios.append(found[0] * unit**model.cost.degree / model.objective(centers, stats))

@@ -152,7 +152,7 @@ def test_float32_is_kept(name):
     assert single.log_likelihood_ == pytest.approx(double.log_likelihood_, rel=1e-4)
 
 
-# what a family does not take
+# values outside the support of a family
 
 
 OFF = {
@@ -167,7 +167,7 @@ OFF = {
 @pytest.mark.parametrize("name, value", [(name, value) for name, values in OFF.items() for value in values])
 def test_values_off_the_support_are_named_with_column_and_remedy(name, value):
     family = as_family(name)
-    said = rf"values that {type(family).__name__} does not take: {{}} \(1, such as {value:g}\). It takes {{}}"
+    said = rf"values that {type(family).__name__} does not support: {{}} \(1, such as {value:g}\). It supports {{}}"
     said = said.format("{}", re.escape(f"{family.support}: {family.remedy}"))
     X = np.ones((6, 3))
     bad = X.copy()

@@ -254,7 +254,7 @@ def test_verbose_prints_a_line_an_iteration(capsys):
     model = GaussianMixture(2, init_params=labels, verbose=2).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_ + 1
-    assert lines[1].startswith("start 1, iteration 1: objective")
+    assert lines[1].startswith("restart 1, iteration 1: objective")
     GaussianMixture(2, init_params=labels).fit(X)
     assert capsys.readouterr().out == ""
 

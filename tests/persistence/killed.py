@@ -70,7 +70,9 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    checkpoint.INTERVAL = checkpoint.PATIENCE = 0.0  # a state after every iteration: half of the time is writing
+    checkpoint.MIN_INTERVAL = checkpoint.INTERVAL_FACTOR = (
+        0.0  # a state after every iteration: half of the time is writing
+    )
     os.fsync = lambda handle: None  # slow, and of use only where the machine dies, too
     warnings.simplefilter("ignore")
     main(Path(sys.argv[1]))

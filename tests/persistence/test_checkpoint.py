@@ -37,7 +37,7 @@ def test_a_fit_in_pieces_is_the_whole_fit_to_the_last_bit(name, tmp_path, always
         except CutShortError:
             pieces += 1
             if pieces == 1 and model.random_state is None:  # the fit goes on with the chance it began with
-                began = CheckpointFile(path, part, *part._given(rows, None, True)[:2]).began_with
+                began = CheckpointFile(path, part, *part._open_rows(rows, None, True)[:2]).initial_generator
                 whole.set_params(random_state=began)
     assert pieces >= (1 if name == "Mixture auto" else 2)
     assert list(tmp_path.iterdir()) == []
@@ -114,7 +114,7 @@ def test_a_stop_by_the_callback_keeps_the_file(tmp_path, always):
 
 
 def test_nothing_is_written_before_it_is_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "INTERVAL", np.inf)
+    monkeypatch.setattr(checkpoint, "MIN_INTERVAL", np.inf)
     monkeypatch.setattr(checkpoint, "write_whole", lambda *args, **options: pytest.fail("it wrote"))
     coterie.KMeans(3, checkpoint=tmp_path / "c", random_state=0).fit(X)
     assert list(tmp_path.iterdir()) == []
@@ -122,7 +122,7 @@ def test_nothing_is_written_before_it_is_time(tmp_path, monkeypatch):
 
 def test_states_are_written_seldom_enough_to_cost_next_to_nothing(tmp_path, monkeypatch):
     model, rows = CASES["KMeans"]
-    source, engine, _ = model._given(rows, None, True)
+    source, engine, _ = model._open_rows(rows, None, True)
     time, written = [0.0], []
     file = CheckpointFile(tmp_path / "c", model, source, engine, clock=lambda: time[0])
 

@@ -66,13 +66,13 @@ def test_damaged_files_are_refused(tmp_path, always):
     model, rows = CASES["GaussianMixture"]
     cut_short(model, rows, tmp_path / "c")
     whole = (tmp_path / "c").read_bytes()
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     for length in (0, 5, 100, len(whole) // 2, len(whole) - 1):
         (tmp_path / "c").write_bytes(whole[:length])
         refusing(model, rows, tmp_path / "c")
-    for place in chance.integers(8, len(whole), size=60):
+    for place in rng.integers(8, len(whole), size=60):
         (tmp_path / "c").write_bytes(
-            whole[:place] + bytes([whole[place] ^ (1 << chance.integers(8))]) + whole[place + 1 :]
+            whole[:place] + bytes([whole[place] ^ (1 << rng.integers(8))]) + whole[place + 1 :]
         )
         refusing(model, rows, tmp_path / "c")
     for other in (b"\x80\x04" + whole[2:], b"PK\x03\x04" * 50, b"{}" * 40):
@@ -85,7 +85,7 @@ def test_a_model_file_is_no_checkpoint_and_the_other_way_round(tmp_path, always)
     coterie.save(clone(model).fit(rows), tmp_path / "m.safetensors")
     refusing(model, rows, tmp_path / "m.safetensors")
     cut_short(model, rows, tmp_path / "c.safetensors")
-    with pytest.raises(coterie.core.errors.ModelFileError, match="holds no model"):
+    with pytest.raises(coterie.core.errors.ModelFileError, match="does not contain a model"):
         coterie.load(tmp_path / "c.safetensors")
 
 
@@ -117,21 +117,21 @@ def set_content(*keys, value):
 END = ("states", "end")
 FORGERIES = {
     "KMeans": [
-        set_tensor("now.params", lambda centers: centers[:, :2].copy()),
-        set_tensor("now.params", lambda centers: centers[:3].copy()),
-        set_tensor("now.params", lambda centers: np.full_like(centers, np.nan)),
-        set_tensor("now.params", lambda centers: centers.astype(np.int64)),
-        set_tensor("now.history", lambda history: history[:0].copy()),
-        set_tensor("now.history", lambda history: history * np.inf),
+        set_tensor("current.params", lambda centers: centers[:, :2].copy()),
+        set_tensor("current.params", lambda centers: centers[:3].copy()),
+        set_tensor("current.params", lambda centers: np.full_like(centers, np.nan)),
+        set_tensor("current.params", lambda centers: centers.astype(np.int64)),
+        set_tensor("current.history", lambda history: history[:0].copy()),
+        set_tensor("current.history", lambda history: history * np.inf),
         set_content(*END, value={"tuple": []}),
         set_content(*END, value={"model": "KMeans", "options": {}, "state": {}}),
         set_content(*END, "record", value="os.system"),
         set_content(*END, "record", value="checkpoint.Batches"),
         set_content(*END, "fields", "run", value=-3),
-        set_content(*END, "fields", value={"run": 1000, "now": None, "best": None, "notes": None}),
-        set_content(*END, "fields", "now", "fields", "converged", value=7),
+        set_content(*END, "fields", value={"run": 1000, "current": None, "best": None, "records": None}),
+        set_content(*END, "fields", "current", "fields", "converged", value=7),
         set_content("states", "more", value=None),
-        set_content("chance", value=None),
+        set_content("rng", value=None),
         set_content("states", value=[]),
         set_content("fingerprint", value=[]),
     ],
@@ -144,24 +144,24 @@ FORGERIES = {
         set_tensor("labels.0", lambda labels: labels[:-1].copy()),
     ],
     "GaussianMixture accelerated": [
-        set_content(*END, "fields", "notes", value=None),
-        set_content(*END, "fields", "notes", value={"dict": [[0, {"tuple": [1, 2]}]]}),
-        set_tensor("now.params.factor", lambda factor: factor[:, :2].copy()),
-        set_tensor("now.params.means", lambda means: means * np.nan),
-        set_content(*END, "fields", "notes", "dict", 0, 1, "tuple", 5, value={"tuple": ["an event"]}),
+        set_content(*END, "fields", "records", value=None),
+        set_content(*END, "fields", "records", value={"dict": [[0, {"tuple": [1, 2]}]]}),
+        set_tensor("current.params.factor", lambda factor: factor[:, :2].copy()),
+        set_tensor("current.params.means", lambda means: means * np.nan),
+        set_content(*END, "fields", "records", "dict", 0, 1, "tuple", 5, value={"tuple": ["an event"]}),
         set_tensor("trail.0", lambda vector: vector[:-1].copy()),
     ],
     "GaussianMixture": [
-        set_tensor("now.params.weights", np.negative),
-        set_tensor("now.params.weights", np.zeros_like),
-        set_tensor("now.params.means", lambda means: means * 1e300),
-        set_tensor("now.params.factor", lambda factor: factor * 1e300),
+        set_tensor("current.params.weights", np.negative),
+        set_tensor("current.params.weights", np.zeros_like),
+        set_tensor("current.params.means", lambda means: means * 1e300),
+        set_tensor("current.params.factor", lambda factor: factor * 1e300),
     ],
     "Mixture student": [
-        set_tensor("now.params.parts.dof", lambda dof: np.array(dof[0])),
-        set_tensor("now.params.weights", np.negative),
+        set_tensor("current.params.parts.dof", lambda dof: np.array(dof[0])),
+        set_tensor("current.params.weights", np.negative),
     ],
-    "Mixture sparse": [set_tensor("now.params.parts.probability", lambda shares: shares[:, :2].copy())],
+    "Mixture sparse": [set_tensor("current.params.parts.probability", lambda shares: shares[:, :2].copy())],
     "MiniBatchKMeans": [
         set_tensor("params", lambda centers: centers[:, :2].copy()),
         set_content("states", "batches", "fields", "stopping", value={"tuple": [1.0]}),
@@ -179,7 +179,9 @@ def test_forged_files_are_refused(name, which, tmp_path, always):
         clone(model).set_params(checkpoint=tmp_path / "c").fit(rows)
 
 
-@pytest.mark.parametrize("path, words", [(3, "path of a file; got 3"), ("", "is a folder"), ("no/such/c", "no folder")])
+@pytest.mark.parametrize(
+    "path, words", [(3, "path of a file; got 3"), ("", "is a folder"), ("no/such/c", "does not exist")]
+)
 def test_places_that_cannot_be_are_refused(path, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ParameterError, match=words):

@@ -151,8 +151,8 @@ def test_a_kernel_distance_or_family_of_ones_own_is_refused(tmp_path):
 
     register("apart from files", apart)
     refused(coterie.KernelKMeans(2, kernel=product).fit(X), tmp_path, "product")
-    refused(coterie.KMedoids(2, metric=apart).fit(X), tmp_path, "apart|Own")
-    refused(coterie.KMedoids(2, metric="apart from files").fit(X), tmp_path, "Own")
+    refused(coterie.KMedoids(2, metric=apart).fit(X), tmp_path, "apart|UserDistance")
+    refused(coterie.KMedoids(2, metric="apart from files").fit(X), tmp_path, "UserDistance")
     refused(coterie.Mixture(Own(), 1).fit(COUNTS), tmp_path, "Own")
 
 
@@ -173,4 +173,4 @@ def test_attributes_of_others_are_refused(tmp_path):
 def test_numbers_that_files_do_not_have_are_refused(dtype, tmp_path):
     model = coterie.KMeans(2).fit(X)
     model.extra_ = np.zeros(2, dtype)
-    refused(model, tmp_path, "extra_ holds an array of")
+    refused(model, tmp_path, "extra_ is an array of")

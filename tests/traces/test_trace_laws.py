@@ -75,7 +75,7 @@ def test_a_fit_that_is_not_watched_has_its_callback_alone():
     def callback(progress):
         return None
 
-    assert KMeans()._watched(callback, None, None, None) is callback
+    assert KMeans()._with_recorder(callback, None, None, None) is callback
 
 
 def test_nothing_is_left_of_a_fit_that_fails():

@@ -42,7 +42,7 @@ def progress_of(how: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-    from coterie.core.clock import Clock, spoken
+    from coterie.core.clock import Clock, time_left_text
 
     columns = (
         SpinnerColumn(),
@@ -63,7 +63,7 @@ def progress_of(how: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
                 bar = bars.add_task(printable(step.what), total=step.total, left="")
             last = step
             left = clock.left(step.done / step.total) if step.left is None and step.total else step.left
-            words = spoken(left) if left else ""
+            words = time_left_text(left) if left else ""
             bars.update(bar, description=printable(step.what), completed=step.done, total=step.total, left=words)
 
         yield tell

@@ -1,1 +1,1 @@
-"""The one idea: every partitional model is EM over additive statistics. Imports nothing else of the library."""
+"""The loop of all iterative fits: EM over additive statistics. This package imports almost nothing else of coterie."""

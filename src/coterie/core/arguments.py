@@ -1,4 +1,4 @@
-"""Checks of single options, and the one way to make chance of what users pass for it."""
+"""Validate single options, and convert `random_state` to a NumPy `Generator`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from coterie.core.errors import ParameterError
 
 
 def as_floats(value: Any) -> np.ndarray[Any, Any]:
-    """`value` as an array of float64; TypeError or ValueError if it is something else.
+    """Convert `value` to an array of float64; raise TypeError or ValueError if that is not possible.
 
-    NumPy drops the imaginary part of complex numbers with a warning; here they are an error.
+    Complex numbers raise a TypeError; NumPy would drop their imaginary part with a warning.
     """
     array = np.asarray(value)
     if array.dtype.kind == "c":
@@ -21,14 +21,14 @@ def as_floats(value: Any) -> np.ndarray[Any, Any]:
 
 
 def as_rng(random_state: Any) -> np.random.Generator:
-    """A generator from what scikit-learn users pass: None, a number, a RandomState, or a Generator."""
+    """Convert `random_state` (None, int, RandomState or Generator) to a NumPy `Generator`."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise ParameterError(
-            f"random_state must be None, a number from 0 up, a RandomState or a Generator; got {random_state!r}"
+            f"random_state must be None, an integer >= 0, a RandomState or a Generator; got {random_state!r}"
         ) from None
 
 

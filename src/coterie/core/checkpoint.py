@@ -1,4 +1,4 @@
-"""What a fit writes down, so that another one can go on from there."""
+"""States of an unfinished fit, and the interface of their storage."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from coterie.core.stored import stored
 
 @stored("checkpoint.Descent", in_checkpoints=True, history="real *", trail="tuple", run="count", passes="count")
 @dataclass(frozen=True)
-class Reached:
-    """Where one descent stands. Statistics and memos are not kept: a pass over the rows brings them back."""
+class DescentState:
+    """The state of one restart. Statistics and memos are not stored: one pass over the rows computes them again."""
 
     params: Params
-    history: Any  # (steps + 1,) objectives
+    history: Any  # (iterations + 1,) objectives
     converged: bool
-    run: int
-    passes: int
+    run: int  # number of the restart
+    passes: int  # over the rows
     trail: tuple[Any, ...] = ()  # of the acceleration: statistics as vectors
-    stretch: float = np.inf
+    stretch: float = np.inf  # of the acceleration: estimated number of plain steps left
 
     @classmethod
-    def of(cls, fit: Any) -> Reached:
+    def of(cls, fit: Any) -> DescentState:
         """The state of a `coterie.core.loop.Fit`."""
         return cls(fit.params, np.array(fit.history), fit.converged, fit.run, fit.passes, fit.trail, fit.stretch)
 
@@ -36,18 +36,18 @@ class Reached:
     "checkpoint.Restarts",
     in_checkpoints=True,
     run="count",
-    now="none | <checkpoint.Descent>",
+    current="none | <checkpoint.Descent>",
     best="none | <checkpoint.Descent>",
-    notes="none | dict",
+    records="none | dict",
 )
 @dataclass(frozen=True)
-class Runs:
-    """Where a fit of several starts stands."""
+class RestartsState:
+    """The state of a fit with several restarts."""
 
-    run: int  # the one to go on with
-    now: Reached | None  # how far it has come; None: it has not begun
-    best: Reached | None  # of those that ended
-    notes: Any = None  # of who writes the history
+    run: int  # number of the restart to resume
+    current: DescentState | None  # its state; None: it has not begun
+    best: DescentState | None  # the best of the completed restarts
+    records: Any = None  # of the history recorder
 
 
 @stored(
@@ -56,76 +56,77 @@ class Runs:
     params="real K D",
     seen="<statistics.KMeans>",
     history="real *",
-    chance="generator",
+    rng="generator",
 )
 @dataclass(frozen=True)
-class Batches:
-    """Where a fit by mini-batches stands."""
+class MiniBatchState:
+    """The state of a fit by mini-batches."""
 
     params: Params
     seen: Any  # statistics of all rows so far
     history: Any  # (batches,) costs
-    chance: np.random.Generator
-    stopping: tuple[Any, ...]  # what the rule that ends it remembers
+    rng: np.random.Generator
+    stopping: tuple[Any, ...]  # the state of the stopping rule
 
 
 class Store(Protocol):
-    """Where states are kept, each under a name of its own."""
+    """Storage of the states of a fit, each under a name."""
 
     def read(self, name: str, model: Model) -> Any:
-        """The state of that name, which must be one of that model; None if there is none."""
+        """The state with this name, checked against the model; None if there is none."""
 
     def write(self, name: str, make: Callable[[], Any], at_once: bool = False) -> None:
-        """Keep the state that `make` makes, if it is time for that, or `at_once`."""
+        """Store the state that `make` returns, if the last one was stored long enough ago, or if `at_once`."""
 
-    def chance(self, rng: np.random.Generator) -> np.random.Generator:
-        """The chance that the fit began with: `rng`, or that of the fit which is gone on with."""
+    def initial_rng(self, rng: np.random.Generator) -> np.random.Generator:
+        """The random generator that the fit began with: `rng`, or that of the fit that is resumed."""
 
-    def leave(self) -> None:
-        """The fit is cut short: what is kept stays as it is, whatever it does before it ends."""
+    def stop_writing(self) -> None:
+        """Leave the stored states as they are, because the fit was interrupted."""
 
     def remove(self) -> None:
-        """The fit has ended: nothing is kept any longer."""
+        """Delete all states, because the fit is complete."""
 
 
-class Notes(Protocol):
-    """Who writes the history of a fit, and can go on with what was written before."""
+class HistoryRecorder(Protocol):
+    """A callback that records the history of a fit, and can save and restore its records."""
 
-    def written(self, run: int, iteration: int) -> Any:
-        """What was written before that run, and of it up to that iteration, as plain data."""
+    def records_until(self, run: int, iteration: int) -> Any:
+        """The records of all earlier restarts, and of restart `run` up to `iteration`, as plain data."""
 
-    def go_on(self, written: Any, last: tuple[Params, Any, float] | None) -> None:
-        """Go on after that; `last` are the parameters, statistics and objective of the iteration it ends with."""
+    def restore(self, records: Any, last: tuple[Params, Any, float] | None) -> None:
+        """Continue after these records; `last` has parameters, statistics and objective of the last iteration."""
 
 
-class Keeper:
-    """Takes the states of the batch loop to a store, and back."""
+class Checkpointer:
+    """Saves the states of the batch loop in a store, and restores them."""
 
-    def __init__(self, store: Store, name: str = "starts", notes: Notes | None = None) -> None:
-        self.store, self.name, self.notes = store, name, notes
+    def __init__(self, store: Store, name: str = "starts", recorder: HistoryRecorder | None = None) -> None:
+        self.store, self.name, self.recorder = store, name, recorder
 
-    def last(self, model: Model) -> Runs | None:
-        """The state to go on from; None: start."""
-        found: Runs | None = self.store.read(self.name, model)
-        if found is not None and found.now is None:
-            self.read_notes(found, None)
-        return found
+    def load(self, model: Model) -> RestartsState | None:
+        """The state to resume from; None if there is none."""
+        state: RestartsState | None = self.store.read(self.name, model)
+        if state is not None and state.current is None:
+            self.restore_records(state, None)
+        return state
 
-    def keep(self, make: Callable[[], Runs], at_once: bool = False) -> None:
-        """Keep the state that `make` makes, if it is time for that, or `at_once`."""
-        self.store.write(self.name, lambda: self._with_notes(make()), at_once)
+    def save(self, make: Callable[[], RestartsState], at_once: bool = False) -> None:
+        """Store the state that `make` returns, if the last one was stored long enough ago, or if `at_once`."""
+        self.store.write(self.name, lambda: self._with_records(make()), at_once)
 
-    def _with_notes(self, state: Runs) -> Runs:
-        if self.notes is None:
+    def _with_records(self, state: RestartsState) -> RestartsState:
+        if self.recorder is None:
             return state
-        iteration = -1 if state.now is None else len(state.now.history) - 1
-        return replace(state, notes=self.notes.written(state.run, iteration))
+        iteration = -1 if state.current is None else len(state.current.history) - 1
+        return replace(state, records=self.recorder.records_until(state.run, iteration))
 
-    def read_notes(self, state: Runs, last: tuple[Params, Any, float] | None) -> None:
-        if self.notes is not None:
+    def restore_records(self, state: RestartsState, last: tuple[Params, Any, float] | None) -> None:
+        """Give the saved records back to the recorder; `last` is described in `HistoryRecorder.restore`."""
+        if self.recorder is not None:
             try:
-                self.notes.go_on(state.notes, last)
+                self.recorder.restore(state.records, last)
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
                 raise CheckpointError(
-                    f"the history in the checkpoint is malformed ({error}): delete the file to start anew"
+                    f"the history in the checkpoint is malformed ({error}): delete the file to start a new fit"
                 ) from None

@@ -1,4 +1,4 @@
-"""How long work will still take, as far as that can be told."""
+"""Estimates of the remaining time of a computation."""
 
 from __future__ import annotations
 
@@ -7,69 +7,72 @@ from collections.abc import Callable
 
 import numpy as np
 
-SILENT = 1.0  # seconds in which nothing is said
-GAINS = (4, 10)  # steps that a rate is taken from: at least, and at most
-END = 1e-6  # of all that was gained: about where descents end
+MIN_ELAPSED = 1.0  # seconds before the first estimate
+GAINS = (4, 10)  # minimum and maximum number of iterations from which a rate of convergence is estimated
+FINAL_GAIN = 1e-6  # gain of an iteration, relative to the total gain, at which fits typically converge
 
 Now = Callable[[], float]
 
 
 class Clock:
-    """The time that the rest of the work will take if it goes on at the speed of what is done."""
+    """Estimates the remaining time from the speed so far."""
 
     def __init__(self, now: Now = time.monotonic, before: float = 0.0) -> None:
         self.now, self.began = now, now()
-        self.before = before  # the share that was done when it began to run
+        self.before = before  # share of the work that was already done at the start
 
     def left(self, share: float) -> float | None:
-        """Seconds, once `share` of all work is done; None while there is too little to go by."""
+        """Seconds left when `share` of the work is done; None if it is too early to estimate."""
         if share >= 1:
             return 0.0
         elapsed, done = self.now() - self.began, share - self.before
-        return elapsed * (1 - share) / done if done > 0 and elapsed >= SILENT else None
+        return elapsed * (1 - share) / done if done > 0 and elapsed >= MIN_ELAPSED else None
 
 
 class Descents:
-    """The time that all starts of a fit will take, from their speed and from how many iterations they seem to need.
+    """Estimates the remaining time of all restarts of a fit, from the time and the number of their iterations.
 
-    A start needs about as many as those before it. The first is taken to end when its gains, which shrink by a common
-    factor in the long run, are a millionth of what it has gained; one that does not settle, after `most` iterations.
+    A restart is expected to need as many iterations as the mean of those before. The first is expected to end when the
+    gain of an iteration is a millionth of its total gain; gains shrink by a common factor in the long run. A model
+    that does not converge is expected to need `max_iter` iterations.
     """
 
-    def __init__(self, starts: int, most: int, settles: bool = True, now: Now = time.monotonic) -> None:
-        self.starts, self.most, self.settles = starts, most, settles
-        self.now, self.began, self.taken = now, now(), 0
-        self.run, self.last, self.ended = -1, 0, list[int]()  # iterations of the starts that ended
-        self.objectives: list[float] = []  # of this start: the first, and the last few
-        self.guess: float | None = None  # of its iterations
+    def __init__(self, n_init: int, max_iter: int, converges: bool = True, now: Now = time.monotonic) -> None:
+        self.n_init, self.max_iter, self.converges = n_init, max_iter, converges
+        self.now, self.began, self.n_calls = now, now(), 0
+        self.run, self.last, self.completed = -1, 0, list[int]()  # iterations of the completed restarts
+        self.objectives: list[float] = []  # of this restart: the first, and the last few
+        self.estimate: float | None = None  # of the iterations of this restart
 
     def left(self, run: int, iteration: int, objective: float) -> float | None:
-        """Seconds, after that iteration; None while there is too little to go by."""
+        """Seconds left after this iteration; None if it is too early to estimate."""
         if run != self.run:
-            self.ended += [self.last] if self.run >= 0 else []
-            self.run, self.objectives, self.guess = run, [], None
-        self.last, self.taken = iteration, self.taken + 1
+            self.completed += [self.last] if self.run >= 0 else []
+            self.run, self.objectives, self.estimate = run, [], None
+        self.last, self.n_calls = iteration, self.n_calls + 1
         self.objectives = [*self.objectives[:1], *self.objectives[1:][-GAINS[1] :], objective]
         elapsed = self.now() - self.began
-        self.guess = None if elapsed < SILENT else self._expected(iteration)
-        if self.guess is None:
+        self.estimate = None if elapsed < MIN_ELAPSED else self._expected(iteration)
+        if self.estimate is None:
             return None
-        expected = self.guess
-        each = (sum(self.ended) + expected) / (len(self.ended) + 1)
-        steps = expected - iteration + max(0, self.starts - run - 1) * (each + 1)  # a start costs a step about
-        return elapsed / self.taken * max(0.0, steps)
+        expected = self.estimate
+        mean = (sum(self.completed) + expected) / (len(self.completed) + 1)
+        # An initialisation takes about as long as an iteration.
+        iterations = expected - iteration + max(0, self.n_init - run - 1) * (mean + 1)
+        return elapsed / self.n_calls * max(0.0, iterations)
 
     def _expected(self, iteration: int) -> float | None:
-        """Iterations of this start, all in all."""
-        if not self.settles:
-            found: float | None = self.most
+        """Expected total number of iterations of this restart; None if it is too early to estimate."""
+        expected: float | None
+        if not self.converges:
+            expected = self.max_iter
         else:
-            found = sum(self.ended) / len(self.ended) if self.ended else self._by_rate(iteration)
-            found = self.guess if found is None else found
-        return None if found is None else float(min(max(found, iteration + 1), max(self.most, iteration)))
+            expected = sum(self.completed) / len(self.completed) if self.completed else self._by_rate(iteration)
+            expected = self.estimate if expected is None else expected
+        return None if expected is None else float(min(max(expected, iteration + 1), max(self.max_iter, iteration)))
 
     def _by_rate(self, iteration: int) -> float | None:
-        """When gains will be small enough, if they go on to shrink as they do; None if they do not."""
+        """The iteration in which gains will be small enough if they shrink at the same rate; None if they do not."""
         if len(self.objectives) < 2 + GAINS[0] or not np.isfinite(self.objectives).all():
             return None
         with np.errstate(over="ignore"):
@@ -77,11 +80,11 @@ class Descents:
         if not (np.isfinite(gains).all() and gains.min() > 0 and gains[-1] < gains[0] and 0 < total < np.inf):
             return None
         rate = (np.log(gains[-1]) - np.log(gains[0])) / (len(gains) - 1)
-        return iteration + float((np.log(END) + np.log(total) - np.log(gains[-1])) / rate)
+        return iteration + float((np.log(FINAL_GAIN) + np.log(total) - np.log(gains[-1])) / rate)
 
 
-def spoken(seconds: float | None) -> str:
-    """Seconds in words, no more exact than they are; nothing where nothing is known."""
+def time_left_text(seconds: float | None) -> str:
+    """Format the seconds left, such as "about 3 min left"; an empty text for None."""
     if seconds is None:
         return ""
     for unit, size in (("h", 3600.0), ("min", 60.0)):

@@ -1,39 +1,39 @@
-"""What can go wrong, by whose doing."""
+"""Exceptions and warnings."""
 
 from __future__ import annotations
 
 
 class InputError(ValueError):
-    """The data cannot be used as it is; the message says what was found and what to do."""
+    """The data cannot be used; the message states the problem and a solution."""
 
 
 class ParameterError(ValueError):
-    """An option has a value it cannot have; the message lists what it can be."""
+    """A parameter has an invalid value; the message lists the valid ones."""
 
 
 class ModelFileError(InputError):
-    """A model cannot be written to a file, or a file cannot be read; the message says what was found."""
+    """A model cannot be saved to a file, or loaded from one; the message states the reason."""
 
 
 class CheckpointError(InputError):
-    """A fit cannot go on from a checkpoint: the file is damaged, or of another fit; the message says what differs."""
+    """A fit cannot be resumed from a checkpoint: the file is damaged, or belongs to another fit."""
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint could not be written; the fit goes on without it."""
+    """A checkpoint could not be written; the fit continues without it."""
 
 
 class DroppedOptionWarning(UserWarning):
-    """An option that the answers of a model do not depend on was not written to its file."""
+    """An option was not saved with a model; predictions do not depend on it."""
 
 
 class FitInterruptedWarning(UserWarning):
-    """The fit was stopped from the keyboard; the best result so far was kept."""
+    """The fit was interrupted with Ctrl-C; the best result so far was returned."""
 
 
 class RangeWarning(RuntimeWarning):
-    """A result is too large or too small for floating-point numbers in the units of the data; others are exact."""
+    """A result overflows or underflows in the units of the data; all other results are exact."""
 
 
 class ObjectiveRoseWarning(RuntimeWarning):
-    """A step that cannot make the objective worse did, by more than rounding: a fault to be reported."""
+    """The objective became worse in a step where that is impossible, by more than rounding: please report this bug."""

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def attach(package: str, homes: dict[str, str], modules: tuple[str, ...] = ()) -> Callable[[str], Any]:
-    """A ``__getattr__`` for `package`: names are attributes of the modules in `homes`, `modules` are its submodules."""
+    """A ``__getattr__`` for `package`; `homes` maps names to the modules that define them, `modules` are submodules."""
 
     def __getattr__(name: str) -> Any:
         if name in homes:

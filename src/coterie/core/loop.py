@@ -1,4 +1,4 @@
-"""The batch loop of the library: every iterative fit is a descent by E-steps and M-steps, from several starts."""
+"""The batch loop: every iterative fit repeats E-steps and M-steps, from several initialisations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.accelerate import Squarem
-from coterie.core.checkpoint import Keeper, Reached
+from coterie.core.checkpoint import Checkpointer, DescentState
 from coterie.core.clock import Descents
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Engine, Memo, Model, Params, Source
@@ -20,7 +20,7 @@ from coterie.core.recovery import Recovery
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters, the objective at exactly these parameters, and the path of the descent."""
+    """Result of a fit: parameters, the objective at exactly these parameters, and the history."""
 
     params: Params
     objective: float
@@ -31,11 +31,11 @@ class Fit:
     stopped: bool = False  # by the callback or by Ctrl-C
     stats: Any = None  # of the last pass
     memos: list[Memo] | None = None  # of the last pass, while they are needed
-    trail: tuple[Any, ...] = ()  # of the acceleration
+    trail: tuple[Any, ...] = ()  # of the acceleration, as `stretch`
     stretch: float = np.inf
 
     @classmethod
-    def restored(cls, saved: Reached) -> Fit:
+    def restored(cls, saved: DescentState) -> Fit:
         """The fit that a checkpoint stores; statistics and memos have to be computed again."""
         history = tuple(saved.history.tolist())
         return cls(saved.params, history[-1], history, saved.converged, saved.run, saved.passes)
@@ -52,14 +52,14 @@ def fit(
     callback: Callback | None = None,
     accelerate: bool = False,
     key: Callable[[Fit], Any] = attrgetter("objective"),
-    keeper: Keeper | None = None,
+    checkpointer: Checkpointer | None = None,
 ) -> Fit:
-    """The best by `key` of `n_init` descents.
+    """Run `n_init` restarts, and return the one with the lowest `key`.
 
     After Ctrl-C the best result so far is returned with a `FitInterruptedWarning`, unless this fit is a step of a
-    larger computation. With a `keeper` the state of the fit is saved after iterations, and a saved fit is resumed.
+    larger computation. A `checkpointer` saves the state of the fit after iterations, and a saved fit is resumed.
     """
-    with Recovery(model, keeper) as recovery:
+    with Recovery(model, checkpointer) as recovery:
         best = None if recovery.best is None else Fit.restored(recovery.best)
         clock = Descents(n_init, max_iter, getattr(model, "converges", True))
         for run, child in enumerate(rng.spawn(n_init)):
@@ -80,7 +80,7 @@ def fit(
 
 
 class Report:
-    """Calls the callback after iterations of one restart; the first of a resumed one was reported before."""
+    """Calls the callback after each iteration of one restart; the first of a resumed one was reported before."""
 
     def __init__(self, callback: Callback | None, clock: Descents, run: int, is_resumed: bool) -> None:
         self.callback, self.clock, self.run, self.is_known = callback, clock, run, is_resumed
@@ -108,10 +108,10 @@ class Descent:
         self,
         rng: np.random.Generator,
         max_iter: int,
-        saved: Reached | None = None,
+        saved: DescentState | None = None,
         recovery: Recovery | None = None,
     ) -> Iterator[Fit]:
-        """The fit before the first M-step, or the saved one, and after each iteration until it ends."""
+        """Yield the fit before the first M-step, or the saved one, and after each iteration."""
         fit = self.start(rng) if saved is None or recovery is None else self.resume(saved, recovery)
         while True:
             yield fit
@@ -121,7 +121,7 @@ class Descent:
 
     def start(self, rng: np.random.Generator) -> Fit:
         params = self.model.init(self.source, self.engine, rng)
-        stats, memos = self._pass(params, self.model.begin(self.source))
+        stats, memos = self._pass(params, self.model.initial_memos(self.source))
         return self._fit(params, (self.model.objective(params, stats),), False, stats, memos)
 
     def step(self, fit: Fit) -> Fit:
@@ -129,44 +129,44 @@ class Descent:
         params, stats, memos = self._next(fit)
         history = (*fit.history, self.model.objective(params, stats))
         stretch = self.squarem.stretch if self.squarem else None
-        converged = self.model.settled(fit.params, params, stats, history, stretch)
+        converged = self.model.has_converged(fit.params, params, stats, history, stretch)
         return self._fit(params, history, converged, stats, memos)
 
     def _fit(self, params: Params, history: tuple[float, ...], converged: bool, stats: Any, memos: list[Memo]) -> Fit:
-        ahead = (tuple(self.squarem.trail), self.squarem.stretch) if self.squarem else ((), np.inf)
-        return Fit(params, history[-1], history, converged, self.run, self.passes, False, stats, memos, *ahead)
+        acceleration = (tuple(self.squarem.trail), self.squarem.stretch) if self.squarem else ((), np.inf)
+        return Fit(params, history[-1], history, converged, self.run, self.passes, False, stats, memos, *acceleration)
 
     def _next(self, fit: Fit) -> tuple[Params, Any, list[Memo]]:
         memos: Any = fit.memos
-        for ahead in self.squarem.tries(fit.params, fit.stats) if self.squarem else ():
-            params = self.model.m_step(fit.params, ahead)
+        for extrapolated in self.squarem.tries(fit.params, fit.stats) if self.squarem else ():
+            params = self.model.m_step(fit.params, extrapolated)
             stats, memos = self._pass(params, memos)
             if self.model.objective(params, stats) <= fit.objective:
                 return params, stats, memos
-        made = self.model.m_step(fit.params, fit.stats)
-        params = self.model.repair(made, fit.stats, self.source, self.engine, memos)
-        if self.squarem and params is not made:
-            self.squarem.forget()
+        estimated = self.model.m_step(fit.params, fit.stats)
+        params = self.model.repair(estimated, fit.stats, self.source, self.engine, memos)
+        if self.squarem and params is not estimated:
+            self.squarem.reset()
         return params, *self._pass(params, memos)
 
     def _pass(self, params: Params, memos: list[Memo] | None) -> tuple[Any, list[Memo]]:
         self.passes += 1
         return self.engine.scan(partial(self.model.e_step, params), self.source, memos)
 
-    def resume(self, saved: Reached, recovery: Recovery) -> Fit:
+    def resume(self, saved: DescentState, recovery: Recovery) -> Fit:
         """The fit as it was when it was interrupted; the pass that restores its statistics does not count."""
         fit = Fit.restored(saved)
-        stats, memos = self._pass(fit.params, self.model.begin(self.source))
+        stats, memos = self._pass(fit.params, self.model.initial_memos(self.source))
         self.passes = fit.passes
         if self.squarem:
-            self.squarem.go_on(list(saved.trail), saved.stretch, self.squarem.model.to_vector(fit.params, stats))
-        recovery.read_notes((fit.params, stats, fit.objective))
+            self.squarem.restore(list(saved.trail), saved.stretch, self.squarem.model.to_vector(fit.params, stats))
+        recovery.restore_records((fit.params, stats, fit.objective))
         return self._fit(fit.params, fit.history, fit.converged, stats, memos)
 
 
 def _with_stats(fit: Fit, model: Model, source: Source, engine: Engine) -> Fit:
-    """Statistics of a result that was restored from a checkpoint have to be computed again."""
+    """The fit with its statistics, which are computed again if it was restored from a checkpoint."""
     if fit.stats is not None:
         return fit
-    stats, _ = engine.scan(partial(model.e_step, fit.params), source, model.begin(source))
+    stats, _ = engine.scan(partial(model.e_step, fit.params), source, model.initial_memos(source))
     return replace(fit, stats=stats)

@@ -1,4 +1,4 @@
-"""The only mini-batch loop: the same models, and statistics that carry over from batch to batch."""
+"""One step of mini-batch EM: the models of the batch loop, with statistics summed over batches."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from coterie.core.stored import stored
 @stored("online.State", params="real K D | <gaussian_mixture.Components> | <mixture.Parameters>", seen="<statistics.*>")
 @dataclass(frozen=True)
 class State:
-    """Where an online fit stands."""
+    """The state of an online fit."""
 
     params: Params
-    seen: Stats | None = None  # of all rows so far, as the parameters now are
+    seen: Stats | None = None  # of all rows so far, expressed relative to `params`
 
 
 def step(model: Any, state: State, chunk: Chunk, decay: float = 1.0) -> tuple[State, Any]:
-    """The state after one batch, and the batch's statistics at the parameters before it.
+    """The state after one batch, and the statistics of the batch at the parameters before it.
 
-    Beside what every model has, `model.carry(before, after, stats)` restates statistics that were taken with the
-    parameters `before` as if they had been taken with those the M-step made of them.
-    A `decay` below 1 lets old batches fade. A batch without rows leaves the state as it is.
+    The model needs one more method: `model.carry(before, after, stats)` converts statistics relative to the parameters
+    `before` to statistics relative to `after`.
+    With `decay` < 1, older batches have less weight. An empty batch does not change the state.
     """
     batch, _ = model.e_step(state.params, chunk)
     if chunk.X.shape[0] == 0:

@@ -1,4 +1,4 @@
-"""The argument of every callback of the library, and the calls themselves."""
+"""The argument of all callbacks, and a helper that calls them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coterie.core.errors import ParameterError
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a computation. A callback that returns True stops it; what is complete by then is returned."""
+    """Progress of a computation. If a callback returns True, the computation stops with what is complete by then."""
 
     step: str  # the unit of work, such as "iteration", or the one that was completed last, such as "K = 3"
     done: int  # units completed
@@ -33,7 +33,7 @@ Callback = Callable[[Progress], bool | None]
 
 
 def check_callback(callback: Any) -> Callback | None:
-    """The callback; `ParameterError` if it cannot be called."""
+    """Return the callback; raise `ParameterError` if it is not callable."""
     if callback is not None and not callable(callback):
         raise ParameterError(f"callback must be None or a function of one argument; got {callback!r}")
     checked: Callback | None = callback
@@ -43,9 +43,9 @@ def check_callback(callback: Any) -> Callback | None:
 def reported(
     results: Iterable[Any], steps: list[str], callback: Callback | None, costs: Sequence[float] | None = None
 ) -> Iterator[Any]:
-    """Results, one for each of `steps`, until the callback stops.
+    """Yield results, one for each of `steps`, until the callback returns True.
 
-    `costs` are the times that the steps take relative to each other, if they are known.
+    `costs` are the relative durations of the steps, if they are known.
     """
     clock, spent = Clock(), 0.0
     costs = [1.0] * len(steps) if costs is None else costs

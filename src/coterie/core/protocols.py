@@ -1,4 +1,4 @@
-"""The three axes of the library: what (Model), where (Engine), from where (Source)."""
+"""The three interfaces of the library: Model (the algorithm), Engine (where it runs), Source (the data)."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 
 from coterie.core.stats import Stats
 
-Array = Any  # of any array library; kernels.for_centers selects by it
-Params = Any  # whatever a model's M-step returns
-Memo = Any  # what a model remembers of one part from pass to pass
+Array = Any  # of any array library; kernels.for_centers selects kernels by its type
+Params = Any  # the value that the M-step of a model returns
+Memo = Any  # data that a model caches for one part between passes
 
 
 class Chunk(NamedTuple):
-    """Rows that are computed on together."""
+    """Rows that are processed together."""
 
     X: Array  # (n, d)
     w: Array | None  # (n,) weights; None: 1 for all
-    part: int  # which part of the source this is; it seeds whatever is random in it
-    y: Array = None  # (n,) or (n, k) what is known of each row's cluster; None: nothing
+    part: int  # number of this part of the source; it seeds random numbers of the part
+    y: Array = None  # (n,) or (n, m) additional data of each row, such as its known label; None: nothing
 
 
-Part = Callable[[], Chunk]  # loads its chunk where it is called; picklable
+Part = Callable[[], Chunk]  # loads its chunk in the process that calls it; picklable
 Step = Callable[..., Any]  # step(chunk), or step(chunk, memo)
 
 
 class Source(Protocol):
-    """From where: rows in parts whose bounds depend on the shape of the data alone."""
+    """The data: rows in parts, whose bounds depend only on the shape of the data."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -36,71 +36,71 @@ class Source(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
     @property
     def engine(self) -> str:
-        """The engine that "auto" means for this data."""
+        """The engine that "auto" selects for this data."""
 
     def parts(self) -> Sequence[Any]: ...
     def pick(self, rows: Any) -> Chunk:
-        """A few rows, given by number or slice, in this order."""
+        """A few rows, by index or slice, in this order."""
 
     def subset(self, rows: Any) -> Source:
-        """Many rows, given by number, as a source of their own."""
+        """Many rows, by index, as a new source."""
 
     def changed(self, function: Callable[[Array], Array], engine: Engine) -> Source:
-        """The same with rows ``function(X)`` in place of X, of the same shape and type; a sparse X keeps its places."""
+        """A source with rows ``function(X)``, of the same shape and dtype; a sparse X keeps its sparsity pattern."""
 
     def room(self, fill: Any, dtype: Any) -> list[Array | None]:
-        """An array of `fill`, one value a row, in parts: views of one array, or None where a part makes its own."""
+        """An array of `fill`, one value per row, in parts: views of one array, or None if a part creates its own."""
 
     def join(self, pieces: list[Any]) -> Array:
-        """Row-wise results of the parts, in the container of the data."""
+        """Row-wise results of all parts, joined in the container type of the data."""
 
 
 class Engine(Protocol):
-    """Where: takes a step to every part. It never sees a model."""
+    """Runs a step on every part. An engine knows nothing about models."""
 
     def sum(self, step: Step, source: Source) -> Any:
         """The sum of ``step(chunk)`` over all chunks, by `tree_sum`."""
 
     def scan(self, step: Step, source: Source, memos: list[Memo] | None) -> tuple[Any, list[Memo]]:
-        """Like `sum` for steps that remember: ``step(chunk, memo) -> stats, memo``.
+        """Like `sum`, for steps with memos: ``step(chunk, memo) -> stats, memo``.
 
-        A memo comes back to its part and stays where the part lives. The step may write to the memo it is given, so an
-        engine that could repeat a step hands out a copy.
+        The next pass hands each memo to the step of the same part. The memo stays in the process that holds the part.
+        A step may modify its memo in place, so an engine that could repeat a step passes a copy.
         """
 
     def map(self, step: Step, source: Source, memos: list[Memo] | None = None) -> list[Any]:
-        """``step(chunk)``, or ``step(chunk, memo)``, of every chunk."""
+        """The results of ``step(chunk)``, or ``step(chunk, memo)``, for every chunk."""
 
 
 class Model(Protocol):
-    """What: the E-step turns rows into statistics, the M-step statistics into parameters. Small and picklable."""
+    """An algorithm: the E-step computes statistics of rows, the M-step parameters from these. Small and picklable."""
 
     @property
     def converges(self) -> bool:
-        """Whether a fit that ends without having settled is worth a warning."""
+        """Whether to warn if a fit reaches `max_iter` before it has converged."""
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Params: ...
 
-    def begin(self, source: Source) -> list[Memo] | None:
-        """What there is to remember of each part before the first pass; None if that is nothing."""
+    def initial_memos(self, source: Source) -> list[Memo] | None:
+        """The memos of all parts before the first pass; None if the model uses none."""
 
     def e_step(self, params: Params, chunk: Chunk, memo: Memo | None = None) -> tuple[Stats, Memo]: ...
 
     def m_step(self, params: Params, stats: Any) -> Params: ...
 
     def repair(self, params: Params, stats: Any, source: Source, engine: Engine, memos: list[Memo]) -> Params:
-        """`params`, with what the statistics left undefined (an empty cluster) put right; memos are the last pass's."""
+        """`params`, with new values where they are undefined (an empty cluster); `memos` are those of the last pass."""
 
     def objective(self, params: Params, stats: Any) -> float:
-        """What the fit makes small, at the parameters the statistics were taken with: these."""
+        """The value that the fit minimises, at `params`; `stats` were computed with the same parameters."""
 
-    def settled(
+    def has_converged(
         self, before: Params, after: Params, stats: Any, history: Sequence[float], stretch: float | None
     ) -> bool:
-        """Whether the step from `before` to `after`, which gave `stats` and the last objective, may be the last.
+        """Whether the fit can stop after the step from `before` to `after`, which gave `stats` and the last objective.
 
-        Where every other step is extrapolated, `stretch` is how many plain steps seem to be left; else it is None.
+        In an accelerated fit, `stretch` is the estimated number of plain steps left; otherwise it is None.
         """
 
     def assign(self, params: Params, chunk: Chunk, memo: Memo | None = None) -> Array:
-        """The cluster of every row; `memo` is that of the last E-step with the same parameters."""
+        """The label of every row; `memo` is that of the last E-step, which used the same parameters."""

@@ -1,4 +1,4 @@
-"""What happens to a fit that is interrupted: its best result is returned, and its state saved."""
+"""Recovery of interrupted fits: return the best result so far, save the state, and resume from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from coterie import interrupts
-from coterie.core.checkpoint import Keeper, Reached, Runs
+from coterie.core.checkpoint import Checkpointer, DescentState, RestartsState
 from coterie.core.errors import CheckpointError, FitInterruptedWarning
 from coterie.core.protocols import Model, Params
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 class Recovery:
     """Saves the state of the batch loop, restores it, and handles Ctrl-C."""
 
-    def __init__(self, model: Model, keeper: Keeper | None) -> None:
-        self.model, self.keeper, self.stack = model, keeper, ExitStack()
-        self.saved: Runs | None = None
+    def __init__(self, model: Model, checkpointer: Checkpointer | None) -> None:
+        self.model, self.checkpointer, self.stack = model, checkpointer, ExitStack()
+        self.saved: RestartsState | None = None
 
     def __enter__(self) -> Self:
         self.stack.enter_context(interrupts.deferred())
         self.is_outermost = self.stack.enter_context(interrupts.outermost())
         with ExitStack() as on_error:
             on_error.push(self.stack)
-            self.saved = None if self.keeper is None else self.keeper.last(self.model)
+            self.saved = None if self.checkpointer is None else self.checkpointer.load(self.model)
             on_error.pop_all()
         return self
 
@@ -41,8 +41,8 @@ class Recovery:
     # the saved state
 
     @property
-    def best(self) -> Reached | None:
-        """The best result of the restarts that had ended."""
+    def best(self) -> DescentState | None:
+        """The best result of the completed restarts."""
         return None if self.saved is None else self.saved.best
 
     @property
@@ -50,26 +50,26 @@ class Recovery:
         """The restart to begin with."""
         return 0 if self.saved is None else self.saved.run
 
-    def descent_of(self, run: int) -> Reached | None:
+    def descent_of(self, run: int) -> DescentState | None:
         """The state in which this restart was interrupted; None if it had not begun."""
-        return self.saved.now if self.saved is not None and run == self.saved.run else None
+        return self.saved.current if self.saved is not None and run == self.saved.run else None
 
-    def read_notes(self, last: tuple[Params, Any, float]) -> None:
-        """Restore the history that a recorder of iterations had written."""
-        assert self.keeper is not None
+    def restore_records(self, last: tuple[Params, Any, float]) -> None:
+        """Restore the records of the history recorder."""
+        assert self.checkpointer is not None
         assert self.saved is not None
-        self.keeper.read_notes(self.saved, last)
+        self.checkpointer.restore_records(self.saved, last)
 
     # during the fit
 
     def last_of(
         self, iterations: Iterator[Fit], report: Callable[[Fit], bool], run: int, best: Fit | None
     ) -> Fit | None:
-        """The last fit of a descent; `best` is that of the restarts before.
+        """The fit after the last iteration of a restart; `best` is the best result of earlier restarts.
 
         `report` is called after every iteration, and returns whether to stop. Then the state is saved: about once a
-        second, and in any case if an exception ends the descent. After Ctrl-C the last iteration is returned; None if
-        there is none but an earlier restart has a result.
+        second, and in any case if an exception ends the restart. After Ctrl-C the fit of the last iteration is
+        returned, or None if this restart has none but an earlier one has a result.
         """
         last: Fit | None = None
         reported: Fit | None = None
@@ -89,33 +89,33 @@ class Recovery:
             if not isinstance(error, KeyboardInterrupt) or not self.is_outermost or (best is None and last is None):
                 raise
             warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
-            self._leave()
+            self._stop_writing()
             return None if last is None else replace(last, stopped=True)
         self._save(run, reported, best, at_once=True)
-        self._leave()
+        self._stop_writing()
         return replace(last, stopped=True)
 
     def finished(self, run: int, best: Fit) -> None:
-        """Save that a restart has ended."""
+        """Save the state after a completed restart."""
         self._save(run + 1, None, best)
 
     def check(self, best: Fit | None) -> Fit:
-        """The result; a checkpoint without any is an error."""
+        """Return the result; raise `CheckpointError` if the checkpoint has none."""
         if best is None:
             raise CheckpointError(
-                "the checkpoint file holds neither a state nor a result: delete it to begin a new fit"
+                "the checkpoint file contains neither a state nor a result: delete it to start a new fit"
             )
         return best
 
-    def _save(self, run: int, now: Fit | None, best: Fit | None, at_once: bool = False) -> None:
-        if self.keeper is not None:
-            make = partial(_state, run, now, best)
-            self.keeper.keep(make, at_once)
+    def _save(self, run: int, current: Fit | None, best: Fit | None, at_once: bool = False) -> None:
+        if self.checkpointer is not None:
+            self.checkpointer.save(partial(_state, run, current, best), at_once)
 
-    def _leave(self) -> None:
-        if self.keeper is not None:
-            self.keeper.store.leave()
+    def _stop_writing(self) -> None:
+        if self.checkpointer is not None:
+            self.checkpointer.store.stop_writing()
 
 
-def _state(run: int, now: Fit | None, best: Fit | None) -> Runs:
-    return Runs(run, None if now is None else Reached.of(now), None if best is None else Reached.of(best))
+def _state(run: int, current: Fit | None, best: Fit | None) -> RestartsState:
+    states = (None if fit is None else DescentState.of(fit) for fit in (current, best))
+    return RestartsState(run, *states)

@@ -16,14 +16,14 @@ from coterie.core.errors import InputError, RangeWarning
 
 
 class Scale(NamedTuple):
-    """Exponents of the powers of two just above the largest value and the largest weight; 0 where they are safe."""
+    """Exponents of the powers of two just above the largest value and the largest weight; 0 if no scaling is needed."""
 
     rows: int
     weights: int
 
 
 class Powers(NamedTuple):
-    """By which power of the scale of the rows, and of the weights, a result grows."""
+    """A result is proportional to these powers of the scales of rows and of weights."""
 
     rows: int
     weights: int
@@ -37,12 +37,11 @@ class ScaleError(InputError):
     """Squares of the rows, or sums of their weights, would leave the range of floating-point numbers."""
 
     def __init__(self, scale: Scale) -> None:
-        found = [(name, size) for name, size in zip(("X", "sample_weight"), scale, strict=True) if size]
-        names = [name for name, _ in found]
-        sizes = " and ".join(f"{name} has values up to about 2^{size}" for name, size in found)
+        exponents = {name: size for name, size in zip(("X", "sample_weight"), scale, strict=True) if size}
+        sizes = " and ".join(f"{name} has values up to about 2^{size}" for name, size in exponents.items())
         super().__init__(
             f"{sizes}: sums of squares would leave the range of floating-point numbers; "
-            f"divide {' and '.join(names)} by a power of two first"
+            f"divide {' and '.join(exponents)} by a power of two first"
         )
         self.scale = scale
 
@@ -55,55 +54,55 @@ def times_power(exponent: int, values: Any) -> Any:
 
 
 def multiplied(values: dict[str, Any], powers: dict[str, Powers], scale: Scale) -> dict[str, Any]:
-    """Results of rows and weights that were divided by their scale, in the units of these.
+    """Results of a fit of scaled rows and weights, converted to the original units.
 
-    One warning names all results that floating-point numbers cannot hold: they are infinite, or zero.
+    One warning names all results that overflow or underflow: they are infinite, or zero.
     """
-    made, lost = dict(values), []
+    results, lost = dict(values), []
     for name, power in powers.items():
         exponent = power.rows * scale.rows + power.weights * scale.weights
         if exponent and name in values:
-            made[name] = _at(values[name], exponent)
-            if _is_lost(values[name], made[name]):
+            results[name] = _times_power(values[name], exponent)
+            if _is_lost(values[name], results[name]):
                 lost.append(name)
     if lost:
         warnings.warn(
             f"{', '.join(lost)} cannot be represented in the units of X and sample_weight: too large values are inf, "
-            "too small ones are 0 or lose digits. All else is exact",
+            "too small ones are 0 or lose digits. All other results are exact",
             RangeWarning,
             stacklevel=4,
         )
-    return made
+    return results
 
 
 def in_type(values: dict[str, np.ndarray], dtype: Any) -> dict[str, np.ndarray]:
-    """Arrays of float64 in the type of the data.
+    """Arrays of float64, converted to the dtype of the data.
 
-    One warning names all arrays that this type cannot hold: with values too large for it, or all too small.
+    One warning names all arrays that overflow (any value is too large) or underflow (the largest value is too small).
     """
     with np.errstate(over="ignore", under="ignore"):
-        made = {name: value.astype(dtype) for name, value in values.items()}
+        converted = {name: value.astype(dtype) for name, value in values.items()}
     lost = [name for name, value in values.items() if _leaves_range(value, np.finfo(dtype))]
     if lost:
         warnings.warn(
-            f"{', '.join(lost)} cannot be represented in {np.dtype(dtype)}, the type of X: too large values are inf, "
+            f"{', '.join(lost)} cannot be represented in {np.dtype(dtype)}, the dtype of X: too large values are inf, "
             "too small ones are 0 or lose digits. Convert X to float64, or divide it by a power of two",
             RangeWarning,
             stacklevel=4,
         )
-    return made
+    return converted
 
 
 def _leaves_range(values: np.ndarray, limits: Any) -> bool:
-    """Whether some are too large, or the largest is too small; a small number beside large ones is rounding."""
+    """Whether any value is too large, or the largest is too small; small values next to large ones are rounding."""
     largest = float(np.max(np.abs(values), initial=0.0))
     return largest > float(limits.max) or 0 < largest < float(limits.tiny)
 
 
-def _at(value: Any, exponent: int) -> Any:
-    """A number, an array, or a tuple of arrays with `centers`, times 2^exponent."""
+def _times_power(value: Any, exponent: int) -> Any:
+    """A number, an array, or a named tuple with `centers`, times 2^exponent."""
     if hasattr(value, "_replace"):
-        return value._replace(centers=_at(value.centers, exponent))
+        return value._replace(centers=_times_power(value.centers, exponent))
     with np.errstate(over="ignore", under="ignore"):
         return float(np.ldexp(value, exponent)) if isinstance(value, float) else times_power(exponent, value)
 
@@ -117,5 +116,5 @@ def _is_lost(before: Any, after: Any) -> bool:
 
 
 def is_numbers(value: Any) -> bool:
-    """Whether an option is numbers, and not the name of a method, or a function."""
+    """Whether an option holds numbers, and not the name of a method or a function."""
     return value is not None and not isinstance(value, str) and not callable(value)

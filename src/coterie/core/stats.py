@@ -1,4 +1,4 @@
-"""Sufficient statistics: what one chunk of rows has to say about the parameters."""
+"""Sufficient statistics of rows, and their sums."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Stats:
-    """Base of all statistics; ``a + b`` describes the rows of ``a`` and of ``b`` together.
+    """Base class of all statistics; ``a + b`` are the statistics of the rows of ``a`` and of ``b`` together.
 
-    A field is a float64 array, a number, or other Stats. But for rounding, `+` must not depend on the order of the
-    rows. Statistics that are not sums (the farthest row, say) define `+` themselves.
+    A field is a float64 array, a number, or other Stats. Except for rounding, `+` must not depend on the order of the
+    rows. Statistics that are not sums, such as the farthest row, override `+`.
     """
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*map(operator.add, self.leaves(), other.leaves()))
 
     def scaled(self, factor: float) -> Self:
-        """The same rows, each weighing `factor` times as much."""
+        """The statistics of the same rows with their weights multiplied by `factor`."""
         return type(self)(*(x.scaled(factor) if isinstance(x, Stats) else x * factor for x in self.leaves()))
 
     def leaves(self) -> list[Any]:
@@ -31,9 +31,9 @@ class Stats:
 
 
 def tree_sum(items: Iterable[T], add: Callable[[T, T], T] = operator.add, fan_in: int = 8) -> T:
-    """Sum `items` in a tree whose shape depends only on how many there are.
+    """Sum `items` in a tree whose shape depends only on their number.
 
-    Every engine sums through this function, so all of them round alike; only O(fan_in log n) items are alive at once.
+    All engines use this function, so their results have the same rounding. Only O(fan_in log n) items are in memory.
     """
     levels: list[list[T]] = []
     for item in items:

@@ -1,7 +1,7 @@
-"""Declare what files store of a class, beside the class itself.
+"""Declare next to a class which of its attributes are stored in files.
 
-A file names a class by its tag, which never changes: classes can be moved and renamed. `coterie.persistence` reads
-these declarations; it writes and reads nothing that is not declared.
+A file identifies a class by its tag, which never changes, so classes can be moved and renamed. `coterie.persistence`
+uses these declarations; it writes and reads only classes that are declared.
 
 A rule describes one field. It is a type, followed by the lengths of the axes if it is an array: ``"real K D"``.
 
@@ -12,8 +12,8 @@ A rule describes one field. It is a type, followed by the lengths of the axes if
 - Instances of a class by its tag, ``<online.State>``, or of a group of tags, ``<distance.*>``.
 - Alternatives are separated by ``|``.
 
-Lengths are letters: capital letters mean the same length in the whole model (`K` clusters, `D` columns, `N` rows),
-small letters in one instance; ``*`` is any length.
+Lengths are letters. A capital letter is the same length in the whole model (`K` clusters, `D` columns, `N` rows), a
+small letter in one instance; ``*`` is any length.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Declaration:
 
     tag: str
     rules: Mapping[str, str]  # by field
-    attributes: tuple[str, ...] | None  # all that an instance may have, unless the class lists its fields itself
-    optional: tuple[str, ...]  # private attributes that an estimator may have beside those with a rule
-    check: Check | None  # whether fields that keep their rules are consistent
-    in_checkpoints: bool  # whether only checkpoints may hold it
+    attributes: tuple[str, ...] | None  # of an instance; None for dataclasses, named tuples and estimators
+    optional: tuple[str, ...]  # private attributes that an estimator may have in addition to those with a rule
+    check: Check | None  # whether fields that satisfy their rules are consistent
+    in_checkpoints: bool  # whether only checkpoints may contain it
 
 
 CLASSES: dict[str, type] = {}  # by tag
@@ -50,10 +50,10 @@ def stored(
     in_checkpoints: bool = False,
     **rules: str,
 ) -> Callable[[C], C]:
-    """Declare that files may hold instances of a class, under a tag that never changes.
+    """Declare that files may contain instances of a class, under a tag that never changes.
 
-    Of dataclasses and named tuples all fields are stored. Of estimators the options and fitted attributes are stored,
-    and `rules` names those that must be there. Other classes list their `attributes`. `check` gets the fields and the
+    All fields of dataclasses and named tuples are stored. Options and fitted attributes of estimators are stored; an
+    attribute with a rule is required. Other classes list their `attributes`. `check` receives the fields and the
     lengths of the axes, and returns whether they are consistent.
     """
     listed = None if attributes is None else tuple(attributes.split())
@@ -69,5 +69,5 @@ def stored(
 
 
 def declaration_of(kind: type) -> Declaration | None:
-    """The declaration of this very class; None if it has none, as a subclass of a stored class."""
+    """The declaration of this class itself; None if only a base class has one."""
     return vars(kind).get("__stored__")

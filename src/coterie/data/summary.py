@@ -65,9 +65,9 @@ class Holes(Stats):
 
 
 def summarize(
-    source: Source, engine: Engine, holes: bool = False, to_fit: bool = True, rescales: bool = False
+    source: Source, engine: Engine, allow_missing: bool = False, to_fit: bool = True, rescales: bool = False
 ) -> Summary:
-    """Mean and variance in one pass; `InputError` naming the columns if a value is infinite, or NaN unless `holes`.
+    """Mean and variance in one pass; `InputError` names columns with infinite values, or NaN unless `allow_missing`.
 
     Rows to fit must have a value in every column, be it of one row. If squares of them, or their weights, could leave
     the range of floating-point numbers, it raises a `ScaleError`, which tells their scale: for a caller that
@@ -78,7 +78,7 @@ def summarize(
     pivot = np.where(np.isfinite(pivot), pivot, 0.0)
     gaps = 0
     with np.errstate(all="ignore"):
-        if holes:
+        if allow_missing:
             found = engine.sum(partial(_moments_of_what_is_there, pivot), source)
             sums, weight, gaps = found.moments, found.weight, found.gaps
             _check_holes(source, engine, found, to_fit)
@@ -91,7 +91,7 @@ def summarize(
         if scale is not None:
             raise ScaleError(scale)
     if not np.isfinite(sums.sum_xx).all():
-        raise InputError(_complaint(source, engine.sum(_holes, source), holes))
+        raise InputError(_complaint(source, engine.sum(_holes, source), allow_missing))
     there = np.maximum(sums.weight, np.finfo(np.float64).tiny)
     mean = sums.sum_x / there
     variance = np.maximum(sums.sum_xx / there - mean**2, 0.0)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import ParameterError
-from coterie.core.writing import exists, place_of, write_whole
+from coterie.core.writing import exists, real_path, write_whole
 from coterie.datasets.made import MADE
 
 PENGUINS = (
@@ -130,7 +130,7 @@ def write_demo(name: str, path: str | PathLike[str], *, overwrite: bool = False)
         raise ParameterError(f'cannot write "{target}": a demo table ends in {" or ".join(SUFFIXES)}.')
     if target.exists() and not overwrite:
         raise exists(target)
-    if not place_of(target).parent.is_dir():
+    if not real_path(target).parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target))
     content = _as_parquet(load_demo(name)) if suffix == ".parquet" else _as_csv(name)
     write_whole(target, content, overwrite)

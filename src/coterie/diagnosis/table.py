@@ -77,7 +77,7 @@ def open_table(
     if len(whole) < size:
         source = source.subset(whole)
     if isinstance(model, Estimator):
-        source = model._ready(source, engine, first=False)
+        source = model._prepare_rows(source, engine, first=False)
     try:
         summary = summarize(source, engine)
     except ScaleError as error:  # no check depends on the scale

@@ -1,4 +1,4 @@
-"""Distances between rows and between series, and a way to bring one's own."""
+"""Distances between rows and between time series, built-in and user-defined."""
 
 from __future__ import annotations
 

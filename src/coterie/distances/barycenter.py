@@ -1,4 +1,4 @@
-"""Averages of series under dynamic time warping."""
+"""DTW barycenters: averages of series under dynamic time warping."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from coterie import kernels, machine
 from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import Array
-from coterie.distances.dtw import least_costs, meetings
-from coterie.distances.series import Series, as_series, joined, one_series, same_channels
+from coterie.distances.dtw import path_costs, window_groups
+from coterie.distances.series import Series, as_one_series, as_series, check_same_channels, concatenated
 from coterie.distances.soft_dtw import as_gamma
 from coterie.distances.windows import Mask, as_window
 
-CANDIDATES = 64  # series of which the most central is where an average starts
-PIECE = 128  # series that one thread aligns at a time
+CANDIDATES = 64  # maximum number of series from which the initial center is chosen
+PIECE = 128  # number of series that one thread aligns at a time
 
 
-class Met(NamedTuple):
-    """What meets the moments of a center: sums over series, which add up."""
+class AlignmentSums(NamedTuple):
+    """Sums over series, of the values aligned to each time point of a center; sums of different series can be added."""
 
     sum_dx: Array  # (n, channels) of w (y - center)
     weight: Array  # (n,) of w
-    cost: float  # of w times the cost of the path, or the soft value
+    cost: float  # of w times the cost of the path, or times the soft-DTW value
 
-    def __add__(self, other: Any) -> Met:
-        return Met(*(a + b for a, b in zip(self, other, strict=True)))
+    def __add__(self, other: Any) -> AlignmentSums:
+        return AlignmentSums(*(a + b for a, b in zip(self, other, strict=True)))
 
 
 def dba(
@@ -41,43 +41,46 @@ def dba(
     tol: float = 1e-6,
     n_jobs: int | None = None,
 ) -> Array:
-    r"""The average of series by DTW barycenter averaging [1]_: a series c for which
+    r"""Average series by DTW barycenter averaging (DBA) [1]_.
 
-    .. math:: \sum_i w_i \, \mathrm{dtw}(x_i, c)^2
+    The result is a series c that minimises, locally,
 
-    is small. Every series is aligned to c, then each moment of c becomes the mean of all that meets it, in turn:
-    neither raises the sum. With `gamma` the sum is of `soft_dtw`, made small by L-BFGS [2]_: smoother, and often a
-    better optimum.
+    .. math:: \sum_i w_i \, \mathrm{dtw}(x_i, c)^2.
 
-    The answer is a local optimum and as long as the series it starts from. Do not average series that are not alike:
-    what meets is then chance; cluster them first (`TimeSeriesKMeans`).
+    An iteration aligns every series to c, and then replaces each value of c by the mean of all values aligned to it.
+    Neither step increases the sum. With `gamma`, the sum is of `soft_dtw` and is minimised by L-BFGS [2]_; it is
+    smoother, and its optimum is often better.
+
+    The result is as long as the initial series. Do not average series with different shapes, because their alignment
+    is then arbitrary: cluster them first (`TimeSeriesKMeans`).
 
     Parameters
     ----------
     series : list of arrays, or array (n, length) or (n, length, channels)
-        Of any lengths; in an array shorter ones end in NaN.
-    weights : array (n,), optional
-        How much each counts.
-    window
-        As in `dtw`.
-    gamma : float, optional
-        Soft-DTW of this softness instead.
-    init : array (length,) or (length, channels), optional
-        Where to start; by default at the most central of the series (of at most 64 of them, evenly spaced).
+        Series of any lengths. In an array, shorter series end in NaN.
+    weights : array (n,), default=None
+        Weight of each series; None means 1 for all.
+    window : None, int, float or Itakura, default=None
+        Constraint on the alignments, as in `dtw`.
+    gamma : float, default=None
+        If given, use soft-DTW with this smoothing parameter; it must be positive.
+    init : array (length,) or (length, channels), default=None
+        Initial center. By default the most central of the series, or of 64 evenly spaced ones if there are more.
     max_iter : int, default=100
+        Maximum number of iterations.
     tol : float, default=1e-6
-        It ends when the sum falls by less than this share of it.
+        Relative tolerance. Iterations stop when the sum decreases by less than this share of it.
     n_jobs : int or None, default=None
-        Threads. The result does not depend on it.
+        Number of threads; None uses all cores. The result does not depend on it.
 
     Returns
     -------
     array (length,), or (length, channels) for several channels
-        In the type of the series.
+        The average, in the dtype of the series.
 
     Notes
     -----
-    Costs the table of `dtw` for each series and iteration.
+    An iteration computes one `dtw` cost matrix for each series.
 
     References
     ----------
@@ -91,92 +94,102 @@ def dba(
     >>> dba([[0, 0, 1, 2, 0], [0, 2, 3, 0], [0, 0, 0, 1, 3, 0]], init=[0, 1, 2, 0]).round(2).tolist()
     [0.0, 1.33, 2.67, 0.0]
     """
-    given = as_series(series, "series")
-    rows, bound = given.astype(np.float64), as_window(window)
-    if isinstance(bound, Mask):
-        raise ParameterError("window: a table of cells is for one pair of series, in dtw or dtw_path")
-    w, soft = _weights(weights, len(rows)), None if gamma is None else as_gamma(gamma)
-    center = _start(init, rows, w, bound)
-    if soft is None:
-        center = _descend(center, rows, w, bound, max_iter, tol, n_jobs)
+    rows = as_series(series, "series")
+    dtype, channels = rows.dtype, rows.channels
+    rows, window = rows.astype(np.float64), as_window(window)
+    if isinstance(window, Mask):
+        raise ParameterError("window: a boolean array is for one pair of series; pass it to dtw or dtw_path")
+    w, gamma = _as_weights(weights, len(rows)), None if gamma is None else as_gamma(gamma)
+    center = _initial_center(init, rows, w, window)
+    if gamma is None:
+        center = _minimize_dtw(center, rows, w, window, max_iter, tol, n_jobs)
     else:
-        center = _descend_softly(center, rows, w, bound, soft, max_iter, tol, n_jobs)
-    center = center.astype(given.dtype)
-    return center[:, 0] if given.channels == 1 else center
+        center = _minimize_soft_dtw(center, rows, w, window, gamma, max_iter, tol, n_jobs)
+    center = center.astype(dtype)
+    return center[:, 0] if channels == 1 else center
 
 
-def meet(ops: Any, center: Array, rows: Series, w: Array, window: Any, gamma: float | None = None) -> Met:
-    """All `rows` aligned to the `center` (n, channels); all in float64. `ops` are kernels, soft ones with `gamma`."""
+def align_to_center(
+    ops: Any, center: Array, rows: Series, w: Array, window: Any, gamma: float | None = None
+) -> AlignmentSums:
+    """Align all `rows` to the `center` (n, channels), all in float64; `ops` are soft-DTW kernels with `gamma`."""
     sum_dx, weight, total = np.zeros(center.shape), np.zeros(len(center)), 0.0
-    for _, own, (low, high) in meetings(joined([center]), rows, window):
-        group, cost = rows[own], np.empty(len(own))
-        series, to = (group.values, group.start, group.length, w[own], low, high), (sum_dx, weight, cost)
+    for _, members, (low, high) in window_groups(concatenated([center]), rows, window):
+        group, cost = rows[members], np.empty(len(members))
+        inputs = group.values, group.start, group.length, w[members], low, high
+        outputs = sum_dx, weight, cost
         if gamma is None:
-            ops.align(center, *series, *to)
+            ops.align(center, *inputs, *outputs)
         else:
-            ops.soft_align(center, *series, gamma, *to)
-        total += float(w[own] @ cost)
-    return Met(sum_dx, weight, total)
+            ops.soft_align(center, *inputs, gamma, *outputs)
+        total += float(w[members] @ cost)
+    return AlignmentSums(sum_dx, weight, total)
 
 
-def _meet_all(center: Array, rows: Series, w: Array, window: Any, gamma: float | None, n_jobs: int | None) -> Met:
+def _align_all(
+    center: Array, rows: Series, w: Array, window: Any, gamma: float | None, n_jobs: int | None
+) -> AlignmentSums:
     ops = kernels.select("dtw" if gamma is None else "soft_dtw", len(rows), len(center), rows.longest)
-    center = joined([center])(0)
+    center = concatenated([center])(0)
+
+    def align(piece: slice) -> AlignmentSums:
+        return align_to_center(ops, center, rows[piece], w[piece], window, gamma)
+
     pieces = [slice(first, first + PIECE) for first in range(0, len(rows), PIECE)]
-    found = machine.in_threads(lambda own: meet(ops, center, rows[own], w[own], window, gamma), zip(pieces), n_jobs)
-    total = next(found)
-    for each in found:
-        total += each
+    results = machine.in_threads(align, zip(pieces), n_jobs)
+    total: AlignmentSums = next(results)
+    for sums in results:
+        total += sums
     return total
 
 
-def _descend(
+def _minimize_dtw(
     center: Array, rows: Series, w: Array, window: Any, max_iter: int, tol: float, n_jobs: int | None
 ) -> Array:
-    found = _meet_all(center, rows, w, window, None, n_jobs)
+    sums = _align_all(center, rows, w, window, None, n_jobs)
     for _ in range(max_iter):
-        moved = center + found.sum_dx / found.weight[:, None]
-        after = _meet_all(moved, rows, w, window, None, n_jobs)
-        if after.cost > found.cost:  # by rounding: it cannot fall any more
+        moved = center + sums.sum_dx / sums.weight[:, None]
+        after = _align_all(moved, rows, w, window, None, n_jobs)
+        if after.cost > sums.cost:  # only by rounding, so the iterations have converged
             break
-        fallen, center, found = found.cost - after.cost, moved, after
-        if fallen <= tol * abs(found.cost):
+        decrease, center, sums = sums.cost - after.cost, moved, after
+        if decrease <= tol * abs(sums.cost):
             break
     return center
 
 
-def _descend_softly(
+def _minimize_soft_dtw(
     center: Array, rows: Series, w: Array, window: Any, gamma: float, max_iter: int, tol: float, n_jobs: int | None
 ) -> Array:
     from scipy.optimize import minimize
 
     def value_and_gradient(flat: Array) -> tuple[float, Array]:
-        found = _meet_all(flat.reshape(center.shape), rows, w, window, gamma, n_jobs)
-        return found.cost / w.sum(), (-2.0 / w.sum() * found.sum_dx).reshape(-1)
+        sums = _align_all(flat.reshape(center.shape), rows, w, window, gamma, n_jobs)
+        return sums.cost / w.sum(), (-2.0 / w.sum() * sums.sum_dx).reshape(-1)
 
     options = {"maxiter": max_iter, "ftol": tol}
-    found = minimize(value_and_gradient, center.reshape(-1), jac=True, method="L-BFGS-B", options=options)
-    best: Array = found.x.reshape(center.shape)
+    result = minimize(value_and_gradient, center.reshape(-1), jac=True, method="L-BFGS-B", options=options)
+    best: Array = result.x.reshape(center.shape)
     return best
 
 
-def _start(init: Any, rows: Series, w: Array, window: Any) -> Array:
+def _initial_center(init: Any, rows: Series, w: Array, window: Any) -> Array:
     if init is not None:
-        center = one_series(init, "init").astype(np.float64)
-        same_channels(joined([center]), rows, ("init", "series"))
+        center = as_one_series(init, "init").astype(np.float64)
+        check_same_channels(concatenated([center]), rows, ("init", "series"))
         return center
-    some = rows[np.flatnonzero(w > 0)]
-    some = some[np.unique(np.linspace(0, len(some) - 1, CANDIDATES).astype(int))]
-    costs = np.empty((len(some), len(some)))
-    least_costs(some, some, window, False, costs)
-    return some(int(costs.sum(axis=1).argmin())).copy()
+    candidates = rows[np.flatnonzero(w > 0)]
+    candidates = candidates[np.unique(np.linspace(0, len(candidates) - 1, CANDIDATES).astype(int))]
+    costs = np.empty((len(candidates), len(candidates)))
+    path_costs(candidates, candidates, window, False, costs)
+    return candidates(int(costs.sum(axis=1).argmin())).copy()
 
 
-def _weights(weights: Any, n: int) -> Array:
+def _as_weights(weights: Any, n: int) -> Array:
     try:
         w = np.ones(n) if weights is None else as_floats(weights)
     except (TypeError, ValueError):
-        raise InputError(f"weights must be {n} numbers, one a series") from None
+        raise InputError(f"weights must be {n} numbers, one per series") from None
     if w.shape != (n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
-        raise InputError(f"weights must be {n} finite numbers from 0 up, one a series, not all of them 0")
+        raise InputError(f"weights must be {n} finite numbers >= 0, one per series, and not all 0")
     return w

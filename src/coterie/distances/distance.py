@@ -1,4 +1,4 @@
-"""What a distance is, and the names of those there are."""
+"""The base class of distances, and the registry of their names."""
 
 from __future__ import annotations
 
@@ -17,51 +17,64 @@ Array = np.ndarray[Any, Any]
 
 
 class Distance:
-    """A number for any two rows; zero for a row and itself.
+    """Base class of distances between two rows; the distance of a row to itself is 0.
 
-    Subclasses say what is true of them in flags, on which algorithms rely and which tests check, and fill in
-    `between`. Distances that learn from the rows (ranges, a covariance) do so in `fitted`, those that are cheaper on
-    changed rows change them in `prepare`.
+    A subclass implements `between`, and sets the flags `symmetric`, `triangle` and `definite`, on which algorithms
+    rely. A distance with parameters that are estimated from the rows, such as ranges or a covariance, estimates them in
+    `fitted`. A distance that is faster for transformed rows transforms them in `prepare`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.distances import Distance, pairwise
+    >>> class Discrete(Distance):
+    ...     name = "discrete"
+    ...
+    ...     def between(self, A, B, out):
+    ...         out[:] = (A[:, None] != B[None]).any(axis=2)
+    >>> pairwise([[1.0], [1.0], [2.0]], metric=Discrete()).tolist()
+    [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
 
     name: ClassVar[str] = ""
     symmetric: bool = True  # d(x, y) = d(y, x)
     triangle: bool = True  # d(x, z) <= d(x, y) + d(y, z)
-    definite: bool = True  # zero between equal rows only
-    by_differences: bool = False  # whether it depends on the differences of prepared rows alone
-    work: int = 1  # how many times as dear as most distances: so much smaller are the pieces that threads share
+    definite: bool = True  # d(x, y) = 0 only if x = y
+    by_differences: bool = False  # whether it is a function of the differences of prepared rows
+    work: int = 1  # cost relative to most distances; threads get proportionally fewer rows at a time
 
     def rows(self, X: Any, name: str = "X") -> Any:
-        """The user's rows as an array of finite numbers; float32 stays float32."""
+        """Convert the user's input to an array of finite numbers; float32 stays float32."""
         return dense_rows(X, name)
 
     def fitted(self, X: Any, Y: Any = None) -> Self:
-        """This distance with what it has to learn from the rows of `X` (and `Y`)."""
+        """This distance with parameters estimated from the rows of `X`, and of `Y` if given."""
         return self
 
     def prepare(self, X: Any) -> Any:
-        """Rows as `between` takes them: an array, or what can be measured and sliced like one and has a `dtype`."""
+        """Rows in the form that `between` needs: an array, or an object with `len`, slices and a `dtype`."""
         return X
 
     def up_to_scale(self) -> Self:
-        """This distance in any unit, so that its numbers are in range: what is made of ratios needs no other."""
+        """This distance up to a constant factor, so that its values are in range; sufficient for ratios."""
         return self
 
     def put_to_scale(self, values: Array) -> None:
-        """Change numbers that were found by the distance `up_to_scale` to those of this one."""
+        """Multiply values of the distance `up_to_scale` in place, to get those of this distance."""
 
     def between(self, A: Any, B: Any, out: Array) -> None:
-        """``out[i, j] = d(A[i], B[j])`` of prepared rows; out (len(A), len(B)), C-ordered."""
+        """Compute ``out[i, j] = d(A[i], B[j])`` of prepared rows; out (len(A), len(B)), C-ordered."""
         raise NotImplementedError
 
 
 def dense_rows(X: Any, name: str = "X") -> Array:
+    """The rows of `X` as an array in memory; sparse and Dask arrays raise an `InputError`."""
     source = as_source(X)
     rows = getattr(source, "X", None)
     if not isinstance(rows, np.ndarray):
-        kind = "sparse" if hasattr(rows, "indptr") else "a Dask array"
-        remedy = f"{name}.toarray()" if hasattr(rows, "indptr") else f"{name}.compute()"
-        raise InputError(f"{name} is {kind}: distances need dense rows in memory; {remedy} makes them so")
+        is_sparse = hasattr(rows, "indptr")
+        kind, method = ("sparse", "toarray") if is_sparse else ("a Dask array", "compute")
+        raise InputError(f"{name} is {kind}: distances need dense rows in memory; pass {name}.{method}()")
     check_finite(source, Threads(1))
     return rows
 
@@ -90,15 +103,33 @@ _registered: dict[str, Distance] = {}
 
 
 def as_distance(metric: Any, **params: Any) -> Distance:
-    """The distance called `metric` with these parameters; a `Distance` is itself, a function is compiled."""
-    if isinstance(metric, Distance):
-        return _without(params, metric)
-    if callable(metric):
-        from coterie.distances.own import Own
+    """Convert the argument `metric` to a `Distance`.
 
-        return Own(metric, params=params)
+    Parameters
+    ----------
+    metric : str, function or Distance
+        The name of a distance, a function of two rows (which is compiled), or a `Distance`, which is returned.
+    **params
+        Parameters of the distance, such as ``p=3`` for 'minkowski'.
+
+    Returns
+    -------
+    Distance
+
+    Examples
+    --------
+    >>> from coterie.distances import as_distance
+    >>> as_distance("minkowski", p=3)
+    Minkowski(p=3, w=None)
+    """
+    if isinstance(metric, Distance):
+        return _check_no_params(params, metric)
+    if callable(metric):
+        from coterie.distances.user_distance import UserDistance
+
+        return UserDistance(metric, params=params)
     if isinstance(metric, str) and metric in _registered:
-        return _without(params, _registered[metric])
+        return _check_no_params(params, _registered[metric])
     name = _OTHER_NAMES.get(metric, metric) if isinstance(metric, str) else None
     if name not in _HOME:
         raise ParameterError(
@@ -106,28 +137,39 @@ def as_distance(metric: Any, **params: Any) -> Distance:
             f"got {metric!r}"
         )
     module, _, kind = _HOME[name].partition(".")
-    found: Callable[..., Distance] = getattr(import_module(f"coterie.distances.{module}"), kind)
+    create: Callable[..., Distance] = getattr(import_module(f"coterie.distances.{module}"), kind)
     try:
-        return found(**params)
+        return create(**params)
     except TypeError as error:
         raise ParameterError(f"metric={metric!r}: {error}") from None
 
 
-def _without(params: dict[str, Any], distance: Distance) -> Distance:
+def _check_no_params(params: dict[str, Any], distance: Distance) -> Distance:
     if params:
         raise ParameterError(f"metric={distance.name or distance!r} takes no parameters; got {', '.join(params)}")
     return distance
 
 
 def names() -> list[str]:
-    """All names that `metric=` takes."""
+    """All valid names of `metric`."""
     return [*_HOME, *_registered]
 
 
 def register(name: str, metric: Any, *, symmetric: bool = True, triangle: bool = False, definite: bool = False) -> None:
-    """Give a function of two rows, or a `Distance`, a name that works wherever the built-in names do.
+    """Register a user-defined distance under a name, which can then be used like the built-in names.
 
-    What a function is not said to be, no algorithm relies on.
+    Parameters
+    ----------
+    name : str
+        The new name; built-in names are rejected.
+    metric : function or Distance
+        A function of two rows, or a `Distance`, for which the other parameters are ignored.
+    symmetric : bool, default=True
+        Whether d(x, y) = d(y, x).
+    triangle : bool, default=False
+        Whether the triangle inequality holds. Some algorithms are faster if it does.
+    definite : bool, default=False
+        Whether d(x, y) = 0 only if x = y.
 
     Examples
     --------
@@ -144,11 +186,11 @@ def register(name: str, metric: Any, *, symmetric: bool = True, triangle: bool =
            [1.099, 0.   ]])
     """
     if not isinstance(name, str) or not name:
-        raise ParameterError(f"name must be text; got {name!r}")
+        raise ParameterError(f"name must be a non-empty str; got {name!r}")
     if name in _HOME or name in _OTHER_NAMES:
-        raise ParameterError(f"name={name!r} is built in: choose another")
+        raise ParameterError(f"name={name!r} is a built-in metric: use another name")
     if not isinstance(metric, Distance):
-        from coterie.distances.own import Own
+        from coterie.distances.user_distance import UserDistance
 
-        metric = Own(metric, symmetric, triangle, definite)
+        metric = UserDistance(metric, symmetric, triangle, definite)
     _registered[name] = metric

@@ -1,4 +1,4 @@
-"""Straight-line distance, and its square."""
+"""Euclidean distance and its variants: squared, standardised, and with missing values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from coterie.distances.distance import Array, Distance
 @stored("distance.Euclidean")
 @dataclass(frozen=True)
 class Euclidean(Distance):
-    r""":math:`\bigl(\sum_j w_j (x_j - y_j)^2\bigr)^{1/2}`, the weights 1 unless given as `w`."""
+    r"""Euclidean distance :math:`\bigl(\sum_j w_j (x_j - y_j)^2\bigr)^{1/2}`; the weights `w` are 1 by default."""
 
     w: Any = None
-    exponent_: int = 0  # rows are divided by 2^exponent_ where their squares would leave the range of numbers
+    exponent_: int = 0  # rows are divided by 2^exponent_, if their squares would overflow or underflow
 
     name = "euclidean"
     by_differences = True
@@ -51,8 +51,8 @@ class Euclidean(Distance):
             exponent, limits = 2 * self.exponent_, np.finfo(values.dtype)
             if not limits.minexp < exponent < limits.maxexp:
                 raise InputError(
-                    f"X has values up to about 2^{self.exponent_}, whose squared distances {values.dtype} cannot hold: "
-                    "use metric='euclidean', or divide X by a power of two first"
+                    f"X has values up to about 2^{self.exponent_}, whose squared distances {values.dtype} cannot "
+                    "represent: use metric='euclidean', or divide X by a power of two first"
                 )
             multiply(values, exponent)
 
@@ -60,7 +60,7 @@ class Euclidean(Distance):
 @stored("distance.SquaredEuclidean")
 @dataclass(frozen=True)
 class SquaredEuclidean(Euclidean):
-    r""":math:`\sum_j w_j (x_j - y_j)^2`. No metric: the squares of a detour may be shorter."""
+    r"""Squared Euclidean distance :math:`\sum_j w_j (x_j - y_j)^2`. The triangle inequality does not hold."""
 
     name = "sqeuclidean"
     root = False
@@ -70,9 +70,9 @@ class SquaredEuclidean(Euclidean):
 @stored("distance.StandardizedEuclidean", weights_="none | real D")
 @dataclass(frozen=True)
 class StandardizedEuclidean(Euclidean):
-    r""":math:`\bigl(\sum_j (x_j - y_j)^2 / V_j\bigr)^{1/2}`, the variances `V` those of the rows unless given.
+    r"""Standardised Euclidean distance :math:`\bigl(\sum_j (x_j - y_j)^2 / V_j\bigr)^{1/2}`.
 
-    Variances are those of all rows of `X` and `Y`, divided by n - 1. A constant column does not count.
+    By default the variances `V` are those of all rows of `X` and `Y`, with divisor n - 1. Constant columns are ignored.
     """
 
     V: Any = None
@@ -82,24 +82,24 @@ class StandardizedEuclidean(Euclidean):
 
     def __post_init__(self) -> None:
         if self.w is not None:
-            raise ParameterError("metric='seuclidean' takes the variances V, and no weights w: use 'euclidean' for w")
+            raise ParameterError("metric='seuclidean' takes variances V, not weights w: use metric='euclidean' for w")
 
     def fitted(self, X: Array, Y: Any = None) -> Self:
         if self.V is None:
             rows = (X if Y is None else np.concatenate([X, Y])).astype(np.float64)
             if len(rows) < 2:
                 raise InputError("one row has no variance: pass V=")
-            size = np.frexp(np.abs(rows).max(axis=0))[1]  # squares of columns of any size stay in range
+            size = np.frexp(np.abs(rows).max(axis=0))[1]  # scales each column, so that squares stay in range
             variances = np.ldexp(rows, -size).var(axis=0, ddof=1)
             weights = np.where(variances > 0, 1 / np.where(variances > 0, variances, 1.0), 0.0)
             weights = np.ldexp(weights, -2 * size)
         else:
             variances = as_column_weights(self.V, X.shape[1], "V")
             if not (variances > 0).all():
-                raise ParameterError("V must be positive for every column: leave out columns of variance 0")
+                raise ParameterError("V must be positive for every column: remove columns with variance 0")
             weights = 1 / variances
-        rest = Euclidean(weights).fitted(X, Y)
-        return replace(self, weights_=weights, exponent_=rest.exponent_)
+        exponent = Euclidean(weights).fitted(X, Y).exponent_
+        return replace(self, weights_=weights, exponent_=exponent)
 
     def prepare(self, X: Array) -> Array:
         return Euclidean(self.weights_, self.exponent_).prepare(X)
@@ -108,10 +108,10 @@ class StandardizedEuclidean(Euclidean):
 @stored("distance.NanEuclidean")
 @dataclass(frozen=True)
 class NanEuclidean(Euclidean):
-    r""":math:`\bigl(\frac{d}{|J|} \sum_{j \in J} (x_j - y_j)^2\bigr)^{1/2}` over the columns J in which neither is NaN.
+    r"""Euclidean distance with missing values, :math:`\bigl(\frac{d}{|J|} \sum_{j \in J} (x_j - y_j)^2\bigr)^{1/2}`.
 
-    The same as scikit-learn's `nan_euclidean_distances`, but two rows without any column in common are an error. The
-    triangle inequality does not hold.
+    J are the columns in which neither row is NaN. It equals `nan_euclidean_distances` of scikit-learn, except that two
+    rows without a common column raise an error. The triangle inequality does not hold.
     """
 
     name = "nan_euclidean"
@@ -125,7 +125,7 @@ class NanEuclidean(Euclidean):
         except (TypeError, ValueError):
             raise InputError(f"{name} contains values that are not real numbers: convert or remove them") from None
         if rows.ndim != 2:
-            raise InputError(f"{name} must be a table of rows and columns; its shape is {rows.shape}")
+            raise InputError(f"{name} must have two dimensions, rows and columns; its shape is {rows.shape}")
         if np.isinf(rows).any():
             raise InputError(f"{name} contains infinite values: remove these rows, or set the values to NaN")
         return np.ascontiguousarray(rows)
@@ -158,14 +158,14 @@ def too_far_apart(dtype: Any) -> InputError:
 
 
 def weighted(X: Array, w: Any, power: float) -> Array:
-    """Columns times their weights to a `power`, which makes sums of powers of differences weighted ones."""
+    """Columns times ``w ** power``, so that sums of powers of their differences are weighted by `w`."""
     if w is None:
         return X
     return np.ascontiguousarray(X * (as_column_weights(w, X.shape[1]) ** power).astype(X.dtype))
 
 
 def as_column_weights(w: Any, d: int, name: str = "w") -> Array:
-    """Weights (d,), finite, from 0 up, not all 0."""
+    """Check weights of columns (d,): finite, >= 0, and not all 0."""
     try:
         weights: Array = as_floats(w)
     except (TypeError, ValueError):
@@ -173,5 +173,5 @@ def as_column_weights(w: Any, d: int, name: str = "w") -> Array:
     if weights.shape != (d,):
         raise ParameterError(f"{name} must be one number for each of the {d} columns; its shape is {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise ParameterError(f"{name} must be finite, from 0 up, and not 0 for every column")
+        raise ParameterError(f"{name} must be finite and >= 0, and not 0 for every column")
     return weights

@@ -1,4 +1,4 @@
-"""Tables of mixed columns: numbers by range, categories by equality, holes left out."""
+"""Gower distance, for tables with numeric and categorical columns and with missing values."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from coterie.distances.euclidean import as_column_weights
 
 
 class Mixed(NamedTuple):
-    """A table by kind of column."""
+    """The numeric and the categorical columns of a table."""
 
-    numbers: Array  # (n, a), NaN where there is none; float32 if all of them are given so
-    categories: list[list[Any]]  # b columns of n values, None where there is none
-    names: list[str]  # a + b of them
-    order: list[int]  # where each of them stood in the table
+    numbers: Array  # (n, a), NaN for missing values; float32 if all numeric columns are
+    categories: list[list[Any]]  # b columns of n values, None for missing values
+    names: list[str]  # of all a + b columns
+    order: list[int]  # position of each column in the table
 
 
 def _is_consistent(distance: dict[str, Any], lengths: dict[str, int]) -> bool:
-    """Whether every category has a number, and every column a weight."""
+    """Whether every category has a code, and every column a weight."""
     low, ranges, codes, weights = (distance[name] for name in ("low", "range_", "codes", "weights"))
     if low is None:
         return all(part is None for part in (ranges, codes, weights))
-    numbered = all(isinstance(column, dict) and all(type(c) is float for c in column.values()) for column in codes)
-    return bool(numbered and len(weights) == len(low) + len(codes) and (ranges >= 0).all())
+    are_codes = all(isinstance(column, dict) and all(type(c) is float for c in column.values()) for column in codes)
+    return bool(are_codes and len(weights) == len(low) + len(codes) and (ranges >= 0).all())
 
 
 @stored(
@@ -45,21 +45,21 @@ def _is_consistent(distance: dict[str, Any], lengths: dict[str, int]) -> bool:
 )
 @dataclass(frozen=True)
 class Gower(Distance):
-    r""":math:`\sum_j w_j \delta_j(x, y) / \sum_j w_j` over the columns both rows have a value in [1]_.
+    r"""Gower distance :math:`\sum_j w_j \delta_j(x, y) / \sum_j w_j` over the columns without missing values [1]_.
 
-    For numbers :math:`\delta_j = |x_j - y_j| / \mathrm{range}_j`, for categories 0 or 1. Text, categorical and boolean
-    columns of a frame are categories; of an array all columns are numbers. NaN and null are values that are missing;
-    two rows without any column in common have no distance, which is an error. Missing values break the triangle
-    inequality.
+    For numeric columns :math:`\delta_j = |x_j - y_j| / \mathrm{range}_j`, for categorical columns 0 or 1. Text,
+    categorical and boolean columns of a data frame are categorical; all columns of an array are numeric. NaN and null
+    are missing values. Two rows without a common column raise an error. With missing values the triangle inequality
+    does not hold.
 
     .. [1] Gower (1971), A general coefficient of similarity and some of its properties, Biometrics 27.
     """
 
     w: Any = None
-    low: Any = None  # (a,) least number of each column, once known
-    range_: Any = None  # (a,)
-    codes: Any = None  # a number for each category, column by column
-    weights: Any = None  # (a + b,) numbers first
+    low: Any = None  # (a,) minimum of each numeric column, after `fitted`
+    range_: Any = None  # (a,) range of each numeric column
+    codes: Any = None  # for each categorical column, a dict from category to number
+    weights: Any = None  # (a + b,) numeric columns first
 
     name = "gower"
     triangle = False
@@ -70,33 +70,33 @@ class Gower(Distance):
         return _from_frame(X) if is_frame(X) else _from_array(X, name)
 
     def fitted(self, X: Mixed, Y: Any = None) -> Self:
-        both = [X] if Y is None else [X, Y]
-        numbers = np.concatenate([table.numbers for table in both])
-        empty = np.isnan(numbers).all(axis=0)
-        if empty.any():
-            raise InputError(f"column {X.names[int(empty.argmax())]} has no value in any row: drop it")
+        tables = [X] if Y is None else [X, Y]
+        numbers = np.concatenate([table.numbers for table in tables])
+        is_empty = np.isnan(numbers).all(axis=0)
+        if is_empty.any():
+            raise InputError(f"column {X.names[int(is_empty.argmax())]} has no value in any row: drop it")
         low = np.nanmin(numbers, axis=0).astype(np.float64)
         codes = [
             {
                 value: float(code)
                 for code, value in enumerate(dict.fromkeys(v for column in columns for v in column if v is not None))
             }
-            for columns in zip(*(table.categories for table in both), strict=True)
+            for columns in zip(*(table.categories for table in tables), strict=True)
         ]
         w = np.ones(len(X.order)) if self.w is None else as_column_weights(self.w, len(X.order))[X.order]
         with np.errstate(over="ignore"):
             range_ = np.nanmax(numbers, axis=0) - low
         if np.isinf(range_).any():
             column = X.names[int(np.isinf(range_).argmax())]
-            raise InputError(f"{column} has values whose differences are too large for numbers: divide it by 2 or more")
+            raise InputError(f"{column} has values whose differences overflow: divide this column by 2 or more")
         return replace(self, low=low, range_=range_, codes=codes, weights=w)
 
     def prepare(self, X: Mixed) -> Array:
-        found, wanted = (X.numbers.shape[1], len(X.categories)), (len(self.low), len(self.codes))
-        if found != wanted:
+        counts, expected = (X.numbers.shape[1], len(X.categories)), (len(self.low), len(self.codes))
+        if counts != expected:
             raise InputError(
-                f"X has {found[0]} columns of numbers and {found[1]} of categories, and the fit had {wanted[0]} and "
-                f"{wanted[1]}: give a frame with the columns of the fit"
+                f"X has {counts[0]} numeric and {counts[1]} categorical columns, but the fit had {expected[0]} and "
+                f"{expected[1]}: pass a data frame with the columns of the fit"
             )
         units = np.where(self.range_ > 0, self.range_, 1.0)
         codes = [
@@ -110,20 +110,22 @@ class Gower(Distance):
     def between(self, A: Array, B: Array, out: Array) -> None:
         kernels.select("pairwise", A, B).gower(A, B, self.weights, len(self.low), out)
         if np.isnan(out).any():
-            raise InputError("two rows have no column in which both have a value: drop rows or columns with many holes")
+            raise InputError(
+                "two rows have no column in which both have a value: remove rows or columns with many missing values"
+            )
 
 
 def _from_array(X: Any, name: str) -> Mixed:
     try:
-        given = np.asarray(X)
-        is_single = given.dtype.newbyteorder("=") == np.float32
-        numbers = np.asarray(given, dtype=np.float32) if is_single else as_floats(given)
+        values = np.asarray(X)
+        is_float32 = values.dtype.newbyteorder("=") == np.float32
+        numbers = np.asarray(values, dtype=np.float32) if is_float32 else as_floats(values)
     except (TypeError, ValueError):
         raise InputError(
-            f"{name} holds values that are not real numbers: put them into a frame, whose columns know what they are"
+            f"{name} contains values that are not real numbers: pass a data frame, whose columns have types"
         ) from None
     if numbers.ndim != 2:
-        raise InputError(f"{name} must have rows and columns; its shape is {numbers.shape}")
+        raise InputError(f"{name} must have two dimensions, rows and columns; its shape is {numbers.shape}")
     d = numbers.shape[1]
     return _checked(Mixed(numbers, [], [f"column {j}" for j in range(d)], list(range(d))))
 
@@ -132,10 +134,10 @@ def _from_frame(X: Any) -> Mixed:
     import narwhals.stable.v2 as nw
 
     table = nw.from_native(X, eager_only=True)
-    kinds = [kind.is_numeric() for kind in table.schema.values()]
-    order = sorted(range(len(kinds)), key=lambda j: not kinds[j])
+    is_numeric = [kind.is_numeric() for kind in table.schema.values()]
+    order = sorted(range(len(is_numeric)), key=lambda j: not is_numeric[j])
     columns = [table[table.columns[j]] for j in order]
-    numeric = columns[: sum(kinds)]
+    numeric = columns[: sum(is_numeric)]
     kind = nw.Float32 if numeric and all(column.dtype == nw.Float32 for column in numeric) else nw.Float64
     numbers = np.empty((len(table), len(numeric)), np.float32 if kind == nw.Float32 else np.float64)
     for j, column in enumerate(numeric):
@@ -147,5 +149,6 @@ def _from_frame(X: Any) -> Mixed:
 def _checked(table: Mixed) -> Mixed:
     infinite = np.isinf(table.numbers).any(axis=0)
     if infinite.any():
-        raise InputError(f"column {table.names[int(infinite.argmax())]} contains infinity: clip it, or drop those rows")
+        column = table.names[int(infinite.argmax())]
+        raise InputError(f"column {column} contains infinity: clip the values, or drop these rows")
     return table

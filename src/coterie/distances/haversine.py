@@ -1,4 +1,4 @@
-"""Distances on the surface of a sphere."""
+"""Haversine distance, on the surface of a sphere."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from coterie.core.errors import InputError
 from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
 
-POLE = np.pi / 2 * (1 + 1e-6)  # float32 degrees converted to radians may be a little above
+POLE = np.pi / 2 * (1 + 1e-6)  # float32 degrees converted to radians may be slightly larger than pi / 2
 
 
 @stored("distance.Haversine")
 @dataclass(frozen=True)
 class Haversine(Distance):
-    """Great-circle distance between points given as latitude and longitude in radians, on a sphere of radius 1.
+    """Great-circle distance on a sphere of radius 1; the columns are latitude and longitude in radians.
 
     Multiply by 6371 for kilometers on Earth. `np.radians` converts degrees.
     """
@@ -35,8 +35,8 @@ class Haversine(Distance):
         largest = float(np.abs(rows[:, 0]).max(initial=0.0))
         if largest > POLE:
             raise InputError(
-                f"metric='haversine' needs latitudes in radians, from -pi/2 to pi/2; {name} has one of size "
-                f"{largest:.6g}: np.radians({name}) converts degrees"
+                f"metric='haversine' needs latitudes in radians, from -pi/2 to pi/2; {name} has one of absolute value "
+                f"{largest:.6g}: convert degrees with np.radians({name})"
             )
         return rows
 

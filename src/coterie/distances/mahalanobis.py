@@ -1,4 +1,4 @@
-"""Euclidean distance in units of the spread of the data, in every direction."""
+"""Mahalanobis distance: Euclidean distance of whitened rows."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean, too_far_apart, weighted
 from coterie.distances.whitening import Whitening, centered, of_covariance, of_inverse, of_rows, of_shrunk, to_unit_size
 
-WIDEST = 1000  # beyond this exponent, means and inverse standard deviations leave the range of float64
+LARGEST_EXPONENT = 1000  # beyond it, means and inverse standard deviations leave the range of float64
 REMEDIES = "remove such columns, or pass shrinkage='auto' or pseudo_inverse=True"
 
 
 @stored("distance.Mahalanobis", origin_="none | real D", whitening_="none | real D D")
 @dataclass(frozen=True)
 class Mahalanobis(Euclidean):
-    r""":math:`\bigl((x - y)^\top \Sigma^{-1} (x - y)\bigr)^{1/2}` [1]_.
+    r"""Mahalanobis distance :math:`\bigl((x - y)^\top \Sigma^{-1} (x - y)\bigr)^{1/2}` [1]_.
 
     The covariance :math:`\Sigma` is `cov` (d, d) if given, or the inverse of `VI` (d, d). Otherwise it is that of the
     rows, shrunk by the share `shrinkage` towards a multiple of the identity with the same trace. `shrinkage` is a
     number from 0 to 1, or 'auto' for the share of Ledoit and Wolf [2]_, which suits tables with few rows and many
     columns.
 
-    A singular covariance raises an error that states its rank. With ``pseudo_inverse=True`` it is accepted: directions
-    in which the rows do not vary are then left out of the distances. The rank is that of the correlation matrix, so
-    the units of the columns do not matter. A direction counts as missing where its spread is within 8 times the
-    rounding error of the values themselves.
+    A singular covariance raises an error that states its rank. With ``pseudo_inverse=True`` it is accepted, and
+    directions in which the rows do not vary are ignored. The rank is that of the correlation matrix, so the units of
+    the columns do not matter. A direction is considered constant if its standard deviation is at most 8 times the
+    rounding error of the values.
 
     .. [1] Mahalanobis (1936), On the generalised distance in statistics, Proc. Natl. Inst. Sci. India 2.
     .. [2] Ledoit & Wolf (2004), A well-conditioned estimator for large-dimensional covariance matrices, J. Multivar.
@@ -63,9 +63,9 @@ class Mahalanobis(Euclidean):
 
     def fitted(self, X: Array, Y: Any = None) -> Self:
         rows = X if Y is None else np.concatenate([X, Y])
-        if exponent := unsafe_exponent(float(np.abs(rows).max()), rows.dtype, WIDEST):
+        if exponent := unsafe_exponent(float(np.abs(rows).max()), rows.dtype, LARGEST_EXPONENT):
             raise ScaleError(Scale(exponent, 0))
-        with machine.one_blas_thread:  # the same bits on any number of threads
+        with machine.one_blas_thread:  # so that the result does not depend on the number of threads
             if self.cov is None and self.VI is None:
                 origin, whitening = self._estimated(rows)
                 return replace(self, origin_=origin, whitening_=whitening.matrix, exponent_=0)
@@ -81,7 +81,7 @@ class Mahalanobis(Euclidean):
             return np.ascontiguousarray(rows, dtype=X.dtype)
 
     def _whitened(self, X: Array) -> Array:
-        """Rows less the origin, uncorrelated, with unit variance; in float64."""
+        """Rows minus the origin, uncorrelated and with unit variance; in float64."""
         with machine.one_blas_thread, np.errstate(over="ignore", under="ignore", invalid="ignore"):
             rows: Array = weighted(X.astype(np.float64) - self.origin_, self.w, 0.5) @ self.whitening_
         if not np.isfinite(rows).all():
@@ -106,7 +106,7 @@ class Mahalanobis(Euclidean):
             )
         if whitening.rank < d and not self.pseudo_inverse:
             raise ParameterError(
-                f"{name} has rank {whitening.rank}, and Mahalanobis distances of {d} columns need rank {d}: "
+                f"{name} has rank {whitening.rank}, but Mahalanobis distances of {d} columns need rank {d}: "
                 "pass a matrix of full rank, or pseudo_inverse=True"
             )
         return whitening
@@ -115,25 +115,25 @@ class Mahalanobis(Euclidean):
         n, d = rows.shape
         if n < 2:
             raise InputError("one row has no covariance: pass cov=")
-        origin, moved = centered(rows)
-        share = self._share(moved)
+        origin, centered_rows = centered(rows)
+        share = self._share(centered_rows)
         if share == 0:
-            whitening: Whitening | None = of_rows(moved, np.abs(rows).max(axis=0) * np.finfo(rows.dtype).eps)
+            whitening: Whitening | None = of_rows(centered_rows, np.abs(rows).max(axis=0) * np.finfo(rows.dtype).eps)
         else:
-            whitening = of_shrunk(moved, share, float(np.finfo(rows.dtype).eps))
+            whitening = of_shrunk(centered_rows, share, float(np.finfo(rows.dtype).eps))
         if whitening is None or (whitening.rank < d and not self.pseudo_inverse):
             rank = 0 if whitening is None else whitening.rank
             reason = f"{n} rows give at most rank {n - 1}" if n <= d else "some are constant, or combinations of others"
             raise InputError(
-                f"the covariance of the rows is singular: it has rank {rank}, and X has {d} columns "
+                f"the covariance of the rows is singular: it has rank {rank}, but X has {d} columns "
                 f"({reason}): {REMEDIES}"
             )
         return origin, whitening
 
-    def _share(self, moved: Array) -> float:
+    def _share(self, centered_rows: Array) -> float:
         share = self.shrinkage
         if isinstance(share, str) and share == "auto":
-            return float(ledoit_wolf_shrinkage(to_unit_size(moved)[0], assume_centered=True))
+            return float(ledoit_wolf_shrinkage(to_unit_size(centered_rows)[0], assume_centered=True))
         if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
             raise ParameterError(f"shrinkage must be 'auto' or a number from 0 to 1; got {self.shrinkage!r}")
         return float(share)

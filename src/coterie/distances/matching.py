@@ -1,4 +1,4 @@
-"""Distances that ask only which columns agree."""
+"""Hamming and Jaccard distance: they depend only on which columns match."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coterie.distances.euclidean import as_column_weights
 @stored("distance.Hamming")
 @dataclass(frozen=True)
 class Hamming(Distance):
-    """The share of columns, by weight `w` if given, in which two rows differ."""
+    """Hamming distance: the share of columns in which two rows differ, weighted by `w` if given."""
 
     w: Any = None
 
@@ -31,20 +31,20 @@ class Hamming(Distance):
 @stored("distance.Jaccard")
 @dataclass(frozen=True)
 class Jaccard(Distance):
-    r""":math:`1 - |x \cap y| / |x \cup y|`, a row being the set of its columns that are not 0 [1]_.
+    r"""Jaccard distance :math:`1 - |x \cap y| / |x \cup y|`; a row is the set of its columns that are not 0 [1]_.
 
-    Two empty sets are the same set: distance 0.
+    The distance of two empty sets is 0.
 
     .. [1] Jaccard (1901), Étude comparative de la distribution florale, Bull. Soc. Vaud. Sci. Nat. 37.
     """
 
     name = "jaccard"
-    definite = False  # the values of what is there do not count
+    definite = False  # all values other than 0 are equivalent
 
     def prepare(self, X: Array) -> Array:
         return np.ascontiguousarray(X != 0, dtype=X.dtype)
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        both = A @ B.T
-        either = A.sum(axis=1)[:, None] + B.sum(axis=1) - both
-        out[:] = (either - both) / np.maximum(either, 1)
+        intersection = A @ B.T
+        union = A.sum(axis=1)[:, None] + B.sum(axis=1) - intersection
+        out[:] = (union - intersection) / np.maximum(union, 1)

@@ -1,4 +1,4 @@
-"""Distances from powers of differences: Manhattan, Chebyshev, and all between them."""
+"""Minkowski distances, with the special cases Manhattan and Chebyshev."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import Euclidean, as_column_weights, too_far_apart, weighted
 
-KINDS = {1.0: 2, np.inf: 3}  # of the kernel of differences, by p
+KINDS = {1.0: 2, np.inf: 3}  # argument `kind` of the kernel `differences`, by p
 
 
 @stored("distance.Manhattan")
 @dataclass(frozen=True)
 class Manhattan(Distance):
-    r""":math:`\sum_j w_j |x_j - y_j|`, the weights 1 unless given as `w`."""
+    r"""Manhattan distance :math:`\sum_j w_j |x_j - y_j|`; the weights `w` are 1 by default."""
 
     w: Any = None
 
@@ -40,7 +40,7 @@ class Manhattan(Distance):
 @stored("distance.Chebyshev")
 @dataclass(frozen=True)
 class Chebyshev(Distance):
-    r""":math:`\max_j |x_j - y_j|` over the columns whose weight `w`, if given, is not 0."""
+    r"""Chebyshev distance :math:`\max_j |x_j - y_j|`; columns with weight `w` = 0 are ignored."""
 
     w: Any = None
 
@@ -61,7 +61,7 @@ class Chebyshev(Distance):
 @stored("distance.Minkowski")
 @dataclass(frozen=True)
 class Minkowski(Distance):
-    r""":math:`\bigl(\sum_j w_j |x_j - y_j|^p\bigr)^{1/p}` for `p` from 1 up; 1 is Manhattan, 2 Euclidean."""
+    r"""Minkowski distance :math:`\bigl(\sum_j w_j |x_j - y_j|^p\bigr)^{1/p}` with `p` >= 1; 2 is Euclidean."""
 
     p: float = 2.0
     w: Any = None
@@ -70,9 +70,11 @@ class Minkowski(Distance):
     by_differences = True
 
     def __post_init__(self) -> None:
-        number = isinstance(self.p, int | float | np.number) and not isinstance(self.p, bool)
-        if not number or not self.p >= 1:
-            raise ParameterError(f"p must be a number of at least 1, or a detour can be shorter; got {self.p!r}")
+        is_number = isinstance(self.p, int | float | np.number) and not isinstance(self.p, bool)
+        if not is_number or not self.p >= 1:
+            raise ParameterError(
+                f"p must be a number >= 1, because p < 1 violates the triangle inequality; got {self.p!r}"
+            )
 
     def fitted(self, X: Array, Y: Any = None) -> Self:
         check_range(self, X, Y)
@@ -92,12 +94,12 @@ class Minkowski(Distance):
 
 
 def check_range(distance: Distance, X: Array, Y: Any = None) -> None:
-    """Reject rows near the end of the range of numbers, whose distances may be infinite."""
+    """Reject rows whose distances may overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         rows = [distance.prepare(part) for part in (X, Y) if part is not None]
         low = np.minimum.reduce([part.min(axis=0, keepdims=True) for part in rows])
         high = np.maximum.reduce([part.max(axis=0, keepdims=True) for part in rows])
-        largest = np.empty((1, 1), low.dtype)  # between opposite corners: no two rows are farther apart
+        largest = np.empty((1, 1), low.dtype)  # of opposite corners of the bounding box, an upper bound
         distance.between(low, high, largest)
     if not np.isfinite(largest).all():
         raise too_far_apart(low.dtype)

@@ -12,8 +12,8 @@ from coterie import machine
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import Array, Distance, as_distance
 
-STRIP = 1 << 21  # numbers of a strip of rows that one thread computes at a time
-MIRRORED = 128  # rows of a strip that is written a second time, as columns
+STRIP = 1 << 21  # maximum number of distances in a strip of rows that one thread computes at a time
+MIRRORED = 128  # maximum number of rows of a strip that is also written as columns
 REMEDY = "pass out='distances.npy' to write them to disk, condensed=True for half of them, or float32 rows"
 
 
@@ -27,34 +27,35 @@ def pairwise(
     n_jobs: int | None = None,
     **params: Any,
 ) -> Array:
-    """Distances between the rows of `X`, or between those of `X` and those of `Y`.
+    """Compute the distances between all rows of `X`, or between the rows of `X` and those of `Y`.
 
     Parameters
     ----------
-    X, Y : array or frame (n, d), (m, d)
-        The rows; lists of series for 'dtw'. If all are float32, so are the distances.
+    X, Y : array or data frame (n, d), (m, d)
+        The rows, or lists of series for 'dtw'. If all are float32, so are the distances. `Y` is None by default.
     metric : str, function or Distance, default='euclidean'
         'euclidean', 'sqeuclidean', 'seuclidean' (`V`), 'nan_euclidean' (missing values), 'manhattan', 'chebyshev',
         'minkowski' (`p`), 'mahalanobis' (`cov`, `VI`, `shrinkage`, `pseudo_inverse`), 'cosine', 'correlation',
         'hamming', 'jaccard', 'canberra', 'braycurtis', 'haversine' (radians), 'gower' (mixed columns, missing values),
-        'dtw' (series). Most take weights `w` of the columns. A function ``f(x, y, **params)`` of two rows is compiled.
+        'dtw' (series). Most accept column weights `w`. A function ``f(x, y, **params)`` of two rows is compiled.
     condensed : bool, default=False
-        Without `Y`: the n (n - 1) / 2 distances above the diagonal row by row, as SciPy's `pdist` has them.
-    out : array, or path of an .npy file, optional
-        Where to put them: an array of the right shape and type, memory-mapped too, or a file to be made.
+        Return the n (n - 1) / 2 distances above the diagonal, row by row, as `pdist` of SciPy does. Not with `Y`.
+    out : array, or path of an .npy file, default=None
+        Destination of the distances: an array of matching shape and dtype, which may be memory-mapped, or a new file.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
+        Number of threads; None uses all cores. The result does not depend on it.
     **params
         Parameters of the metric.
 
     Returns
     -------
     array (n, n), (n, m) or (n (n - 1) / 2,)
+        The distances.
 
     Notes
     -----
-    Costs O(n m d) operations, by vector code: as fast as a matrix product for some 16 columns, up to twice its time for
-    many. Beside the result it needs room for a strip of rows a thread.
+    Takes O(n m d) operations, with SIMD instructions: as fast as a matrix product for about 16 columns, and up to twice
+    its time for many columns. In addition to the result, each thread needs memory for a strip of rows.
 
     Examples
     --------
@@ -66,37 +67,39 @@ def pairwise(
     array([7.])
     """
     if condensed and Y is not None:
-        raise ParameterError("condensed=True is for the rows of X among themselves: leave out Y")
-    distance, A, B = ready(as_distance(metric, **params), X, Y)
+        raise ParameterError("condensed=True requires Y=None: a condensed result contains the distances within X only")
+    distance, A, B = fit_and_prepare(as_distance(metric, **params), X, Y)
     if condensed and not distance.symmetric:
-        raise ParameterError(f"condensed=True keeps one of d(x, y) and d(y, x); metric={distance.name!r} has both")
+        raise ParameterError(
+            f"condensed=True requires a symmetric metric; metric={distance.name!r} is not: use condensed=False"
+        )
     n, m = len(A), len(A if B is None else B)
     shape = (n * (n - 1) // 2,) if condensed else (n, m)
-    found = _room(out, shape, np.result_type(A.dtype, A.dtype if B is None else B.dtype))
+    result = _output(out, shape, np.result_type(A.dtype, A.dtype if B is None else B.dtype))
     with machine.one_blas_thread:
         if condensed:
-            step = partial(_condensed_strip, distance, A, found)
+            step = partial(_condensed_strip, distance, A, result)
         elif B is None and distance.symmetric:
-            step = partial(_upper_strip, distance, A, found)
+            step = partial(_upper_strip, distance, A, result)
         else:
-            step = partial(_strip, distance, A, A if B is None else B, found)
-        most = MIRRORED if B is None and distance.symmetric else None
-        for _ in machine.in_threads(step, strips(n, m, distance.work, most), n_jobs):
+            step = partial(_strip, distance, A, A if B is None else B, result)
+        max_rows = MIRRORED if B is None and distance.symmetric else None
+        for _ in machine.in_threads(step, strips(n, m, distance.work, max_rows), n_jobs):
             pass
-    return found
+    return result
 
 
-def ready(distance: Distance, X: Any, Y: Any = None) -> tuple[Distance, Any, Any]:
-    """The distance with what it learns from the rows, and the rows prepared for it; None for no `Y`."""
+def fit_and_prepare(distance: Distance, X: Any, Y: Any = None) -> tuple[Distance, Any, Any]:
+    """The distance fitted to the rows, and the prepared rows of `X` and of `Y` (None if `Y` is None)."""
     rows, others = distance.rows(X, "X"), None if Y is None else distance.rows(Y, "Y")
     _check_columns(rows, others)
     distance = distance.fitted(rows, others)
     return distance, distance.prepare(rows), None if others is None else distance.prepare(others)
 
 
-def strips(n: int, m: int, work: int = 1, most: int | None = None) -> list[tuple[int, int]]:
-    """Bounds of strips, of `most` rows, of an (n, m) table, by its shape, and by how dear a number is, alone."""
-    height = max(1, min(most or n, STRIP // max(1, m * work)))
+def strips(n: int, m: int, work: int = 1, max_rows: int | None = None) -> list[tuple[int, int]]:
+    """Bounds of strips of at most `max_rows` rows of an (n, m) matrix; they depend only on these arguments."""
+    height = max(1, min(max_rows or n, STRIP // max(1, m * work)))
     return [(start, min(start + height, n)) for start in range(0, n, height)]
 
 
@@ -105,10 +108,10 @@ def _strip(distance: Distance, A: Any, B: Any, out: Array, start: int, stop: int
 
 
 def _upper_strip(distance: Distance, A: Any, out: Array, start: int, stop: int) -> None:
-    """From the diagonal on; what is below it is the same."""
+    """Compute a strip from the diagonal on, and copy it to the columns below the diagonal."""
     right = _from_diagonal(distance, A, out.dtype, start, stop)
-    own = np.triu(right[:, : stop - start], 1)
-    out[start:stop, start:stop] = own + own.T
+    block = np.triu(right[:, : stop - start], 1)
+    out[start:stop, start:stop] = block + block.T
     out[start:stop, stop:] = right[:, stop - start :]
     out[stop:, start:stop] = right[:, stop - start :].T
 
@@ -127,7 +130,8 @@ def _from_diagonal(distance: Distance, A: Any, dtype: Any, start: int, stop: int
     return right
 
 
-def _room(out: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+def _output(out: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    """The array for the result: `out` if it is one, a new file, or a new array."""
     if isinstance(out, str | Path):
         if Path(out).suffix != ".npy":
             raise ParameterError(f"out must be the path of an .npy file, or an array; got {str(out)!r}")
@@ -136,8 +140,8 @@ def _room(out: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         machine.check_room(int(np.prod(shape, dtype=object)) * dtype.itemsize, f"{shape} distances", REMEDY)
         return np.empty(shape, dtype)
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:
-        found = f"{out.shape} of {out.dtype}" if isinstance(out, np.ndarray) else repr(out)
-        raise ParameterError(f"out must be a C-ordered array of shape {shape} and type {dtype}; got {found}")
+        description = f"{out.shape} of {out.dtype}" if isinstance(out, np.ndarray) else repr(out)
+        raise ParameterError(f"out must be a C-ordered array of shape {shape} and type {dtype}; got {description}")
     return out
 
 

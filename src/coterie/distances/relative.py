@@ -1,4 +1,4 @@
-"""Distances relative to the size of the values: Canberra and Bray-Curtis."""
+"""Canberra and Bray-Curtis distance: differences relative to the size of the values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coterie.distances.euclidean import as_column_weights
 @stored("distance.Canberra")
 @dataclass(frozen=True)
 class Canberra(Distance):
-    r""":math:`\sum_j w_j |x_j - y_j| / (|x_j| + |y_j|)`; columns in which both values are 0 count as 0 [1]_.
+    r"""Canberra distance :math:`\sum_j w_j |x_j - y_j| / (|x_j| + |y_j|)`, where 0 / 0 = 0 [1]_.
 
     .. [1] Lance & Williams (1967), Mixed-data classificatory programs I, Aust. Comput. J. 1.
     """
@@ -35,10 +35,10 @@ class Canberra(Distance):
 @stored("distance.BrayCurtis")
 @dataclass(frozen=True)
 class BrayCurtis(Distance):
-    r""":math:`\sum_j w_j |x_j - y_j| / \sum_j w_j |x_j + y_j|`, for counts and abundances [1]_.
+    r"""Bray-Curtis distance :math:`\sum_j w_j |x_j - y_j| / \sum_j w_j |x_j + y_j|`, for counts [1]_.
 
-    Two rows of zeros have distance 0. The triangle inequality does not hold. Values may be negative, but rows `x` and
-    `-x` have no distance, which is an error.
+    The distance of two rows of zeros is 0. The triangle inequality does not hold. Values may be negative, but the
+    distance of rows `x` and `-x` is not defined and raises an error.
 
     .. [1] Bray & Curtis (1957), An ordination of the upland forest communities of southern Wisconsin, Ecol. Monogr. 27.
     """
@@ -47,7 +47,7 @@ class BrayCurtis(Distance):
 
     name = "braycurtis"
     triangle = False
-    definite = False  # only for values from 0 on
+    definite = False  # it is definite only for values >= 0
 
     def prepare(self, X: Array) -> Array:
         rows = X if self.w is None else X * as_column_weights(self.w, X.shape[1]).astype(X.dtype)
@@ -58,5 +58,5 @@ class BrayCurtis(Distance):
         if not np.isfinite(out).all():
             raise InputError(
                 "metric='braycurtis' is not defined for two rows whose values add up to 0 in every column: "
-                "use values from 0 on, or another metric"
+                "use values >= 0, or another metric"
             )

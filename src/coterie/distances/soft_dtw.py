@@ -1,4 +1,4 @@
-"""Soft dynamic time warping: all paths count, the cheap ones most, and so it has a gradient."""
+"""Soft-DTW: a differentiable version of dynamic time warping, with a soft minimum over all paths."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ import numpy as np
 from coterie import kernels
 from coterie.core.errors import ParameterError
 from coterie.distances.distance import Array
-from coterie.distances.dtw import check_overflow, meetings, pair
+from coterie.distances.dtw import as_pair, check_overflow, window_groups
 from coterie.distances.series import Series
 from coterie.distances.windows import as_window
 
 
 def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergence: bool = False) -> float:
-    r"""Soft dynamic time warping of two series.
+    r"""Compute soft dynamic time warping (soft-DTW) of two series.
 
     .. math:: -\gamma \log \sum_\pi \exp\Bigl(-\frac{1}{\gamma} \sum_{(i, j) \in \pi} \lVert x_i - y_j \rVert^2\Bigr)
 
-    over the paths of `dtw`: towards `gamma` 0 it is the square of `dtw`, of which it is never more; as `gamma` grows
-    all paths count alike. It can be differentiated, by which barycenters are found [1]_.
+    over the paths of `dtw`. It is at most the square of `dtw`, and converges to it as `gamma` goes to 0. For large
+    `gamma`, all paths have the same weight. It is differentiable, so barycenters can be computed by gradient descent
+    [1]_.
 
-    It is no distance: it can be negative, and a series is not nearest to itself. The `divergence`, less the mean of
-    what both series have with themselves, is 0 for equal series and never negative [2]_.
+    It is not a distance: it can be negative, and the value of a series with itself is not the minimum. The soft-DTW
+    divergence subtracts the mean of the values of both series with themselves. It is 0 for equal series and never
+    negative [2]_.
 
     Parameters
     ----------
     x, y : array (length,) or (length, channels)
         The series, of any lengths.
     gamma : float, default=1.0
-        How soft, in the unit of squared values; above 0.
-    window
-        As in `dtw`.
+        Smoothing parameter, in the unit of squared values; it must be positive.
+    window : None, int, float, Itakura or array of bool (n, m), default=None
+        Pairs of time points that can be aligned, as in `dtw`.
     divergence : bool, default=False
+        Return the soft-DTW divergence instead.
 
     Returns
     -------
@@ -41,7 +44,7 @@ def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergen
 
     Notes
     -----
-    Costs n m (channels + three exponentials) operations, and memory for the table.
+    Takes n m (channels + three exponentials) operations, and memory for the cost matrix.
 
     References
     ----------
@@ -58,7 +61,7 @@ def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergen
     >>> soft_dtw([1, 2, 3], [1, 2, 3], divergence=True)
     0.0
     """
-    A, B = (series.astype(np.float64) for series in pair(x, y))
+    A, B = (series.astype(np.float64) for series in as_pair(x, y))
     gamma, window = as_gamma(gamma), as_window(window)
     value = _value(A, B, gamma, window)
     return value - 0.5 * (_value(A, A, gamma, window) + _value(B, B, gamma, window)) if divergence else value
@@ -66,23 +69,23 @@ def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergen
 
 def soft_gradient(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None) -> tuple[float, Array]:
     """`soft_dtw` and its gradient with respect to `x`, (length, channels)."""
-    A, B = (series.astype(np.float64) for series in pair(x, y))
-    sum_dx, met, cost = np.zeros(A(0).shape), np.zeros(int(A.length[0])), np.empty(1)
+    A, B = (series.astype(np.float64) for series in as_pair(x, y))
+    sum_dx, weight, cost = np.zeros(A(0).shape), np.zeros(int(A.length[0])), np.empty(1)
     ops = soft_kernels_for(A, B)
     low, high = as_window(window).band(int(A.length[0]), int(B.length[0]))
     with np.errstate(over="ignore", invalid="ignore"):
-        ops.soft_align(A(0), B.values, B.start, B.length, np.ones(1), low, high, as_gamma(gamma), sum_dx, met, cost)
+        ops.soft_align(A(0), B.values, B.start, B.length, np.ones(1), low, high, as_gamma(gamma), sum_dx, weight, cost)
     check_overflow(cost)
     check_overflow(sum_dx)
     return float(cost[0]), -2.0 * sum_dx
 
 
 def soft_values(ops: Any, A: Series, B: Series, window: Any, gamma: float, out: Array) -> None:
-    """The values (a, b) for all series of `A` and `B`, all in float64."""
-    if len(B) < len(A):  # B is what is worked on side by side: it should be the larger
+    """The soft-DTW values (a, b) of all series of `A` and `B`, all in float64."""
+    if len(B) < len(A):  # kernels process the series of B in parallel lanes, so it should be the larger one
         soft_values(ops, B, A, window, gamma, out.T)
         return
-    for rows, columns, (low, high) in meetings(A, B, window):
+    for rows, columns, (low, high) in window_groups(A, B, window):
         a, b = A[rows], B[columns]
         part = np.empty((len(a), len(b)))
         ops.soft_between(a.values, a.start, a.length, b.values, b.start, b.length, low, high, gamma, part)
@@ -94,9 +97,9 @@ def soft_kernels_for(A: Series, B: Series, passes: int = 1) -> Any:
 
 
 def as_gamma(gamma: Any) -> float:
-    number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
-    if not number or not 0 < gamma < np.inf:
-        raise ParameterError(f"gamma must be a finite number above 0 (towards 0 it is dtw itself); got {gamma!r}")
+    is_number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
+    if not is_number or not 0 < gamma < np.inf:
+        raise ParameterError(f"gamma must be a finite number above 0 (use dtw for the limit 0); got {gamma!r}")
     return float(gamma)
 
 

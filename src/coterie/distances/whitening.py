@@ -1,7 +1,7 @@
-"""The matrix that makes rows uncorrelated with unit variance, and the rank of their covariance.
+"""Whitening: the matrix that makes rows uncorrelated with unit variance, and the rank of their covariance.
 
-Columns are brought to unit variance first, so that their units do not matter to the rank. A direction in which rows
-vary no more than their values are rounded has no variance that could be known: it does not count.
+Columns are standardised first, so that the rank does not depend on their units. A direction is ignored if the rows vary
+in it by no more than the rounding errors of their values.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.distances.distance import Array
 
-ROUNDING = 8.0  # a direction counts if its standard deviation is more than so many times the rounding of its values
+ROUNDING = 8.0  # minimum standard deviation of a direction, as a multiple of the rounding errors of its values
 EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -22,48 +22,49 @@ class Whitening(NamedTuple):
 
 
 def centered(rows: Array) -> tuple[Array, Array]:
-    """The mean (d,), and the rows less it (n, d), in float64; a constant column gives exact zeros."""
+    """The mean (d,), and the rows minus the mean (n, d), in float64; a constant column gives exact zeros."""
     moved = rows.astype(np.float64) - rows[0].astype(np.float64)
     mean = moved.mean(axis=0)
     moved -= mean
     return rows[0] + mean, moved
 
 
-def of_rows(moved: Array, rounding: Array) -> Whitening:
-    """For rows less their mean (n, d), whose values are known to `rounding` (d,).
+def of_rows(centered_rows: Array, rounding: Array) -> Whitening:
+    """The whitening of centered rows (n, d), whose values have the rounding errors `rounding` (d,).
 
-    By singular values of the rows, which see directions a million times fainter than eigenvalues of their covariance.
+    It uses singular values of the rows. They resolve directions with a million times smaller variance than the
+    eigenvalues of the covariance do.
     """
-    n, d = moved.shape
-    exponent = np.frexp(np.abs(moved).max(axis=0))[1]
-    scaled = np.ldexp(moved, -exponent)
+    n, d = centered_rows.shape
+    exponent = np.frexp(np.abs(centered_rows).max(axis=0))[1]
+    scaled = np.ldexp(centered_rows, -exponent)
     deviation = np.sqrt((scaled**2).sum(axis=0) / (n - 1))
     varies = deviation > 0
     scaled /= np.where(varies, deviation, 1.0)
-    small = np.linalg.qr(scaled, mode="r") if n >= d else scaled
-    spread, directions = np.linalg.svd(small, full_matrices=False)[1:]
+    triangular = np.linalg.qr(scaled, mode="r") if n >= d else scaled
+    spread, directions = np.linalg.svd(triangular, full_matrices=False)[1:]
     spread = spread / np.sqrt(n - 1)
     noise = np.where(varies, np.ldexp(rounding, -exponent) / np.where(varies, deviation, 1.0), 0.0)
-    least = ROUNDING * np.sqrt(directions**2 @ noise**2) + ROUNDING * d * EPSILON * spread[0]
-    return _whitening(directions.T, spread, spread > least, np.ldexp(np.where(varies, deviation, 1.0), exponent))
+    minimum = ROUNDING * np.sqrt(directions**2 @ noise**2) + ROUNDING * d * EPSILON * spread[0]
+    return _whitening(directions.T, spread, spread > minimum, np.ldexp(np.where(varies, deviation, 1.0), exponent))
 
 
-def of_shrunk(moved: Array, share: float, precision: float) -> Whitening | None:
-    """For rows less their mean (n, d), whose covariance is moved by `share` towards a multiple of the identity."""
-    (n, d), (scaled, exponent) = moved.shape, to_unit_size(moved)
+def of_shrunk(centered_rows: Array, share: float, precision: float) -> Whitening | None:
+    """The whitening of centered rows (n, d), with the covariance shrunk by `share` to a multiple of the identity."""
+    (n, d), (scaled, exponent) = centered_rows.shape, to_unit_size(centered_rows)
     covariance = scaled.T @ scaled / (n - 1)
-    found = of_covariance((1 - share) * covariance + share * np.eye(d) * np.trace(covariance) / d, precision)
-    return None if found is None else found._replace(matrix=np.ldexp(found.matrix, -exponent))
+    whitening = of_covariance((1 - share) * covariance + share * np.eye(d) * np.trace(covariance) / d, precision)
+    return None if whitening is None else whitening._replace(matrix=np.ldexp(whitening.matrix, -exponent))
 
 
 def to_unit_size(values: Array) -> tuple[Array, int]:
-    """Values times a power of two, so that the largest is about 1 and squares stay in range; and its exponent."""
+    """Values divided by a power of two, so that the largest is about 1 and squares stay in range; and its exponent."""
     exponent = int(np.frexp(np.abs(values).max())[1])
     return np.ldexp(values, -exponent), exponent
 
 
 def of_covariance(covariance: Array, precision: float) -> Whitening | None:
-    """For a covariance (d, d) known to the relative `precision`; None if it is not positive semi-definite."""
+    """The whitening of a covariance (d, d) with relative `precision`; None if it is not positive semi-definite."""
     spectrum = _spectrum(covariance, precision)
     if spectrum is None:
         return None
@@ -72,7 +73,7 @@ def of_covariance(covariance: Array, precision: float) -> Whitening | None:
 
 
 def of_inverse(inverse: Array, precision: float) -> Whitening | None:
-    """For the inverse of a covariance (d, d), likewise."""
+    """The same for the inverse of a covariance (d, d)."""
     spectrum = _spectrum(inverse, precision)
     if spectrum is None:
         return None
@@ -81,9 +82,9 @@ def of_inverse(inverse: Array, precision: float) -> Whitening | None:
 
 
 def _spectrum(matrix: Array, precision: float) -> tuple[Array, Array, Array, Array] | None:
-    """Of a positive semi-definite matrix with unit diagonal: eigenvalues, eigenvectors, which eigenvalues are not 0.
+    """Eigenvalues and eigenvectors of the matrix scaled to unit diagonal, and a mask of the positive eigenvalues.
 
-    The last array holds the roots of the diagonal before. None if the matrix is not positive semi-definite.
+    The last array contains the square roots of the diagonal. None if the matrix is not positive semi-definite.
     """
     if not np.isfinite(matrix).all() or (np.diag(matrix) < 0).any():
         return None
@@ -101,7 +102,7 @@ def _spectrum(matrix: Array, precision: float) -> tuple[Array, Array, Array, Arr
 
 
 def _whitening(directions: Array, spread: Array, counts: Array, deviation: Array) -> Whitening:
-    """From unit directions (d, m), the spread along each, and the standard deviation of each column."""
+    """The whitening from unit directions (d, m), the spread of each, a mask, and standard deviations of the columns."""
     matrix = np.zeros((len(deviation), len(deviation)))
     rank = int(np.count_nonzero(counts))
     matrix[:, :rank] = directions[:, counts] / spread[counts] / deviation[:, None]

@@ -1,4 +1,4 @@
-"""Component families: densities, statistics, estimates and samples of one kind of distribution each."""
+"""Families of mixture components: distributions with their densities, statistics, estimates and samples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "as_family",
 ]
 
-_HOME = {  # class: its file; loaded when it is asked for
+_HOME = {  # class: its module, which is imported at first use
     "Bernoulli": "bernoulli",
     "Categorical": "categorical",
     "Exponential": "exponential",
@@ -50,12 +50,28 @@ def __getattr__(name: str) -> Any:
 
 
 def as_family(family: Any) -> Family:
-    """The family called `family`, which may be one already."""
+    """Convert the name of a family to a `Family`; a `Family` is returned unchanged.
+
+    Parameters
+    ----------
+    family : str or Family
+        Such as 'poisson', or ``Poisson()``.
+
+    Returns
+    -------
+    Family
+
+    Examples
+    --------
+    >>> from coterie.families import as_family
+    >>> as_family("poisson")
+    Poisson()
+    """
     if isinstance(family, Family):
         return family
-    named = {home: name for name, home in _HOME.items() if name != "Product"}  # which is made of others
-    if isinstance(family, str) and family in named:
-        found: Family = getattr(import_module(f"coterie.families.{family}"), named[family])()
-        return found
-    names = ", ".join(map(repr, sorted(named)))
+    classes = {home: name for name, home in _HOME.items() if name != "Product"}  # a Product needs its groups
+    if isinstance(family, str) and family in classes:
+        instance: Family = getattr(import_module(f"coterie.families.{family}"), classes[family])()
+        return instance
+    names = ", ".join(map(repr, sorted(classes)))
     raise ParameterError(f"family must be {names} or a coterie.families.Family; got {family!r}")

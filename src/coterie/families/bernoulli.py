@@ -1,4 +1,4 @@
-"""Bernoulli: yes or no in each column, independent."""
+"""Bernoulli distribution of independent binary columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coterie.core.stored import stored
 from coterie.families.linear import ExponentialFamily, Linear, Sums
 from coterie.families.prior import BetaPrior, Pseudo, as_prior
 
-FLOOR = 1e-10  # the least probability of either value: a component that never saw one does not rule it out
+FLOOR = 1e-10  # minimum probability of either value, so that new rows never have the likelihood 0
 
 
 @stored("parameters.Bernoulli")
@@ -19,23 +19,25 @@ class Probabilities(NamedTuple):
     probability: np.ndarray  # (k, d) of a one
 
 
-@stored("family.Bernoulli", attributes="prior holes")
+@stored("family.Bernoulli", attributes="prior has_missing")
 class Bernoulli(ExponentialFamily):
-    r"""Zeros and ones, columns independent given the component: with a mixture of it, latent class analysis.
+    r"""Bernoulli distribution of binary columns, which are independent within a component.
 
     .. math:: P(x) = \prod_j p_j^{x_j} (1 - p_j)^{1 - x_j}, \quad T(x) = x, \quad \hat p = \bar x
 
-    Do not use it for columns that depend on each other within a cluster: they are then told apart by that alone.
+    A mixture of Bernoulli components is latent class analysis. Do not use it if columns depend on each other within a
+    cluster: a mixture then splits clusters to describe this dependence.
 
     Parameters
     ----------
-    prior : BetaPrior or 'default', optional
-        Of each probability; the estimate is then (ones + a - 1) / (n + a + b - 2). 'default' is BetaPrior(1.5, 1.5).
+    prior : BetaPrior or 'default', default=None
+        Prior of each probability. The estimate is then (ones + a - 1) / (n + a + b - 2). 'default' means
+        BetaPrior(1.5, 1.5).
 
     Attributes
     ----------
     probability_ : array (d,)
-        Of a one; from 1e-10 to 1 - 1e-10: a value is never impossible.
+        Probability of a one in each column, from 1e-10 to 1 - 1e-10.
 
     Examples
     --------
@@ -46,7 +48,7 @@ class Bernoulli(ExponentialFamily):
 
     name = "bernoulli"
     support = "zeros and ones"
-    remedy = "say which values count as one (X > 0), or choose Poisson or Categorical"
+    remedy = "convert X to zeros and ones (such as X > 0), or use Poisson or Categorical"
     by_column = True
     takes_sparse = True
 
@@ -80,7 +82,7 @@ class Bernoulli(ExponentialFamily):
     def expected(self, stats: Sums) -> Linear:
         a, b = self._posterior(stats)
         constant = special.digamma(b) - special.digamma(a + b)
-        return Linear(special.digamma(a) - special.digamma(b), constant if self.holes else constant.sum(axis=1))
+        return Linear(special.digamma(a) - special.digamma(b), constant if self.has_missing else constant.sum(axis=1))
 
     def log_evidence(self, stats: Sums) -> np.ndarray:
         before, after = self._posterior(stats.scaled(0.0)), self._posterior(stats)
@@ -88,7 +90,7 @@ class Bernoulli(ExponentialFamily):
 
     def _posterior(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
         """a and b (k, d)."""
-        before = self.pseudo()  # none is flat
+        before = self.pseudo()  # without a prior, the density is flat
         a = stats.sum_t + before.sum_t + 1.0
         return a, stats.weight + before.weight + 2.0 - a
 

@@ -1,4 +1,4 @@
-"""Categorical: one of several values in each column, independent."""
+"""Categorical distribution of independent columns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.stored import stored
 from coterie.families import simplex
 from coterie.families.family import Family
-from coterie.families.levels import MOST, Values, one_hot
+from coterie.families.levels import MAX_CATEGORIES, Values, one_hot
 from coterie.families.linear import ExponentialFamily, Linear, Sums
 from coterie.families.prior import DirichletPrior, Pseudo, as_prior
 
 
 @stored("parameters.Categorical")
-class Chances(NamedTuple):
-    probability: np.ndarray  # (k, categories of all columns, one column after the other)
+class CategoryProbabilities(NamedTuple):
+    probability: np.ndarray  # (k, categories of all columns), column by column
 
 
 def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
@@ -32,32 +32,34 @@ def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
     )
 
 
-@stored("family.Categorical", attributes="n_categories prior holes _levels", check=_is_consistent)
+@stored("family.Categorical", attributes="n_categories prior has_missing _levels", check=_is_consistent)
 class Categorical(ExponentialFamily):
-    r"""A category in each column, columns independent given the component: a mixture of it is latent class analysis.
+    r"""Categorical distribution of columns, which are independent within a component.
 
     .. math:: P(x) = \prod_j p_{j x_j}, \quad T(x) = \text{one-hot } x, \quad \hat p_{jc} = n_{jc} / n_j
 
-    Values are whatever numbers the columns hold; of frames, text too (`Mixture.from_frame`). A value that no row had
-    in the fit is an error when it turns up later, unless `n_categories` says that it can.
+    A mixture of Categorical components is latent class analysis. Categories can be any numbers, or text in data frames
+    (`Mixture.from_frame`). A category that did not occur in the fit raises an error later, unless `n_categories`
+    includes it.
 
-    Do not use it for numbers whose order or distance means something.
+    Do not use it for numbers whose order or differences are meaningful.
 
     Parameters
     ----------
-    n_categories : int or sequence of int, optional
-        Categories are 0 to `n_categories` - 1, of every column or of each, whether rows have them all or not. By
-        default they are the values that rows have.
-    prior : DirichletPrior or 'default', optional
-        Of the probabilities of each column; the estimate is then in proportion to counts + concentration - 1. 'default'
-        is DirichletPrior(1.5).
+    n_categories : int or sequence of int, default=None
+        Number of categories, of all columns or of each column; the categories are 0 to `n_categories` - 1. By default
+        the categories are the values that occur in X.
+    prior : DirichletPrior or 'default', default=None
+        Prior of the probabilities of each column. The estimate is then proportional to counts + concentration - 1.
+        'default' means DirichletPrior(1.5).
 
     Attributes
     ----------
     probability_ : array (m,)
-        Of all categories of the first column, then of the second ...; at least 1e-10 each. `split` has it by column.
+        Probabilities of all categories of the first column, then of the second, and so on; at least 1e-10 each. `split`
+        splits them by column.
     categories : list of arrays
-        The values of each column, once they are known.
+        The categories of each column.
 
     Examples
     --------
@@ -75,29 +77,32 @@ class Categorical(ExponentialFamily):
         self.n_categories = n_categories
         self.prior = prior
 
-    # which values there are
+    # categories
 
     def survey(self, X: np.ndarray) -> Values:
-        plain = Family.survey(self, X)
+        base = Family.survey(self, X)
         values = (np.unique(column[np.isfinite(column)]) for column in np.asarray(X, np.float64).T)
-        return Values(plain.off, plain.example, tuple(found[: MOST + 1] for found in values))
+        return Values(base.n_invalid, base.example, tuple(levels[: MAX_CATEGORIES + 1] for levels in values))
 
     def check(self, survey: Values, names: list[str] | None = None) -> None:
         super().check(survey, names)
         names = names or [f"column {j}" for j in range(len(survey.values))]
-        for j, (name, found) in enumerate(zip(names, survey.values, strict=True)):
-            if len(found) > MOST:
-                raise InputError(f"{name} has more than {MOST} different values: is it one of categories?")
+        for j, (name, values) in enumerate(zip(names, survey.values, strict=True)):
+            if len(values) > MAX_CATEGORIES:
+                raise InputError(
+                    f"{name} has more than {MAX_CATEGORIES} different values, too many for Categorical: "
+                    "drop it, or use another family"
+                )
             allowed = self._allowed(j, len(names))
-            unknown = found if allowed is None else np.setdiff1d(found, allowed)
+            unknown = values if allowed is None else np.setdiff1d(values, allowed)
             if allowed is not None and len(unknown):
                 raise InputError(
-                    f"{name} has the value {unknown[0]:g}, which is none of its {len(allowed)} categories: drop those "
-                    "rows, fit again with such rows, or say n_categories"
+                    f"{name} has the value {unknown[0]:g}, which is not one of its {len(allowed)} categories: drop "
+                    "these rows, include them in the fit, or set n_categories"
                 )
 
     def _allowed(self, j: int, d: int) -> np.ndarray | None:
-        """Values that column j of d may have; None before they are known."""
+        """Categories of column j of d; None if they are not known yet."""
         if hasattr(self, "_levels"):
             return self._levels[j]
         if self.n_categories is None:
@@ -105,19 +110,18 @@ class Categorical(ExponentialFamily):
         counts = np.broadcast_to(self.n_categories, d) if np.ndim(self.n_categories) == 0 else self.n_categories
         if len(counts) != d or np.min(counts) < 1:
             raise ParameterError(
-                f"n_categories must be a whole number above 0, or one for each of the {d} columns; "
-                f"got {self.n_categories!r}"
+                f"n_categories must be an integer >= 1, or one for each of the {d} columns; got {self.n_categories!r}"
             )
         return np.arange(float(counts[j]))
 
-    def learned(self, survey: Values, holes: bool = False) -> Self:
-        found = super().learned(survey, holes)
+    def learned(self, survey: Values, has_missing: bool = False) -> Self:
+        family = super().learned(survey, has_missing)
         d = len(survey.values)
         allowed = [self._allowed(j, d) for j in range(d)]
-        found._levels = tuple(
-            values if told is None else told for told, values in zip(allowed, survey.values, strict=True)
+        family._levels = tuple(
+            values if levels is None else levels for levels, values in zip(allowed, survey.values, strict=True)
         )
-        return found
+        return family
 
     @property
     def categories(self) -> list[np.ndarray]:
@@ -135,7 +139,7 @@ class Categorical(ExponentialFamily):
         return any(not np.array_equal(levels, np.arange(len(levels))) for levels in self._levels)
 
     def translate(self, X: np.ndarray) -> np.ndarray:
-        """Values as their numbers among the categories."""
+        """Replace values by their category codes."""
         if not self.translates:
             return X
         codes = np.empty(X.shape, X.dtype)
@@ -149,34 +153,35 @@ class Categorical(ExponentialFamily):
     # density
 
     def features(self, X: np.ndarray) -> sparse.csr_array:
-        """One-hot rows; a value that is missing has no place in them."""
+        """One-hot rows; a missing value is 0 in all its categories."""
         return one_hot(X, self._first)
 
     @property
     def _first(self) -> np.ndarray:
-        """Where the categories of each column begin (d + 1,)."""
+        """Position of the first category of each column (d + 1,)."""
         return np.concatenate([[0], np.cumsum([len(levels) for levels in self._levels])]).astype(np.int32)
 
     # parameters
 
-    def natural(self, params: Chances) -> np.ndarray:
+    def natural(self, params: CategoryProbabilities) -> np.ndarray:
         return np.log(params.probability)
 
-    def log_normalizer(self, params: Chances) -> np.ndarray:
+    def log_normalizer(self, params: CategoryProbabilities) -> np.ndarray:
         return np.zeros(len(params.probability))
 
-    def n_parameters(self, k: int, params: Chances) -> int:
+    def n_parameters(self, k: int, params: CategoryProbabilities) -> int:
         return k * (params.probability.shape[1] - len(self._levels))
 
     def split(self, probability: np.ndarray) -> list[np.ndarray]:
-        """Probabilities (k, all categories) column by column, (k, categories) each."""
-        levels = self._fitted._levels if hasattr(self, "_params") else self._levels
-        return np.split(probability, np.cumsum([len(each) for each in levels])[:-1], axis=-1)
+        """Split probabilities (k, all categories) by column, into arrays (k, categories)."""
+        return np.split(probability, np.cumsum([len(levels) for levels in self.categories])[:-1], axis=-1)
 
     # estimates
 
-    def from_means(self, mean: np.ndarray) -> Chances:
-        return Chances(np.concatenate([simplex.likeliest(column) for column in self.split(mean)], axis=1))
+    def from_means(self, mean: np.ndarray) -> CategoryProbabilities:
+        return CategoryProbabilities(
+            np.concatenate([simplex.max_likelihood(column) for column in self.split(mean)], axis=1)
+        )
 
     def pseudo(self) -> Pseudo:
         prior = as_prior(self.prior, DirichletPrior, DirichletPrior(1.5), "Categorical")
@@ -195,11 +200,11 @@ class Categorical(ExponentialFamily):
         return log_size(self._posterior(stats)) - log_size(self._posterior(stats.scaled(0.0)))
 
     def _posterior(self, stats: Sums) -> list[np.ndarray]:
-        """The concentration (k, categories) of each column; no prior is flat."""
+        """The concentration (k, categories) of each column; without a prior, the density is flat."""
         return self.split(stats.sum_t + self.pseudo().sum_t + 1.0)
 
     # sampling
 
-    def draw(self, params: Chances, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    def draw(self, params: CategoryProbabilities, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
         columns = [rng.choice(len(p[j]), n, p=p[j] / p[j].sum()) for p in self.split(params.probability)]
         return np.stack(columns, axis=1).astype(np.float64)

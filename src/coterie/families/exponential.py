@@ -1,4 +1,4 @@
-"""Exponential: waiting times, columns independent."""
+"""Exponential distribution of independent columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coterie.core.stored import stored
 from coterie.families.linear import ExponentialFamily, Linear, Sums
 from coterie.families.prior import GammaPrior, Pseudo, as_prior
 
-LARGEST = 1e100  # the highest rate: of a component whose rows are all 0 in a column
+LARGEST = 1e100  # maximum rate, of a component whose rows are all 0 in a column
 
 
 @stored("parameters.Exponential")
@@ -20,26 +20,26 @@ class Rates(NamedTuple):
     rate: np.ndarray  # (k, d)
 
 
-@stored("family.Exponential", attributes="prior holes")
+@stored("family.Exponential", attributes="prior has_missing")
 class Exponential(ExponentialFamily):
-    r"""Waiting times, lifetimes, sizes that are mostly small: each column independent given the component.
+    r"""Exponential distribution of columns, which are independent within a component; for waiting times and lifetimes.
 
     .. math:: p(x) = \prod_j \lambda_j e^{-\lambda_j x_j}, \quad x_j \ge 0, \quad T(x) = x, \quad
        \hat\lambda = 1 / \bar x
 
-    Do not use it for values that cluster about a mean away from 0: its spread is always its mean (Gamma has a shape).
-    Nor for columns of many exact zeros, on which a component may sit alone; a `prior` holds it back.
+    Its standard deviation always equals its mean. Do not use it for values that are concentrated around a mean far from
+    0; use Gamma instead. If a column has many exact zeros, a component may contain only these; a `prior` prevents that.
 
     Parameters
     ----------
-    prior : GammaPrior or 'default', optional
-        Of each rate; the estimate is then (n + shape - 1) / (sum of x + rate). 'default' is GammaPrior(1.5, 0.5), for
-        values of the size of 1.
+    prior : GammaPrior or 'default', default=None
+        Prior of each rate. The estimate is then (n + shape - 1) / (sum of x + rate). 'default' means
+        GammaPrior(1.5, 0.5), which suits values of about 1.
 
     Attributes
     ----------
     rate_ : array (d,)
-        At most 1e100.
+        Rate of each column, at most 1e100.
 
     Examples
     --------
@@ -49,8 +49,8 @@ class Exponential(ExponentialFamily):
     """
 
     name = "exponential"
-    support = "numbers from 0 up"
-    remedy = "shift or drop them, or choose another family (Gaussian)"
+    support = "numbers >= 0"
+    remedy = "shift or drop them, or use another family (Gaussian)"
     by_column = True
     takes_sparse = True
 
@@ -84,21 +84,21 @@ class Exponential(ExponentialFamily):
     def expected(self, stats: Sums) -> Linear:
         shape, rate = self._posterior(stats)
         constant = special.digamma(shape) - np.log(rate)
-        return Linear(-shape / rate, constant if self.holes else constant.sum(axis=1))
+        return Linear(-shape / rate, constant if self.has_missing else constant.sum(axis=1))
 
     def log_evidence(self, stats: Sums) -> np.ndarray:
         def log_size(shape: np.ndarray, rate: np.ndarray) -> np.ndarray:
             return special.gammaln(shape) - shape * np.log(rate)
 
-        nothing = Sums(0.0 * stats.weight, 0.0 * stats.sum_t)
-        return (log_size(*self._posterior(stats)) - log_size(*self._posterior(nothing))).sum(axis=1)
+        zero = Sums(0.0 * stats.weight, 0.0 * stats.sum_t)
+        return (log_size(*self._posterior(stats)) - log_size(*self._posterior(zero))).sum(axis=1)
 
     def _posterior(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
         """Shape and rate (k, d)."""
         before = self.pseudo()
         if np.any(np.equal(before.sum_t, 0.0)):
             raise ParameterError(
-                f"the posterior of Exponential needs a prior of rate above 0; got prior={self.prior!r}"
+                f"the posterior of Exponential needs a GammaPrior with rate > 0; got prior={self.prior!r}"
             )
         rate = stats.sum_t + before.sum_t
         return np.broadcast_to(stats.weight + before.weight + 1.0, rate.shape), rate

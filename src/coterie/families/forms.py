@@ -1,15 +1,15 @@
-"""Arithmetic on symmetric matrices, one a component, that are kept in one of four forms.
+"""Arithmetic on symmetric matrices, one per component, that are stored in one of four forms.
 
-==========  =============  ==========================================
-form        shape          what is kept
-==========  =============  ==========================================
-full        (..., k, d, d)  every matrix
-tied        (..., d, d)     one for all; of a sum, the sum over them
+==========  ==============  ==================================================
+form        shape           content
+==========  ==============  ==================================================
+full        (..., k, d, d)  all matrices
+tied        (..., d, d)     one matrix for all; for sums, the sum over them
 diag        (..., k, d)     the diagonals
-spherical   (..., k)        one variance each; of a sum, the traces
-==========  =============  ==========================================
+spherical   (..., k)        one variance per component; for sums, the traces
+==========  ==============  ==================================================
 
-Leading axes are of independent mixtures.
+Leading axes are independent mixtures.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-SINGULAR = 1e-13  # a pivot below this share of its variance is rounding
-LARGE = 24  # columns from which inverting triangles one by one beats inverting squares at once
-FLOOR = 1e-10  # what a singular direction is given instead
+SINGULAR = 1e-13  # a pivot below this share of its variance is considered a rounding error
+LARGE = 24  # number of columns from which it is faster to invert triangular matrices one by one
+FLOOR = 1e-10  # minimum eigenvalue of a singular correlation matrix
 
 
 def outer(form: str, weight: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """weight_k (a_k b_k' + b_k a_k') / 2 in that form; weight (..., k), a and b (..., k, d)."""
+    """weight_k (a_k b_k' + b_k a_k') / 2 in this form; weight (..., k), a and b (..., k, d)."""
     if form == "spherical":
         return weight * (a * b).sum(axis=-1)
     if form == "diag":
@@ -36,7 +36,7 @@ def outer(form: str, weight: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.nda
 
 
 def constant(form: str, k: int, matrix: np.ndarray) -> np.ndarray:
-    """The same (d, d) `matrix` for each of k components, as a sum in that form."""
+    """The same `matrix` (d, d) for each of k components, as a sum in this form."""
     if form == "full":
         return np.broadcast_to(matrix, (k, *matrix.shape))
     if form == "tied":
@@ -45,13 +45,13 @@ def constant(form: str, k: int, matrix: np.ndarray) -> np.ndarray:
     return np.broadcast_to(diagonal, (k, len(diagonal))) if form == "diag" else np.full(k, diagonal.sum())
 
 
-def restated(form: str, weight: np.ndarray, sum_dx: np.ndarray, sum_dxx: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """`sum_dxx` as it is about points further on by `step` (..., k, d)."""
+def recentered(form: str, weight: np.ndarray, sum_dx: np.ndarray, sum_dxx: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """`sum_dxx` about points that are moved by `step` (..., k, d)."""
     return sum_dxx - 2 * outer(form, np.ones_like(weight), sum_dx, step) + outer(form, weight, step, step)
 
 
 def mahalanobis(form: str, factor: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """The trace of inverse covariance times `sums`, of all components together (...)."""
+    """The trace of inverse covariance times `sums`, summed over all components (...)."""
     if form == "spherical":
         return (factor**2 * sums).sum(axis=-1)
     if form == "diag":
@@ -76,32 +76,32 @@ def dense(form: str, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
 
 
 def condition(f: Any) -> np.ndarray:
-    """By how much the rounding of determinants grows (k,): the largest number in the inverse of the correlations.
+    """Factor of the rounding errors of determinants (k,): the largest number in the inverse of the correlations.
 
-    Of full or tied components, which have `covariances` and `factor`.
+    `f` has `covariances` and `factor` of full or tied components.
     """
     deviations = np.sqrt(np.diagonal(f.covariances, axis1=-2, axis2=-1))
     return np.square(f.factor * deviations[..., :, None]).sum(axis=-1).max(axis=-1)
 
 
 def magnitude(form: str, f: Any) -> np.ndarray:
-    """By how much the rounding of log densities grows with thin components (k,); rows are in units of their spread."""
+    """Factor of the rounding errors of log densities of thin components (k,), for standardised rows."""
     if form == "spherical":
         return f.factor
     return f.factor.max(axis=-1) if form == "diag" else condition(f) + np.abs(f.factor).max(axis=(-1, -2))
 
 
 class Factors(NamedTuple):
-    """Covariances, and what densities need of them."""
+    """Covariances, and the factors of their inverses."""
 
-    covariances: np.ndarray  # by form; floored where they were singular
-    factor: np.ndarray  # by form: upper triangular U with U U' the inverse
+    covariances: np.ndarray  # by form; with floored eigenvalues if they were singular
+    factor: np.ndarray  # by form: upper triangular U, with U U' the inverse
     log_det: np.ndarray  # (..., k) log |U|
-    singular: np.ndarray  # (..., k) which were
+    singular: np.ndarray  # (..., k) mask of singular covariances
 
 
 def factors(form: str, covariances: np.ndarray, k: int, d: int) -> Factors:
-    """Singular is a matrix whose pivots, in units of its own variances, are rounding: those directions are floored."""
+    """Factorise covariances. If a pivot of the correlation matrix is a rounding error, its eigenvalues are floored."""
     tiny = np.finfo(np.float64).tiny / SINGULAR
     if form in ("diag", "spherical"):
         singular = ~(covariances >= tiny)
@@ -123,7 +123,7 @@ def factors(form: str, covariances: np.ndarray, k: int, d: int) -> Factors:
 
 
 def correlated(noise: np.ndarray, form: str, covariance: np.ndarray) -> np.ndarray:
-    """Standard normal rows (n, d) with the covariance of one component; singular directions as densities have them."""
+    """Standard normal rows (n, d), transformed to the covariance of one component; floored as in densities."""
     floored = factors(form, covariance[None], 1, noise.shape[1]).covariances[0]
     return noise @ np.linalg.cholesky(floored).T if form == "full" else noise * np.sqrt(floored)
 
@@ -132,12 +132,12 @@ def _inverse_lower(lower: np.ndarray) -> np.ndarray:
     d = lower.shape[-1]
     if d < LARGE:
         return np.tril(np.linalg.inv(lower))
-    flat = [dtrtri(matrix.T)[0].T for matrix in lower.reshape(-1, d, d)]  # upper: LAPACK wants columns
+    flat = [dtrtri(matrix.T)[0].T for matrix in lower.reshape(-1, d, d)]  # transposed, because LAPACK is column-major
     return np.tril(np.reshape(flat, lower.shape))
 
 
 def _cholesky(correlations: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The matrices, with eigenvalues floored where they are singular; their lower factors; which were singular."""
+    """The matrices, with floored eigenvalues if singular; their lower factors; and a mask of singular ones."""
     try:
         lower = np.linalg.cholesky(correlations)
         singular = np.diagonal(lower, axis1=-2, axis2=-1).min(axis=-1) ** 2 < SINGULAR

@@ -1,4 +1,4 @@
-"""Gaussian: clouds with a mean and a covariance."""
+"""Gaussian distribution with a mean and a covariance."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
 from coterie.families import forms, packing
-from coterie.families.linear import ExponentialFamily, Linear, Observed, Sums
+from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics, Sums
+from coterie.families.location_scale import LocationScaleFamily
 from coterie.families.normal_posterior import NormalPosterior
 from coterie.families.normal_prior import Penalty, as_penalty
-from coterie.families.placed import LOG_TWO_PI, Placed
-from coterie.families.spread import Cloud
-from coterie.families.structures import ALIASES, STRUCTURES, as_structure, own_covariances
+from coterie.families.scaled_gaussians import LOG_TWO_PI, ScaledGaussians
+from coterie.families.structures import ALIASES, STRUCTURES, as_structure, separate_covariances
 
 
 @stored("parameters.Gaussian")
@@ -25,40 +25,43 @@ class Normals(NamedTuple):
     covariance: np.ndarray  # (k, d, d), (k, d) the diagonals, or (k,) one variance for all columns
 
 
-@stored("family.Gaussian", attributes="structure reg_covar prior holes _origin _unit _rows")
-class Gaussian(Cloud, ExponentialFamily):
-    r"""Clouds of any size and direction, by mean and covariance.
+@stored("family.Gaussian", attributes="structure reg_covar prior has_missing _origin _unit _rows")
+class Gaussian(LocationScaleFamily, ExponentialFamily):
+    r"""Gaussian distribution with a mean and a covariance.
 
     .. math:: p(x) = |2 \pi \Sigma|^{-1/2} e^{-\frac12 (x - \mu)' \Sigma^{-1} (x - \mu)}, \quad
        T(x) = (x, x x'), \quad \hat\mu = \bar x, \quad \hat\Sigma = \overline{(x - \hat\mu)(x - \hat\mu)'}
 
-    A mixture of it alone is a `GaussianMixture`, with its kernels, starts and all fourteen structures; beside other
-    families (`Product`), or fitted to rows of one kind, it is an exponential family like others.
+    A mixture of Gaussian components only is a `GaussianMixture`, with its kernels, initialisations and all fourteen
+    covariance structures. In a `Product` with other families, or fitted on its own, it is an exponential family like
+    the others.
 
-    Do not use it for clouds with heavy tails (StudentT), or for rows of bounded values that crowd at the bounds.
+    Do not use it for clusters with heavy tails (use StudentT), or for bounded values that are concentrated at the
+    bounds.
 
     Parameters
     ----------
     structure : str, default='full'
-        'full', 'diag' (columns independent; values may be missing), 'spherical' (one variance for all columns); in
-        mixtures of it alone any `covariance_type` of `GaussianMixture`.
+        'full', 'diag' (independent columns, missing values are supported) or 'spherical' (one variance for all
+        columns). In mixtures of Gaussian components only, any `covariance_type` of `GaussianMixture`.
     reg_covar : float, default=1e-6
-        In mixtures: what keeps covariances away from 0, in units of the columns' variances. See `GaussianMixture`;
-        beside other families it works in the same way.
-    prior : `coterie.mixture.Prior` or 'default', optional
-        Normal-inverse-Wishart, of mean and covariance. Its posterior mode is then the estimate.
+        Regularisation of covariances in mixtures, in units of the variances of the columns, as in `GaussianMixture`.
+    prior : `coterie.mixture.Prior` or 'default', default=None
+        Normal-inverse-Wishart prior of mean and covariance. The estimate is then the posterior mode.
 
     Attributes
     ----------
     mean_ : array (d,)
-    covariance_ : array (d, d), (d,) the diagonal, or a number
-        The likeliest: divided by n, not n - 1. Directions without any spread are given a little.
+        Mean.
+    covariance_ : array (d, d), (d,) or float
+        Covariance, its diagonal, or one variance. This is the maximum-likelihood estimate, with divisor n instead of
+        n - 1. Directions without variance get a small one.
 
     Examples
     --------
     >>> from coterie.families import Gaussian
-    >>> found = Gaussian().fit([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0]])
-    >>> found.mean_.tolist(), found.covariance_.round(3).tolist()
+    >>> family = Gaussian().fit([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0]])
+    >>> family.mean_.tolist(), family.covariance_.round(3).tolist()
     ([1.0, 1.0], [[0.667, 0.0], [0.0, 2.0]])
     """
 
@@ -72,66 +75,68 @@ class Gaussian(Cloud, ExponentialFamily):
 
     @property
     def form(self) -> str:
-        found = as_structure(self.structure).form
-        return "full" if found == "tied" else found
+        form = as_structure(self.structure).form
+        return "full" if form == "tied" else form
 
     @property
     def by_column(self) -> bool:  # type: ignore[override]
         return self.form == "diag"
 
     def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Any:
-        found = super().in_units(rows, mean, variance)
+        family = super().in_units(rows, mean, variance)
         if self.form == "spherical":
-            found._unit = np.full(len(found._unit), np.sqrt((found._unit**2).mean()))
-        return found
+            family._unit = np.full(len(family._unit), np.sqrt((family._unit**2).mean()))
+        return family
 
     @property
     def penalty(self) -> Penalty:
-        """The prior, in the rows' units."""
-        asked = as_penalty(self.prior, self.reg_covar, 1, self._origin, self._unit**2)
-        return replace(asked.moved(self._origin, self._unit), concentration=1.0)
+        """The prior, in the units of the standardised rows."""
+        penalty = as_penalty(self.prior, self.reg_covar, 1, self._origin, self._unit**2)
+        return replace(penalty.moved(self._origin, self._unit), concentration=1.0)
 
     # density
 
     def features(self, X: Any) -> Any:
-        Z = Cloud.features(self, X)
-        gaps = np.isnan(Z) if self.holes else None
-        if gaps is None or not gaps.any():
+        Z = LocationScaleFamily.features(self, X)
+        missing = np.isnan(Z) if self.has_missing else None
+        if missing is None or not missing.any():
             return self.sufficient(Z)
-        return Observed(self.sufficient(np.where(gaps, 0.0, Z)), (~gaps).astype(np.float64))
+        return ObservedStatistics(self.sufficient(np.where(missing, 0.0, Z)), (~missing).astype(np.float64))
 
     def sufficient(self, X: np.ndarray) -> np.ndarray:
         return packing.products(self.form, X)
 
     def prepare(self, params: Normals) -> Any:
-        return self._placed(params)
+        return self._scaled_gaussians(params)
 
     def scores(self, prepared: Any, features: Any) -> np.ndarray:
-        """By squared distances; expected densities, which are linear in the statistics, by products."""
+        """Log densities from squared distances; expected log densities from products with the statistics."""
         return super().scores(prepared, features) if isinstance(prepared, Linear) else prepared.scores(features)
 
     def magnitude(self, params: Normals) -> np.ndarray:
-        placed = self._placed(params)
-        return placed.magnitude() + self._place_rounding(params.mean, placed.factor)
+        gaussians = self._scaled_gaussians(params)
+        return gaussians.magnitude() + self._location_rounding(params.mean, gaussians.factor)
 
     # parameters
 
-    def params(self, means: np.ndarray, found: np.ndarray, form: str) -> Normals:
-        """Of a `GaussianMixture`, whose one matrix for all becomes that of each."""
-        return Normals(means, forms.dense(form, found, *means.shape) if form == "tied" else found)
+    def params(self, means: np.ndarray, covariances: np.ndarray, form: str) -> Normals:
+        """The parameters of a `GaussianMixture`; a tied covariance is repeated for each component."""
+        return Normals(means, forms.dense(form, covariances, *means.shape) if form == "tied" else covariances)
 
     def natural(self, params: Normals) -> np.ndarray:
-        return self._placed(params).natural()
+        return self._scaled_gaussians(params).natural()
 
     def log_normalizer(self, params: Normals) -> np.ndarray:
-        return self._placed(params).log_normalizer()
+        return self._scaled_gaussians(params).log_normalizer()
 
     def n_parameters(self, k: int, params: Normals) -> int:
         d = params.mean.shape[1]
         return k * d + STRUCTURES[ALIASES[self.form]].n_parameters(k, d)
 
-    def _placed(self, params: Normals) -> Placed:
-        return Placed.of(self.form, (params.mean - self._origin) / self._unit, params.covariance / self._units())
+    def _scaled_gaussians(self, params: Normals) -> ScaledGaussians:
+        return ScaledGaussians.of(
+            self.form, (params.mean - self._origin) / self._unit, params.covariance / self._units()
+        )
 
     def _units(self) -> Any:
         if self.form == "full":
@@ -144,28 +149,31 @@ class Gaussian(Cloud, ExponentialFamily):
         k = len(stats.weight)
         if k > 1 and as_structure(self.structure).name != ALIASES[self.form]:
             raise ParameterError(
-                f"structure={self.structure!r} ties components, which only a mixture of Gaussian alone can do: "
-                "choose 'full', 'diag' or 'spherical'"
+                f"structure={self.structure!r} is supported only in a mixture of Gaussian components without other "
+                "families: use 'full', 'diag' or 'spherical'"
             )
         first, second = packing.moments(self.form, stats.sum_t, len(self._unit))
         weight = self._divisors(stats.weight)
-        penalty, pull = self.penalty, self.penalty.shrinkage
-        means = (first + pull * penalty.mean) / (weight + pull)
-        away = means - penalty.mean
+        penalty, shrinkage = self.penalty, self.penalty.shrinkage
+        means = (first + shrinkage * penalty.mean) / (weight + shrinkage)
+        difference = means - penalty.mean
         floor = penalty.scatter(self.form, k, np.array(k * self._rows))
-        scatter = self._restated(stats.weight, first, second, means) + floor
-        if pull:
-            scatter = scatter + forms.outer(self.form, np.full(k, pull), away, away)
-        found = own_covariances(self.form, weight + penalty.rows, scatter, len(self._unit))
-        return Normals(self._origin + self._unit * means, found * self._units())
+        scatter = self._scatter(stats.weight, first, second, means) + floor
+        if shrinkage:
+            scatter = scatter + forms.outer(self.form, np.full(k, shrinkage), difference, difference)
+        covariances = separate_covariances(self.form, weight + penalty.rows, scatter, len(self._unit))
+        return Normals(self._origin + self._unit * means, covariances * self._units())
 
-    def _restated(self, weight: np.ndarray, first: np.ndarray, second: np.ndarray, means: np.ndarray) -> np.ndarray:
-        if self.form == "diag":  # each column may have a weight of its own
+    def _scatter(self, weight: np.ndarray, first: np.ndarray, second: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """Scatter about the means, by form, from the moments about the origin."""
+        if self.form == "diag":  # with missing values, each column has its own weight
             return second - 2 * first * means + weight * means**2
-        return forms.restated(self.form, weight[:, 0], first, second, means)
+        return forms.recentered(self.form, weight[:, 0], first, second, means)
 
     def log_prior(self, params: Normals) -> float:
-        return float(self.penalty.log_density(self._placed(params), self.form, np.array(len(params.mean) * self._rows)))
+        return float(
+            self.penalty.log_density(self._scaled_gaussians(params), self.form, np.array(len(params.mean) * self._rows))
+        )
 
     def fit_one(self, X: Any, w: np.ndarray) -> Normals:
         exact = copy(self)
@@ -175,11 +183,11 @@ class Gaussian(Cloud, ExponentialFamily):
     # the posterior: normal-inverse-Wishart
 
     def expected(self, stats: Sums) -> Linear:
-        return self._posterior(stats).expected(self.holes)
+        return self._posterior(stats).expected(self.has_missing)
 
     def log_evidence(self, stats: Sums) -> np.ndarray:
-        nothing = Sums(0.0 * stats.weight, 0.0 * stats.sum_t)
-        gain = self._posterior(stats).log_size() - self._posterior(nothing).log_size()
+        zero = Sums(0.0 * stats.weight, 0.0 * stats.sum_t)
+        gain = self._posterior(stats).log_size() - self._posterior(zero).log_size()
         return gain - 0.5 * LOG_TWO_PI * (stats.weight * (len(self._unit) / stats.weight.shape[1])).sum(axis=1)
 
     def _posterior(self, stats: Sums) -> NormalPosterior:

@@ -1,4 +1,4 @@
-"""Which family has which columns, and what values they take."""
+"""Groups of columns with a family each: the part of `Product` that handles columns and their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coterie.families.family import Family
 @stored("statistics.Groups")
 @dataclass(frozen=True, init=False)
 class Groups(Stats):
-    """Statistics of one group after the other."""
+    """Statistics of all groups."""
 
     groups: tuple[Any, ...]
 
@@ -29,63 +29,63 @@ class Groups(Stats):
 
 
 class Grouped(Family):
-    """Families of groups of columns, up to what they make of the values."""
+    """Families of groups of columns; `Product` adds densities and estimates."""
 
     groups: Any
 
     @property
     def families(self) -> list[tuple[Family, Any]]:
-        """Families and their columns; neighbouring columns as a slice, so that they are not copied."""
+        """Families and their columns; adjacent columns are a slice, so that they are not copied."""
         from coterie.families import as_family
 
         if hasattr(self, "_groups"):
             return self._groups
-        found = [(as_family(family), [int(j) for j in columns]) for family, columns in self.groups]
-        every = sorted(j for _, columns in found for j in columns)
-        if every != list(range(len(every))) or not all(columns for _, columns in found):
-            raise ParameterError(f"groups must have every column, from 0 on, in one group; they have columns {every}")
-        return [(family, _as_slice(columns)) for family, columns in found]
+        groups = [(as_family(family), [int(j) for j in columns]) for family, columns in self.groups]
+        indices = sorted(j for _, columns in groups for j in columns)
+        if indices != list(range(len(indices))) or not all(columns for _, columns in groups):
+            raise ParameterError(f"groups must contain each column (0, 1, ...) exactly once; got columns {indices}")
+        return [(family, _as_slice(columns)) for family, columns in groups]
 
     def with_prior(self, prior: Any) -> Self:
-        found = copy(self)
-        found._groups = [(family.with_prior(prior), columns) for family, columns in self.families]
-        return found
+        result = copy(self)
+        result._groups = [(family.with_prior(prior), columns) for family, columns in self.families]
+        return result
 
     def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Self:
-        found = copy(self)
-        found._groups = [
+        result = copy(self)
+        result._groups = [
             (family.in_units(rows, mean[columns], variance[columns]), columns) for family, columns in self.families
         ]
-        return found
+        return result
 
     @property
     def by_column(self) -> bool:  # type: ignore[override]
         return all(family.by_column for family, _ in self.families)
 
-    # what values they take
+    # valid values
 
     def survey(self, X: np.ndarray) -> Groups:
-        width = sum(len(numbers(columns)) for _, columns in self.families)
+        width = sum(len(column_indices(columns)) for _, columns in self.families)
         if X.shape[1] != width:
-            raise ParameterError(f"groups have {width} columns, X has {X.shape[1]}: each column needs its group")
+            raise ParameterError(f"groups have {width} columns, but X has {X.shape[1]}: assign each column to a group")
         return Groups(*(family.survey(X[:, columns]) for family, columns in self.families))
 
     def check(self, survey: Groups, names: list[str] | None = None) -> None:
-        for (family, columns), found in zip(self.families, survey.groups, strict=True):
-            family.check(found, [names[j] if names else f"column {j}" for j in numbers(columns)])
+        for (family, columns), part in zip(self.families, survey.groups, strict=True):
+            family.check(part, [names[j] if names else f"column {j}" for j in column_indices(columns)])
 
-    def learned(self, survey: Groups, holes: bool = False) -> Self:
-        found = copy(self)
+    def learned(self, survey: Groups, has_missing: bool = False) -> Self:
+        result = copy(self)
         pairs = zip(self.families, survey.groups, strict=True)
-        found._groups = [(family.learned(part, holes), columns) for (family, columns), part in pairs]
-        found.holes = holes
-        return found
+        result._groups = [(family.learned(part, has_missing), columns) for (family, columns), part in pairs]
+        result.has_missing = has_missing
+        return result
 
-    def allowing_holes(self) -> Self:
-        found = copy(self)
-        found._groups = [(family.allowing_holes(), columns) for family, columns in self.families]
-        found.holes = True
-        return found
+    def with_missing(self) -> Self:
+        result = copy(self)
+        result._groups = [(family.with_missing(), columns) for family, columns in self.families]
+        result.has_missing = True
+        return result
 
     def alike(self, other: Family) -> bool:
         return (
@@ -99,20 +99,20 @@ class Grouped(Family):
         return any(family.translates for family, _ in self.families)
 
     def translate(self, X: np.ndarray) -> np.ndarray:
-        return self._changed(X, "translate")
+        return self._converted(X, "translate")
 
     def restore(self, X: np.ndarray) -> np.ndarray:
-        return self._changed(X, "restore")
+        return self._converted(X, "restore")
 
-    def _changed(self, X: np.ndarray, verb: str) -> np.ndarray:
-        found = np.array(X)
+    def _converted(self, X: np.ndarray, method: str) -> np.ndarray:
+        rows = np.array(X)
         for family, columns in self.families:
             if family.translates:
-                found[:, columns] = getattr(family, verb)(X[:, columns])
-        return found
+                rows[:, columns] = getattr(family, method)(X[:, columns])
+        return rows
 
 
-def numbers(columns: Any) -> list[int]:
+def column_indices(columns: Any) -> list[int]:
     return list(range(columns.start, columns.stop)) if isinstance(columns, slice) else columns
 
 

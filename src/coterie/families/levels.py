@@ -1,4 +1,4 @@
-"""The values that columns of categories have, and rows of them as zeros and ones."""
+"""The values of categorical columns, and one-hot encoding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import sparse
 
 from coterie.families.family import Survey
 
-MOST = 10_000  # values of a column beyond which it is hardly one of categories
+MAX_CATEGORIES = 10_000  # maximum number of different values of a categorical column
 
 
 @dataclass(frozen=True)
@@ -20,18 +20,18 @@ class Values(Survey):
     values: Any  # tuple of (m,) sorted arrays
 
     def __add__(self, other: Values) -> Values:  # type: ignore[override]
-        plain = Survey(self.off, self.example) + Survey(other.off, other.example)
-        both = zip(self.values, other.values, strict=True)
-        return Values(plain.off, plain.example, tuple(np.union1d(a, b)[: MOST + 1] for a, b in both))
+        base = Survey(self.n_invalid, self.example) + Survey(other.n_invalid, other.example)
+        pairs = zip(self.values, other.values, strict=True)
+        return Values(base.n_invalid, base.example, tuple(np.union1d(a, b)[: MAX_CATEGORIES + 1] for a, b in pairs))
 
 
 def one_hot(X: np.ndarray, first: np.ndarray) -> sparse.csr_array:
-    """Rows (n, categories of all columns) of numbers of categories; `first` (d + 1,) is where each column begins."""
+    """One-hot rows (n, all categories) of category codes; `first` (d + 1,) is the first position of each column."""
     n, d = X.shape
-    there = ~np.isnan(X)
-    places = np.where(there, X, 0).astype(np.int32) + first[:-1]
-    if there.all():
-        places, ends = places.ravel(), np.arange(0, n * d + 1, d, dtype=np.int32)
+    observed = ~np.isnan(X)
+    indices = np.where(observed, X, 0).astype(np.int32) + first[:-1]
+    if observed.all():
+        indices, indptr = indices.ravel(), np.arange(0, n * d + 1, d, dtype=np.int32)
     else:
-        places, ends = places[there], np.concatenate([[0], there.sum(axis=1).cumsum()]).astype(np.int32)
-    return sparse.csr_array((np.ones(len(places)), places, ends), shape=(n, int(first[-1])))
+        indices, indptr = indices[observed], np.concatenate([[0], observed.sum(axis=1).cumsum()]).astype(np.int32)
+    return sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(n, int(first[-1])))

@@ -1,4 +1,4 @@
-"""What an exponential family has to say to be a family of components: little."""
+"""The base class of exponential families."""
 
 from __future__ import annotations
 
@@ -18,46 +18,67 @@ from coterie.families.prior import Pseudo
 
 
 class Linear(NamedTuple):
-    """Log densities of an exponential family as linear functions of its statistics."""
+    """Log densities of an exponential family as linear functions of the sufficient statistics."""
 
-    natural: np.ndarray  # (k, p)
-    constant: np.ndarray  # (k,) minus the log normalizer; (k, d) column by column where values may be missing
-    direct: Any = None  # what `direct_scores` needs, where products would lose digits
+    natural: np.ndarray  # (k, p) natural parameters
+    constant: np.ndarray  # (k,) minus the log normalizer; (k, d) by column if values can be missing
+    direct: Any = None  # argument of `direct_scores`, if matrix products would lose digits
 
 
 @stored("statistics.ExponentialFamily")
 @dataclass(frozen=True)
 class Sums(Stats):
-    """All that rows have to say about the components of an exponential family."""
+    """Sums of the sufficient statistics of an exponential family."""
 
-    weight: Any  # (k, 1) of w r; (k, d) column by column where values may be missing
-    sum_t: Any  # (k, p) of w r T(x)
+    weight: Any  # (k, 1) sums of w r; (k, d) by column if values can be missing
+    sum_t: Any  # (k, p) sums of w r T(x)
 
 
-class Observed(NamedTuple):
-    """Statistics of rows with holes."""
+class ObservedStatistics(NamedTuple):
+    """Statistics of rows with missing values."""
 
-    T: np.ndarray  # (n, p), 0 where the value is missing
-    there: np.ndarray  # (n, d) 1 where it is there, else 0
+    T: np.ndarray  # (n, p), 0 for missing values
+    observed: np.ndarray  # (n, d) 1 for observed values, 0 for missing ones
 
 
 class ExponentialFamily(Family):
-    r"""Densities :math:`h(x) \exp(T(x) \cdot \eta - A(\eta))`.
+    r"""Base class of exponential families, with densities :math:`h(x) \exp(T(x) \cdot \eta - A(\eta))`.
 
-    A subclass says what T, eta, A and h are, and which parameters make the mean of T what it is: these are the
-    likeliest. Densities of all components are one matrix product, statistics another, so a subclass of a few lines
-    runs on every engine, with weights, at their speed.
+    A subclass defines T, eta, A and h, and the parameters for which T has a given mean: these maximise the likelihood.
+    The densities of all components are one matrix product, the statistics another. So a subclass of a few lines runs
+    fast on every engine, and supports weights.
 
-    Where columns are independent (`by_column`), `log_normalizer` is (k, d) and `log_base` (n, d), one number a column,
-    and T holds one statistic of all columns after the other. Rows may then have holes: a value that is missing adds
+    If columns are independent (`by_column`), `log_normalizer` is (k, d) and `log_base` (n, d), and T contains its first
+    statistic for all columns, then the second, and so on. Rows can then have missing values: a missing value adds
     nothing to the density of its row, nor to the statistics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from typing import NamedTuple
+    >>> from coterie.families import ExponentialFamily
+    >>> class Rates(NamedTuple):
+    ...     rate: np.ndarray
+    >>> class Waiting(ExponentialFamily):  # the exponential distribution
+    ...     by_column = True
+    ...
+    ...     def natural(self, params):
+    ...         return -params.rate
+    ...
+    ...     def log_normalizer(self, params):
+    ...         return -np.log(params.rate)
+    ...
+    ...     def from_means(self, mean):
+    ...         return Rates(1.0 / mean)
+    >>> Waiting().fit([[1.0], [3.0]]).rate_.tolist()
+    [0.5]
     """
 
-    statistics_per_column: ClassVar[int] = 1  # where columns are independent
-    weighs_columns: ClassVar[bool] = True  # whether statistics keep a weight a column where values may be missing
-    filler: ClassVar[float] = 1.0  # of the support; it stands where a value is missing, and counts for nothing
+    statistics_per_column: ClassVar[int] = 1  # if columns are independent
+    weighs_columns: ClassVar[bool] = True  # whether statistics contain a weight per column if values can be missing
+    filler: ClassVar[float] = 1.0  # a value of the support that temporarily replaces missing values
 
-    # what a subclass says
+    # to be defined by subclasses
 
     def sufficient(self, X: np.ndarray) -> np.ndarray:
         """T(x) of every row (n, p)."""
@@ -68,41 +89,43 @@ class ExponentialFamily(Family):
         raise NotImplementedError
 
     def log_normalizer(self, params: Any) -> np.ndarray:
-        """A (k,), or (k, d) where columns are independent."""
+        """A (k,), or (k, d) if columns are independent."""
         raise NotImplementedError
 
     def log_base(self, X: Any) -> Any:
-        """log h(x) of every row (n,), or (n, d) where columns are independent."""
+        """log h(x) of every row (n,), or (n, d) if columns are independent."""
         return np.zeros(X.shape[0])
 
     def from_means(self, mean: np.ndarray) -> Any:
-        """The parameters under which T has that mean (k, p); sound ones, whatever the mean."""
+        """The parameters for which T has this mean (k, p); they must be valid for any mean."""
         raise NotImplementedError
 
     def pseudo(self) -> Pseudo:
-        """The prior, as rows seen before."""
+        """The prior, as statistics of pseudo-observations."""
         return Pseudo()
 
-    # what it gets for it
+    # defined here
 
     def prepare(self, params: Any) -> Linear:
         constant = -self.log_normalizer(params)
-        return Linear(self.natural(params), constant if self.holes or constant.ndim == 1 else constant.sum(axis=1))
+        return Linear(
+            self.natural(params), constant if self.has_missing or constant.ndim == 1 else constant.sum(axis=1)
+        )
 
     def features(self, X: Any) -> Any:
         if hasattr(X, "indptr"):
             return X
         X = np.asarray(X, dtype=np.float64)
-        gaps = np.isnan(X) if self.holes else None
-        if gaps is None or not gaps.any():
+        missing = np.isnan(X) if self.has_missing else None
+        if missing is None or not missing.any():
             return self.sufficient(X)
-        T = self.sufficient(np.where(gaps, self.filler, X))
-        return Observed(np.where(self.per_statistic(gaps), 0.0, T), (~gaps).astype(np.float64))
+        T = self.sufficient(np.where(missing, self.filler, X))
+        return ObservedStatistics(np.where(self.per_statistic(missing), 0.0, T), (~missing).astype(np.float64))
 
     def scores(self, prepared: Linear, features: Any) -> np.ndarray:
         natural, constant, direct = prepared
-        if isinstance(features, Observed):
-            scores = features.T @ natural.T + features.there @ constant.T
+        if isinstance(features, ObservedStatistics):
+            scores = features.T @ natural.T + features.observed @ constant.T
         else:
             scores = kernels.select("products", features, len(natural)).products(features, natural) + (
                 constant.sum(axis=1) if constant.ndim == 2 else constant
@@ -110,43 +133,46 @@ class ExponentialFamily(Family):
         return scores if direct is None else scores + self.direct_scores(direct, features)
 
     def direct_scores(self, direct: Any, features: Any) -> np.ndarray:
-        """What components add to the products (n, k), value by value: terms that would cancel are left out of both."""
+        """Scores (n, k) that are added to the products; they are computed directly, because products would cancel."""
         raise NotImplementedError
 
     def row_base(self, X: Any) -> np.ndarray:
         X = X if hasattr(X, "indptr") else np.asarray(X, dtype=np.float64)
-        gaps = np.isnan(X) if self.holes else None
-        base = self.log_base(X if gaps is None else np.where(gaps, self.filler, X))
+        missing = np.isnan(X) if self.has_missing else None
+        base = self.log_base(X if missing is None else np.where(missing, self.filler, X))
         if base.ndim == 2:
-            base = (base if gaps is None else np.where(gaps, 0.0, base)).sum(axis=1)
+            base = (base if missing is None else np.where(missing, 0.0, base)).sum(axis=1)
         return np.asarray(base, dtype=np.float64).ravel()
 
     def statistics(self, prepared: Any, features: Any, resp: np.ndarray) -> Sums:
-        if isinstance(features, Observed):
-            return Sums(resp.T @ features.there, resp.T @ features.T)
-        weight = np.repeat((np.ones(len(resp)) @ resp)[:, None], self._weights_kept(features.shape[1]), axis=1)
+        if isinstance(features, ObservedStatistics):
+            return Sums(resp.T @ features.observed, resp.T @ features.T)
+        weight = np.repeat((np.ones(len(resp)) @ resp)[:, None], self._n_weights(features.shape[1]), axis=1)
         return Sums(weight, kernels.select("products", features, resp.shape[1]).weighted(features, resp))
 
     def blank(self, params: Any) -> Sums:
         natural = self.natural(params)
-        return Sums(np.zeros((len(natural), self._weights_kept(natural.shape[1]))), np.zeros(natural.shape))
+        return Sums(np.zeros((len(natural), self._n_weights(natural.shape[1]))), np.zeros(natural.shape))
 
-    def _weights_kept(self, p: int) -> int:
-        return p // self.statistics_per_column if self.holes and self.weighs_columns else 1
+    def _n_weights(self, p: int) -> int:
+        """The number of weights per component: one per column if values can be missing, else 1."""
+        return p // self.statistics_per_column if self.has_missing and self.weighs_columns else 1
 
     def possible(self, stats: Sums) -> bool:
         return bool((stats.weight > 0).all())
 
     def estimate(self, stats: Sums, before: Any = None) -> Any:
-        seen_before = self.pseudo()
+        prior = self.pseudo()
         p = stats.sum_t.shape[1]
-        for given, wanted in zip(seen_before, (p // self.statistics_per_column, p), strict=True):
-            if np.ndim(given) and np.shape(given) != (wanted,):
-                raise ParameterError(f"{self!r}: a prior has one number for all columns, or {wanted}, one for each")
-        weight = stats.weight + seen_before.weight
+        for value, length in zip(prior, (p // self.statistics_per_column, p), strict=True):
+            if np.ndim(value) and np.shape(value) != (length,):
+                raise ParameterError(
+                    f"{self!r}: the prior must have one number for all columns, or {length} numbers, one per column"
+                )
+        weight = stats.weight + prior.weight
         if weight.shape[1] > 1:
             weight = self.per_statistic(weight)
-        return self.from_means((stats.sum_t + seen_before.sum_t) / np.maximum(weight, TINY))
+        return self.from_means((stats.sum_t + prior.sum_t) / np.maximum(weight, TINY))
 
     def expected_log_prob(self, params: Any, stats: Sums) -> float:
         normalizer = self.log_normalizer(params).reshape(len(stats.weight), -1)
@@ -160,12 +186,12 @@ class ExponentialFamily(Family):
         return int(self.natural(params)[0].size) * k
 
     def per_statistic(self, by_column: np.ndarray) -> np.ndarray:
-        """(n, d) values as (n, p), one for each statistic of the column."""
+        """Repeat values (n, d) for each statistic of the columns: (n, p)."""
         return np.concatenate([by_column] * self.statistics_per_column, axis=1)
 
 
 def of_stored(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """`function` of every value; of sparse rows, of those that are stored: it must be 0 at 0."""
+    """Apply `function` to all values, or to the stored values of sparse rows; it must be 0 at 0."""
     if hasattr(X, "indptr"):
         return sparse.csr_array((function(X.data.astype(np.float64)), X.indices, X.indptr), shape=X.shape)
     return function(X)

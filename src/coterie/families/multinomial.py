@@ -1,4 +1,4 @@
-"""Multinomial: counts of words, or other kinds, of a total."""
+"""Multinomial distribution of counts with given totals."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from coterie.families.prior import DirichletPrior, Pseudo, as_prior
 @stored("parameters.Multinomial")
 class Shares(NamedTuple):
     probability: np.ndarray  # (k, d)
-    total: np.ndarray  # (k,) mean of the rows' totals; only samples need it
+    total: np.ndarray  # (k,) mean of the row totals; used for sampling only
 
 
-@stored("family.Multinomial", attributes="prior holes _large")
+@stored("family.Multinomial", attributes="prior has_missing _large")
 class Multinomial(ExponentialFamily):
-    r"""Rows of counts, each given its total: words of a text, species of a site.
+    r"""Multinomial distribution of counts, given the total of each row; for words of texts or species of sites.
 
     .. math:: P(x) = \frac{(\sum_j x_j)!}{\prod_j x_j!} \prod_j p_j^{x_j}, \quad T(x) = x, \quad
        \hat p_j = \sum_i x_{ij} / \sum_{ij} x_{ij}
 
-    Rows may be sparse (CSR) and stay so. Do not use it where totals tell clusters apart (Poisson does that).
+    Rows can be sparse (CSR) and are not converted. Do not use it if clusters differ in their totals; use Poisson.
 
     Parameters
     ----------
-    prior : DirichletPrior or 'default', optional
-        Of the probabilities; the estimate is then in proportion to counts + concentration - 1. 'default' is
-        DirichletPrior(1.1): for texts, where most words are in no row of a component.
+    prior : DirichletPrior or 'default', default=None
+        Prior of the probabilities. The estimate is then proportional to counts + concentration - 1. 'default' means
+        DirichletPrior(1.1), which suits texts, where most words do not occur in a component.
 
     Attributes
     ----------
     probability_ : array (d,)
-        At least 1e-10: a word is never impossible.
+        Probability of each column, at least 1e-10.
     total_ : float
-        The mean of the rows' totals; samples have it, rounded.
+        Mean of the row totals; sampled rows have this total, rounded.
 
     Examples
     --------
@@ -51,11 +51,11 @@ class Multinomial(ExponentialFamily):
     """
 
     name = "multinomial"
-    support = "counts: whole numbers from 0 up"
+    support = "counts: integers >= 0"
     remedy = "round or drop them"
     takes_sparse = True
     starts_smoothed = True
-    _large: bool = False  # whether counts are above 1e5
+    _large: bool = False  # whether any count is above 1e5
 
     def __init__(self, prior: Any = None):
         self.prior = prior
@@ -68,10 +68,10 @@ class Multinomial(ExponentialFamily):
     def survey(self, X: Any) -> Sizes:
         return sizes(self, X)
 
-    def learned(self, survey: Any, holes: bool = False) -> Self:
-        found = super().learned(survey, holes)
-        found._large = bool(survey.largest.max() > LARGE)
-        return found
+    def learned(self, survey: Any, has_missing: bool = False) -> Self:
+        family = super().learned(survey, has_missing)
+        family._large = bool(survey.largest.max() > LARGE)
+        return family
 
     def prepare(self, params: Shares) -> Linear:
         if not self._large:
@@ -80,7 +80,7 @@ class Multinomial(ExponentialFamily):
         return Linear(np.zeros(p.shape), np.zeros(len(p)), p)
 
     def direct_scores(self, direct: np.ndarray, features: Any) -> np.ndarray:
-        """Minus the deviances of large counts from their share of the total."""
+        """Minus the deviances of large counts from their expected share of the total."""
         scores = np.empty((features.shape[0], len(direct)))
         for rows, X in dense_blocks(features):
             total = X.sum(axis=1, keepdims=True)
@@ -111,7 +111,7 @@ class Multinomial(ExponentialFamily):
         return np.sqrt(params.total * params.probability.shape[1]) if self._large else np.zeros(len(params.total))
 
     def expected_log_prob(self, params: Shares, stats: Sums) -> float:
-        """Of large counts up to what the statistics alone decide."""
+        """As in the base class; for large counts, up to a function of the statistics."""
         if not self._large:
             return super().expected_log_prob(params, stats)
         means = stats.sum_t.sum(axis=1, keepdims=True) * params.probability
@@ -120,7 +120,7 @@ class Multinomial(ExponentialFamily):
     # estimates: T(x) = x
 
     def from_means(self, mean: np.ndarray) -> Shares:
-        return Shares(simplex.likeliest(mean), np.maximum(mean, 0.0).sum(axis=1))
+        return Shares(simplex.max_likelihood(mean), np.maximum(mean, 0.0).sum(axis=1))
 
     def pseudo(self) -> Pseudo:
         prior = as_prior(self.prior, DirichletPrior, DirichletPrior(1.1), "Multinomial")
@@ -140,7 +140,7 @@ class Multinomial(ExponentialFamily):
         return log_size(self._posterior(stats)) - log_size(self._posterior(stats.scaled(0.0)))
 
     def _posterior(self, stats: Sums) -> np.ndarray:
-        """The concentration (k, d); no prior is flat."""
+        """The concentration (k, d); without a prior, the density is flat."""
         return stats.sum_t + self.pseudo().sum_t + 1.0
 
     # sampling

@@ -1,9 +1,9 @@
-r"""What is believed of means and covariances after rows were seen: normal-inverse-Wishart densities.
+r"""Normal-inverse-Wishart posteriors of means and covariances.
 
 With shrinkage :math:`\kappa`, mean :math:`m`, degrees of freedom :math:`\nu` and scale :math:`\Psi`,
-:math:`\Sigma \sim W^{-1}(\Psi, \nu)` and :math:`\mu \mid \Sigma \sim N(m, \Sigma / \kappa)`. Where columns are
-independent each has one of its own, of one column, with :math:`\nu + d - 1` degrees of freedom: the density of the
-matrices, taken at diagonal ones.
+:math:`\Sigma \sim W^{-1}(\Psi, \nu)` and :math:`\mu \mid \Sigma \sim N(m, \Sigma / \kappa)`. If columns are
+independent, each column has its own posterior with :math:`\nu + d - 1` degrees of freedom: the density of matrices,
+restricted to diagonal ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from coterie.families.normal_prior import Penalty
 @stored("posterior.Normal")
 @dataclass(frozen=True)
 class NormalPosterior:
-    """One for each component; by columns, arrays are (k, d) and matrices diagonals."""
+    """The posterior of each component. If columns are independent, arrays are (k, d), and `scale` has the diagonals."""
 
     shrinkage: np.ndarray  # (k,)
     mean: np.ndarray  # (k, d)
@@ -33,14 +33,14 @@ class NormalPosterior:
 
     @classmethod
     def of(cls, form: str, prior: Penalty, weight: np.ndarray, first: np.ndarray, second: np.ndarray) -> Self:
-        """After rows of these moments about the origin."""
+        """The posterior for rows with these moments about the origin."""
         k, d = first.shape
         if form == "spherical":
             raise ParameterError("the posterior of Gaussian needs structure='full' or 'diag'; got 'spherical'")
         n = weight[:, 0] if form == "full" else np.broadcast_to(weight, (k, d))
         shrinkage = n + prior.shrinkage
         if not np.all(shrinkage > 0):
-            raise ParameterError("the posterior of Gaussian needs a prior of shrinkage above 0")
+            raise ParameterError("the posterior of Gaussian needs a prior with shrinkage > 0")
         wide = shrinkage[:, None] if form == "full" else shrinkage
         mean = (first + prior.shrinkage * prior.mean) / wide
         scale = second + prior.scatter(form, k, np.array(float(k)))
@@ -51,11 +51,11 @@ class NormalPosterior:
         return cls(shrinkage, mean, dof, scale)
 
     def log_size(self) -> np.ndarray:
-        """Logarithms of the integrals of the densities without their constants (k,)."""
+        """Logarithms of the normalising constants of the densities (k,)."""
         if self.scale.ndim == 2:
             half = 0.5 * self.dof
-            each = special.gammaln(half) - half * np.log(0.5 * self.scale)
-            return (each + 0.5 * np.log(2.0 * np.pi / self.shrinkage)).sum(axis=1)
+            columns = special.gammaln(half) - half * np.log(0.5 * self.scale)
+            return (columns + 0.5 * np.log(2.0 * np.pi / self.shrinkage)).sum(axis=1)
         d = self.mean.shape[1]
         volume = np.linalg.slogdet(self.scale)[1] - d * np.log(2.0)
         half = 0.5 * (self.dof[:, None] - np.arange(d))
@@ -63,7 +63,7 @@ class NormalPosterior:
         return size - 0.5 * self.dof * volume + 0.5 * d * np.log(2.0 * np.pi / self.shrinkage)
 
     def expected(self, by_column: bool) -> Linear:
-        """The mean natural parameters, and minus the mean log normalizers, in sum or `by_column`."""
+        """The expected natural parameters, and minus the expected log normalizers, summed or `by_column`."""
         d = self.mean.shape[1]
         if self.scale.ndim == 2:
             P = self.dof / self.scale

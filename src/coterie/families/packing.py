@@ -1,4 +1,4 @@
-"""Moments of Gaussians as one row of numbers, by form: the diagonal of a matrix and what is above it, once each."""
+"""Moments of Gaussians as one vector, by form; of a symmetric matrix, the diagonal and the entries above it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def products(form: str, X: np.ndarray) -> np.ndarray:
-    """Every row, and its squares: of all pairs of columns, of each, or of all together."""
+    """Every row, followed by its products: of all pairs of columns, squares of all columns, or the sum of squares."""
     if form == "full":
         i, j = np.triu_indices(X.shape[1])
         return np.concatenate([X, X[:, i] * X[:, j]], axis=1)
@@ -14,7 +14,7 @@ def products(form: str, X: np.ndarray) -> np.ndarray:
 
 
 def moments(form: str, sums: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of `products` as sums (k, d), and second moments by form."""
+    """First moments (k, d) and second moments by form, from sums of `products`."""
     first, second = sums[:, :d], sums[:, d:]
     if form == "diag":
         return first, second
@@ -27,7 +27,7 @@ def moments(form: str, sums: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray
 
 
 def natural(form: str, precision: np.ndarray, means: np.ndarray) -> np.ndarray:
-    """What multiplies `products` in the log densities of components of these precisions, by form, and means (k, d)."""
+    """Coefficients of `products` in the log densities of components with these precisions, by form, and means."""
     if form == "full":
         i, j = np.triu_indices(means.shape[1])
         slope = (precision @ means[..., None])[..., 0]

@@ -1,4 +1,4 @@
-"""Poisson: counts, columns independent."""
+"""Poisson distribution of independent columns of counts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
 from coterie.families.counts import LARGE, Sizes, dense_blocks, deviances, saturated, sizes
 from coterie.families.family import TINY
-from coterie.families.linear import ExponentialFamily, Linear, Observed, Sums, of_stored
+from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics, Sums, of_stored
 from coterie.families.prior import GammaPrior, Pseudo, as_prior
 
-FLOOR = 1e-10  # the least rate: a component whose rows are all 0 in a column leaves a little for others
+FLOOR = 1e-10  # minimum rate, so that new rows never have the likelihood 0
 
 
 @stored("parameters.Poisson")
@@ -22,25 +22,26 @@ class Rates(NamedTuple):
     rate: np.ndarray  # (k, d)
 
 
-@stored("family.Poisson", attributes="prior holes _large")
+@stored("family.Poisson", attributes="prior has_missing _large")
 class Poisson(ExponentialFamily):
-    r"""Counts of each column, independent given the component.
+    r"""Poisson distribution of counts in columns, which are independent within a component.
 
     .. math:: p(x) = \prod_j \lambda_j^{x_j} e^{-\lambda_j} / x_j!, \quad T(x) = x, \quad
        \hat\lambda = \bar x
 
-    Do not use it for counts that vary far more than their mean (then a component splits into several), or for counts
-    out of a known total (Multinomial, Bernoulli).
+    Do not use it for counts whose variance is much larger than their mean: a mixture then splits clusters. For counts
+    with a known total, use Multinomial or Bernoulli.
 
     Parameters
     ----------
-    prior : GammaPrior or 'default', optional
-        Of each rate; the estimate is then (sum of x + shape - 1) / (n + rate). 'default' is GammaPrior(1.5, 0.5).
+    prior : GammaPrior or 'default', default=None
+        Prior of each rate. The estimate is then (sum of x + shape - 1) / (n + rate). 'default' means
+        GammaPrior(1.5, 0.5).
 
     Attributes
     ----------
     rate_ : array (d,)
-        At least 1e-10: a value is never impossible.
+        Rate of each column, at least 1e-10.
 
     Examples
     --------
@@ -50,11 +51,11 @@ class Poisson(ExponentialFamily):
     """
 
     name = "poisson"
-    support = "counts: whole numbers from 0 up"
-    remedy = "round or drop them, or choose another family (Gamma, Gaussian)"
+    support = "counts: integers >= 0"
+    remedy = "round or drop them, or use another family (Gamma, Gaussian)"
     by_column = True
     takes_sparse = True
-    _large: Any = np.zeros(1, bool)  # (d,) columns whose largest count is above 1e5
+    _large: Any = np.zeros(1, bool)  # (d,) mask of columns whose largest count is above 1e5
 
     def __init__(self, prior: Any = None):
         self.prior = prior
@@ -67,10 +68,10 @@ class Poisson(ExponentialFamily):
     def survey(self, X: Any) -> Sizes:
         return sizes(self, X)
 
-    def learned(self, survey: Any, holes: bool = False) -> Self:
-        found = super().learned(survey, holes)
-        found._large = survey.largest > LARGE
-        return found
+    def learned(self, survey: Any, has_missing: bool = False) -> Self:
+        family = super().learned(survey, has_missing)
+        family._large = survey.largest > LARGE
+        return family
 
     def log_base(self, X: Any) -> Any:
         if not self._large.any():
@@ -84,18 +85,19 @@ class Poisson(ExponentialFamily):
     def prepare(self, params: Rates) -> Linear:
         if not self._large.any():
             return super().prepare(params)
-        natural, constant = (np.where(self._large, 0.0, each) for each in (np.log(params.rate), -params.rate))
-        return Linear(natural, constant if self.holes else constant.sum(axis=1), params.rate[:, self._large])
+        natural, constant = (np.where(self._large, 0.0, values) for values in (np.log(params.rate), -params.rate))
+        return Linear(natural, constant if self.has_missing else constant.sum(axis=1), params.rate[:, self._large])
 
     def direct_scores(self, direct: np.ndarray, features: Any) -> np.ndarray:
-        """Minus the deviances of columns of large counts."""
-        T = features.T if isinstance(features, Observed) else features
+        """Minus the deviances of columns with large counts."""
+        T = features.T if isinstance(features, ObservedStatistics) else features
         scores = np.empty((T.shape[0], len(direct)))
         for rows, X in dense_blocks(T[:, np.flatnonzero(self._large)]):
             for j, rate in enumerate(direct):
-                each = deviances(X, rate)
-                each = each * features.there[:, self._large] if isinstance(features, Observed) else each
-                scores[rows, j] = -each.sum(axis=1)
+                values = deviances(X, rate)
+                if isinstance(features, ObservedStatistics):
+                    values = values * features.observed[:, self._large]
+                scores[rows, j] = -values.sum(axis=1)
         return scores
 
     # parameters
@@ -110,7 +112,7 @@ class Poisson(ExponentialFamily):
         return np.where(self._large, np.sqrt(params.rate), 0.0).sum(axis=1)
 
     def expected_log_prob(self, params: Rates, stats: Sums) -> float:
-        """Of columns of large counts up to what the statistics alone decide."""
+        """As in the base class; for columns with large counts, up to a function of the statistics."""
         if not self._large.any():
             return super().expected_log_prob(params, stats)
         weight = np.broadcast_to(stats.weight, stats.sum_t.shape)
@@ -132,7 +134,7 @@ class Poisson(ExponentialFamily):
     def expected(self, stats: Sums) -> Linear:
         shape, rate = self._posterior(stats)
         constant = -shape / rate
-        return Linear(special.digamma(shape) - np.log(rate), constant if self.holes else constant.sum(axis=1))
+        return Linear(special.digamma(shape) - np.log(rate), constant if self.has_missing else constant.sum(axis=1))
 
     def log_evidence(self, stats: Sums) -> np.ndarray:
         def log_size(shape: np.ndarray, rate: np.ndarray) -> np.ndarray:
@@ -145,7 +147,7 @@ class Poisson(ExponentialFamily):
         """Shape and rate (k, d)."""
         before = self.pseudo()
         if np.any(np.equal(before.weight, 0.0)):
-            raise ParameterError(f"the posterior of Poisson needs a prior of rate above 0; got prior={self.prior!r}")
+            raise ParameterError(f"the posterior of Poisson needs a GammaPrior with rate > 0; got prior={self.prior!r}")
         shape = stats.sum_t + before.sum_t + 1.0
         return shape, np.broadcast_to(stats.weight + before.weight, shape.shape)
 

@@ -1,4 +1,4 @@
-"""What is believed of a component before the rows are seen: conjugate priors, as rows seen before."""
+"""Conjugate priors of component parameters, as statistics of pseudo-observations."""
 
 from __future__ import annotations
 
@@ -13,20 +13,36 @@ from coterie.core.stored import stored
 
 
 class Pseudo(NamedTuple):
-    r"""A prior as statistics of rows that were never there: its log density is
-    :math:`t_0 \cdot \eta - \nu_0 A(\eta)` up to a constant, and the mode of the posterior is the likeliest parameter
-    for the rows and these."""
+    r"""A conjugate prior, as statistics of pseudo-observations.
 
-    weight: np.ndarray | float = 0.0  # (d,) nu_0, or one for all
+    Its log density is :math:`t_0 \cdot \eta - \nu_0 A(\eta)` up to a constant. The posterior mode is the
+    maximum-likelihood estimate for the rows and the pseudo-observations together.
+    """
+
+    weight: np.ndarray | float = 0.0  # (d,) nu_0, or one number for all columns
     sum_t: np.ndarray | float = 0.0  # (p,) t_0
 
 
 @stored("prior.Gamma")
 @dataclass(frozen=True)
 class GammaPrior:
-    """Gamma density of a rate (Poisson, Exponential): as if `rate` rows had come to `shape` - 1 in all.
+    """Gamma prior of the rates of Poisson and Exponential.
 
-    Each is a number, or one a column.
+    For Poisson it is equivalent to `rate` additional rows with the sum `shape` - 1; for Exponential, to `shape` - 1
+    additional rows with the sum `rate`.
+
+    Parameters
+    ----------
+    shape : float or array (d,), default=1.0
+        Shape of the Gamma density, above 0; one number, or one per column.
+    rate : float or array (d,), default=0.0
+        Rate of the Gamma density, at least 0; one number, or one per column.
+
+    Examples
+    --------
+    >>> from coterie.families import GammaPrior, Poisson
+    >>> Poisson(prior=GammaPrior(shape=3, rate=2)).fit([[1], [3]]).rate_.tolist()
+    [1.5]
     """
 
     shape: Any = 1.0
@@ -40,9 +56,18 @@ class GammaPrior:
 @stored("prior.Beta")
 @dataclass(frozen=True)
 class BetaPrior:
-    """Beta density of a probability (Bernoulli): `a` - 1 ones and `b` - 1 zeros seen before.
+    """Beta prior of the probabilities of Bernoulli, equivalent to `a` - 1 additional ones and `b` - 1 zeros.
 
-    Each is a number, or one a column.
+    Parameters
+    ----------
+    a, b : float or array (d,), default=1.0
+        Parameters of the Beta density, above 0; one number, or one per column.
+
+    Examples
+    --------
+    >>> from coterie.families import Bernoulli, BetaPrior
+    >>> Bernoulli(prior=BetaPrior(2, 2)).fit([[1], [1]]).probability_.tolist()
+    [0.75]
     """
 
     a: Any = 1.0
@@ -56,9 +81,20 @@ class BetaPrior:
 @stored("prior.Dirichlet")
 @dataclass(frozen=True)
 class DirichletPrior:
-    """Dirichlet density of probabilities (Multinomial, Categorical): `concentration` - 1 of each seen before.
+    """Dirichlet prior of the probabilities of Multinomial and Categorical.
 
-    A number, or one for each word or category.
+    It is equivalent to `concentration` - 1 additional counts of each word or category.
+
+    Parameters
+    ----------
+    concentration : float or array, default=1.0
+        Concentration of the Dirichlet density, above 0; one number, or one per word or category.
+
+    Examples
+    --------
+    >>> from coterie.families import DirichletPrior, Multinomial
+    >>> Multinomial(prior=DirichletPrior(2)).fit([[2, 0]]).probability_.tolist()
+    [0.75, 0.25]
     """
 
     concentration: Any = 1.0
@@ -68,7 +104,7 @@ class DirichletPrior:
 
 
 def as_prior(prior: Any, kind: type, default: Any, family: str) -> Any:
-    """`prior` if it is of that kind; "default" means `default`."""
+    """Check that `prior` is None or of this kind; "default" means `default`."""
     if prior is None or isinstance(prior, kind):
         return prior
     if isinstance(prior, str) and prior == "default":
@@ -80,7 +116,7 @@ def _check(prior: str, name: str, value: Any, above: bool) -> None:
     try:
         numbers = as_floats(value)
     except (TypeError, ValueError):
-        raise ParameterError(f"{prior}: {name} must be a number, or one a column; got {value!r}") from None
+        raise ParameterError(f"{prior}: {name} must be a number, or one per column; got {value!r}") from None
     if not np.isfinite(numbers).all() or (numbers < 0).any() or (above and (numbers == 0).any()):
-        least = "above 0" if above else "of at least 0"
-        raise ParameterError(f"{prior}: {name} must be finite and {least}; got {value!r}")
+        bound = "> 0" if above else ">= 0"
+        raise ParameterError(f"{prior}: {name} must be finite and {bound}; got {value!r}")

@@ -1,4 +1,4 @@
-"""Product: groups of columns, each with a family of its own."""
+"""Product distribution: independent groups of columns with a family each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.stored import stored
-from coterie.families.groups import Grouped, Groups, numbers
+from coterie.families.groups import Grouped, Groups, column_indices
 
 
 def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
@@ -24,32 +24,32 @@ def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
     return True
 
 
-@stored("family.Product", attributes="groups table holes _groups", check=_is_consistent)
+@stored("family.Product", attributes="groups table has_missing _groups", check=_is_consistent)
 class Product(Grouped):
-    r"""Groups of columns that are independent given the component: tables of mixed columns, latent classes, profiles.
+    r"""Product of families of groups of columns, which are independent within a component; for mixed columns.
 
     .. math:: p(x) = \prod_g p_g(x_g)
 
-    Do not use it for columns that depend on each other within a cluster; put those into one group of a family that can
-    say so (Gaussian of full covariances).
+    Mixtures of products are latent class and latent profile models. If columns depend on each other within a cluster,
+    put them into one group with a family that models the dependence, such as Gaussian with full covariances.
 
     Parameters
     ----------
     groups : sequence of (family, columns)
-        A family, or its name, and the numbers of its columns. A column belongs to one group.
-    table : optional
-        What is known of the columns of a frame; `Mixture.from_frame` has it.
+        A family, or its name, and the indices of its columns. Each column must be in exactly one group.
+    table : default=None
+        Names and categories of the columns of a data frame; set by `Mixture.from_frame`.
 
     Attributes
     ----------
     groups_ : list of Family
-        The family of each group, fitted.
+        The fitted family of each group.
 
     Examples
     --------
     >>> from coterie.families import Product
-    >>> both = Product([("poisson", [0]), ("bernoulli", [1, 2])]).fit([[3, 0, 1], [5, 0, 0]])
-    >>> both.groups_[0].rate_.tolist(), both.groups_[1].probability_.tolist()
+    >>> product = Product([("poisson", [0]), ("bernoulli", [1, 2])]).fit([[3, 0, 1], [5, 0, 0]])
+    >>> product.groups_[0].rate_.tolist(), product.groups_[1].probability_.tolist()
     ([4.0], [1e-10, 0.5])
     """
 
@@ -73,7 +73,7 @@ class Product(Grouped):
 
     def scores(self, prepared: Any, features: Any) -> np.ndarray:
         parts = zip(self.families, prepared, features, strict=True)
-        return sum(family.scores(ready, some) for (family, _), ready, some in parts)
+        return sum(family.scores(part, columns) for (family, _), part, columns in parts)
 
     def row_base(self, X: np.ndarray) -> np.ndarray:
         return sum(family.row_base(X[:, columns]) for family, columns in self.families)
@@ -91,24 +91,23 @@ class Product(Grouped):
 
     def expected_log_prob(self, params: Any, stats: Groups) -> float:
         parts = zip(self._with(params), stats.groups, strict=True)
-        return sum(family.expected_log_prob(part, some) for ((family, _), part), some in parts)
+        return sum(family.expected_log_prob(part, sums) for ((family, _), part), sums in parts)
 
     # statistics
 
     def statistics(self, prepared: Any, features: Any, resp: np.ndarray) -> Groups:
-        ready = [None] * len(features) if prepared is None else prepared
-        parts = zip(self.families, ready, features, strict=True)
-        return Groups(*(family.statistics(one, some, resp) for (family, _), one, some in parts))
+        parts = zip(self.families, [None] * len(features) if prepared is None else prepared, features, strict=True)
+        return Groups(*(family.statistics(part, columns, resp) for (family, _), part, columns in parts))
 
     def blank(self, params: Any) -> Groups:
         return Groups(*(family.blank(part) for (family, _), part in self._with(params)))
 
     def possible(self, stats: Groups) -> bool:
-        return all(family.possible(some) for (family, _), some in zip(self.families, stats.groups, strict=True))
+        return all(family.possible(sums) for (family, _), sums in zip(self.families, stats.groups, strict=True))
 
     def estimate(self, stats: Groups, before: Any = None) -> tuple[Any, ...]:
         parts = zip(self.families, stats.groups, [None] * len(stats.groups) if before is None else before, strict=True)
-        return tuple(family.estimate(some, last) for (family, _), some, last in parts)
+        return tuple(family.estimate(sums, params) for (family, _), sums, params in parts)
 
     def fit_one(self, X: np.ndarray, w: np.ndarray) -> tuple[Any, ...]:
         return tuple(family.fit_one(X[:, columns], w) for family, columns in self.families)
@@ -117,16 +116,16 @@ class Product(Grouped):
 
     def expected(self, stats: Groups) -> tuple[Any, ...]:
         parts = zip(self.families, stats.groups, strict=True)
-        return tuple(family.expected(some) for (family, _), some in parts)
+        return tuple(family.expected(sums) for (family, _), sums in parts)
 
     def log_evidence(self, stats: Groups) -> np.ndarray:
         parts = zip(self.families, stats.groups, strict=True)
-        return sum(family.log_evidence(some) for (family, _), some in parts)
+        return sum(family.log_evidence(sums) for (family, _), sums in parts)
 
     # sampling
 
     def draw(self, params: Any, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        rows = np.empty((n, sum(len(numbers(columns)) for _, columns in self.families)))
+        rows = np.empty((n, sum(len(column_indices(columns)) for _, columns in self.families)))
         for (family, columns), part in self._with(params):
             rows[:, columns] = family.draw(part, j, n, rng)
         return rows
@@ -135,33 +134,34 @@ class Product(Grouped):
 
     def by_name(self) -> dict[str, str]:
         """The family of each column."""
-        pairs = sorted((j, repr(family)) for family, columns in self.families for j in numbers(columns))
+        pairs = sorted((j, repr(family)) for family, columns in self.families for j in column_indices(columns))
         return {self._name(j): family for j, family in pairs}
 
     def _name(self, j: int) -> str:
         return f"column {j}" if self.table is None else self.table.names[j]
 
     def shown(self, params: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         for (family, _), part in self._with(params):
             name = family.name or type(family).__name__
-            again = sum(key.split(" ")[0] == name for key in found)
-            found[f"{name} {again + 1}" if again else name] = family.shown(part)
-        return found
+            n_same = sum(key.split(" ")[0] == name for key in parts)
+            parts[f"{name} {n_same + 1}" if n_same else name] = family.shown(part)
+        return parts
 
     def show(self, params: Any) -> None:
         self.groups_ = []
         for (family, _), part in zip(self._learned.families, params, strict=True):
-            shown = copy(family)
-            shown._learned, shown._params = family, part
-            shown.show(part)
-            self.groups_.append(shown)
+            fitted = copy(family)
+            fitted._learned, fitted._params = family, part
+            fitted.show(part)
+            self.groups_.append(fitted)
 
     def _with(self, params: Any) -> Any:
         return zip(self.families, params, strict=True)
 
     def __repr__(self) -> str:
         groups = (
-            f"{family!r}: {', '.join(self._name(j) for j in numbers(columns))}" for family, columns in self.families
+            f"{family!r}: {', '.join(self._name(j) for j in column_indices(columns))}"
+            for family, columns in self.families
         )
         return f"Product({'; '.join(groups)})"

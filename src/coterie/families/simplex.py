@@ -1,17 +1,17 @@
-"""Probabilities that add up to one and leave nothing out."""
+"""Estimates of probabilities that sum to 1 and have a lower bound."""
 
 from __future__ import annotations
 
 import numpy as np
 
-FLOOR = 1e-10  # the least probability: what a component never saw is not impossible in it
+FLOOR = 1e-10  # minimum probability, so that new rows never have the likelihood 0
 
 
-def likeliest(counts: np.ndarray) -> np.ndarray:
-    """The likeliest probabilities (..., m) of at least `FLOOR` for what was counted so often.
+def max_likelihood(counts: np.ndarray) -> np.ndarray:
+    """Maximum-likelihood probabilities (..., m) of at least `FLOOR`, from counts (..., m).
 
-    Those that would be less are `FLOOR`, and the rest share what is left in proportion to their counts: the constrained
-    maximum, so that EM with it climbs. Where nothing was counted, all are alike.
+    Smaller probabilities are set to `FLOOR`, and the others share the rest in proportion to their counts. This is the
+    constrained maximum, so EM stays monotone. If all counts are 0, the probabilities are equal.
     """
     counts = np.maximum(counts, 0.0)
     m, total = counts.shape[-1], counts.sum(axis=-1, keepdims=True)
@@ -19,8 +19,8 @@ def likeliest(counts: np.ndarray) -> np.ndarray:
     low = np.zeros(counts.shape, bool)
     while True:
         rest = np.where(low, 0.0, counts).sum(axis=-1, keepdims=True)
-        found = np.where(low, FLOOR, counts * (1.0 - FLOOR * low.sum(axis=-1, keepdims=True)) / rest)
-        more = found < FLOOR
-        if not more.any() or m == 1:
-            return found
-        low |= more
+        probability = np.where(low, FLOOR, counts * (1.0 - FLOOR * low.sum(axis=-1, keepdims=True)) / rest)
+        too_low = probability < FLOOR
+        if not too_low.any() or m == 1:
+            return probability
+        low |= too_low

@@ -1,4 +1,4 @@
-"""Von Mises-Fisher: directions about a mean direction."""
+"""Von Mises-Fisher distribution of directions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coterie.families.family import Survey
 from coterie.families.linear import ExponentialFamily, Linear
 from coterie.families.prior import Pseudo
 
-HIGH = 1e4  # concentrations from which products of matrices would lose digits that can be seen
+HIGH = 1e4  # concentrations above it are computed directly, because matrix products would lose too many digits
 
 
 @stored("parameters.VonMisesFisher")
@@ -28,36 +28,37 @@ class Directions(NamedTuple):
 
 @dataclass(frozen=True)
 class Lengths(Survey):
-    """Values that no family takes, and the first row of length 0."""
+    """Invalid values, and the first row of length 0."""
 
-    rows: Any
-    at: Any  # its number; infinite where there is none
+    rows: Any  # number of rows
+    zero_row: Any  # index of the first row of length 0; infinite if there is none
 
     def __add__(self, other: Survey) -> Lengths:
         assert isinstance(other, Lengths)
-        values = Survey.__add__(self, other)
-        return Lengths(values.off, values.example, self.rows + other.rows, min(self.at, self.rows + other.at))
+        values, zero_row = Survey.__add__(self, other), min(self.zero_row, self.rows + other.zero_row)
+        return Lengths(values.n_invalid, values.example, self.rows + other.rows, zero_row)
 
 
-@stored("family.VonMisesFisher", attributes="prior holes")
+@stored("family.VonMisesFisher", attributes="prior has_missing")
 class VonMisesFisher(ExponentialFamily):
-    r"""Directions: rows of which only the angles count, each divided by its length; text, profiles, wind.
+    r"""Von Mises-Fisher distribution of directions: rows are divided by their length; for texts, profiles and wind.
 
     .. math:: p(x) = C_d(\kappa) e^{\kappa \mu \cdot x}, \quad \lVert x \rVert = 1, \quad
        C_d(\kappa) = \frac{\kappa^{d/2 - 1}}{(2 \pi)^{d/2} I_{d/2 - 1}(\kappa)}, \quad T(x) = x, \quad
        \hat\mu = \frac{\bar x}{\lVert \bar x \rVert}, \quad A_d(\hat\kappa) = \lVert \bar x \rVert
 
-    a density on the unit sphere, with :math:`A_d = I_{d/2} / I_{d/2 - 1}` [1]_. The concentration is found to full
-    precision, between bounds that are known [2]_, for any number of columns. `SphericalKMeans` is its limit for hard
-    assignment and one concentration for all, however large.
+    It is a density on the unit sphere, with :math:`A_d = I_{d/2} / I_{d/2 - 1}` [1]_. The concentration is computed to
+    full precision for any number of columns, starting from known bounds [2]_. `SphericalKMeans` is the limit for hard
+    assignments and one large concentration for all components.
 
-    Do not use it where length matters, or where opposite directions mean the same.
+    Do not use it if the length of rows matters, or if opposite directions are equivalent.
 
     Attributes
     ----------
     mean_direction_ : array (d,)
+        Mean direction, of length 1.
     concentration_ : float
-        At most 1e10.
+        Concentration, at most 1e10.
 
     References
     ----------
@@ -71,8 +72,8 @@ class VonMisesFisher(ExponentialFamily):
     Examples
     --------
     >>> from coterie.families import VonMisesFisher
-    >>> found = VonMisesFisher().fit([[3.0, 4.0], [4.0, 3.0], [1.0, 1.0]])
-    >>> found.mean_direction_.round(3).tolist(), round(float(found.concentration_), 1)
+    >>> family = VonMisesFisher().fit([[3.0, 4.0], [4.0, 3.0], [1.0, 1.0]])
+    >>> family.mean_direction_.round(3).tolist(), round(float(family.concentration_), 1)
     ([0.707, 0.707], 74.9)
     """
 
@@ -82,15 +83,15 @@ class VonMisesFisher(ExponentialFamily):
     # density
 
     def survey(self, X: Any) -> Lengths:
-        found = super().survey(X)
-        empty = _lengths(X) == 0
-        return Lengths(found.off, found.example, X.shape[0], int(empty.argmax()) if empty.any() else np.inf)
+        base = super().survey(X)
+        is_zero = _lengths(X) == 0
+        return Lengths(base.n_invalid, base.example, X.shape[0], int(is_zero.argmax()) if is_zero.any() else np.inf)
 
     def check(self, survey: Any, names: list[str] | None = None) -> None:
         super().check(survey, names)
-        if np.isfinite(survey.at):
+        if np.isfinite(survey.zero_row):
             raise InputError(
-                f"row {int(survey.at)} of X (counted from 0) has length 0, and so no direction: drop such rows"
+                f"row {int(survey.zero_row)} of X (counted from 0) has length 0, so it has no direction: drop such rows"
             )
 
     @property
@@ -98,7 +99,7 @@ class VonMisesFisher(ExponentialFamily):
         return True
 
     def translate(self, X: Any) -> Any:
-        """Rows of length 1."""
+        """Divide rows by their length."""
         inverse = 1.0 / _lengths(X)
         if hasattr(X, "indptr"):
             data = (X.data * np.repeat(inverse, np.diff(X.indptr))).astype(X.dtype)
@@ -106,17 +107,18 @@ class VonMisesFisher(ExponentialFamily):
         return (X * inverse[:, None]).astype(X.dtype)
 
     def features(self, X: Any) -> Any:
-        """Rows of length 1 in float64: to float32 they are so to seven digits only."""
+        """Rows of length 1 in float64; rows in float32 have length 1 to seven digits only."""
         return super().features(X if X.dtype == np.float64 else self.translate(X.astype(np.float64)))
 
     def prepare(self, params: Directions) -> Linear:
-        found, high = super().prepare(params), params.concentration > HIGH
+        linear, high = super().prepare(params), params.concentration > HIGH
         if not high.any():
-            return found
-        return Linear(np.where(high[:, None], 0.0, found.natural), np.where(high, 0.0, found.constant), (params, high))
+            return linear
+        natural, constant = np.where(high[:, None], 0.0, linear.natural), np.where(high, 0.0, linear.constant)
+        return Linear(natural, constant, (params, high))
 
     def direct_scores(self, direct: tuple[Directions, np.ndarray], features: Any) -> np.ndarray:
-        """Of high concentrations: 1 less the cosine is half the squared distance, and so without cancellation."""
+        """Scores of high concentrations: 1 - cosine is half the squared distance, which avoids cancellation."""
         (mean, kappa), high = direct
         d, scores = mean.shape[1], np.zeros((features.shape[0], len(mean)))
         constant = -0.5 * d * np.log(2.0 * np.pi) - log_scaled_bessel(0.5 * d - 1.0, kappa)
@@ -142,48 +144,48 @@ class VonMisesFisher(ExponentialFamily):
 
     def from_means(self, mean: np.ndarray) -> Directions:
         length = np.linalg.norm(mean, axis=1)
-        some = np.full(mean.shape, mean.shape[1] ** -0.5)  # any direction will do where rows cancel out
-        direction = np.where((length > 0)[:, None], mean / np.where(length > 0, length, 1.0)[:, None], some)
+        default = np.full(mean.shape, mean.shape[1] ** -0.5)  # if the mean is 0, all directions are equally good
+        direction = np.where((length > 0)[:, None], mean / np.where(length > 0, length, 1.0)[:, None], default)
         return Directions(direction, concentration_of(length, mean.shape[1]))
 
     def pseudo(self) -> Pseudo:
         if self.prior is not None:
-            raise ParameterError(f"VonMisesFisher has no prior: leave prior=None; got {self.prior!r}")
+            raise ParameterError(f"VonMisesFisher does not support a prior; got {self.prior!r}: set prior=None")
         return Pseudo()
 
     # sampling
 
     def draw(self, params: Directions, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
         mean, kappa = params.mean_direction[j], float(params.concentration[j])
-        away = _one_less_cosines(kappa, len(mean), n, rng)[:, None]
-        side = rng.normal(size=(n, len(mean)))
-        side -= (side @ mean)[:, None] * mean
-        side /= np.maximum(np.linalg.norm(side, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        return (1.0 - away) * mean + np.sqrt(away * (2.0 - away)) * side
+        one_minus_cos = _one_minus_cosines(kappa, len(mean), n, rng)[:, None]
+        tangent = rng.normal(size=(n, len(mean)))
+        tangent -= (tangent @ mean)[:, None] * mean
+        tangent /= np.maximum(np.linalg.norm(tangent, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        return (1.0 - one_minus_cos) * mean + np.sqrt(one_minus_cos * (2.0 - one_minus_cos)) * tangent
 
 
-def _one_less_cosines(kappa: float, d: int, n: int, rng: np.random.Generator) -> np.ndarray:
-    """1 - cos of the angles of `n` rows to the mean direction, by rejection [3]_."""
+def _one_minus_cosines(kappa: float, d: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Sample 1 - cos of the angles of `n` rows to the mean direction, by rejection [3]_."""
     if d == 1:
         return 2.0 * (rng.random(n) > 1.0 / (1.0 + np.exp(-2.0 * kappa)))
     b = (d - 1.0) / (2.0 * kappa + np.hypot(2.0 * kappa, d - 1.0))
     peak = 2.0 * b / (1.0 + b)  # 1 - x0
-    found = np.empty(0)
-    while len(found) < n:
+    accepted = np.empty(0)
+    while len(accepted) < n:
         z, u = rng.beta(0.5 * (d - 1.0), 0.5 * (d - 1.0), n), rng.random(n)
-        away = 2.0 * b * z / (1.0 - (1.0 - b) * z)
-        odds = kappa * (peak - away) + (d - 1.0) * (np.log(peak + (1.0 - peak) * away) - np.log(peak * (2.0 - peak)))
-        found = np.append(found, away[odds >= np.log(u)])
-    return found[:n]
+        t = 2.0 * b * z / (1.0 - (1.0 - b) * z)
+        log_ratio = kappa * (peak - t) + (d - 1.0) * (np.log(peak + (1.0 - peak) * t) - np.log(peak * (2.0 - peak)))
+        accepted = np.append(accepted, t[log_ratio >= np.log(u)])
+    return accepted[:n]
 
 
 def _lengths(X: Any) -> np.ndarray:
-    """The length of every row (n,), in float64; by its largest value, so that no square is lost."""
-    dense = not hasattr(X, "indptr")
+    """The length of every row (n,), in float64; rows are scaled by their largest value, to avoid underflow."""
+    is_dense = not hasattr(X, "indptr")
     with np.errstate(invalid="ignore"):
-        size = np.abs(X).max(axis=1).astype(np.float64) if dense else abs(X).max(axis=1).toarray().ravel()
+        size = np.abs(X).max(axis=1).astype(np.float64) if is_dense else abs(X).max(axis=1).toarray().ravel()
         unit = np.where(size > 0, size, 1.0)
-        if dense:
+        if is_dense:
             return unit * np.sqrt(((X / unit[:, None]) ** 2).sum(axis=1))
         squares = (X.data / np.repeat(unit, np.diff(X.indptr))) ** 2
         return unit * np.sqrt(sparse.csr_array((squares, X.indices, X.indptr), shape=X.shape) @ np.ones(X.shape[1]))

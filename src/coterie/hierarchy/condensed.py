@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import as_distance
-from coterie.distances.pairwise import pairwise, ready
+from coterie.distances.pairwise import fit_and_prepare, pairwise
 from coterie.distances.precomputed import as_square
 from coterie.hierarchy.given import square
 from coterie.hierarchy.tree import Array
@@ -24,7 +24,7 @@ def upper_rows(X: Any, n: int, metric: Any, params: dict[str, Any]) -> UpperRows
     """
     if is_precomputed(metric, params):
         return upper_rows_of(as_square_or_condensed(X, n), n)
-    distance, A, _ = ready(as_distance(metric, **params), X)
+    distance, A, _ = fit_and_prepare(as_distance(metric, **params), X)
     check_leaves(len(A), n)
     if not distance.symmetric:
         raise ParameterError(f"metric={distance.name!r} is not symmetric: d(x, y) and d(y, x) differ")

@@ -9,7 +9,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.base import ByDistance
+from coterie.base import DistanceEstimator
 from coterie.core.arguments import not_negative, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.data import opened
@@ -30,7 +30,7 @@ class Objects(NamedTuple):
     A: Any
 
 
-class TreeEstimator(ClusterMixin, ByDistance):
+class TreeEstimator(ClusterMixin, DistanceEstimator):
     """An estimator with the options `n_clusters`, `distance_threshold`, `metric` and `metric_params`."""
 
     n_clusters: Any
@@ -96,7 +96,7 @@ class TreeEstimator(ClusterMixin, ByDistance):
     def _some(self, X: Any, which: Array) -> Any:
         """Those objects of `X` alone."""
         some = _safe_indexing(X, which)
-        return np.asarray(some)[:, which] if self._given_distances else some
+        return np.asarray(some)[:, which] if self._is_precomputed else some
 
     def _keep_tree(self, Z: Array) -> None:
         self.linkage_matrix_ = Z

@@ -12,7 +12,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.data import opened
 from coterie.distances import Distance, as_distance
 from coterie.distances.euclidean import Euclidean
-from coterie.distances.pairwise import ready
+from coterie.distances.pairwise import fit_and_prepare
 from coterie.hierarchy import given, matrix, points
 from coterie.hierarchy.methods import METHODS, Method, Tell
 from coterie.kernels.plain.linkage import WARD, Merges
@@ -150,7 +150,7 @@ def _ready(X: Any, distance: Distance, how: Method, method: str) -> tuple[Distan
             f"method={method!r} joins centers, which metric={distance.name!r} does not have: use metric='euclidean', "
             "or method='average'"
         )
-    distance, rows, _ = ready(distance, X)
+    distance, rows, _ = fit_and_prepare(distance, X)
     if isinstance(distance, Euclidean) and distance.exponent_:  # merges choose a unit of their own
         rows = np.ldexp(rows, distance.exponent_)
         distance = distance.up_to_scale()

@@ -9,7 +9,7 @@ import polars as pl
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.data import text
-from coterie.families.table import taken_as_categories
+from coterie.families.table import is_categorical
 from coterie.jobs import TableJob
 from coterie.jobs.listing import pasted
 from coterie.jobs.table import LABEL, Table
@@ -200,7 +200,7 @@ def _are_categories(table: Table, name: str) -> bool:
     if not table.schema[name].is_integer():
         return False
     column = table.column(name)
-    return column.drop_nulls().n_unique() > 1 and taken_as_categories(column)
+    return column.drop_nulls().n_unique() > 1 and is_categorical(column)
 
 
 def _has_groups(column: pl.Series) -> bool:

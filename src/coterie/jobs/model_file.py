@@ -210,7 +210,7 @@ def _in_frames(model: Any, source: Table) -> tuple[tuple[str, ...], dict[str, tu
     categories = {name: tuple(map(str, values)) for name, values in known.items() if values is not None}
     for family, columns in model.family_.families:
         if isinstance(family, Categorical):
-            for j, levels in zip(groups.numbers(columns), family.categories, strict=True):
+            for j, levels in zip(groups.column_indices(columns), family.categories, strict=True):
                 name = model.family.table.names[j]
                 if name not in categories and name in source.columns and source.schema[name].is_integer():
                     categories[name] = tuple(f"{level:.0f}" for level in levels)

@@ -65,7 +65,7 @@ def _check_place(path: Path, kind: Kind, force: bool) -> None:
     if kind.suffixes and path.suffix.lower() not in kind.suffixes:
         raise ParameterError(f'cannot write "{path}": {kind.what} ends in {listed(kind.suffixes)}.')
     writing.check_regular(path)
-    folder = writing.place_of(path).parent if path.is_symlink() else path.parent
+    folder = writing.real_path(path).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
         raise ParameterError(f'cannot write "{path}": there is no folder "{folder}".')
     if not os.access(folder, os.W_OK):
@@ -78,7 +78,7 @@ def _same(one: Path, other: Path) -> bool:
     """Whether two names are, or may become, one file: many file systems take x.html and x.HTML for the same name."""
     if one.exists() and other.exists():
         return one.samefile(other)
-    places = writing.place_of(one), writing.place_of(other)
+    places = writing.real_path(one), writing.real_path(other)
     if one.exists() or other.exists():  # the other name was not found, so that case does count here
         return places[0] == places[1]
     first, second = (unicodedata.normalize("NFC", str(place)).casefold() for place in places)
@@ -101,7 +101,7 @@ class Outputs:
 
     def write(self, path: Path, write_to: Callable[[Path], object]) -> int:
         """Have `write_to` write the file that will be at `path`, and tell its size in bytes."""
-        place = writing.place_of(path)
+        place = writing.real_path(path)
         with _telling(path):
             part = self._parts[place] = writing.begin(place)
             write_to(part)
@@ -139,7 +139,7 @@ class Outputs:
             for old in replaced.values():
                 old.unlink(missing_ok=True)
         for folder in {path.parent for path in self._parts}:
-            writing.keep_folder(folder)
+            writing.sync_folder(folder)
 
     def _take_back(self, replaced: dict[Path, Path]) -> None:
         for path, part in self._parts.items():

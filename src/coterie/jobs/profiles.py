@@ -96,7 +96,7 @@ def shares(
     """Of columns of categories that took part, and of those that did not but have few values."""
     used = list(prepared.preparation.categories)
     others = [column.name for column in prepared.skipped if column.reason in CATEGORIES]
-    shown = (*used, *(few_values(source, others) if len(used) < TABLES else ()))[:TABLES]
+    shown = (*used, *(has_few_values(source, others) if len(used) < TABLES else ()))[:TABLES]
     weight = np.ones(len(codes)) if prepared.weight is None else prepared.weight
     everywhere = np.zeros(source.rows)
     everywhere[prepared.rows.kept] = weight
@@ -113,7 +113,7 @@ def _by_number(shares: Shares) -> Shares:
     return replace(shares, values=[shares.values[j] for j in order], shares=shares.shares[:, order])
 
 
-def few_values(source: Table, columns: Sequence[str]) -> list[str]:
+def has_few_values(source: Table, columns: Sequence[str]) -> list[str]:
     """Those of the columns that have two values at least and few at most, by one look at all rows."""
     found: dict[str, set[object]] = {name: set() for name in columns}
     for frame in source.batches(columns) if columns else ():

@@ -50,7 +50,7 @@ class Centers(Traced, Partitional):
         model, rng, store = self._model(summary), as_rng(self.random_state), self._store(source, engine)
         if (kind := self._search_for(source)) != "none":
             n_init = swaps.EFFORTS[kind].starts if self.n_init == "auto" else n_init
-            chance = rng if store is None else store.chance(rng)
+            chance = rng if store is None else store.initial_rng(rng)
             model, watch = swaps.searched(kind, model, source, engine, chance, n_init, max_iter, watch)
             n_init = 1
         found, labels = self._descend(model, source, engine, n_init, max_iter, watch, rng, store)

@@ -47,7 +47,7 @@ class Exact(Lloyd):
         spare = np.repeat(centers[-1:], self.n_clusters - len(centers), axis=0)  # the first is as near: they stay empty
         return np.concatenate([centers, spare]).astype(source.dtype)
 
-    def settled(self, *step: Any) -> bool:
+    def has_converged(self, *step: Any) -> bool:
         return True
 
     def _labels(self, rows: np.ndarray, weight: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:

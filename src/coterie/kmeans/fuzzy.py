@@ -73,7 +73,7 @@ class Fuzzy:
         moved[which] = hard.m_step(centers, stats)[which]
         return moved
 
-    def begin(self, source: Source) -> None:
+    def initial_memos(self, source: Source) -> None:
         return None
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: None = None) -> tuple[FuzzyStats, None]:
@@ -105,7 +105,7 @@ class Fuzzy:
     def objective(self, centers: np.ndarray, stats: FuzzyStats) -> float:
         return float(stats.cost) * float(len(centers)) ** (1.0 - self.m)
 
-    def settled(
+    def has_converged(
         self,
         before: np.ndarray,
         after: np.ndarray,
@@ -303,7 +303,7 @@ class FuzzyCMeans(Centers):
         return float(value / np.log(k)) if k > 1 else 0.0
 
     def _crispness(self, X: Any, sample_weight: Any) -> Crispness:
-        source, engine, model = self._answer(X, sample_weight)
+        source, engine, model = self._open_fitted(X, sample_weight)
         return engine.sum(partial(model.crispness, self._params), source)
 
     def _model(self, summary: Summary | None = None) -> Fuzzy:

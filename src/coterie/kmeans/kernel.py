@@ -204,7 +204,7 @@ class KernelKMeans(Partitional):
             How much each row counts; a row of weight two is that row twice.
         """
         n_init, max_iter, watch = self._check_options()
-        source, engine, summary = self._given(X, sample_weight, first=True)
+        source, engine, summary = self._open_rows(X, sample_weight, first=True)
         check_enough_rows(self.n_clusters, summary)
         check_start(self.init, source.shape[0], self.n_clusters)
         kernel = as_kernel(self, source, summary)
@@ -268,11 +268,11 @@ class KernelKMeans(Partitional):
     def _params(self) -> Any:
         return self._centers
 
-    def _ready(self, source: Any, engine: Engine, first: bool) -> Any:
+    def _prepare_rows(self, source: Any, engine: Engine, first: bool) -> Any:
         return in_parts(source) if self._features is None else self._features.source(source, engine)
 
-    def _given(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
-        source, engine, summary = super()._given(X, sample_weight, first, y)
+    def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
+        source, engine, summary = super()._open_rows(X, sample_weight, first, y)
         if source.engine == "dask":
             raise InputError(
                 "X is a Dask array: KernelKMeans needs the product of every two rows, in memory; pass X.compute(), or "

@@ -126,12 +126,12 @@ class KernelLloyd:
         first = first_of(self._first_alike(rows, source, engine), counts)
         nothing = Means(rows, np.full_like(labels, -1), counts, first, none, none, np.inf)
         if np.count_nonzero(labels >= 0) > self.n_clusters:
-            return self._turned(nothing, labels, source, engine, self.begin(source))[0]
+            return self._turned(nothing, labels, source, engine, self.initial_memos(source))[0]
         norms = none.copy()  # a row each
         norms[labels[labels >= 0]] = diagonal[labels >= 0]
         return nothing._replace(labels=labels, weight=self._by_cluster(labels, counts), norms=norms)
 
-    def begin(self, source: Source) -> list[Seen]:
+    def initial_memos(self, source: Source) -> list[Seen]:
         labels = source.room(-1, np.int32)
         firsts = accumulate(map(len, labels), initial=0)
         return [Seen(first, mine) for first, mine in zip(firsts, labels, strict=False)]
@@ -167,7 +167,7 @@ class KernelLloyd:
             raise InputError(UNKNOWN)
         return cost
 
-    def settled(
+    def has_converged(
         self, before: Means, after: Means, stats: KernelStats, history: Sequence[float], stretch: float | None = None
     ) -> bool:
         return not self._gained(before, after)
@@ -382,7 +382,9 @@ class Partition(KernelLloyd):
         if np.isfinite(means.cost):
             return means
         labels = np.concatenate(engine.map(partial(self.assign, means), source))
-        return self._turned(means, np.where(means.counts > 0, labels, -1), source, engine, self.begin(source))[0]
+        return self._turned(means, np.where(means.counts > 0, labels, -1), source, engine, self.initial_memos(source))[
+            0
+        ]
 
     def objective(self, means: Means, stats: KernelStats) -> float:
         return means.cost * float(stats.weight.sum()) / float(means.weight.sum()) * self.kernel.factor

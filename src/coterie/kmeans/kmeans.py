@@ -215,11 +215,11 @@ class KMeans(Traced, Partitional):
         elif self.search != "none":
             model, watch = searched(
                 self.search, as_budget(self.search, self.search_budget), model, source, engine, summary,
-                rng if store is None else store.chance(rng), n_init, max_iter, watch, store,
+                rng if store is None else store.initial_rng(rng), n_init, max_iter, watch, store,
             )  # fmt: skip
             n_init = 1
         found, labels = self._descend(model, source, engine, n_init, max_iter, watch, rng, store)
-        centers = in_units(model, found.params, roots, partial(self._given, X, sample_weight, first=True))
+        centers = in_units(model, found.params, roots, partial(self._open_rows, X, sample_weight, first=True))
         if roots is not None and frozen:
             centers[:frozen] = self.frozen_centers
         self._learn_columns(X, source)
@@ -234,7 +234,7 @@ class KMeans(Traced, Partitional):
     def _model(self, summary: Summary | None = None) -> Lloyd:
         """Rows without a hole are fitted as such; rows to answer for may have holes where those of the fit had none."""
         if summary is None:
-            return (Observed if self._holes else Lloyd)(len(self.cluster_centers_), bounds=False)
+            return (Observed if self._allows_missing else Lloyd)(len(self.cluster_centers_), bounds=False)
         tol = float(self.tol) * float(summary.variance.mean())
         frozen = as_frozen(self.frozen_centers, self.n_clusters, len(summary.variance))
         given = (self.n_clusters, self.init, summary.unit, tol)
@@ -243,23 +243,23 @@ class KMeans(Traced, Partitional):
         return Lloyd(*given, bounds=self.algorithm != "lloyd", frozen=frozen)
 
     @property
-    def _holes(self) -> bool:
+    def _allows_missing(self) -> bool:
         return self.missing == "ignore"
 
     @property
     def _sparse(self) -> bool:
-        return not self._holes  # the zeros that sparse rows leave out are values
+        return not self._allows_missing  # the zeros that sparse rows leave out are values
 
     @property
-    def _called(self) -> str:
-        return "KMeans(missing='ignore')" if self._holes else "KMeans"
+    def _name_in_errors(self) -> str:
+        return "KMeans(missing='ignore')" if self._allows_missing else "KMeans"
 
     @property
     def _params(self) -> np.ndarray:
         scaled_centers = getattr(self, "_scaled_centers", None)
         return self._in_fitted_units(self.cluster_centers_) if scaled_centers is None else scaled_centers
 
-    def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
+    def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         roots = as_roots(self.metric_weights, source.shape[1]) if first else getattr(self, "_roots", None)
         return source if roots is None else source.changed(partial(scale_columns, roots), engine)
 

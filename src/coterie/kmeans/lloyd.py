@@ -87,7 +87,7 @@ class Lloyd:
         others = seeding.start(self.start, source, engine, rng, free, self.unit, frozen, self.cost)
         return np.concatenate([frozen, others])
 
-    def begin(self, source: Source) -> list[Bounds | None]:
+    def initial_memos(self, source: Source) -> list[Bounds | None]:
         labels = source.room(-1, np.int32)
         lower = source.room(0, np.float32) if self._bounded(source.shape[1]) else [NO_BOUNDS] * len(labels)
         return [None if mine is None else Bounds(None, mine, low) for mine, low in zip(labels, lower, strict=True)]
@@ -133,7 +133,7 @@ class Lloyd:
     def objective(self, centers: np.ndarray, stats: KMeansStats) -> float:
         return float(stats.cost.sum())
 
-    def settled(
+    def has_converged(
         self, before: np.ndarray, after: np.ndarray, stats: KMeansStats, history: Sequence[float], stretch: float | None
     ) -> bool:
         step = after.astype(np.float64) - before

@@ -95,7 +95,7 @@ class Manhattan:
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit, cost=self.cost)
 
-    def begin(self, source: Source) -> list[np.ndarray | None]:
+    def initial_memos(self, source: Source) -> list[np.ndarray | None]:
         return source.room(-1, np.int32)
 
     def e_step(
@@ -124,7 +124,7 @@ class Manhattan:
     def objective(self, centers: np.ndarray, stats: ManhattanStats) -> float:
         return float(stats.spread.sum())
 
-    def settled(
+    def has_converged(
         self,
         before: np.ndarray,
         after: np.ndarray,
@@ -171,8 +171,8 @@ class Euclidean:
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit, cost=self.cost)
 
-    def begin(self, source: Source) -> list[Bounds | None]:
-        return self._squares.begin(source)
+    def initial_memos(self, source: Source) -> list[Bounds | None]:
+        return self._squares.initial_memos(source)
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[EuclideanStats, Bounds]:
         """The nearest center is that of K-means, squares or not."""
@@ -210,7 +210,7 @@ class Euclidean:
     def objective(self, centers: np.ndarray, stats: EuclideanStats) -> float:
         return float(stats.cost.sum())
 
-    def settled(
+    def has_converged(
         self,
         before: np.ndarray,
         after: np.ndarray,

@@ -13,7 +13,7 @@ from coterie import interrupts
 from coterie.base import CENTERS_STORED, Partitional, Summary, callbacks, in_memory
 from coterie.core import online
 from coterie.core.arguments import as_rng, not_negative, whole_number
-from coterie.core.checkpoint import Batches, Store
+from coterie.core.checkpoint import MiniBatchState, Store
 from coterie.core.clock import Clock
 from coterie.core.errors import FitInterruptedWarning
 from coterie.core.progress import Callback, Progress
@@ -146,14 +146,14 @@ class MiniBatchKMeans(Traced, Partitional):
         check_enough_rows(self.n_clusters, summary)
         rng, store = as_rng(self.random_state), self._store(source, engine)
         if store is not None:
-            rng = store.chance(rng)
+            rng = store.initial_rng(rng)
         rows = _Rows(source, rng)
         batch_size = min(self.batch_size, rows.count)
         stopping = _Stopping(self, summary, batch_size / rows.count)
         course = _Course(self._starting(summary), rows, batch_size, self.reassignment_ratio, stopping, store)
         if not course.go_on():
             course.begin(self._start(course.model, rows.different(self._init_size()), n_init, rng))
-        watch = self._watched(watch, course.model, source, engine, start=course.state.params)
+        watch = self._with_recorder(watch, course.model, source, engine, start=course.state.params)
         course.go(max(1, self.max_iter * rows.count // batch_size), watch)
         model, state, history = course.model, course.state, course.history
         found, memos = engine.scan(partial(model.e_step, state.params), source, None)
@@ -171,7 +171,7 @@ class MiniBatchKMeans(Traced, Partitional):
         """One step with `X` as the batch; the first batch also starts the centers, so it needs n_clusters rows."""
         n_init, _ = self._check_options()
         first = not hasattr(self, "cluster_centers_")
-        self._refuse_rescaled("partial_fit")
+        self._reject_rescaled("partial_fit")
         source, _, summary = self._open(X, sample_weight, first=first)
         batch = source.pick(slice(None))
         if first:
@@ -248,13 +248,13 @@ class _Course:
 
     def go_on(self) -> bool:
         """Whether there is a fit to go on with."""
-        last: Batches | None = None if self.store is None else self.store.read("batches", self.model)
+        last: MiniBatchState | None = None if self.store is None else self.store.read("batches", self.model)
         if last is None:
             return False
         self.state, self.history, self.rows.rng = (
             online.State(last.params, last.seen),
             last.history.tolist(),
-            last.chance,
+            last.rng,
         )
         self.done = self.stopping.go_on(last.stopping)
         return True
@@ -289,16 +289,16 @@ class _Course:
 
     def _leave(self) -> None:
         if self.store is not None:
-            self.store.leave()
+            self.store.stop_writing()
 
     def _keep(self, at_once: bool) -> None:
         if self.store is not None and self.complete is not None:
             self.store.write("batches", partial(self._batches, *self.complete), at_once)
 
-    def _batches(self, state: online.State, steps: int, bits: Any, stopping: Any) -> Batches:
+    def _batches(self, state: online.State, steps: int, bits: Any, stopping: Any) -> MiniBatchState:
         chance = copy.deepcopy(self.rows.rng)
         chance.bit_generator.state = bits
-        return Batches(state.params, state.seen, np.array(self.history[:steps]), chance, stopping)
+        return MiniBatchState(state.params, state.seen, np.array(self.history[:steps]), chance, stopping)
 
 
 def _learn(

@@ -98,7 +98,7 @@ class FeatureLloyd(Lloyd):
         sums = engine.sum(partial(_labelled, self.n_clusters), known or replace(source, y=labels))
         return (sums.sum_x / sums.weight[:, None]).astype(source.dtype)
 
-    def settled(
+    def has_converged(
         self, before: np.ndarray, after: np.ndarray, stats: KMeansStats, history: Sequence[float], stretch: float | None
     ) -> bool:
         return bool(stats.moved == 0 or history[-2] - history[-1] <= self.gain * history[-2])

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from coterie import interrupts, kernels, seeding
 from coterie.base import Summary, in_memory
 from coterie.core import loop
-from coterie.core.checkpoint import Keeper, Store
+from coterie.core.checkpoint import Checkpointer, Store
 from coterie.core.clock import Clock
 from coterie.core.errors import FitInterruptedWarning
 from coterie.core.progress import Callback, Progress
@@ -61,8 +61,10 @@ def searched(
     .. [3] Gribel & Vidal (2019), HG-means: a scalable hybrid genetic algorithm for minimum sum-of-squares clustering,
        Pattern Recognition 88.
     """
-    keeper = None if store is None else Keeper(store, "starts")
-    first = loop.fit(model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=watch, keeper=keeper)
+    checkpointer = None if store is None else Checkpointer(store, "starts")
+    first = loop.fit(
+        model, source, engine, rng=rng, n_init=n_init, max_iter=max_iter, callback=watch, checkpointer=checkpointer
+    )
     centers, stopped = first.params, first.stopped
     if model.n_clusters > 1 and not stopped:
         rng = rng.spawn(1)[0]
@@ -159,7 +161,7 @@ class Climb:
                 self.stopped = True
             if self.stopped and self.store is not None:
                 self._store_state(at_once=True)
-                self.store.leave()
+                self.store.stop_writing()
 
     def _run(self, last: Searched | None) -> None:
         if last is None:
@@ -256,7 +258,7 @@ class Climb:
         check_alike(last, self.best, self.home, self.home_moves)
         self.best, self.least, self.steps, self.crowd = last.best, last.least, last.steps, list(last.crowd)
         self.purse.spent[0], self.purse.allowed = last.spent, last.allowed
-        self.purse.deadline, self.rng = time.perf_counter() + last.seconds, last.chance
+        self.purse.deadline, self.rng = time.perf_counter() + last.seconds, last.rng
         self.clock = Clock(before=self.purse.share)
         for room, values in zip((*self.home, *self.home_moves), (*last.home, *last.moves), strict=True):
             room[...] = values

@@ -18,7 +18,7 @@ INDICES = ("labels", "other", "listed")  # arrays that hold numbers of clusters
     in_checkpoints=True,
     best="real K D",
     steps="count",
-    chance="generator",
+    rng="generator",
     home="tuple",
     moves="tuple",
     crowd="tuple",
@@ -33,7 +33,7 @@ class Searched:
     spent: float
     allowed: float
     seconds: float  # left to it
-    chance: np.random.Generator
+    rng: np.random.Generator
     home: tuple[Any, ...]  # arrays of the solution it jumps from
     moves: tuple[Any, ...]  # and what is known of its moves
     crowd: tuple[tuple[float, Any], ...]  # objectives and centers of the population

@@ -163,7 +163,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         self.checkpoint = checkpoint
 
     _sparse = False
-    _holes = True  # NaN after the end of a series
+    _allows_missing = True  # NaN after the end of a series
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the average series of `X`.
@@ -215,7 +215,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         self._check_lengths(source, summary, self._params.shape[1])
         return source, engine, summary
 
-    def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
+    def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         """Series in parts small enough for threads to share: each takes long."""
         gap = engine.sum(_first_gap, source).at
         if gap < np.inf:
@@ -252,7 +252,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         not_negative("tol", self.tol)
         as_gamma(self.gamma)
         if isinstance(as_window(self.window), Mask):
-            raise ParameterError("window: a table of cells is for one pair of series, in dtw or dtw_path")
+            raise ParameterError("window: a boolean array is for one pair of series; pass it to dtw or dtw_path")
         watch = callbacks(self.callback, self.verbose)
         return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
 

@@ -49,10 +49,10 @@ class Spherical(Lloyd):
     def objective(self, centers: np.ndarray, stats: KMeansStats) -> float:
         return super().objective(centers, stats) / 2
 
-    def settled(self, before: np.ndarray, after: np.ndarray, *rest: Any) -> bool:
+    def has_converged(self, before: np.ndarray, after: np.ndarray, *rest: Any) -> bool:
         """Steps within rounding are none: parallel rows of different lengths can differ in the last bit."""
         step = np.abs(after - before).max()
-        return bool(step <= 4 * np.finfo(after.dtype).eps) or super().settled(before, after, *rest)
+        return bool(step <= 4 * np.finfo(after.dtype).eps) or super().has_converged(before, after, *rest)
 
     def carry(self, before: np.ndarray, after: np.ndarray, stats: KMeansStats) -> KMeansStats:
         """A direction is no mean: the differences from it do not add up to nothing."""
@@ -171,7 +171,7 @@ class SphericalKMeans(Centers):
         "history_": Powers(0, 1),
     }
     _powers_of_options: ClassVar[dict[str, int]] = {}
-    _powers_of_answers: ClassVar[dict[str, int]] = {}
+    _powers_of_outputs: ClassVar[dict[str, int]] = {}
     _rescales = False  # every row is divided by its own length, and rows may be very long and very short
 
     def _model(self, summary: Summary | None = None) -> Spherical:
@@ -180,7 +180,7 @@ class SphericalKMeans(Centers):
         tol = float(self.tol) * float(summary.variance.mean())
         return Spherical(self.n_clusters, self.init, summary.unit, tol)
 
-    def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
+    def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         zeros = int(engine.sum(_zero_rows, source))
         if zeros:
             raise InputError(

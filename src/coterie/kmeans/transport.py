@@ -56,7 +56,7 @@ class Transport:
             centers = centers[self._by_size(centers, source, engine)]
         return self._divided(centers, None, source, engine)
 
-    def begin(self, source: Source) -> None:
+    def initial_memos(self, source: Source) -> None:
         return None
 
     def e_step(self, params: Division, chunk: Chunk, memo: Bounds | None = None) -> tuple[KMeansStats, Bounds]:
@@ -87,12 +87,12 @@ class Transport:
     def objective(self, params: Division, stats: KMeansStats) -> float:
         return float(stats.cost.sum())
 
-    def settled(
+    def has_converged(
         self, before: Division, after: Division, stats: KMeansStats, history: Sequence[float], stretch: float | None
     ) -> bool:
         """As for K-means; or when the objective stands still, where equally cheap divisions could go on in turns."""
         still = history[-1] >= (1.0 - ALIKE) * history[-2]
-        return still or self._means.settled(before.centers, after.centers, stats, history, stretch)
+        return still or self._means.has_converged(before.centers, after.centers, stats, history, stretch)
 
     def assign(self, params: Division, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
         return params.labels[chunk.part]

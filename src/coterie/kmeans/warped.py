@@ -13,12 +13,12 @@ from coterie import seeding
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import in_type
 from coterie.core.stats import Stats
-from coterie.distances.barycenter import Met, meet
-from coterie.distances.dtw import costs_within, kernels_for, least_costs
+from coterie.distances.barycenter import AlignmentSums, align_to_center
+from coterie.distances.dtw import bounded_path_costs, kernels_for, path_costs
 from coterie.distances.search import nearest_of
 from coterie.distances.series import Series, from_table
 from coterie.distances.soft_dtw import soft_kernels_for, soft_values
-from coterie.distances.windows import Everywhere
+from coterie.distances.windows import NoWindow
 from coterie.kmeans.lloyd import Costliest, costliest_of
 from coterie.seeding.costs import Cost
 
@@ -50,7 +50,7 @@ class WarpedSquares(Cost):
     def table(self, X: np.ndarray, points: np.ndarray) -> np.ndarray:
         rows, among = self._series(X), self._series(points)
         costs = np.empty((len(rows), len(among)))
-        least_costs(rows, among, self.window, False, costs)
+        path_costs(rows, among, self.window, False, costs)
         return costs
 
     def spread(
@@ -59,7 +59,7 @@ class WarpedSquares(Cost):
         """Costs above the closest so far are not needed."""
         rows, among = self._series(X), self._series(points)
         costs, limit = np.empty((len(among), len(rows))), closest.astype(np.float64) * unit**2 * (1 + ALIKE)
-        costs_within(kernels_for(among, rows, PASSES), among, rows, self.window, False, limit, costs)
+        bounded_path_costs(kernels_for(among, rows, PASSES), among, rows, self.window, False, limit, costs)
         costs /= unit**2
         np.minimum(closest, costs[0], out=closest, casting="same_kind")
         potential: np.ndarray = np.minimum(closest, costs) @ (np.ones(len(rows)) if w is None else w)
@@ -90,7 +90,7 @@ class Warped:
     unit: float = 1.0  # a power of two of the size of the data
     tol: float = 0.0  # the squared step of all centers that ends a fit
     channels: int = 1
-    window: Any = Everywhere()  # noqa: RUF009, it has no state
+    window: Any = NoWindow()  # noqa: RUF009, it has no state
     gamma: float | None = None
     steps: int = 1  # of averaging in one iteration, at most
 
@@ -104,7 +104,7 @@ class Warped:
             return seeding.plusplus(source, engine, rng, k, self.unit, cost=self.cost)
         return seeding.forgy(source, engine, rng, k, self.unit, self.cost)
 
-    def begin(self, source: Source) -> list[np.ndarray | None]:
+    def initial_memos(self, source: Source) -> list[np.ndarray | None]:
         return source.room(-1, np.int32)
 
     def e_step(
@@ -142,7 +142,7 @@ class Warped:
     def objective(self, centers: np.ndarray, stats: WarpedStats) -> float:
         return float(stats.cost.sum())
 
-    def settled(
+    def has_converged(
         self,
         before: np.ndarray,
         after: np.ndarray,
@@ -161,7 +161,7 @@ class Warped:
         rows, among = self._series(chunk.X), self._series(centers)
         out = np.empty((len(rows), len(among)))
         if self.gamma is None:
-            least_costs(rows, among, self.window, False, out)
+            path_costs(rows, among, self.window, False, out)
             np.sqrt(out, out=out)
         else:
             soft_values(soft_kernels_for(rows, among), rows, among, self.window, self.gamma, out)
@@ -192,7 +192,7 @@ class Warped:
         for center in range(k):
             own = np.flatnonzero((labels == center) & (w > 0))
             if len(own):
-                found: Met = meet(ops, among(center), rows[own], w[own], self.window, self.gamma)
+                found: AlignmentSums = align_to_center(ops, among(center), rows[own], w[own], self.window, self.gamma)
                 size = found.sum_dx.size
                 sum_dx[center, :size] = found.sum_dx.reshape(-1)
                 met[center, :size] = np.repeat(found.weight, self.channels)

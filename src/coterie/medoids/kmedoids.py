@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from coterie import interrupts, machine
-from coterie.base import ByDistance, callbacks
+from coterie.base import DistanceEstimator, callbacks
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.progress import Progress
@@ -31,7 +31,7 @@ EXACT_ROWS = 100_000  # beyond which distances that do not fit into memory are n
 
 
 @stored("KMedoids", _medoids="<medoids.Columns> | <medoids.Rows>", medoid_indices_="index K", labels_="index<K *")
-class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, ByDistance):
+class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DistanceEstimator):
     r"""K-medoids: `n_clusters` of the rows themselves that are near to all rows, by any distance.
 
     .. math:: J = \sum_i w_i \min_k d(x_i, x_{m_k})
@@ -329,7 +329,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             whole_number("n_clusters", self.n_clusters, least)
         one_of("search", self.search, ("auto", "none", "fast"))
         one_of("approximation", self.approximation, ("auto", "exact", "sample"))
-        if self._given_distances and self.approximation == "sample":
+        if self._is_precomputed and self.approximation == "sample":
             raise ParameterError("approximation='sample' needs rows; with metric='precomputed' all distances are there")
         if isinstance(self.init, str):
             one_of("init", self.init, tuple(starts.METHODS))

@@ -15,7 +15,7 @@ from coterie.core.scale import Scale, ScaleError
 from coterie.data.memory import as_weights
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Distance, as_distance
-from coterie.distances.pairwise import ready, strips
+from coterie.distances.pairwise import fit_and_prepare, strips
 from coterie.distances.precomputed import as_square
 from coterie.metrics.labels import Array, check_several, labels_of_rows
 
@@ -128,7 +128,7 @@ def as_objects(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weig
         rows: Any = np.arange(len(given))
         dtype = given.dtype
     else:
-        distance, rows, _ = ready(as_distance(metric, **params), X)
+        distance, rows, _ = fit_and_prepare(as_distance(metric, **params), X)
         distance, dtype = distance.up_to_scale(), rows.dtype  # indices are ratios of distances
     found = labels_of_rows(labels, len(rows))
     check_several(found)

@@ -89,7 +89,7 @@ class MixtureAnswers(Traced, DensityMixin, Estimator):
 
     # rows and weights out of range
 
-    _powers_of_answers: ClassVar[dict[str, int]] = {"impute": 1}
+    _powers_of_outputs: ClassVar[dict[str, int]] = {"impute": 1}
 
     @property
     def _log_unit(self) -> float:
@@ -104,7 +104,7 @@ class MixtureAnswers(Traced, DensityMixin, Estimator):
     def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
         """Densities have the inverse of the unit of the rows; sums over rows grow with the weights."""
         own_units = (
-            self._holes
+            self._allows_missing
             or not self._has_lengths
             or not (getattr(self, "prior", None) is None or self.prior == "default")
         )
@@ -180,7 +180,7 @@ class MixtureEstimator(MixtureAnswers):
         watch = callbacks(self.callback, self.verbose, recorder)
         key = partial(self._rank, model, summary.rows)
         found, labels = self._descend(
-            model, source, engine, n_init, max_iter, watch, notes=recorder, accelerate=bool(self.accelerate), key=key
+            model, source, engine, n_init, max_iter, watch, recorder=recorder, accelerate=bool(self.accelerate), key=key
         )
         self._learn_columns(X, source)
         self._publish(model, found.params, source.dtype)
@@ -206,7 +206,7 @@ class MixtureEstimator(MixtureAnswers):
         if not hasattr(self, "_components"):
             return self.fit(X, y, sample_weight, known_labels=known_labels)
         self._check_options()
-        self._refuse_rescaled("partial_fit")
+        self._reject_rescaled("partial_fit")
         known = given.known_labels(known_labels, self.n_components)
         source, _, summary = self._open(X, sample_weight, first=False, y=known)
         self._batches += 1
@@ -232,7 +232,7 @@ class MixtureEstimator(MixtureAnswers):
 
     def icl(self, X: Any, sample_weight: Any = None) -> float:
         """Integrated complete likelihood: BIC with each row in its likeliest component, so that overlap costs."""
-        source, engine, model = self._answer(X, sample_weight)
+        source, engine, model = self._open_fitted(X, sample_weight)
         hard = replace(model, e_step_kind="hard")
         stats, _ = engine.scan(partial(hard.e_step, self._params), source, None)
         bound, total = self._in_units(stats.bound, stats.weight, sample_weight)
@@ -279,7 +279,7 @@ class MixtureEstimator(MixtureAnswers):
     # how the parts come together
 
     @property
-    def _holes(self) -> bool:
+    def _allows_missing(self) -> bool:
         return self.missing == "ignore"
 
     def _check_options(self) -> tuple[int, int]:

@@ -32,7 +32,7 @@ class FindsComponents(MixtureEstimator):
         family = self._learned.in_units(1.0, summary.mean, summary.variance)
         rng, store = as_rng(self.random_state), self._store(source, engine)
         if store is not None:
-            rng = store.chance(rng)
+            rng = store.initial_rng(rng)
         how = {"concentration": float(self.concentration), "tol": float(self.tol)}
         model, moves = dirichlet.search(family, source, rng, **how)
         for move in moves if self.verbose else ():

@@ -17,7 +17,7 @@ from coterie.core.scale import LENGTHS, Powers, ScaleError, in_type
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.families import forms
-from coterie.families.normal_prior import as_penalty, sizeable
+from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
 from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture import given
@@ -239,7 +239,7 @@ class BayesianGaussianMixture(MixtureAnswers):
         recorder = BoundRecorder(model)
         watch = callbacks(self.callback, self.verbose, recorder)
         found, labels = self._descend(
-            model, source, engine, n_init, max_iter, watch, notes=recorder, accelerate=bool(self.accelerate)
+            model, source, engine, n_init, max_iter, watch, recorder=recorder, accelerate=bool(self.accelerate)
         )
         self._learn_columns(X, source)
         self._publish(model, found.params, source.dtype)
@@ -269,7 +269,7 @@ class BayesianGaussianMixture(MixtureAnswers):
             structure,
             penalty,
             origin=summary.mean,
-            unit=np.sqrt(sizeable(summary.mean, summary.variance)),
+            unit=np.sqrt(positive_variances(summary.mean, summary.variance)),
             tol=float(self.tol),
             precision=float(np.finfo(dtype).eps),
             mixing=kind(1.0 / k if concentration is None else float(concentration)),

@@ -118,7 +118,7 @@ class NormalWishart:
         k, d = about.shape
         precision, dof = self.mean_precision + weight, self.dof + weight
         step = (sum_dx + self.mean_precision * (self.mean - about)) / precision[:, None]
-        scatter = forms.restated(self.form, weight, sum_dx, sum_dxx, step) + self._scatter(about + step)
+        scatter = forms.recentered(self.form, weight, sum_dx, sum_dxx, step) + self._scatter(about + step)
         if self.form == "tied":
             dof = np.full(k, dof.mean())
         rows = {"full": dof[:, None, None], "tied": dof.sum(), "diag": dof[:, None], "spherical": d * dof}[self.form]

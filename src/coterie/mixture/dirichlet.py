@@ -14,7 +14,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
 from coterie.families import Family, Gaussian, Product
-from coterie.families.linear import ExponentialFamily, Linear, Observed
+from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics
 from coterie.families.normal_prior import Prior
 from coterie.mixture.beliefs import Sticks
 from coterie.mixture.em import Event
@@ -41,7 +41,7 @@ class Process(NamedTuple):
     events: tuple[Event, ...] = ()
 
 
-@stored("dirichlet_process.Family", attributes="family holes")
+@stored("dirichlet_process.Family", attributes="family has_missing")
 class Believed:
     """A family whose components are known by the statistics that beliefs of them rest on.
 
@@ -49,7 +49,7 @@ class Believed:
     """
 
     def __init__(self, family: Any):
-        self.family, self.holes = family, family.holes
+        self.family, self.has_missing = family, family.has_missing
 
     def prepare(self, parts: Any) -> Any:
         return self.family.expected(parts)
@@ -196,7 +196,7 @@ def with_conjugate_prior(family: Any) -> Any:
     return found
 
 
-@stored("dirichlet_process.Gaussian", attributes="structure reg_covar prior holes _origin _unit _rows")
+@stored("dirichlet_process.Gaussian", attributes="structure reg_covar prior has_missing _origin _unit _rows")
 class Blurred(Gaussian):
     """Gaussians of rows that are known up to a little noise: E[T(x + noise)] takes the place of T(x).
 
@@ -211,7 +211,7 @@ class Blurred(Gaussian):
             )
         found = cls(family.structure, family.reg_covar, family.prior)
         vars(found).update({name: value for name, value in vars(family).items() if name.startswith("_")})
-        found.holes = family.holes
+        found.has_missing = family.has_missing
         if family.prior is None:
             d = len(found._unit)
             scale = (d + 1) * FILL ** (-2 / d) * np.diag(found._unit**2)
@@ -227,8 +227,8 @@ class Blurred(Gaussian):
         d = len(self._unit)
         i, j = np.triu_indices(d) if self.form == "full" else (np.arange(d), np.arange(d))
         noise = np.concatenate([np.zeros(d), np.where(i == j, max(RESOLUTION, self.reg_covar), 0.0)])
-        if isinstance(found, Observed):
-            return found._replace(T=found.T + noise * self.per_statistic(found.there))
+        if isinstance(found, ObservedStatistics):
+            return found._replace(T=found.T + noise * self.per_statistic(found.observed))
         return found + noise
 
 

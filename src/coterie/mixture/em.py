@@ -64,7 +64,7 @@ class EM:
     def converges(self) -> bool:
         return self.e_step_kind != "stochastic"
 
-    def begin(self, source: Any) -> None:
+    def initial_memos(self, source: Any) -> None:
         return None
 
     def log_joint(self, c: Any, chunk: Chunk) -> np.ndarray:
@@ -97,7 +97,7 @@ class EM:
         """What `log_joint` leaves out of the log densities of these rows."""
         return 0.0
 
-    def settled(
+    def has_converged(
         self,
         before: Any,
         after: Any,

@@ -62,7 +62,7 @@ class MixtureEM(EM):
 
     @property
     def missing(self) -> bool:
-        return self.family.holes
+        return self.family.has_missing
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Mix:
         found = self.start if isinstance(self.start, Mix) else self.start(self, source, engine, rng)

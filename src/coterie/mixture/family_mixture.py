@@ -272,11 +272,11 @@ class Mixture(FindsComponents):
         return super()._counts_rows or as_family(self.family).has_prior
 
     @property
-    def _called(self) -> str:
+    def _name_in_errors(self) -> str:
         return f"Mixture of {type(as_family(self.family)).__name__}"
 
-    def _given(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
-        source, engine, summary = super()._given(self._coded(X), sample_weight, first, y)
+    def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
+        source, engine, summary = super()._open_rows(self._coded(X), sample_weight, first, y)
         rows = getattr(source, "X", None)
         if hasattr(rows, "indptr"):  # parts by what is stored; with fewer rows than columns, statistics would be larger
             n, d = source.shape
@@ -295,15 +295,17 @@ class Mixture(FindsComponents):
     def _learn_columns(self, X: Any, source: Source) -> None:
         super()._learn_columns(self._coded(X), source)
 
-    def _ready(self, source: Source, engine: Engine, first: bool) -> Source:
+    def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         """Rows that the family takes, as it wants them."""
         family = self._asked_family() if first else self.family_
         if family.surveys:
             survey = engine.sum(partial(_survey, family), source)
             family.check(survey, getattr(source, "columns", None))
         if first:
-            holes = self._holes and (self._auto or family.name != "gaussian")  # whose model has its own way with them
-            family = family.learned(survey if family.surveys else None, holes)
+            has_missing = self._allows_missing and (
+                self._auto or family.name != "gaussian"
+            )  # whose model has its own way with them
+            family = family.learned(survey if family.surveys else None, has_missing)
             self._learned, self._width = family, source.shape[1]
         return source.changed(family.translate, engine) if family.translates else source
 

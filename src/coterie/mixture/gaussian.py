@@ -14,7 +14,7 @@ from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.families import forms
 from coterie.families.normal_prior import Penalty
-from coterie.families.structures import FLOOR, Structure, covariances, lifted
+from coterie.families.structures import FLOOR, Structure, covariances, needs_floor
 from coterie.kernels.plain.gaussian import Gaussians, weighted_sums
 from coterie.mixture import missing
 from coterie.mixture.em import DEAD, EM, RESEEDS, Event, Worst
@@ -162,7 +162,7 @@ class GaussianEM(EM):
         weights = c.weights if "weights" in self.fixed else self.penalty.weights(stats.weight)
         if "covariances" in self.fixed:
             return c._replace(weights=weights, means=means, steps=c.steps + 1, events=())
-        scatter = forms.restated(self.form, stats.weight, stats.sum_dx, stats.sum_dxx, step)
+        scatter = forms.recentered(self.form, stats.weight, stats.sum_dx, stats.sum_dxx, step)
         scatter = scatter + self.penalty.scatter(self.form, k, total)
         if self.penalty.shrinkage:
             away = means - self.penalty.mean
@@ -182,7 +182,7 @@ class GaussianEM(EM):
             return ()  # the floor is high enough for all
         parts = 1 if self.form == "tied" else k
         least = 2 * total / parts * np.minimum(self.penalty.floor, 10 * FLOOR * self.unit**2)
-        low = np.broadcast_to(lifted(self.structure, scatter, least), k)
+        low = np.broadcast_to(needs_floor(self.structure, scatter, least), k)
         return tuple(Event(0, int(j), "floored") for j in np.flatnonzero(low))
 
     def components(
@@ -259,7 +259,7 @@ class GaussianEM(EM):
 
     def expected(self, c: Components, about: Components, stats: GaussianStats) -> float:
         """E[log p(x, z)] at `c` under the posterior whose statistics were taken with `about`."""
-        sums = forms.restated(self.form, stats.weight, stats.sum_dx, stats.sum_dxx, c.means - about.means)
+        sums = forms.recentered(self.form, stats.weight, stats.sum_dx, stats.sum_dxx, c.means - about.means)
         offset = np.where(stats.weight > 0, self.gaussians(c).offset, 0.0)
         return float(stats.weight @ offset - 0.5 * forms.mahalanobis(self.form, c.factor, sums))
 
@@ -289,7 +289,7 @@ class GaussianEM(EM):
     def to_vector(self, c: Components, stats: GaussianStats) -> np.ndarray:
         n, away = stats.weight, self.origin - c.means
         sum_x = (stats.sum_dx - n[:, None] * away) / self.unit
-        sum_xx = forms.restated(self.form, n, stats.sum_dx, stats.sum_dxx, away)
+        sum_xx = forms.recentered(self.form, n, stats.sum_dx, stats.sum_dxx, away)
         return np.concatenate([n, sum_x.ravel(), self._in_units(sum_xx).ravel()])
 
     def from_vector(self, c: Components, vector: np.ndarray) -> GaussianStats | None:
@@ -301,12 +301,12 @@ class GaussianEM(EM):
         sum_xx = self._in_units(sum_xx.reshape(shape), -1)
         sum_x = sum_x * self.unit
         mean = sum_x / n[:, None]
-        scatter = forms.restated(self.form, n, sum_x, sum_xx, mean)
+        scatter = forms.recentered(self.form, n, sum_x, sum_xx, mean)
         if not _positive(self.form, self._in_units(scatter)):
             return None
         away = c.means - self.origin
         return GaussianStats(
-            n, sum_x - n[:, None] * away, forms.restated(self.form, n, sum_x, sum_xx, away), np.nan, np.nan
+            n, sum_x - n[:, None] * away, forms.recentered(self.form, n, sum_x, sum_xx, away), np.nan, np.nan
         )
 
     def _in_units(self, sums: np.ndarray, power: int = 1) -> np.ndarray:
@@ -320,7 +320,7 @@ class GaussianEM(EM):
     def carry(self, before: Components, after: Components, stats: GaussianStats) -> GaussianStats:
         step = after.means - before.means
         sum_dx = stats.sum_dx - stats.weight[:, None] * step
-        sum_dxx = forms.restated(self.form, stats.weight, stats.sum_dx, stats.sum_dxx, step)
+        sum_dxx = forms.recentered(self.form, stats.weight, stats.sum_dx, stats.sum_dxx, step)
         return GaussianStats(stats.weight, sum_dx, sum_dxx, stats.log_likelihood, stats.bound)
 
     # answers, row by row

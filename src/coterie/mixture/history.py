@@ -80,7 +80,7 @@ class Recorder:
 
     # for a fit that is cut short
 
-    def written(self, run: int, iteration: int) -> dict[int, Any]:
+    def records_until(self, run: int, iteration: int) -> dict[int, Any]:
         found = {}
         for each, record in self.runs.items():
             kept = [entry for entry in record if each < run or (each == run and entry[0] <= iteration)]
@@ -90,8 +90,8 @@ class Recorder:
                 found[each] = (*map(np.array, zip(*kept, strict=True)), events)
         return found
 
-    def go_on(self, written: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
-        for run, (*columns, events) in written.items():
+    def restore(self, records: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
+        for run, (*columns, events) in records.items():
             self.runs[run] = list(zip(*(column.tolist() for column in columns), strict=True))
             self.events[run] = list(events)
         self.last = last

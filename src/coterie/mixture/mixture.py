@@ -15,7 +15,7 @@ from coterie.core.arguments import not_negative, one_of
 from coterie.core.errors import ParameterError
 from coterie.core.scale import LENGTHS, Powers, in_type
 from coterie.core.stored import stored
-from coterie.families.normal_prior import as_penalty, sizeable
+from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
 from coterie.mixture import given
 from coterie.mixture.answers import MixtureEstimator
@@ -203,7 +203,7 @@ class GaussianMixture(MixtureEstimator):
 
     def impute(self, X: Any) -> Any:
         """`X` with NaN replaced by the mean given what is there of the row, over all components."""
-        if not self._holes:
+        if not self._allows_missing:
             raise ParameterError("impute needs missing='ignore'; this mixture has missing='error'")
         return self._map(X, "impute")
 
@@ -237,7 +237,7 @@ class GaussianMixture(MixtureEstimator):
     def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> GaussianEM:
         if summary is None:
             return self._fitted_model
-        scale = sizeable(summary.mean, summary.variance)
+        scale = positive_variances(summary.mean, summary.variance)
         return GaussianEM(
             self.n_components,
             as_structure(self.covariance_type),
@@ -246,7 +246,7 @@ class GaussianMixture(MixtureEstimator):
             unit=np.sqrt(scale),
             e_step_kind=self.e_step,
             fixed=given.fixed(self.fixed),
-            missing=self._holes,
+            missing=self._allows_missing,
             tol=float(self.tol),
             precision=float(np.finfo(dtype).eps),
         )

@@ -178,7 +178,7 @@ class Trials:
             square = np.empty((runs, k, d, d))
             square[..., self.upper[0], self.upper[1]] = square[..., self.upper[1], self.upper[0]] = sum_xx
             sum_xx = square if form == "full" else square.sum(axis=1)
-        sum_dxx = forms.restated(form, weight, sum_x, sum_xx, c.means)
+        sum_dxx = forms.recentered(form, weight, sum_x, sum_xx, c.means)
         return GaussianStats(weight, sum_x - weight[..., None] * c.means, sum_dxx, bound, bound)
 
     def _respecting_known(self, resp: np.ndarray) -> np.ndarray:

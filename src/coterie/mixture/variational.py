@@ -162,15 +162,15 @@ class BoundRecorder:
 
     # for a fit that is cut short
 
-    def written(self, run: int, iteration: int) -> dict[int, Any]:
+    def records_until(self, run: int, iteration: int) -> dict[int, Any]:
         kept = {
             each: [entry for entry in record if each < run or (each == run and entry[0] <= iteration)]
             for each, record in self.runs.items()
         }
         return {each: tuple(map(np.array, zip(*entries, strict=True))) for each, entries in kept.items() if entries}
 
-    def go_on(self, written: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
-        for run, (*numbers, counts) in written.items():
+    def restore(self, records: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
+        for run, (*numbers, counts) in records.items():
             self.runs[run] = list(zip(*(column.tolist() for column in numbers), counts, strict=True))
 
     def history(self, run: int) -> BoundHistory:

@@ -1,4 +1,4 @@
-"""Models on disk: arrays as safetensors, all else as JSON, and nothing in either that could run."""
+"""Save and load models: arrays as safetensors, everything else as JSON. Files contain no executable code."""
 
 from coterie.persistence.model_file import load, save
 

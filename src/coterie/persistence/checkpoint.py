@@ -1,4 +1,4 @@
-"""The file of a fit that is not done yet."""
+"""The checkpoint file of an unfinished fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from coterie.core.errors import CheckpointError, CheckpointWarning, ModelFileError, ParameterError
 from coterie.core.protocols import Engine, Source
-from coterie.core.writing import check_regular, place_of, remove_left_over, write_whole
+from coterie.core.writing import check_regular, real_path, remove_left_over, write_whole
 from coterie.persistence import container
 from coterie.persistence.decode import Decoder
 from coterie.persistence.encode import Encoder
@@ -23,16 +23,16 @@ from coterie.persistence.fingerprint import differences, fingerprint
 from coterie.persistence.rules import Lengths
 from coterie.persistence.states import check_state, count_of
 
-INTERVAL = 1.0  # seconds between two states that are written, at least
-PATIENCE = 40.0  # times as long as writing one takes, at least
+MIN_INTERVAL = 1.0  # minimum number of seconds between two writes
+INTERVAL_FACTOR = 40.0  # minimum interval between two writes, as a multiple of the time that a write takes
 
 
 class CheckpointFile:
-    """Keeps the states of one fit in a file: `coterie.core.checkpoint.Store`.
+    """Stores the states of one fit in a file; it implements `coterie.core.checkpoint.Store`.
 
-    The file is safetensors with JSON, like that of a model: nothing in it can run. It is replaced as a whole, about
-    once a second and seldom enough to cost next to nothing, so that a fit that is killed at any moment leaves a whole
-    file. A file of other rows, options or another version is refused, and so is one that is damaged.
+    Like a model file, it is safetensors with JSON and contains no executable code. It is replaced atomically, about
+    once a second and at most 1/40 of the time, so that a killed fit always leaves a complete file. A damaged file is
+    rejected, as is a file of other data, other options or another version of coterie.
     """
 
     def __init__(
@@ -43,49 +43,49 @@ class CheckpointFile:
         engine: Engine,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.path, self.clock = as_place(path), clock
+        self.path, self.clock = as_checkpoint_path(path), clock
         self.source, self.fingerprint = source, fingerprint(estimator, source, engine)
         self.states: dict[str, Any] = {}
-        self.began_with: np.random.Generator | None = None
-        self.failed = self.left = False
-        self.unread: tuple[Decoder, dict[str, Any]] | None = None  # states of a fit that was cut short
+        self.initial_generator: np.random.Generator | None = None
+        self.has_failed = self.is_frozen = False
+        self.undecoded: tuple[Decoder, dict[str, Any]] | None = None  # states of the fit to resume
         if self.path.exists():
             self._open()
-        self.due = self.clock() + INTERVAL
+        self.next_write = self.clock() + MIN_INTERVAL
 
-    # what a fit asks
+    # the interface of Store
 
     def read(self, name: str, model: Any) -> Any:
-        if self.unread is not None:
-            with self._refusing():
-                self.states = self._decoded(*self.unread, model)
-            self.unread = None
+        if self.undecoded is not None:
+            with self._as_checkpoint_errors():
+                self.states = self._decoded(*self.undecoded, model)
+            self.undecoded = None
         return self.states.get(name)
 
     def write(self, name: str, make: Callable[[], Any], at_once: bool = False) -> None:
-        began = self.clock()
-        if self.left or (began < self.due and not at_once):
+        start = self.clock()
+        if self.is_frozen or (start < self.next_write and not at_once):
             return
         self.states[name] = make()
         self._save()
-        ended = self.clock()
-        self.due = ended + max(INTERVAL, PATIENCE * (ended - began))
+        end = self.clock()
+        self.next_write = end + max(MIN_INTERVAL, INTERVAL_FACTOR * (end - start))
 
-    def chance(self, rng: np.random.Generator) -> np.random.Generator:
-        if self.began_with is None:
-            self.began_with = copy.deepcopy(rng)
+    def initial_rng(self, rng: np.random.Generator) -> np.random.Generator:
+        if self.initial_generator is None:
+            self.initial_generator = copy.deepcopy(rng)
             return rng
-        return copy.deepcopy(self.began_with)
+        return copy.deepcopy(self.initial_generator)
 
-    def leave(self) -> None:
-        self.left = True
+    def stop_writing(self) -> None:
+        self.is_frozen = True
 
     def remove(self) -> None:
-        if self.left:
+        if self.is_frozen:
             return
-        place = place_of(self.path)
-        place.unlink(missing_ok=True)
-        remove_left_over(place.parent)
+        target = real_path(self.path)
+        target.unlink(missing_ok=True)
+        remove_left_over(target.parent)
 
     # the file
 
@@ -93,76 +93,77 @@ class CheckpointFile:
         encoder = Encoder(for_checkpoint=True)
         content = {
             "fingerprint": self.fingerprint,
-            "chance": encoder.value(self.began_with, "chance"),
+            "rng": encoder.value(self.initial_generator, "rng"),
             "states": {name: encoder.value(self.states[name], name) for name in sorted(self.states)},
         }
         data = container.to_bytes(content, encoder.tensors, "checkpoint")
         try:
             write_whole(self.path, data, overwrite=True)
         except OSError as error:
-            if not self.failed:
+            if not self.has_failed:
                 warnings.warn(f"the checkpoint cannot be written: {error}", CheckpointWarning, stacklevel=2)
-            self.failed = True
+            self.has_failed = True
 
     def _open(self) -> None:
-        with self._refusing():
+        with self._as_checkpoint_errors():
             content, tensors = container.read(self.path, "checkpoint")
-            told, chance, states = _parts(content)
-            self._check_same(told)
+            stored_fingerprint, rng, states = _parts(content)
+            self._check_same_fit(stored_fingerprint)
             decoder = Decoder(tensors, for_checkpoint=True)
-            self.began_with = decoder.value(chance, Lengths())
-            if not isinstance(self.began_with, np.random.Generator):
-                raise ModelFileError("it lacks the chance that the fit began with")
-        self.unread = decoder, states
+            self.initial_generator = decoder.value(rng, Lengths())
+            if not isinstance(self.initial_generator, np.random.Generator):
+                raise ModelFileError("the initial random generator of the fit is missing")
+        self.undecoded = decoder, states
 
     def _decoded(self, decoder: Decoder, states: dict[str, Any], model: Any) -> dict[str, Any]:
         lengths = Lengths()
-        lengths.known.update(K=count_of(model), D=int(self.source.shape[1]))  # arrays are as long as this fit's
-        found = {name: decoder.value(state, lengths) for name, state in states.items()}
+        lengths.known.update(K=count_of(model), D=int(self.source.shape[1]))  # the arrays must match this fit
+        decoded = {name: decoder.value(state, lengths) for name, state in states.items()}
         decoder.check_all_used()
-        for name, state in found.items():
+        for name, state in decoded.items():
             check_state(name, state, self.fingerprint["estimator"], model, self.source)
-        return found
+        return decoded
 
     @contextmanager
-    def _refusing(self) -> Iterator[None]:
+    def _as_checkpoint_errors(self) -> Iterator[None]:
         try:
             yield
         except (ModelFileError, RecursionError) as error:
-            why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
             raise CheckpointError(
-                f'cannot go on from the checkpoint "{self.path}": {why}. Delete the file to start anew'
+                f'cannot resume from the checkpoint "{self.path}": {reason}. Delete the file to start a new fit'
             ) from None
 
-    def _check_same(self, told: dict[str, str]) -> None:
-        changed = differences(told, self.fingerprint)
-        if changed:
+    def _check_same_fit(self, stored_fingerprint: dict[str, str]) -> None:
+        changes = differences(stored_fingerprint, self.fingerprint)
+        if changes:
             raise CheckpointError(
-                f'the checkpoint "{self.path}" is of another fit: {"; ".join(changed)}. '
-                "Use the same data and options to go on from it, or delete the file to start anew"
+                f'the checkpoint "{self.path}" is of another fit: {"; ".join(changes)}. '
+                "Use the same data and options to resume it, or delete the file to start a new fit"
             )
 
 
-def as_place(path: Any) -> Path:
-    """Where the file goes; `ParameterError` where there cannot be one."""
+def as_checkpoint_path(path: Any) -> Path:
+    """The path of the checkpoint file; `ParameterError` if no file can be written there."""
     if not isinstance(path, str | PathLike):
         raise ParameterError(f"checkpoint must be None or the path of a file; got {path!r}")
-    place = Path(path)
-    if place.is_dir():
-        raise ParameterError(f'checkpoint must be a file; "{place}" is a folder: add a name')
-    check_regular(place)
-    folder = place_of(place).parent if place.is_symlink() else place.parent
+    target = Path(path)
+    if target.is_dir():
+        raise ParameterError(f'checkpoint must be a file; "{target}" is a folder: add a file name')
+    check_regular(target)
+    folder = real_path(target).parent if target.is_symlink() else target.parent
     if not folder.is_dir():
-        raise ParameterError(f'checkpoint: there is no folder "{folder}"; create it first')
-    return place
+        raise ParameterError(f'checkpoint: the folder "{folder}" does not exist; create it first')
+    return target
 
 
 def _parts(content: Any) -> tuple[dict[str, str], Any, dict[str, Any]]:
-    if not isinstance(content, dict) or set(content) != {"fingerprint", "chance", "states"}:
-        raise ModelFileError("its content is no state of a fit")
-    told, states = content["fingerprint"], content["states"]
-    if not isinstance(told, dict) or not all(isinstance(value, str) for value in told.values()):
-        raise ModelFileError("its fingerprint must be of texts")
+    if not isinstance(content, dict) or set(content) != {"fingerprint", "rng", "states"}:
+        raise ModelFileError("its content is not the state of a fit")
+    stored_fingerprint, states = content["fingerprint"], content["states"]
+    is_text = isinstance(stored_fingerprint, dict) and all(isinstance(v, str) for v in stored_fingerprint.values())
+    if not is_text:
+        raise ModelFileError("the values of its fingerprint must be texts")
     if not isinstance(states, dict):
-        raise ModelFileError("its states must be an object")
-    return told, content["chance"], states
+        raise ModelFileError("its states must be a JSON object")
+    return stored_fingerprint, content["rng"], states

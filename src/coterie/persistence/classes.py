@@ -1,4 +1,4 @@
-"""The classes that a file can hold. Nothing else is written or read."""
+"""The classes that a file may contain. No other class is written or read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "ui
 def class_of(tag: str) -> type | None:
     """The class with this tag; None if there is none."""
     if tag in coterie.__all__:
-        getattr(coterie, tag)  # imports its module, and with it most of what it holds
+        getattr(coterie, tag)  # imports its module, and with it most classes that it stores
     if tag not in CLASSES:
         _import_all()
     return CLASSES.get(tag)
@@ -52,7 +52,7 @@ def _import_all() -> None:
 
 
 def model_name(model: Any) -> str | None:
-    """The tag of the class of an estimator; None if files cannot hold it."""
+    """The tag of the class of an estimator; None if files cannot contain it."""
     kind, name = type(model), type(model).__name__
     if name == PIPELINE or name in _PREPROCESSING:
         return name if model_class(name) is kind else None
@@ -70,7 +70,7 @@ def model_class(name: str) -> type | None:
 
 
 def model_declaration(name: str) -> Declaration:
-    """The declaration of an estimator that files can hold."""
+    """The declaration of an estimator that files can contain."""
     if name in _PREPROCESSING:
         _, optional, rules = _PREPROCESSING[name]
         return Declaration(name, rules, None, optional, None, in_checkpoints=False)
@@ -80,14 +80,14 @@ def model_declaration(name: str) -> Declaration:
 
 
 def can_be_state(attribute: str, name: str, kind: type) -> bool:
-    """Whether an estimator of that name can have this attribute after a fit; those of the class itself cannot be."""
+    """Whether an estimator of that name can have this attribute after a fit; attributes of its class are excluded."""
     declaration = model_declaration(name)
     is_private = attribute in PRIVATE or attribute in declaration.rules or attribute in declaration.optional
     return (is_private or _PUBLIC.fullmatch(attribute) is not None) and not hasattr(kind, attribute)
 
 
 def check_steps(steps: list[tuple[str, Any]]) -> None:
-    """Reject a Pipeline unless it is an estimator of coterie after transformers that files can hold."""
+    """Reject a Pipeline unless it is an estimator of coterie after transformers that files can contain."""
     before = [type(step).__name__ for _, step in steps[:-1] if not (step is None or step == "passthrough")]
     last = type(steps[-1][1]).__name__ if steps else "nothing"
     if last not in coterie.__all__ or not set(before) <= set(PREPROCESSING):

@@ -1,4 +1,4 @@
-"""The file itself: safetensors, with one JSON text in its metadata; written whole or not at all, and checked first."""
+"""The file format: safetensors, with one JSON text in its metadata; a checksum covers both."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import ModelFileError, ParameterError
-from coterie.core.writing import check_regular, exists, place_of
+from coterie.core.writing import check_regular, exists, real_path
 from coterie.persistence import format_1
 
-FORMAT = 2  # of what is written; files of a higher one are rejected
+FORMAT = 2  # version of the format that is written; files of a higher version are rejected
 KEY = "coterie"
-KEYS = {"model": KEY, "checkpoint": "coterie checkpoint"}  # of the metadata, by what the file holds
+KEYS = {"model": KEY, "checkpoint": "coterie checkpoint"}  # of the metadata, by the content of the file
 SUFFIX = ".safetensors"
-LONGEST_HEADER = 100_000_000  # bytes; the same as safetensors' own
+LONGEST_HEADER = 100_000_000  # bytes; the limit of safetensors
 DTYPES = {
     "F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8,
     "U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8, "BOOL": np.bool_,
@@ -31,17 +31,17 @@ DTYPES = {
 
 
 def to_bytes(content: dict[str, Any], tensors: dict[str, np.ndarray], kind: str = "model") -> bytes:
-    """The whole file; the same for the same content."""
+    """The bytes of the file; equal content gives equal bytes."""
     from safetensors.numpy import save
 
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     head = {"format": FORMAT, "sha256": digest(text, tensors), "content": text}
-    written: bytes = save(tensors, {KEYS[kind]: json.dumps(head, separators=(",", ":"))})
-    return written
+    data: bytes = save(tensors, {KEYS[kind]: json.dumps(head, separators=(",", ":"))})
+    return data
 
 
 def digest(text: str, tensors: dict[str, np.ndarray]) -> str:
-    """Of all that is in the file."""
+    """The SHA-256 checksum of the whole content of a file."""
     total = hashlib.sha256(text.encode())
     for name in sorted(tensors):
         total.update(f"\0{name} {tensors[name].dtype.name} {tensors[name].shape}\0".encode())
@@ -49,16 +49,16 @@ def digest(text: str, tensors: dict[str, np.ndarray]) -> str:
     return total.hexdigest()
 
 
-def check_place(path: Path, overwrite: bool) -> None:
-    """Refuse a place that cannot be written, before any work is done."""
+def check_path(path: Path, overwrite: bool) -> None:
+    """Reject a path that cannot be written, before any work is done."""
     if path.is_dir():
-        raise ParameterError(f'path must be a file; "{path}" is a folder: add a name that ends in {SUFFIX}')
+        raise ParameterError(f'path must be a file; "{path}" is a folder: add a file name that ends in {SUFFIX}')
     if path.suffix != SUFFIX:
         raise ParameterError(f'path must end in {SUFFIX}; got "{path}"')
     check_regular(path)
-    folder = place_of(path).parent if path.is_symlink() else path.parent
+    folder = real_path(path).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder: create it first", str(folder))
+        raise FileNotFoundError(errno.ENOENT, "the folder does not exist: create it first", str(folder))
     if path.exists() and not overwrite:
         raise exists(path)
 
@@ -67,23 +67,23 @@ def check_place(path: Path, overwrite: bool) -> None:
 
 
 def read(path: Path, kind: str = "model") -> tuple[Any, dict[str, np.ndarray]]:
-    """The content and the arrays of a file, once all is found to be as it was written."""
+    """The content and the arrays of a file, after its checksum was verified."""
     size = _check_length(path)
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="numpy") as file:
             head = _head(file.metadata(), kind)
-            names = {name: _checked(name, file.get_slice(name), size) for name in sorted(file.keys())}
-            tensors = {name: _array(file.get_tensor(name), *kind) for name, kind in names.items()}
+            types = {name: _checked_type(name, file.get_slice(name), size) for name in sorted(file.keys())}
+            tensors = {name: _array(file.get_tensor(name), *types[name]) for name in types}
     except (SafetensorError, UnicodeDecodeError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ModelFileError):
             raise
-        raise ModelFileError(f"it is damaged, or no safetensors file: {error}") from None
+        raise ModelFileError(f"it is damaged, or not a safetensors file: {error}") from None
     text = head.get("content")
     if not isinstance(text, str) or head.get("sha256") != digest(text, tensors):
         remedy = "; save the model again" if kind == "model" else ""
-        raise ModelFileError(f"its content is not what was written: it was damaged or edited{remedy}")
+        raise ModelFileError(f"its checksum is wrong: the file was damaged or edited{remedy}")
     content = parse(text)
     if head["format"] == 1:
         content = format_1.upgraded(content, tensors)
@@ -91,16 +91,17 @@ def read(path: Path, kind: str = "model") -> tuple[Any, dict[str, np.ndarray]]:
 
 
 def parse(text: str) -> Any:
-    """JSON without what Python adds to it, or leaves open."""
+    """Parse strict JSON: NaN, Infinity and repeated names are errors."""
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+        return json.loads(text, parse_constant=_reject_constant, object_pairs_hook=_reject_duplicates)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"its metadata is no JSON of a model: {str(error) or type(error).__name__}") from None
+        raise ModelFileError(f"its metadata is not valid JSON: {str(error) or type(error).__name__}") from None
 
 
 def _check_length(path: Path) -> int:
+    """The size of the file in bytes; `ModelFileError` if it is too small for its header."""
     if path.is_dir():
-        raise ModelFileError("it is a folder: give the file in it")
+        raise ModelFileError("it is a folder: pass the path of a file")
     with open(path, "rb") as file:
         start = file.read(8)
         size = os.fstat(file.fileno()).st_size
@@ -108,51 +109,52 @@ def _check_length(path: Path) -> int:
         raise ModelFileError(f"it has {size} bytes, too few for a safetensors file")
     header = int.from_bytes(start, "little")
     if header > min(size - 8, LONGEST_HEADER):
-        kind = " (it looks like a pickle, which is never opened)" if start[:1] == b"\x80" and start[1] < 8 else ""
+        hint = " (it looks like a pickle; pickles are never opened)" if start[:1] == b"\x80" and start[1] < 8 else ""
         raise ModelFileError(
-            f"it is no safetensors file, or cut short: a header of {header} bytes in a file of {size}{kind}"
+            f"it is not a safetensors file, or truncated: a header of {header} bytes in a file of {size}{hint}"
         )
     return size
 
 
 def _head(metadata: Any, kind: str) -> dict[str, Any]:
     if not isinstance(metadata, dict) or KEYS[kind] not in metadata:
-        raise ModelFileError(f"it is a safetensors file, but holds no {kind} of coterie")
+        raise ModelFileError(f"it is a safetensors file, but does not contain a {kind} of coterie")
     head = parse(metadata[KEYS[kind]])
     version = head.get("format") if isinstance(head, dict) else None
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"its format must be a whole number from 1 up; found {version!r}")
+        raise ModelFileError(f"its format must be an integer >= 1; got {version!r}")
     if kind == "checkpoint" and version < FORMAT:
         raise ModelFileError(f"it has format {version}, of an older version of coterie")
     if version > FORMAT:
         raise ModelFileError(
-            f"it has format {version}, and this version of coterie reads formats up to {FORMAT}: upgrade coterie"
+            f"it has format {version}, but this version of coterie reads formats up to {FORMAT}: upgrade coterie"
         )
     return head
 
 
-def _checked(name: str, entry: Any, size: int) -> tuple[Any, tuple[int, ...]]:
+def _checked_type(name: str, entry: Any, size: int) -> tuple[Any, tuple[int, ...]]:
+    """The dtype and the shape of an array; `ModelFileError` if a file of `size` bytes cannot contain it."""
     kind, shape = entry.get_dtype(), tuple(entry.get_shape())
     if kind not in DTYPES:
-        raise ModelFileError(f"array {name!r} has the type {kind}; it can be {', '.join(DTYPES)}")
+        raise ModelFileError(f"array {name!r} has the type {kind}; it must be {', '.join(DTYPES)}")
     if len(shape) > 8 or prod(max(length, 1) for length in shape) > size:
-        raise ModelFileError(f"array {name!r} has the shape {shape}, absurd in a file of {size} bytes")
+        raise ModelFileError(f"array {name!r} has the shape {shape}, which is too large for a file of {size} bytes")
     return DTYPES[kind], shape
 
 
-def _array(found: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
-    array = np.array(found, dtype=dtype).reshape(shape)
+def _array(values: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.array(values, dtype=dtype).reshape(shape)
     if dtype is np.bool_ and array.size and array.view(np.uint8).max() > 1:
-        raise ModelFileError("an array of booleans has values that are neither true nor false")
+        raise ModelFileError("an array of booleans has values other than 0 and 1")
     return array
 
 
-def _no_constant(text: str) -> Any:
+def _reject_constant(text: str) -> Any:
     raise ValueError(f"{text} is not JSON")
 
 
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise ValueError("a name appears twice")
-    return found
+    return values

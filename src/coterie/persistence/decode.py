@@ -1,4 +1,4 @@
-"""A model from JSON and named arrays: only declared classes are made, field by field."""
+"""Decode a model from JSON and named arrays; only declared classes are created, field by field."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LONGEST_TEXT = 1 << 16  # characters of one text of an array
 
 
 class Decoder:
-    """Makes values of nodes; every array is handed out as often as the file names it."""
+    """Creates values from JSON nodes; nodes that name the same array share it."""
 
     def __init__(self, tensors: dict[str, np.ndarray], for_checkpoint: bool = False):
         self.tensors, self.for_checkpoint = tensors, for_checkpoint
-        self._made: dict[tuple[str, tuple[int, ...] | None, bool], np.ndarray] = {}
+        self._arrays: dict[tuple[str, tuple[int, ...] | None, bool], np.ndarray] = {}
         self._used: set[str] = set()
-        self._makers: dict[str, Callable[..., Any]] = {
+        self._decoders: dict[str, Callable[..., Any]] = {
             "array": self._array, "dict": self._dict, "float": self._float, "frozenset": self._frozenset,
             "generator": self._generator, "model": self.model, "number": self._number, "numbers": self._numbers,
             "object": self._object, "random_state": self._random_state, "range": self._range, "record": self._record,
@@ -38,9 +38,9 @@ class Decoder:
         }  # fmt: skip
 
     def whole(self, node: Any) -> Any:
-        """The model that the file holds, and nothing beside it."""
+        """The model in the file; `ModelFileError` if the file contains anything else."""
         if not isinstance(node, dict) or "model" not in node:
-            raise ModelFileError("its content is no model")
+            raise ModelFileError("its content is not a model")
         model = self.model(node, None)
         self.check_all_used()
         return model
@@ -48,7 +48,7 @@ class Decoder:
     def check_all_used(self) -> None:
         unused = sorted(set(self.tensors) - self._used)
         if unused:
-            raise ModelFileError(f"array {unused[0]!r} belongs to nothing")
+            raise ModelFileError(f"array {unused[0]!r} is not used")
 
     # models
 
@@ -57,7 +57,7 @@ class Decoder:
         kind = self._model_class(name, inside=lengths is not None)
         lengths = Lengths() if lengths is None else lengths
         if not isinstance(options, dict) or not isinstance(state, dict):
-            raise ModelFileError(f"options and state of {name} must be objects")
+            raise ModelFileError(f"options and state of {name} must be JSON objects")
         model: Any = object.__new__(kind)
         self._set_options(model, name, options)
         for key in sorted(state):
@@ -75,7 +75,7 @@ class Decoder:
         public = isinstance(name, str) and (name in (*coterie.__all__, *classes.PREPROCESSING, classes.PIPELINE))
         kind = classes.model_class(name) if isinstance(name, str) and public is not inside else None
         if kind is None:
-            raise ModelFileError(f"it holds the estimator {name!r}, which this version of coterie does not know")
+            raise ModelFileError(f"it contains the estimator {name!r}, which this version of coterie does not know")
         return kind
 
     def _set_options(self, model: Any, name: str, options: dict[str, Any]) -> None:
@@ -92,18 +92,18 @@ class Decoder:
             else:
                 value = self.value(options[key], Lengths())
             if key in ("callback", "memory", "checkpoint") and value is not None:
-                raise ModelFileError(f"{name} must have no {key}; found {value!r}")
+                raise ModelFileError(f"{name} must have {key}=None; got {value!r}")
             setattr(model, key, value)
 
     def _steps(self, node: Any) -> list[tuple[str, Any]]:
-        found = []
+        steps = []
         for pair in node if isinstance(node, list) else ():
             items = pair.get("tuple") if isinstance(pair, dict) else None
             if not (isinstance(items, list) and len(items) == 2 and isinstance(items[0], str)):
                 raise ModelFileError("steps of a Pipeline must be pairs of a name and a model")
             step = items[1]
-            found.append((items[0], self.model(step, None) if isinstance(step, dict) and "model" in step else step))
-        return found
+            steps.append((items[0], self.model(step, None) if isinstance(step, dict) and "model" in step else step))
+        return steps
 
     # values
 
@@ -113,10 +113,10 @@ class Decoder:
         if isinstance(node, list):
             return [self.value(item, lengths) for item in node]
         if isinstance(node, dict):
-            for key, make in self._makers.items():
+            for key, decode in self._decoders.items():
                 if key in node:
-                    return make(node, lengths)
-        raise ModelFileError(f"it holds {_shown(node)}, which stands for nothing")
+                    return decode(node, lengths)
+        raise ModelFileError(f"it contains {_shown(node)}, which is not a known value")
 
     def _items(self, node: Any, lengths: Lengths) -> list[Any]:
         if not isinstance(node, list):
@@ -127,94 +127,94 @@ class Decoder:
         return tuple(self._items(_part(node, "tuple"), lengths))
 
     def _frozenset(self, node: dict[str, Any], lengths: Lengths) -> Any:
-        return frozenset(_texts_alone(self._items(_part(node, "frozenset"), lengths)))
+        return frozenset(_checked_texts(self._items(_part(node, "frozenset"), lengths)))
 
     def _set(self, node: dict[str, Any], lengths: Lengths) -> Any:
-        return set(_texts_alone(self._items(_part(node, "set"), lengths)))
+        return set(_checked_texts(self._items(_part(node, "set"), lengths)))
 
     def _dict(self, node: dict[str, Any], lengths: Lengths) -> Any:
-        found: dict[Any, Any] = {}
+        values: dict[Any, Any] = {}
         for pair in self._items(_part(node, "dict"), lengths):
             if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str | int | float | bool | None):
-                raise ModelFileError("a dict must be of pairs that begin with a text or a number")
-            found[pair[0]] = pair[1]
-        return found
+                raise ModelFileError("a dict must be a list of pairs whose first item is a text or a number")
+            values[pair[0]] = pair[1]
+        return values
 
     def _float(self, node: dict[str, Any], lengths: Lengths) -> float:
         text = _part(node, "float")
         if text not in ("nan", "inf", "-inf"):
-            raise ModelFileError(f"{_shown(text)} is no number")
+            raise ModelFileError(f"{_shown(text)} is not a number")
         return float(text)
 
     def _number(self, node: dict[str, Any], lengths: Lengths) -> Any:
         number, kind = _parts(node, "number", "dtype")
         number = self.value(number, lengths)
         if kind not in classes.DTYPES or not isinstance(number, bool | int | float):
-            raise ModelFileError(f"{_shown(node)} is no number")
+            raise ModelFileError(f"{_shown(node)} is not a number")
         try:
             return np.dtype(kind).type(number)
         except (OverflowError, ValueError):
-            raise ModelFileError(f"{number} is no {kind}") from None
+            raise ModelFileError(f"{number} is not of type {kind}") from None
 
     def _numbers(self, node: dict[str, Any], lengths: Lengths) -> np.dtype[Any]:
         kind = _part(node, "numbers")
         if kind not in classes.DTYPES:
-            raise ModelFileError(f"{_shown(kind)} is no type of numbers")
+            raise ModelFileError(f"{_shown(kind)} is not a type of numbers")
         return np.dtype(kind)
 
     def _slice(self, node: dict[str, Any], lengths: Lengths) -> slice:
-        return slice(*_whole_numbers(_part(node, "slice"), count=3, none=True, most=LONGEST_RANGE))
+        return slice(*_integers(_part(node, "slice"), count=3, none=True, largest=LONGEST_RANGE))
 
     def _range(self, node: dict[str, Any], lengths: Lengths) -> range:
-        start, stop, step = _whole_numbers(_part(node, "range"), count=3, most=LONGEST_RANGE)
+        start, stop, step = _integers(_part(node, "range"), count=3, largest=LONGEST_RANGE)
         if step == 0:
-            raise ModelFileError("a range must go somewhere")
+            raise ModelFileError("the step of a range must not be 0")
         return range(start, stop, step)
 
     def _array(self, node: dict[str, Any], lengths: Lengths) -> np.ndarray:
         name = node["array"]
         axes, read_only = node.get("axes"), node.get("read_only", False)
         if set(node) - {"array", "axes", "read_only"} or not isinstance(read_only, bool):
-            raise ModelFileError(f"{_shown(node)} is no array")
+            raise ModelFileError(f"{_shown(node)} is not an array")
         if not isinstance(name, str) or name not in self.tensors:
-            raise ModelFileError(f"there is no array {_shown(name)}")
+            raise ModelFileError(f"the array {_shown(name)} is missing")
         self._used.add(name)
-        key = name, None if axes is None else tuple(_whole_numbers(axes)), read_only
-        if key not in self._made:
-            self._made[key] = _laid_out(self.tensors[name], key[1], read_only)
-        return self._made[key]
+        key = name, None if axes is None else tuple(_integers(axes)), read_only
+        if key not in self._arrays:
+            self._arrays[key] = _with_layout(self.tensors[name], key[1], read_only)
+        return self._arrays[key]
 
     def _texts(self, node: dict[str, Any], lengths: Lengths) -> np.ndarray:
         texts, shape, kind = _parts(node, "texts", "shape", "dtype")
-        shape = tuple(_whole_numbers(shape))
+        shape = tuple(_integers(shape))
         width = kind[1:] if isinstance(kind, str) and kind.startswith("U") else ""
-        good = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-        if not good or not (kind == "object" or (width.isascii() and width.isdigit() and len(width) < 6)):
-            raise ModelFileError(f"{_shown(node)} is no array of texts")
+        are_texts = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+        if not are_texts or not (kind == "object" or (width.isascii() and width.isdigit() and len(width) < 6)):
+            raise ModelFileError(f"{_shown(node)} is not an array of texts")
         longest = max(map(len, texts), default=0)
         if width and not longest <= int(width) <= max(longest, 1) + LONGEST_TEXT // max(len(texts), 1):
-            raise ModelFileError(f"texts of {longest} characters do not go with {kind}")
-        found = np.empty(len(texts), dtype=kind)
-        found[:] = texts
+            raise ModelFileError(f"texts of {longest} characters do not match the type {kind}")
+        array = np.empty(len(texts), dtype=kind)
+        array[:] = texts
         try:
-            return found.reshape(shape)
+            return array.reshape(shape)
         except ValueError:
-            raise ModelFileError(f"{len(texts)} texts are no array of shape {shape}") from None
+            raise ModelFileError(f"{len(texts)} texts do not match the shape {shape}") from None
 
     def _sparse(self, node: dict[str, Any], lengths: Lengths) -> Any:
         name, shape, *parts = _parts(node, "sparse", "shape", "data", "indices", "indptr")
-        shape = tuple(_whole_numbers(shape, count=2))
+        shape = tuple(_integers(shape, count=2))
         arrays = [self.value(part, lengths) for part in parts]
         if name not in classes.SPARSE or not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in arrays):
-            raise ModelFileError(f"{_shown(node)} is no sparse matrix")
+            raise ModelFileError(f"{_shown(node)} is not a sparse matrix")
         try:
-            found = getattr(sparse, name)(tuple(arrays), shape=shape)
-            found.check_format(full_check=True)
+            matrix = getattr(sparse, name)(tuple(arrays), shape=shape)
+            matrix.check_format(full_check=True)
         except (ValueError, TypeError, IndexError, OverflowError) as error:
             raise ModelFileError(f"a sparse matrix is malformed: {error}") from None
-        return found
+        return matrix
 
-    # things of ours
+    # declared classes
 
     def _record(self, node: dict[str, Any], lengths: Lengths) -> Any:
         tag, values = _parts(node, "record", "fields")
@@ -222,18 +222,18 @@ class Decoder:
         if declaration.attributes is not None or issubclass(kind, BaseEstimator):
             raise ModelFileError(f"{tag} is not a record")
         names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(kind._fields)
-        made = self._fields(tag, values, lengths, names)
-        missing = sorted(set(names) - set(made))
+        decoded = self._fields(tag, values, lengths, names)
+        missing = sorted(set(names) - set(decoded))
         if missing:
-            raise ModelFileError(f"{tag} lacks {missing[0]!r}")
-        check_fields(declaration, made, lengths)
+            raise ModelFileError(f"{tag} has no field {missing[0]!r}")
+        check_fields(declaration, decoded, lengths)
         if not is_dataclass(kind):
-            return kind(**made)
-        record = _with_attributes(kind, made)
+            return kind(**decoded)
+        record = _with_attributes(kind, decoded)
         if hasattr(record, "__post_init__"):
             try:
                 record.__post_init__()
-            except (ValueError, TypeError, AttributeError) as error:  # among them ParameterError
+            except (ValueError, TypeError, AttributeError) as error:  # these include ParameterError
                 raise ModelFileError(f"{tag}: {error}") from None
         return record
 
@@ -242,23 +242,23 @@ class Decoder:
         kind, declaration = self._declared(tag)
         if declaration.attributes is None:
             raise ModelFileError(f"{tag} is not an object")
-        made = self._fields(tag, values, lengths, declaration.attributes)
-        check_fields(declaration, made, lengths)
-        return _with_attributes(kind, made)
+        decoded = self._fields(tag, values, lengths, declaration.attributes)
+        check_fields(declaration, decoded, lengths)
+        return _with_attributes(kind, decoded)
 
     def _declared(self, tag: Any) -> tuple[Any, Declaration]:
         kind = classes.class_of(tag) if isinstance(tag, str) else None
         declaration = None if kind is None else declaration_of(kind)
         if declaration is None or (declaration.in_checkpoints and not self.for_checkpoint):
-            raise ModelFileError(f"it holds {_shown(tag)}, which this version of coterie does not know")
+            raise ModelFileError(f"it contains {_shown(tag)}, which this version of coterie does not know")
         return kind, declaration
 
     def _fields(self, tag: str, values: Any, lengths: Lengths, names: Sequence[str]) -> dict[str, Any]:
         if not isinstance(values, dict):
-            raise ModelFileError(f"fields of {tag} must be an object")
+            raise ModelFileError(f"fields of {tag} must be a JSON object")
         unknown = sorted(set(values) - set(names))
         if unknown:
-            raise ModelFileError(f"{tag} has no field {unknown[0]!r}")
+            raise ModelFileError(f"{tag} has the unknown field {unknown[0]!r}")
         return {key: self.value(values[key], lengths) for key in sorted(values)}
 
     # random generators
@@ -280,9 +280,9 @@ class Decoder:
         if name not in classes.BIT_GENERATORS:
             raise ModelFileError(f"the bit generator {_shown(name)} is not known")
         entropy, key, children = _parts(seed, "entropy", "spawn_key", "children")
-        entropy, key = self.value(entropy, lengths), tuple(_whole_numbers(key))
+        entropy, key = self.value(entropy, lengths), tuple(_integers(key))
         with _rejecting_malformed_states():
-            seeds = np.random.SeedSequence(entropy, spawn_key=key, n_children_spawned=_whole_numbers([children])[0])
+            seeds = np.random.SeedSequence(entropy, spawn_key=key, n_children_spawned=_integers([children])[0])
             bits = getattr(np.random, name)(seeds)
             bits.state = self._dict(state, lengths)
         return bits
@@ -297,9 +297,9 @@ def _rejecting_malformed_states() -> Iterator[None]:
 
 
 def _parts(node: Any, *names: str) -> list[Any]:
-    """The values of a node that has these names and no others."""
+    """The values of a node that must have exactly these names."""
     if not isinstance(node, dict) or set(node) != set(names):
-        raise ModelFileError(f"{_shown(node)} must be an object of {', '.join(names)}")
+        raise ModelFileError(f"{_shown(node)} must be a JSON object with the names {', '.join(names)}")
     return [node[name] for name in names]
 
 
@@ -307,18 +307,18 @@ def _part(node: Any, name: str) -> Any:
     return _parts(node, name)[0]
 
 
-def _whole_numbers(node: Any, count: int | None = None, none: bool = False, most: float = math.inf) -> list[int]:
-    good = isinstance(node, list) and (count is None or len(node) == count)
-    if not good or not all((type(item) is int and abs(item) <= most) or (none and item is None) for item in node):
-        raise ModelFileError(f"{_shown(node)} must be a list of whole numbers")
+def _integers(node: Any, count: int | None = None, none: bool = False, largest: float = math.inf) -> list[int]:
+    is_list = isinstance(node, list) and (count is None or len(node) == count)
+    if not is_list or not all((type(item) is int and abs(item) <= largest) or (none and item is None) for item in node):
+        raise ModelFileError(f"{_shown(node)} must be a list of integers")
     return list(node)
 
 
-def _laid_out(array: np.ndarray, axes: tuple[int, ...] | None, read_only: bool) -> np.ndarray:
-    """The array whose axes lie in memory in that order."""
+def _with_layout(array: np.ndarray, axes: tuple[int, ...] | None, read_only: bool) -> np.ndarray:
+    """The array with its axes in memory in that order."""
     if axes is not None:
         if sorted(axes) != list(range(array.ndim)):
-            raise ModelFileError(f"an array of shape {array.shape} has no axes {list(axes)}")
+            raise ModelFileError(f"an array of shape {array.shape} cannot have the axes {list(axes)}")
         array = array.transpose(np.argsort(axes))
     if read_only:
         array = array.view()
@@ -326,17 +326,17 @@ def _laid_out(array: np.ndarray, axes: tuple[int, ...] | None, read_only: bool) 
     return array
 
 
-def _texts_alone(items: list[Any]) -> list[str]:
+def _checked_texts(items: list[Any]) -> list[str]:
     if not all(isinstance(item, str) for item in items):
-        raise ModelFileError("a set must be of texts")
+        raise ModelFileError("the items of a set must be texts")
     return items
 
 
 def _with_attributes(kind: Any, values: dict[str, Any]) -> Any:
-    found: Any = object.__new__(kind)
+    instance: Any = object.__new__(kind)
     for name, value in values.items():
-        object.__setattr__(found, name, value)  # records are frozen
-    return found
+        object.__setattr__(instance, name, value)  # frozen dataclasses reject setattr
+    return instance
 
 
 def _shown(node: Any) -> str:

@@ -1,7 +1,7 @@
-"""A fitted model as JSON and named arrays.
+"""Encode a fitted model as JSON and named arrays.
 
-What JSON has stays as it is. All else is an object of one key that says what it is: ``{"tuple": [...]}``,
-``{"array": "cluster_centers_"}``, ``{"record": "online.State", "fields": {...}}``.
+Values that JSON has are stored unchanged. All others become an object whose first key states its type:
+``{"tuple": [...]}``, ``{"array": "cluster_centers_"}``, ``{"record": "online.State", "fields": {...}}``.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ FOR_PREDICT = ("metric", "kernel", "family")  # options that may be functions an
 
 
 class Encoder:
-    """Collects the arrays of a model in `tensors`, each once, by the names of the attributes that hold them."""
+    """Encodes values, and collects each of their arrays once in `tensors`, by the name of an attribute."""
 
     def __init__(self, for_checkpoint: bool = False) -> None:
         self.for_checkpoint = for_checkpoint
         self.tensors: dict[str, np.ndarray] = {}
-        self._named: dict[int, tuple[np.ndarray, str]] = {}  # by identity; the array is held, so that it stays unique
+        self._names: dict[int, tuple[np.ndarray, str]] = {}  # by id, which is unique as long as the array exists
         self._encoders: tuple[tuple[type, Callable[[Any, str], Any]], ...] = (
             (np.ndarray, self._array),
-            (np.generic, self._scalar),  # before float, which np.float64 is, too
+            (np.generic, self._scalar),  # before float, because np.float64 is a float, too
             (float, lambda value, path: value if math.isfinite(value) else {"float": repr(value)}),
             (list, self._items),
             (dict, self._dict),
@@ -49,28 +49,28 @@ class Encoder:
         name = classes.model_name(model)
         if name is None:
             raise ModelFileError(
-                f"{_called(model)} cannot be saved: files hold the estimators of coterie, alone or last in a "
-                f"Pipeline after {', '.join(classes.PREPROCESSING)}"
+                f"{_description(model)} cannot be saved: files contain only estimators of coterie, alone or as the "
+                f"last step of a Pipeline after {', '.join(classes.PREPROCESSING)}"
             )
         params = model.get_params(deep=False)
-        left = {key: value for key, value in vars(model).items() if key not in params}
-        if left.pop("_metadata_request", None) is not None:
+        attributes = {key: value for key, value in vars(model).items() if key not in params}
+        if attributes.pop("_metadata_request", None) is not None:
             _warn_of_dropping(name, "its metadata requests", "set them again after load")
         options = {key: self._option(name, key, params[key], f"{path}options.{key}") for key in sorted(params)}
-        order = sorted(left, key=lambda key: (key.startswith("_"), key))  # arrays get public names where they have one
-        state = {key: self._attribute(name, key, left[key], type(model), f"{path}{key}") for key in order}
+        order = sorted(attributes, key=lambda key: (key.startswith("_"), key))  # an array gets its public name, if any
+        state = {key: self._attribute(name, key, attributes[key], type(model), f"{path}{key}") for key in order}
         return {"model": name, "options": options, "state": state}
 
     def _attribute(self, name: str, key: str, value: Any, kind: type, path: str) -> Any:
         if not classes.can_be_state(key, name, kind):
-            raise ModelFileError(f"{name} has an attribute {key!r} that is not of its fit: del model.{key}, then save")
+            raise ModelFileError(f"{name} has the attribute {key!r}, which `fit` does not set: del model.{key} first")
         return self.value(value, path)
 
     def _option(self, name: str, key: str, value: Any, path: str) -> Any:
         if key == "checkpoint":
-            return None  # of one fit, and of no use to what was fitted
+            return None  # a fitted model does not use it
         if key in ("callback", "memory") and value is not None:
-            _warn_of_dropping(name, key, f"set_params({key}=...) sets it again after load")
+            _warn_of_dropping(name, key, f"set it again after load with set_params({key}=...)")
             return None
         if key == "steps":
             return [{"tuple": [step, self._step(each, f"{step}.")]} for step, each in value]
@@ -78,9 +78,9 @@ class Encoder:
             return self.value(value, path)
         except ModelFileError as error:
             remedy = (
-                "use one of coterie's, or keep the code and fit again"
+                f"use a {key} of coterie, or keep your code and fit again"
                 if key in FOR_PREDICT
-                else f"a fitted {name} does not need it: model.set_params({key}=...) to a name, number or array first"
+                else f"a fitted {name} does not need it: set a name, number or array with model.set_params({key}=...)"
             )
             raise ModelFileError(f"{name}: {error} ({remedy})") from None
 
@@ -88,7 +88,7 @@ class Encoder:
         return step if step is None or isinstance(step, str) else self.model(step, path)
 
     def value(self, value: Any, path: str) -> Any:
-        """Any value, as JSON; `path` is where it is in the model."""
+        """Encode any value as JSON; `path` is its position in the model."""
         if value is None or isinstance(value, bool | str) or type(value) is int:
             return value
         for kind, encode in self._encoders:
@@ -106,8 +106,8 @@ class Encoder:
         if type(value).__module__.startswith("dask.") and hasattr(value, "__array__"):
             return self._array(np.asarray(value), path)
         raise ModelFileError(
-            f"{path} is {_called(value)}, which files cannot hold: they have no code in them, and know the distances, "
-            "kernels and families of coterie alone"
+            f"{path} is {_description(value)}, which cannot be saved: files contain no code, and only the distances, "
+            "kernels and families of coterie"
         )
 
     def _items(self, values: Any, path: str) -> list[Any]:
@@ -118,13 +118,13 @@ class Encoder:
 
     def _instance(self, declaration: Declaration, value: Any, path: str) -> Any:
         if declaration.in_checkpoints and not self.for_checkpoint:
-            raise ModelFileError(f"{path} is the state of a fit, which only checkpoints can hold")
+            raise ModelFileError(f"{path} is the state of a fit, which only checkpoints can contain")
         if declaration.attributes is None:
             return {"record": declaration.tag, "fields": self._fields(_fields_of(value), path)}
         unknown = sorted(set(vars(value)) - set(declaration.attributes))
         if unknown:
             raise ModelFileError(
-                f"{path} has {unknown[0]!r}, which files cannot hold: pass a {type(value).__name__} that is not fitted"
+                f"{path} has {unknown[0]!r}, which cannot be saved: pass a {type(value).__name__} that is not fitted"
             )
         return {"object": declaration.tag, "fields": self._fields(vars(value), path)}
 
@@ -135,14 +135,14 @@ class Encoder:
     def _numbers(self, value: np.dtype[Any], path: str) -> Any:
         if value.name in classes.DTYPES:
             return {"numbers": value.name}
-        raise ModelFileError(f"{path} is the type {value}, which files cannot hold")
+        raise ModelFileError(f"{path} is the dtype {value}, which cannot be saved")
 
     def _scalar(self, value: np.generic, path: str) -> Any:
         if value.dtype.name in classes.DTYPES:
             return {"number": self.value(value.item(), path), "dtype": value.dtype.name}
         if isinstance(value, np.str_):
             return str(value)
-        raise ModelFileError(f"{path} holds a number of type {value.dtype}, which files cannot hold")
+        raise ModelFileError(f"{path} is a number of type {value.dtype}, which cannot be saved: convert it first")
 
     def _array(self, value: np.ndarray, path: str) -> Any:
         if value.dtype.kind in "OU":
@@ -150,14 +150,15 @@ class Encoder:
         plain = np.asarray(value)
         plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
         if plain.dtype.name not in classes.DTYPES:
-            raise ModelFileError(f"{path} holds an array of {value.dtype}, which files cannot hold: convert it first")
+            raise ModelFileError(f"{path} is an array of {value.dtype}, which cannot be saved: convert it first")
         axes = _axes_in_memory(plain)
-        if id(value) not in self._named:
+        if id(value) not in self._names:
             path = path if path not in self.tensors else f"{path} ({len(self.tensors)})"
-            self._named[id(value)] = value, path
+            self._names[id(value)] = value, path
             stored = plain.transpose(axes)
-            self.tensors[path] = np.ascontiguousarray(stored).reshape(stored.shape)  # which else gives () an axis
-        node: dict[str, Any] = {"array": self._named[id(value)][1]}
+            # ascontiguousarray adds an axis to arrays of shape ().
+            self.tensors[path] = np.ascontiguousarray(stored).reshape(stored.shape)
+        node: dict[str, Any] = {"array": self._names[id(value)][1]}
         if axes != sorted(axes):
             node["axes"] = axes
         if not value.flags.writeable:
@@ -167,7 +168,7 @@ class Encoder:
     def _texts(self, value: np.ndarray, path: str) -> Any:
         flat = value.ravel().tolist()
         if not all(type(text) is str for text in flat):
-            raise ModelFileError(f"{path} holds objects other than text, which files cannot hold")
+            raise ModelFileError(f"{path} contains objects other than text, which cannot be saved: convert it first")
         kind = "object" if value.dtype.kind == "O" else f"U{value.dtype.itemsize // 4}"
         return {"texts": flat, "shape": list(value.shape), "dtype": kind}
 
@@ -181,13 +182,15 @@ class Encoder:
     def _random_state(self, value: np.random.RandomState, path: str) -> Any:
         state = value.get_state(legacy=False)
         if state["bit_generator"] != classes.LEGACY_BIT_GENERATOR:
-            raise ModelFileError(f"{path} is a RandomState of {state['bit_generator']}, which files cannot hold")
+            raise ModelFileError(
+                f"{path} is a RandomState with {state['bit_generator']}, which cannot be saved: use an integer seed"
+            )
         return {"random_state": self._dict(state, path)}
 
     def _bits(self, bits: Any, path: str) -> Any:
         name = type(bits).__name__
         if name not in classes.BIT_GENERATORS:
-            raise ModelFileError(f"{path} has the bit generator {name}, which files cannot hold: use an integer seed")
+            raise ModelFileError(f"{path} has the bit generator {name}, which cannot be saved: use an integer seed")
         seeds = bits.seed_seq
         seed = {
             "entropy": self.value(seeds.entropy, path),
@@ -204,16 +207,16 @@ def _fields_of(record: Any) -> dict[str, Any]:
 
 
 def _axes_in_memory(array: np.ndarray) -> list[int]:
-    """The order of axes in which an array lies in memory, if without gaps: it decides the last bits of some sums."""
+    """The order of the axes in memory, if the array is contiguous: the last bits of some sums depend on it."""
     axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     return axes if not array.flags.c_contiguous and array.transpose(axes).flags.c_contiguous else sorted(axes)
 
 
-def _called(value: Any) -> str:
+def _description(value: Any) -> str:
     if hasattr(value, "__code__"):
         return f"the function {value.__name__}"
     return f"a {type(value).__module__}.{type(value).__qualname__}"
 
 
-def _warn_of_dropping(name: str, what: str, remedy: str) -> None:
-    warnings.warn(f"{name}: {what} is not written to the file; {remedy}", DroppedOptionWarning, stacklevel=2)
+def _warn_of_dropping(name: str, option: str, remedy: str) -> None:
+    warnings.warn(f"{name}: {option} is not saved; {remedy}", DroppedOptionWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""What a checkpoint belongs to: these rows, these options, this version."""
+"""The fingerprint of a fit: its data, its options and the version of coterie."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from coterie.core.stats import Stats
 from coterie.persistence.container import digest
 from coterie.persistence.encode import Encoder
 
-WHERE = ("engine", "n_jobs", "callback", "verbose", "checkpoint")  # options that change no bit of the result
-SHORT = 60  # characters of a value that are shown as they are
+WITHOUT_EFFECT = ("engine", "n_jobs", "callback", "verbose", "checkpoint")  # options that do not change the result
+SHORT = 60  # maximum number of characters of a value that is shown in full
 
 
 @dataclass(frozen=True)
 class Digests(Stats):
-    """Of all rows, part after part."""
+    """Checksums of all parts of the data, concatenated."""
 
     parts: bytes
 
@@ -31,52 +31,53 @@ class Digests(Stats):
 
 
 def fingerprint(estimator: Any, source: Source, engine: Engine) -> dict[str, str]:
-    """By name, what must be the same for a fit to go on from a checkpoint."""
-    options = {name: _option(value) for name, value in estimator.get_params(deep=False).items() if name not in WHERE}
+    """Values by name that must be equal to resume a fit from a checkpoint."""
+    params = estimator.get_params(deep=False).items()
+    options = {name: _option(value) for name, value in params if name not in WITHOUT_EFFECT}
     n, d = source.shape
     return {
         "coterie": __version__,
         "estimator": type(estimator).__name__,
         **options,
-        **_warm(estimator),
+        **_warm_start(estimator),
         "X": f"{n} rows of {d} columns, {source.dtype}",
         "values of X, sample_weight and y": hashlib.sha256(engine.sum(_rows, source).parts).hexdigest(),
     }
 
 
 def differences(before: dict[str, str], now: dict[str, str]) -> list[str]:
-    """What is not the same, in words; long values are not shown."""
-    found = []
+    """Texts that describe the differences; long values are not shown."""
+    changes = []
     for name in {**now, **before}:
         old, new = before.get(name, "nothing"), now.get(name, "nothing")
         if old != new:
-            shown = max(len(old), len(new)) <= SHORT
-            found.append(f"{name} was {old} and is {new}" if shown else f"{name} changed")
-    return found
+            is_short = max(len(old), len(new)) <= SHORT
+            changes.append(f"{name} was {old} and is {new}" if is_short else f"{name} changed")
+    return changes
 
 
 def described(value: Any) -> str:
-    """Any value as a text that is the same for the same value; of functions, their names."""
+    """A text that is equal for equal values; for functions, their name."""
     encoder = Encoder()
     try:
         text = json.dumps(encoder.value(value, "value"), separators=(",", ":"))
     except ModelFileError:
-        named = value if hasattr(value, "__qualname__") else type(value)
-        return f"{named.__module__}.{named.__qualname__}"
+        kind = value if hasattr(value, "__qualname__") else type(value)
+        return f"{kind.__module__}.{kind.__qualname__}"
     if not encoder.tensors and len(text) <= SHORT:
         return text
     return f"{type(value).__name__} {digest(text, encoder.tensors)}"
 
 
-def _warm(estimator: Any) -> dict[str, str]:
-    """The fit that a warm start goes on from."""
+def _warm_start(estimator: Any) -> dict[str, str]:
+    """The fitted parameters that a warm start begins with."""
     if not (getattr(estimator, "warm_start", False) and hasattr(estimator, "_components")):
         return {}
     return {"the fit to start from": described(estimator._components)}
 
 
 def _option(value: Any) -> str:
-    """Chance goes on as it was when the fit began; what has become of it since does not matter."""
+    """The text of an option. The state of a random generator is left out: the checkpoint restores its initial state."""
     if isinstance(value, np.random.Generator | np.random.RandomState):
         return type(value).__name__
     return described(value)

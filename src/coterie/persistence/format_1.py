@@ -1,4 +1,4 @@
-"""Files of format 1, whose tags were the modules of their classes: bring them to the current format."""
+"""Convert files of format 1, whose tags were the modules of the classes, to the current format."""
 
 from __future__ import annotations
 
@@ -94,11 +94,24 @@ TAGS = {
     "mixture.variational.Posterior": "bayesian.Components",
     "mixture.variational.VariationalGaussians": "bayesian.Model",
 }
-RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by the tag of today: the old name, and today's
+_MISSING = {"holes": "has_missing"}
+RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by current tag: old and new names
     "KernelKMeans": {"_found": "_centers"},
+    "dirichlet_process.Family": _MISSING,
+    "dirichlet_process.Gaussian": _MISSING,
+    "family.Bernoulli": _MISSING,
+    "family.Categorical": _MISSING,
+    "family.Exponential": _MISSING,
+    "family.Gamma": _MISSING,
+    "family.Gaussian": _MISSING,
+    "family.Multinomial": _MISSING,
+    "family.Poisson": _MISSING,
+    "family.Product": _MISSING,
+    "family.StudentT": _MISSING,
+    "family.VonMisesFisher": _MISSING,
 }
 _EXPONENT = {"exponent_": 0}
-ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write, with the value that means the same
+ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write, with the equivalent values
     "distance.Correlation": _EXPONENT,
     "distance.Cosine": _EXPONENT,
     "distance.Euclidean": _EXPONENT,
@@ -109,9 +122,9 @@ ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write
 
 
 def upgraded(node: Any, tensors: dict[str, np.ndarray]) -> Any:
-    """The content of a file in the current format; arrays that are stored differently today replace those in `tensors`.
+    """The content of a file in the current format; arrays that are now stored differently are replaced in `tensors`.
 
-    What is malformed stays as it is: it is rejected when it is decoded.
+    Malformed content is not changed: the decoder rejects it.
     """
     if isinstance(node, list):
         return [upgraded(item, tensors) for item in node]

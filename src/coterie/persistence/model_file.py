@@ -1,4 +1,4 @@
-"""Save a fitted model, and load it."""
+"""Save fitted models to files, and load them."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from coterie.core.writing import write_whole
 from coterie.persistence import classes, container
 from coterie.persistence.decode import Decoder
 from coterie.persistence.encode import Encoder
-from coterie.persistence.trial import check_answers, raising
+from coterie.persistence.trial import as_model_file_errors, check_predictions
 
 
 def save(model: Any, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a fitted model to a file.
+    """Save a fitted model to a file.
 
-    The file is safetensors: arrays under the names of their attributes, which any program can read, and the rest as
-    JSON. It appears whole or not at all, and the same model gives the same bytes.
+    The file format is safetensors. Arrays have the names of their attributes, and any safetensors reader can read
+    them; the rest is JSON. The file is written atomically, and equal models give equal bytes.
 
     Parameters
     ----------
     model : estimator of coterie, or a Pipeline of scikit-learn that ends in one
-        Fitted. Before it in the Pipeline there may be SimpleImputer, StandardScaler, MinMaxScaler and RobustScaler.
+        The fitted model. Other steps of a Pipeline can be SimpleImputer, StandardScaler, MinMaxScaler and RobustScaler.
     path : str or path
-        Ends in ``.safetensors``.
+        Path of the file; it must end in ``.safetensors``.
     overwrite : bool, default=False
-        Whether a file that is there already may be replaced. The new one has its mode and owner; if `path` is a
-        symbolic link, the file it points to is replaced.
+        Replace an existing file. The new file has the same mode and owner. If `path` is a symbolic link, the file that
+        it points to is replaced.
 
     Raises
     ------
     FileExistsError
-        If there is a file and `overwrite` is false.
+        If the file exists and `overwrite` is False.
     ModelFileError
-        If the model holds what a file cannot: functions, families or distances of your own.
+        If the model contains something that cannot be saved: user-defined functions, families or distances.
 
     Warns
     -----
     DroppedOptionWarning
-        Of a `callback`, which is not written.
+        If the model has a `callback`, which is not saved.
 
     Examples
     --------
@@ -55,46 +55,58 @@ def save(model: Any, path: str | PathLike[str], *, overwrite: bool = False) -> N
     >>> again.predict([[3.0]]) == model.predict([[3.0]])
     array([ True])
     """
-    place = Path(path)
-    container.check_place(place, overwrite)
+    file = Path(path)
+    container.check_path(file, overwrite)
     _check_fitted(model)
     encoder = Encoder()
     content = encoder.model(model)
-    write_whole(place, container.to_bytes(content, encoder.tensors), overwrite)
+    write_whole(file, container.to_bytes(content, encoder.tensors), overwrite)
 
 
 def load(path: str | PathLike[str]) -> Any:
-    """The model in a file that `save` wrote.
+    """Load a model that `save` wrote.
 
-    Nothing in a file can run: it names classes out of a fixed list, and what they hold is numbers, texts and arrays,
-    checked before use: types, shapes, and whether the model can answer a few rows. What is damaged, edited, of a newer
-    format, or not known is refused.
+    A file contains no executable code: it names classes from a fixed list, whose fields are numbers, texts and arrays.
+    Types and shapes are checked, and the model must be able to predict a few rows. A file that is damaged, edited, of
+    a newer format, or with unknown content is rejected.
 
     Parameters
     ----------
     path : str or path
+        Path of the file.
 
     Returns
     -------
     estimator
-        As it was saved: the same options, and the same answers to the last bit.
+        The model with the same options; its predictions are identical to the last bit.
 
     Raises
     ------
     ModelFileError
-        If the file is not as `save` writes them; the message says what was found.
+        If the file was not written by `save`, or was changed; the message states the reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import coterie
+    >>> model = coterie.KMeans(2, random_state=0).fit([[1.0], [2.0], [8.0], [9.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     coterie.save(model, f"{folder}/model.safetensors")
+    ...     loaded = coterie.load(f"{folder}/model.safetensors")
+    >>> loaded.n_clusters
+    2
     """
-    place = Path(path)
+    file = Path(path)
     try:
-        content, tensors = container.read(place)
-        with raising("it is malformed"):
+        content, tensors = container.read(file)
+        with as_model_file_errors("it is malformed"):
             model = Decoder(tensors).whole(content)
-        check_answers(model)
+        check_predictions(model)
         return model
     except RecursionError:
-        raise ModelFileError(f'cannot load "{place}": it is nested too deeply') from None
+        raise ModelFileError(f'cannot load "{file}": it is nested too deeply') from None
     except ModelFileError as error:
-        raise ModelFileError(f'cannot load "{place}": {error}') from None
+        raise ModelFileError(f'cannot load "{file}": {error}') from None
 
 
 def _check_fitted(model: Any) -> None:

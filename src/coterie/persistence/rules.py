@@ -1,7 +1,7 @@
-"""Check what a file holds against the rules of its classes, before anything is computed with it.
+"""Check the content of a file against the rules of its classes, before it is used.
 
-`coterie.core.stored` explains rules. Without these checks a damaged or forged file could make a kernel read beyond the
-end of an array, or run for ever.
+`coterie.core.stored` explains rules. Without these checks, a damaged or forged file could make a kernel read beyond the
+end of an array, or run forever.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LARGEST_EXPONENT = 2200  # of a power of two by which rows or weights were divid
 
 
 class Lengths:
-    """The lengths that the letters of rules stand for, and indices to check once their upper limit is known."""
+    """The lengths that belong to the letters of rules, and indices to check when their upper limit is known."""
 
     def __init__(self) -> None:
         self.known: dict[str, int] = {}
@@ -29,7 +29,7 @@ class Lengths:
         """Check the indices whose limits are known."""
         for field, indices, letter in [item for item in self.unchecked if item[2] in known]:
             if indices.size and indices.max() >= known[letter]:
-                raise ModelFileError(f"{field} goes up to {indices.max()}; it must stay below {known[letter]}")
+                raise ModelFileError(f"{field} has the value {indices.max()}; it must be below {known[letter]}")
         self.unchecked = [item for item in self.unchecked if item[2] not in known]
 
 
@@ -50,7 +50,7 @@ def check_model(declaration: Declaration, values: dict[str, Any], lengths: Lengt
         raise ModelFileError(f"{name} has _exponents = {exponents!r}; they must be two integers")
     missing = sorted(set(declaration.rules) - set(values))
     if missing:
-        raise ModelFileError(f"{name} lacks {missing[0]!r}")
+        raise ModelFileError(f"{name} has no attribute {missing[0]!r}")
     check_fields(declaration, values, lengths)
     outputs = values.get("_n_features_out")
     if outputs is not None and (type(outputs) is not int or outputs != lengths.known.get("K", outputs)):
@@ -63,30 +63,30 @@ def check_fields(declaration: Declaration, values: dict[str, Any], lengths: Leng
     for field, rule in declaration.rules.items():
         alternatives = [alternative.strip() for alternative in rule.split(" | ")]
         if not any(_matches(rule, values[field], f"{tag}.{field}", lengths, local) for rule in alternatives):
-            raise ModelFileError(f"{tag}.{field} must be {rule}; found {_described(values[field])}")
+            raise ModelFileError(f"{tag}.{field} must be {rule}; got {_described(values[field])}")
     lengths.check_indices(lengths.known | local)
     if not is_consistent(declaration, values, lengths.known):
-        raise ModelFileError(f"the parts of {tag} do not match each other")
+        raise ModelFileError(f"the fields of {tag} do not match each other")
 
 
 def is_consistent(declaration: Declaration, values: dict[str, Any], lengths: dict[str, int]) -> bool:
     """Whether fields pass the check of their class."""
     try:
         return declaration.check is None or declaration.check(values, lengths)
-    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):  # parts can be anything
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):  # fields of any type
         return False
 
 
 def tag_of(value: Any) -> str | None:
-    """The tag of the class of a value; None if files cannot hold it."""
+    """The tag of the class of a value; None if files cannot contain it."""
     declaration = declaration_of(type(value))
     return None if declaration is None else declaration.tag
 
 
 def _matches(rule: str, value: Any, field: str, lengths: Lengths, local: dict[str, int]) -> bool:
     if rule.startswith("<"):
-        tag, wanted = tag_of(value) or "", rule[1:-1]
-        return tag.startswith(wanted[:-1]) if wanted.endswith("*") else tag == wanted
+        tag, expected = tag_of(value) or "", rule[1:-1]
+        return tag.startswith(expected[:-1]) if expected.endswith("*") else tag == expected
     if rule in TYPES:
         return TYPES[rule](value)
     kind, *axes = rule.split()
@@ -106,7 +106,7 @@ def _matches(rule: str, value: Any, field: str, lengths: Lengths, local: dict[st
 
 
 def _bind(axes: list[str], shape: tuple[int, ...], known: dict[str, int], local: dict[str, int]) -> bool:
-    """Whether the axes can have these lengths; if so, their letters stand for them from now on."""
+    """Whether the axes can have these lengths; if so, assign the lengths to their letters."""
     new: dict[str, int] = {}
     for axis, length in zip(axes, shape, strict=True):
         expected = int(axis) if axis.isdigit() else known.get(axis, local.get(axis, new.get(axis, length)))
@@ -143,5 +143,5 @@ def _described(value: Any) -> str:
     if isinstance(value, np.ndarray) or sparse.issparse(value):
         numbers = value.data if sparse.issparse(value) else value
         is_finite = value.dtype.kind != "f" or np.isfinite(numbers).all()
-        return f"{value.dtype} {value.shape}{'' if is_finite else ', not all of it finite'}"
+        return f"{value.dtype} {value.shape}{'' if is_finite else ' with values that are not finite'}"
     return tag_of(value) or type(value).__qualname__

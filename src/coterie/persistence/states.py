@@ -1,4 +1,4 @@
-"""What the states in a checkpoint must look like, so that no fit goes on from what it cannot stand on."""
+"""Check the states in a checkpoint before a fit is resumed from them."""
 
 from __future__ import annotations
 
@@ -6,93 +6,93 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.checkpoint import Batches, Reached, Runs
+from coterie.core.checkpoint import DescentState, MiniBatchState, RestartsState
 from coterie.core.errors import ModelFileError
 from coterie.core.protocols import Source
 from coterie.kmeans.search_state import Searched
 from coterie.mixture.em import Event
 from coterie.persistence import classes
 from coterie.persistence.rules import is_consistent, tag_of
-from coterie.persistence.trial import ROWS, quiet, raising
+from coterie.persistence.trial import ROWS, as_model_file_errors, without_warnings
 
-PARAMETERS = {  # tags of the parameters of each model; those of others are centers (k, d)
+PARAMETERS = {  # tags of the parameters by estimator; the parameters of all others are centers (k, d)
     "BalancedKMeans": ("checkpoint.Division",),
     "BayesianGaussianMixture": ("bayesian.Components",),
     "GaussianMixture": ("gaussian_mixture.Components",),
     "Mixture": ("dirichlet_process.Parameters", "mixture.Parameters", "gaussian_mixture.Components"),
 }
-NOTED = ("BayesianGaussianMixture", "GaussianMixture", "Mixture")  # who write a history of their own
-STATES = {"starts": Runs, "end": Runs, "batches": Batches, "search": Searched}
+WITH_RECORDS = ("BayesianGaussianMixture", "GaussianMixture", "Mixture")  # estimators with a history recorder
+STATES = {"starts": RestartsState, "end": RestartsState, "batches": MiniBatchState, "search": Searched}
 
 
 def check_state(name: str, state: Any, estimator: str, model: Any, source: Source) -> None:
-    """Refuse a state that is not one of a fit of that estimator to rows like these."""
+    """Reject a state that does not belong to a fit of this estimator to data of this shape."""
     if name not in STATES or type(state) is not STATES[name]:
-        raise ModelFileError(f"it holds {name!r}, which is no state of a fit")
-    if isinstance(state, Batches):
+        raise ModelFileError(f"it contains {name!r}, which is not a state of a fit")
+    if isinstance(state, MiniBatchState):
         _check_batches(state)
     elif isinstance(state, Searched):
         _check_search(state)
-    elif isinstance(state, Runs):
-        known = [reached for reached in (state.now, state.best) if reached is not None]
-        for reached in known:
-            _check_reached(reached, estimator, model, source)
-        if estimator in NOTED:
-            _check_notes(state.notes or {}, known)
+    elif isinstance(state, RestartsState):
+        descents = [descent for descent in (state.current, state.best) if descent is not None]
+        for descent in descents:
+            _check_descent(descent, estimator, model, source)
+        if estimator in WITH_RECORDS:
+            _check_records(state.records or {}, descents)
 
 
-def _check_notes(notes: dict[Any, Any], known: list[Reached]) -> None:
-    """The history of every start: columns of one length, and what happened to components."""
-    if not {reached.run for reached in known} <= set(notes):
-        raise ModelFileError("it lacks the history of a start")
-    for note in notes.values():
-        parts = note if isinstance(note, tuple) else (note,)
+def _check_records(records: dict[Any, Any], descents: list[DescentState]) -> None:
+    """Check the history of every restart: columns of equal length, and the events of components."""
+    if not {descent.run for descent in descents} <= set(records):
+        raise ModelFileError("the history of a restart is missing")
+    for record in records.values():
+        parts = record if isinstance(record, tuple) else (record,)
         events = [event for part in parts if isinstance(part, tuple) for event in part]
         columns = [part for part in parts if not isinstance(part, tuple)]
-        good = all(isinstance(column, np.ndarray) and column.ndim > 0 for column in columns)
-        if not good or not all(isinstance(event, Event) for event in events) or len(set(map(len, columns))) > 1:
-            raise ModelFileError("the history of a start is malformed")
+        are_columns = all(isinstance(column, np.ndarray) and column.ndim > 0 for column in columns)
+        if not are_columns or not all(isinstance(event, Event) for event in events) or len(set(map(len, columns))) > 1:
+            raise ModelFileError("the history of a restart is malformed")
 
 
-def _check_batches(state: Batches) -> None:
-    kinds_of = [type(value) for value in state.stopping] if isinstance(state.stopping, tuple) else []
-    if kinds_of[3:] != [int, int] or not all(issubclass(kind, (float, type(None))) for kind in kinds_of[:3]):
-        raise ModelFileError("what the end of a fit depends on is malformed")
+def _check_batches(state: MiniBatchState) -> None:
+    types = [type(value) for value in state.stopping] if isinstance(state.stopping, tuple) else []
+    if types[3:] != [int, int] or not all(issubclass(kind, (float, type(None))) for kind in types[:3]):
+        raise ModelFileError("the state of the stopping rule is malformed")
 
 
 def _check_search(state: Searched) -> None:
     numbers = (state.least, state.spent, state.allowed, state.seconds)
-    pairs = all(isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], float) for one in state.crowd)
-    if not pairs or not all(isinstance(value, float) for value in numbers):
-        raise ModelFileError("how far a search has come is malformed")
+    are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], float) for pair in state.crowd)
+    if not are_pairs or not all(isinstance(value, float) for value in numbers):
+        raise ModelFileError("the state of the search is malformed")
 
 
 def count_of(model: Any) -> int:
-    """How many clusters a model has."""
+    """The number of clusters of a model."""
     return int(model.n_clusters if hasattr(model, "n_clusters") else model.n_components)
 
 
-def _check_reached(reached: Reached, estimator: str, model: Any, source: Source) -> None:
-    vectors = all(isinstance(vector, np.ndarray) and vector.dtype == np.float64 for vector in reached.trail)
-    kinds_of = type(reached.converged), type(reached.stretch)
-    if not vectors or kinds_of != (bool, float) or len(reached.history) == 0:
-        raise ModelFileError("how far a start has come is malformed")
-    if not _goes_with(reached.params, estimator, model, source):
-        raise ModelFileError("its parameters do not go with the estimator and the rows")
-    if estimator != "BalancedKMeans":  # whose parameters are the labels of all rows
-        with quiet(), raising("its parameters do not go with the rows"):
+def _check_descent(descent: DescentState, estimator: str, model: Any, source: Source) -> None:
+    are_vectors = all(isinstance(vector, np.ndarray) and vector.dtype == np.float64 for vector in descent.trail)
+    types = type(descent.converged), type(descent.stretch)
+    if not are_vectors or types != (bool, float) or len(descent.history) == 0:
+        raise ModelFileError("the state of a restart is malformed")
+    if not _matches(descent.params, estimator, model, source):
+        raise ModelFileError("its parameters do not match the estimator and the data")
+    if estimator != "BalancedKMeans":  # its parameters contain the labels of all rows, not only of a few
+        with without_warnings(), as_model_file_errors("its parameters do not match the data"):
             chunk = source.pick(np.arange(min(ROWS, source.shape[0])))
-            if chunk.w is not None:  # a row without weight may have the density 0
-                counted = np.flatnonzero(chunk.w > 0)
-                y = None if chunk.y is None else chunk.y[counted]
-                chunk = chunk._replace(X=chunk.X[counted], w=chunk.w[counted], y=y)
-            stats, _ = model.e_step(reached.params, chunk, None)
-            objective = model.objective(reached.params, stats)
-        if estimator in NOTED and not np.isfinite(objective):
-            raise ModelFileError("its parameters give rows of X no finite likelihood")
+            if chunk.w is not None:  # the density of rows with weight 0 may be 0
+                positive = np.flatnonzero(chunk.w > 0)
+                y = None if chunk.y is None else chunk.y[positive]
+                chunk = chunk._replace(X=chunk.X[positive], w=chunk.w[positive], y=y)
+            stats, _ = model.e_step(descent.params, chunk, None)
+            objective = model.objective(descent.params, stats)
+        if estimator in WITH_RECORDS and not np.isfinite(objective):
+            raise ModelFileError("the likelihood of the data with its parameters is not finite")
 
 
-def _goes_with(params: Any, estimator: str, model: Any, source: Source) -> bool:
+def _matches(params: Any, estimator: str, model: Any, source: Source) -> bool:
     k, d = count_of(model), source.shape[1]
     if estimator == "TimeSeriesKMeans":
         return _are_series(params, k, d, model.channels)
@@ -109,26 +109,26 @@ def _goes_with(params: Any, estimator: str, model: Any, source: Source) -> bool:
 
 
 def _are_centers(params: Any, shape: tuple[int, int]) -> bool:
-    good = isinstance(params, np.ndarray) and params.dtype.kind == "f" and params.shape == shape
-    return good and bool(np.isfinite(params).all())
+    are_floats = isinstance(params, np.ndarray) and params.dtype.kind == "f" and params.shape == shape
+    return are_floats and bool(np.isfinite(params).all())
 
 
 def _are_series(params: Any, k: int, d: int, channels: int) -> bool:
-    """Series that begin, and end once."""
+    """Whether these are series of at least one value, with NaN only after the end of each series."""
     if not isinstance(params, np.ndarray) or params.dtype.kind != "f" or params.ndim != 2 or len(params) != k:
         return False
     if params.shape[1] < d or params.shape[1] % channels:
         return False
-    gone = np.isnan(params)
-    return not (gone[:, :channels].any() or (gone[:, :-1] & ~gone[:, 1:]).any() or np.isinf(params).any())
+    missing = np.isnan(params)
+    return not (missing[:, :channels].any() or (missing[:, :-1] & ~missing[:, 1:]).any() or np.isinf(params).any())
 
 
 def _is_division(params: Any, k: int, source: Source) -> bool:
-    parts = [0 if part is None else len(part) for part in source.room(0, np.int8)]
-    return len(parts) == len(params.labels) and all(
-        isinstance(mine, np.ndarray)
-        and mine.dtype == np.int32
-        and mine.shape == (rows,)
-        and (rows == 0 or (mine.min() >= 0 and mine.max() < k))
-        for mine, rows in zip(params.labels, parts, strict=True)
+    sizes = [0 if part is None else len(part) for part in source.room(0, np.int8)]
+    return len(sizes) == len(params.labels) and all(
+        isinstance(labels, np.ndarray)
+        and labels.dtype == np.int32
+        and labels.shape == (n,)
+        and (n == 0 or (labels.min() >= 0 and labels.max() < k))
+        for labels, n in zip(params.labels, sizes, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Ask a model that was loaded about a few rows: one whose parts do not go together is rejected before it is used."""
+"""Predict a few rows with a loaded model, to reject a model whose parts do not match."""
 
 from __future__ import annotations
 
@@ -14,58 +14,58 @@ from sklearn.exceptions import NotFittedError
 
 from coterie.core.errors import InputError, ModelFileError, ParameterError
 
-ROWS = 11  # unlike the number of clusters and of columns of most models, so that no array fits by accident
-MOMENTS = 4  # of a series
-ANSWERS = ("predict", "predict_proba", "transform", "score", "score_samples", "bic")
+ROWS = 11  # differs from the number of clusters and columns of most models, so that shapes do not match by accident
+LENGTH = 4  # of a time series
+METHODS = ("predict", "predict_proba", "transform", "score", "score_samples", "bic")
 FRAMES = ("polars", "pandas")
-BROKEN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, np.linalg.LinAlgError, AssertionError)
+ERRORS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, np.linalg.LinAlgError, AssertionError)
 
 
-def check_answers(model: Any) -> None:
-    """Reject a model that raises other errors than those of this library; what it answers does not matter."""
+def check_predictions(model: Any) -> None:
+    """Reject a model whose methods raise errors other than those of this library; their results do not matter."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
-    with quiet(), raising(f"{type(last).__name__} does not answer"):
+    with without_warnings(), as_model_file_errors(f"{type(last).__name__} cannot predict"):
         rows = _rows(model, last)
-        for verb in ANSWERS if rows is not None else ():
-            if hasattr(model, verb):
+        for method in METHODS if rows is not None else ():
+            if hasattr(model, method):
                 with suppress(InputError, ParameterError, NotFittedError):
-                    getattr(model, verb)(rows)
+                    getattr(model, method)(rows)
         if hasattr(last, "sample"):
-            asked = copy.copy(last)
-            asked.random_state = 0  # a generator of the model stays where it is
+            duplicate = copy.copy(last)
+            duplicate.random_state = 0  # so that the generator of the model does not advance
             with suppress(InputError, ParameterError, NotFittedError):
-                asked.sample(2)
+                duplicate.sample(2)
 
 
 @contextmanager
-def raising(what: str) -> Iterator[None]:
-    """Errors of parts that are not what they should be as a `ModelFileError`."""
+def as_model_file_errors(problem: str) -> Iterator[None]:
+    """Convert errors that malformed parts can cause to `ModelFileError`."""
     try:
         yield
     except ModelFileError:
         raise
-    except BROKEN as error:
-        raise ModelFileError(f"{what}: its parts do not go together ({type(error).__name__}: {error})") from None
+    except ERRORS as error:
+        raise ModelFileError(f"{problem}: its parts do not match ({type(error).__name__}: {error})") from None
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Without warnings: odd numbers are no news here."""
+def without_warnings() -> Iterator[None]:
+    """Suppress warnings, which the constant rows of this check can cause."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 
 
 def _rows(model: Any, last: Any) -> Any:
-    """Rows of the right width; None where they would have to be a frame, and there is no library of frames."""
-    table = getattr(getattr(last, "family", None), "table", None)  # of a mixture of the columns of a frame
+    """Rows with the columns of the model; None if they must be a data frame and neither library is installed."""
+    table = getattr(getattr(last, "family", None), "table", None)  # of a mixture that was fitted to a data frame
     if table is not None:
         return _frame(table)
     channels = getattr(last, "_channels", None)
     if channels is not None:
-        return np.ones((ROWS, MOMENTS, channels)) if channels > 1 else np.ones((ROWS, MOMENTS))
+        return np.ones((ROWS, LENGTH, channels)) if channels > 1 else np.ones((ROWS, LENGTH))
     columns = getattr(model, "n_features_in_", None)
-    return np.ones((ROWS, MOMENTS if columns is None else columns))
+    return np.ones((ROWS, LENGTH if columns is None else columns))
 
 
 def _frame(table: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.core.arguments import not_negative
 from coterie.core.errors import ParameterError
-from coterie.core.writing import exists, place_of, write_whole
+from coterie.core.writing import exists, real_path, write_whole
 from coterie.data.picking import some
 from coterie.palette import blends, colours
 from coterie.plots.display import Array, check_result, counted, plain
@@ -257,7 +257,7 @@ def _check(path: Path, overwrite: bool) -> None:
     """Refuse a place that cannot be written, before any work is done."""
     if path.suffix not in SUFFIXES:
         raise ParameterError(f'path must end in {", ".join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; got "{path}"')
-    folder = place_of(path).parent if path.is_symlink() else path.parent
+    folder = real_path(path).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder: create it first", str(folder))
     if path.exists() and not overwrite:

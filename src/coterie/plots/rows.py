@@ -175,7 +175,7 @@ def as_rows(X: Any, sample_weight: Any = None) -> Rows:
     source = as_source(X, sample_weight)
     if not isinstance(source, MemorySource) or hasattr(source.X, "indptr"):
         raise InputError("X must be dense rows in memory to be drawn: take some, computed and made dense (.toarray())")
-    summary = summarize(source, Serial(), holes=True)
+    summary = summarize(source, Serial(), allow_missing=True)
     columns = source.columns or [f"column {j}" for j in range(source.shape[1])]
     whole = Rows(source.X, columns, summary.mean, summary.variance, source.w)
     return whole if summary.gaps == 0 else _filled(whole)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie import distances
-from coterie.distances.dtw import pair
+from coterie.distances.dtw import as_pair
 from coterie.palette import FAINT, INK, MARK, colours
 from coterie.plots.display import Array, Display, caption, counted, new_figure
 
@@ -32,7 +32,7 @@ class DTWPathDisplay(Display):
     @classmethod
     def from_predictions(cls, x: Any, y: Any, *, window: Any = None, cost: str = "squared", ax: Any = None) -> Self:
         """Of two series; `window` and `cost` as in `coterie.distances.dtw`."""
-        A, B = pair(x, y)
+        A, B = as_pair(x, y)
         found = distances.dtw_path(x, y, window=window, cost=cost)
         steps = [max(1, -(-side // CELLS)) for side in found.cost.shape]
         total = float(found.cost[-1, -1])

@@ -18,7 +18,7 @@ NUMBERS = 20_000_000  # that they have at most, unless they are very few
 
 
 class Traced:
-    """An estimator whose fit can be watched: one that hands `_watched` callbacks to its loop."""
+    """An estimator whose fit can be watched: one that hands `_with_recorder` callbacks to its loop."""
 
     def fit_trace(self, X: Any, sample_weight: Any = None, **fit_params: Any) -> Trace:
         """Fit exactly as `fit` does, and return the way there, half step by half step.

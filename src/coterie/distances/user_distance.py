@@ -1,4 +1,4 @@
-"""A user's own distance: one Python function of two rows, compiled."""
+"""User-defined distances: a Python function of two rows, compiled."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from coterie.distances.distance import Array, Distance
 from coterie.kernels import compile_pair
 
 
-class Own(Distance):
-    """A function of two rows, ``function(x, y, **params) -> number``, compiled into the loop over all pairs.
+class UserDistance(Distance):
+    """A function of two rows, ``function(x, y, **params) -> float``, compiled into the loop over all pairs.
 
-    Inside it, write loops over the numbers, or NumPy functions; loops are faster, because they create no arrays.
+    The function can use loops over the values, or NumPy functions; loops are faster, because they create no arrays.
     """
 
     def __init__(
@@ -30,32 +30,34 @@ class Own(Distance):
         if not callable(function):
             raise ParameterError(f"metric must be a name, a Distance or a function of two rows; got {function!r}")
         self.arguments = _arguments(function, params) if params else ()
-        self.function, self.name = function, getattr(function, "__name__", "own")  # type: ignore[misc]
+        self.function, self.name = function, getattr(function, "__name__", "function")  # type: ignore[misc]
         self.symmetric, self.triangle, self.definite = symmetric, triangle, definite
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        kernel, cannot = compile_pair(self.function, self.arguments)
+        kernel, compile_errors = compile_pair(self.function, self.arguments)
         try:
             kernel(A, B, out)
-        except cannot as error:
+        except compile_errors as error:
             reason = next((line for line in str(error).splitlines() if line.strip()), "")
             raise ParameterError(
-                f"metric: {self.name} cannot be compiled ({reason.strip()}). Write it with numbers, loops and NumPy "
-                "functions alone, or compute the distances yourself and pass metric='precomputed'"
+                f"metric: {self.name} cannot be compiled ({reason.strip()}). Use only numbers, loops and NumPy "
+                "functions, or compute the distances yourself and pass metric='precomputed'"
             ) from error
         if not (np.isfinite(out).all() and out.min(initial=0) >= 0):
             i, j = np.argwhere(~np.isfinite(out) | (out < 0))[0]
-            raise InputError(f"metric: {self.name} gave {out[i, j]} for two rows; distances are finite, from 0 up")
+            raise InputError(f"metric: {self.name} returned {out[i, j]} for two rows; it must be finite and >= 0")
 
 
 def _arguments(function: Callable[..., Any], params: dict[str, Any]) -> tuple[Any, ...]:
-    """Parameters of a function in the order in which it takes them, after the two rows."""
-    plain = getattr(function, "py_func", function)  # of a function that Numba has compiled
+    """The parameters of a function after the two rows, in the order of its signature."""
+    python_function = getattr(function, "py_func", function)  # of a function that Numba has compiled
     try:
-        bound = inspect.signature(plain).bind(None, None, **params)
+        bound = inspect.signature(python_function).bind(None, None, **params)
     except TypeError as error:
         raise ParameterError(f"metric: the function does not take these parameters ({error})") from None
     bound.apply_defaults()
     if bound.kwargs:
-        raise ParameterError(f"metric: compiled functions take no keyword-only parameters: {', '.join(bound.kwargs)}")
+        raise ParameterError(
+            f"metric: compiled functions take no keyword-only parameters; got {', '.join(bound.kwargs)}"
+        )
     return tuple(tuple(value) if isinstance(value, list) else value for value in bound.args[2:])

@@ -1,4 +1,4 @@
-"""Gaussian components in the units of the rows: what densities are made of."""
+"""Gaussian components in the units of the standardised rows, and their densities."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from coterie import kernels
 from coterie.families import forms, packing
-from coterie.families.linear import Observed
+from coterie.families.linear import ObservedStatistics
 from coterie.kernels.plain.gaussian import Gaussians
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
-class Placed(NamedTuple):
-    """Components, as `Penalty` wants them too."""
+class ScaledGaussians(NamedTuple):
+    """Gaussian components with the fields that `Penalty` needs."""
 
     form: str
     weights: np.ndarray  # (k,) not used
@@ -25,29 +25,29 @@ class Placed(NamedTuple):
     log_det: np.ndarray  # (k,) log |U|
 
     @classmethod
-    def of(cls, form: str, means: np.ndarray, covariances: np.ndarray) -> Placed:
+    def of(cls, form: str, means: np.ndarray, covariances: np.ndarray) -> ScaledGaussians:
         f = forms.factors(form, covariances, *means.shape)
         return cls(form, np.ones(len(means)), means, f.covariances, f.factor, f.log_det)
 
-    # log densities by squared distances
+    # log densities from squared distances
 
     def scores(self, features: Any) -> np.ndarray:
-        """Log densities (n, k) of rows by `packing.products`, whose first columns are the rows."""
-        (k, d), observed = self.means.shape, isinstance(features, Observed)
-        if not observed:
+        """Log densities (n, k) of rows in the form of `packing.products`, whose first columns are the rows."""
+        k, d = self.means.shape
+        if not isinstance(features, ObservedStatistics):
             Z = np.ascontiguousarray(features[:, :d])
             offset = self.log_det - 0.5 * d * LOG_TWO_PI
             return kernels.for_centers(Z, k).log_joint(
                 Z, Gaussians(self.form, offset, self.means, self.factor, np.zeros(d))
             )
-        scores = features.there @ (np.log(self.factor) - 0.5 * LOG_TWO_PI).T
+        scores = features.observed @ (np.log(self.factor) - 0.5 * LOG_TWO_PI).T
         for j in range(k):
-            away = (features.T[:, :d] - self.means[j]) * self.factor[j] * features.there
-            scores[:, j] -= 0.5 * np.square(away).sum(axis=1)
+            difference = (features.T[:, :d] - self.means[j]) * self.factor[j] * features.observed
+            scores[:, j] -= 0.5 * np.square(difference).sum(axis=1)
         return scores
 
     def magnitude(self) -> np.ndarray:
-        """How much the rounding of log densities grows with thin components (k,)."""
+        """Factor of the rounding errors of log densities, which is large for thin components (k,)."""
         return self.means.shape[1] * forms.magnitude(self.form, self)
 
     # as an exponential family
@@ -57,7 +57,7 @@ class Placed(NamedTuple):
         return packing.natural(self.form, U @ np.swapaxes(U, 1, 2) if self.form == "full" else U**2, self.means)
 
     def log_normalizer(self) -> np.ndarray:
-        """(k,), or (k, d) where columns are independent."""
+        """The log normalizer (k,), or (k, d) if columns are independent."""
         d = self.means.shape[1]
         if self.form == "diag":
             return 0.5 * LOG_TWO_PI + 0.5 * (self.factor * self.means) ** 2 - np.log(self.factor)

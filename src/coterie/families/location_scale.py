@@ -1,0 +1,79 @@
+"""Base class of the location-scale families Gaussian and StudentT, which compute with standardised rows."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from coterie.families.family import Family, Survey
+from coterie.families.normal_prior import positive_variances
+
+MIN_WEIGHT = 1e-8  # minimum weight of a component in divisions, as a share of the mean component weight
+
+
+@dataclass(frozen=True)
+class Spread(Survey):
+    """Invalid values, and count, mean and variance of the others."""
+
+    count: Any  # (d,)
+    mean: Any  # (d,)
+    squares: Any  # (d,) sums of (x - mean)²
+
+    def __add__(self, other: Survey) -> Spread:
+        assert isinstance(other, Spread)
+        values, count = Survey.__add__(self, other), self.count + other.count
+        share, difference = other.count / np.maximum(count, 1), other.mean - self.mean
+        squares = self.squares + other.squares + self.count * share * difference**2
+        return Spread(values.n_invalid, values.example, count, self.mean + share * difference, squares)
+
+
+class LocationScaleFamily(Family):
+    """A family that computes with standardised rows (x - origin) / unit; both come from the survey."""
+
+    _origin: Any = 0.0  # (d,)
+    _unit: Any = 1.0  # (d,)
+    _finest: float = 1e-10  # minimum share of the variance of a column; below it, sums of squares are inaccurate
+    _rows: float = 1.0  # mean component weight; `reg_covar` is added to the variance of as many rows
+
+    def survey(self, X: Any) -> Spread:
+        base = super().survey(X)
+        X = np.where(np.isfinite(X), X, np.nan).astype(np.float64)
+        observed = ~np.isnan(X)
+        count = observed.sum(axis=0)
+        mean = np.where(observed, X, 0.0).sum(axis=0) / np.maximum(count, 1)
+        squares = np.where(observed, (X - mean) ** 2, 0.0).sum(axis=0)
+        return Spread(base.n_invalid, base.example, count, mean, squares)
+
+    def learned(self, survey: Any, has_missing: bool = False) -> Self:
+        family = super().learned(survey, has_missing)
+        return family.in_units(self._rows, survey.mean, survey.squares / np.maximum(survey.count, 1))
+
+    def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Self:
+        family = copy(self)
+        family._rows, family._origin, family._unit = rows, mean, np.sqrt(positive_variances(mean, variance))
+        return family
+
+    def _divisors(self, weight: np.ndarray) -> np.ndarray:
+        """Component weights with a lower bound, so that quotients do not overflow."""
+        return np.maximum(weight, MIN_WEIGHT * self._rows)
+
+    def _location_rounding(self, locations: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        """Error of log densities caused by rounding of the locations, in units of the machine epsilon (k,).
+
+        `factor`, by form, belongs to the standardised components. It matters for thin components far from the origin.
+        """
+        inverse = np.sqrt(np.square(factor).sum(axis=-1)) if factor.ndim == 3 else factor.reshape(len(factor), -1)
+        eps = float(np.finfo(np.float64).eps)
+        distance: np.ndarray = (np.abs(locations) / self._unit * inverse).sum(axis=1)
+        return 0.5 * eps * distance**2
+
+    def features(self, X: Any) -> Any:
+        return (np.asarray(X, dtype=np.float64) - self._origin) / self._unit
+
+    def row_base(self, X: Any) -> np.ndarray:
+        """The term of the log density of each row that comes from the units of its observed columns."""
+        logs = np.log(np.broadcast_to(self._unit, X.shape[1]))
+        return -(~np.isnan(X) @ logs) if self.has_missing else np.full(X.shape[0], -logs.sum())
