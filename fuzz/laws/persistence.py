@@ -15,7 +15,7 @@ import numpy as np
 
 import coterie
 from coterie.core.errors import InputError, ModelFileError
-from coterie.persistence import checkpoint, container
+from coterie.persistence import checkpoint_file, container
 from fuzz import tables
 from fuzz.call import attempt, quiet
 from fuzz.estimators import ALL, benign_problem, problem
@@ -189,7 +189,7 @@ def a_killed_fit_resumes_to_the_same_bits(case: Case) -> None:
     whole = fit(estimator(**options), X)
 
     def fit_with_checkpoints() -> None:
-        checkpoint.MIN_INTERVAL = checkpoint.INTERVAL_FACTOR = 0.0  # a state after every iteration
+        checkpoint_file.MIN_INTERVAL = checkpoint_file.INTERVAL_FACTOR = 0.0  # a state after every iteration
         estimator(**options, checkpoint=path).fit(X)
 
     in_child(fit_with_checkpoints, kill_after=float(case.draw.rng.uniform(0.0, 0.05)))

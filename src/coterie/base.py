@@ -265,7 +265,7 @@ class Estimator(HasTwin, BaseEstimator):
         path = getattr(self, "checkpoint", None)
         if path is None or vars(self).get("_recorder") is not None:
             return None
-        from coterie.persistence.checkpoint import CheckpointFile
+        from coterie.persistence.checkpoint_file import CheckpointFile
 
         return CheckpointFile(path, self, source, engine)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C is noted at once and raised at safe moments; handlers of the program's own are left alone."""
+"""Ctrl-C is recorded at once and raised at safe points; signal handlers of the user's program are not replaced."""
 
 import os
 import signal

@@ -18,7 +18,7 @@ class Value(Stats):
 
 @dataclass(frozen=True)
 class Halving:
-    """A model whose objective is its parameter, halved by every M-step; starts are drawn."""
+    """A model whose objective is its parameter, halved by every M-step; initial parameters are random."""
 
     settles_at: float = 1e-3
 
@@ -74,7 +74,7 @@ def test_max_iter_is_a_number_of_m_steps():
     assert len(found.history) == 5
 
 
-def test_the_start_that_ends_lowest_wins():
+def test_the_restart_with_the_lowest_objective_is_returned():
     seen = {}
     found = fit(lambda p: seen.__setitem__(p.run, p.objective), n_init=5)
     assert sorted(seen) == [0, 1, 2, 3, 4]
@@ -117,7 +117,7 @@ def test_an_interrupt_in_the_first_start_keeps_what_it_reached():
     assert found.objective == found.params
 
 
-def test_an_interrupt_before_anything_is_known_is_raised():
+def test_an_interrupt_before_the_first_result_is_raised():
     class Broken(OnePart):
         def scan(self, step, source, memos):
             raise KeyboardInterrupt

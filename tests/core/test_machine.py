@@ -1,4 +1,4 @@
-"""How much memory there is."""
+"""The available memory."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_a_control_group_allows_what_it_does_not_use(group):
     assert machine.free_memory() == 300
 
 
-def test_files_that_were_read_or_written_are_in_nobodys_way(group):
+def test_the_file_cache_counts_as_free_memory(group):
     (group / "memory.stat").write_text("anon 100\ninactive_anon 7\ninactive_file 550\nactive_file 50\n")
     assert machine.free_memory() == 850
 

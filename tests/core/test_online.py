@@ -17,7 +17,7 @@ def run(decay):
 
 
 def test_without_decay_every_row_weighs_the_same():
-    """A center is the mean of all rows that ever joined it."""
+    """A center is the mean of all rows that were assigned to it so far."""
     centers, total, count = X[:2].copy(), np.zeros((2, 2)), np.zeros(2)
     for part in np.split(X, 3):
         labels = ((part[:, None] - centers) ** 2).sum(-1).argmin(1)

@@ -1,4 +1,4 @@
-"""What long work tells of the time it will still take."""
+"""Estimates of the remaining time of long computations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files appear whole, keep who may read them, and leave nothing behind: one mechanism for all that is written."""
+"""Files are written atomically, keep their permissions, and leave no temporary files."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ from coterie.core import writing
 from coterie.core.errors import ParameterError
 from coterie.datasets import write_demo
 from coterie.jobs.outputs import Outputs
-from coterie.persistence.checkpoint import CheckpointFile
+from coterie.persistence.checkpoint_file import CheckpointFile
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 TRACE = coterie.KMeans(2, random_state=0).fit_trace(X)
@@ -117,14 +117,14 @@ def test_names_as_long_as_the_file_system_allows_work(tmp_path, name):
 
 @everything
 def test_what_killed_runs_left_is_removed_by_the_next(tmp_path, name):
-    gone = left_over(tmp_path / name)
-    gone.write_text("half")
+    temporary = left_over(tmp_path / name)
+    temporary.write_text("half")
     WRITERS[name](tmp_path / name)
     assert os.listdir(tmp_path) == [name]
 
 
 def test_temporary_files_that_may_be_in_use_stay(tmp_path):
-    """Those of a running process, of another machine within a day, and whatever else is there."""
+    """Files of a running process, of another machine within a day, and all other files."""
     mine = writing.temporary_name(tmp_path / "x.csv", "part")
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as running:
         theirs = mine.with_name(mine.name.replace(f"-{os.getpid()}-", f"-{running.pid}-"))

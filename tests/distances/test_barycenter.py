@@ -1,4 +1,4 @@
-"""Averages of series: what they minimise never rises, and where they start they end no worse."""
+"""Averages of series: the objective never rises, and the result is no worse than the initial series."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coterie.distances.windows import Itakura
 
 
 def bumps(n=12, channels=1, seed=0):
-    """The same bump, at times and speeds of chance."""
+    """The same peak, at random times and speeds."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(n):
@@ -106,7 +106,7 @@ def test_the_type_and_shape_are_those_of_the_series():
     assert dba(bumps(3, channels=2)).shape[1] == 2
 
 
-def test_what_cannot_be_averaged_is_refused():
+def test_what_cannot_be_averaged_is_rejected():
     with pytest.raises(InputError, match="weights must be 2 finite numbers >= 0"):
         dba([[1, 2], [2, 3]], [1, -1])
     with pytest.raises(InputError, match="init has 2 channels and series has 1"):

@@ -1,4 +1,4 @@
-"""Laws that hold of every distance, and each of them against SciPy."""
+"""Properties of every distance, and comparisons with SciPy."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def distance(name):
 
 
 def rows(name, n, dtype=np.float64):
-    """Rows that the distance is made for: few values where it asks for equality."""
+    """Rows that suit the distance: few different values if it compares for equality."""
     X = rng.normal(size=(n, 5)) * [1, 2, 3, 4, 5] + 1
     few = name.split()[0] in ("hamming", "jaccard")
     return (np.maximum(np.round(X / 3), 0) if few else X).astype(dtype)
@@ -72,7 +72,7 @@ def table(name, X, Y=None, **options):
 
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("n", [12, 150])
-def test_flags_are_true(name, n):
+def test_flags_are_correct(name, n):
     X = rows(name, n)
     X[3] = X[5]
     found, D = distance(name), table(name, X)
@@ -97,7 +97,7 @@ def test_flags_are_true(name, n):
         ("cosine", [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]),
     ],
 )
-def test_what_is_said_to_be_no_metric_is_none(name, X):
+def test_distances_without_the_triangle_flag_violate_it(name, X):
     D = pairwise(X, metric=name)
     assert not as_distance(name).triangle
     assert D[0, 2] > D[0, 1] + D[1, 2]
@@ -207,7 +207,7 @@ def test_rows_that_share_no_column_have_no_gower_distance():
 
 
 @pytest.mark.parametrize("n", [5, 300])
-def test_an_own_function_is_as_good_as_a_name(n):
+def test_a_user_defined_function_equals_the_built_in_distance(n):
     X = rng.normal(size=(n, 4))
     np.testing.assert_allclose(pairwise(X, metric=halved), pairwise(X, metric="manhattan") / 2, rtol=1e-12)
     assert pairwise(X.astype(np.float32), metric=halved).dtype == np.float32
@@ -236,7 +236,7 @@ def test_an_own_function_is_as_good_as_a_name(n):
         ([[np.nan, 1.0]], "gower", {}, InputError, "column 0 has no value in any row"),
     ],
 )
-def test_what_cannot_be_is_said(X, metric, params, error, message):
+def test_invalid_input_is_rejected(X, metric, params, error, message):
     with pytest.raises(error, match=message):
         pairwise(X, metric=metric, **params)
 
@@ -263,7 +263,7 @@ def negative(x, y):
     return -1.0
 
 
-def test_a_function_that_cannot_be_compiled_is_said_so():
+def test_a_function_that_cannot_be_compiled_is_rejected():
     with pytest.raises(ParameterError, match=r"metric: uncompilable cannot be compiled .* metric='precomputed'"):
         pairwise([[1.0, 2.0]], metric=uncompilable)
     with pytest.raises(InputError, match=r"metric: negative returned -1.0"):
@@ -278,7 +278,7 @@ def test_a_function_that_cannot_be_compiled_is_said_so():
         elements=st.floats(-1e100, 1e100, allow_subnormal=False),
     )
 )
-def test_whatever_the_numbers_distances_are_finite(name, X):
+def test_distances_of_any_numbers_are_finite(name, X):
     try:
         D = pairwise(X, metric=name)
     except InputError:
@@ -313,7 +313,7 @@ def test_haversine_is_that_of_scikit_learn(n):
     np.testing.assert_allclose(pairwise(X, metric="haversine"), haversine_distances(X), rtol=1e-9, atol=1e-9)
 
 
-def test_haversine_wants_radians_of_two_columns():
+def test_haversine_needs_radians_of_two_columns():
     with pytest.raises(InputError, match="radians"):
         pairwise([[52.5, 13.4], [48.1, 11.6]], metric="haversine")
     with pytest.raises(InputError, match="two columns"):

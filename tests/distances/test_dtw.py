@@ -27,7 +27,7 @@ def series(lengths, channels=1, dtype=np.float64, seed=0):
 
 
 def defined(x, y, allowed, cost):
-    """The recursion as it stands in the books, cell by cell."""
+    """The recursion of the textbook, cell by cell."""
     table = {(-1, -1): 0.0}
     for i in range(len(x)):
         for j in range(len(y)):
@@ -312,7 +312,7 @@ WRONG_SERIES = [
 
 
 @pytest.mark.parametrize("pair, message", WRONG_SERIES)
-def test_series_that_cannot_be_measured_are_refused(pair, message):
+def test_series_that_cannot_be_measured_are_rejected(pair, message):
     with pytest.raises(InputError, match=message), np.errstate(over="ignore"):
         dtw(*pair)
 
@@ -331,7 +331,7 @@ def test_series_that_cannot_be_measured_are_refused(pair, message):
         (7, "must be a list of series"),
     ],
 )
-def test_what_is_not_series_is_refused(X, message):
+def test_what_is_not_series_is_rejected(X, message):
     with pytest.raises(InputError, match=message):
         pairwise(X, metric="dtw")
 
@@ -342,7 +342,7 @@ def test_channels_of_both_sides_must_agree():
 
 
 @pytest.mark.parametrize("window", [-1, 1.5, -0.1, True, "wide", np.nan, [1, 2]])
-def test_a_window_that_is_none_is_refused(window):
+def test_invalid_windows_are_rejected(window):
     with pytest.raises(ParameterError, match="window must be None, a radius"):
         dtw([1, 2], [1, 2], window=window)
 
@@ -357,7 +357,7 @@ def test_a_window_that_is_none_is_refused(window):
         (np.array([[0, 1, 0], [0, 1, 0], [0, 0, 1]], bool), "allows no path"),
     ],
 )
-def test_a_table_of_cells_without_a_path_is_refused(cells, message):
+def test_a_table_of_cells_without_a_path_is_rejected(cells, message):
     with pytest.raises(ParameterError, match=message):
         dtw([1, 2, 3], [1, 2, 3], window=cells)
 

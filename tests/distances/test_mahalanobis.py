@@ -88,7 +88,7 @@ def test_the_pseudo_inverse_of_a_given_covariance_is_that_of_independent_columns
     np.testing.assert_allclose(found, pairwise(X, metric="mahalanobis"), rtol=1e-6)
 
 
-def test_shrinkage_within_rounding_does_not_mend_the_rank():
+def test_shrinkage_within_rounding_does_not_change_the_rank():
     for seed in range(20):
         X = np.random.default_rng(seed).normal(size=(40, 3))
         rows = np.column_stack([X, X.sum(axis=1)])
@@ -110,7 +110,7 @@ def test_a_given_covariance_must_have_full_rank_too():
 
 
 @pytest.mark.parametrize("cov", [[[1e-20, 5e-21], [-5e-21, 1e-20]], [[1.0, 2.0], [2.0, 1.0]], [[-1.0, 0], [0, 1.0]]])
-def test_what_is_no_covariance_is_rejected(cov):
+def test_invalid_covariances_are_rejected(cov):
     with pytest.raises(ParameterError, match=r"cov must be a symmetric \(2, 2\) matrix"):
         pairwise(np.eye(2), metric="mahalanobis", cov=cov, pseudo_inverse=True)
 

@@ -1,4 +1,4 @@
-"""The tables that distances go into."""
+"""Tests of `pairwise`: shapes, outputs, threads, memory and errors."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ X = rng.normal(size=(230, 6))
 
 @pytest.fixture
 def in_strips(monkeypatch):
-    """Tables of many strips, so small as they are."""
+    """Many strips, even for small tables."""
     many_strips(monkeypatch, 40 * 230)
 
 
 class Ahead(Distance):
-    """How much larger the first numbers of two rows are: not the same both ways."""
+    """An asymmetric distance: the positive part of the difference of the first columns."""
 
     name = "ahead"
     symmetric = triangle = definite = False
@@ -81,19 +81,19 @@ def test_out_is_filled_and_returned(tmp_path):
         ({"n_jobs": 0}, "n_jobs must be"),
     ],
 )
-def test_bad_options_are_said(options, message):
+def test_invalid_options_are_rejected(options, message):
     with pytest.raises(ParameterError, match=message):
         pairwise(X, **options)
 
 
-def test_bad_rows_are_said():
+def test_invalid_rows_are_rejected():
     with pytest.raises(InputError, match="X has 6 columns and Y has 5"):
         pairwise(X, X[:, :5])
     with pytest.raises(InputError, match=r"Y is sparse: .* pass Y.toarray\(\)"):
         pairwise(X, sparse.csr_array(X))
 
 
-def test_what_does_not_fit_is_refused_before_it_is_begun(monkeypatch):
+def test_results_too_large_for_memory_are_rejected_at_once(monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda: 10_000)
     with pytest.raises(InputError, match=r"\(230, 230\) distances would take 423 KB and 10 KB are free: pass out="):
         pairwise(X)

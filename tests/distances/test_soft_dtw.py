@@ -22,7 +22,7 @@ short = st.lists(st.floats(-5, 5, width=32), min_size=1, max_size=5)
 
 
 def costs_of_all_paths(x, y, i=0, j=0):
-    """By trying every path."""
+    """The definition, by a sum over all paths."""
     own = (x[i] - y[j]) ** 2
     if (i, j) == (len(x) - 1, len(y) - 1):
         return [own]
@@ -121,6 +121,6 @@ def test_series_too_large_for_squares_are_one_clear_error():
 
 
 def test_small_series_have_the_value_of_equal_ones():
-    """Squares of 1e-170 are nothing beside gamma: every path costs the same."""
+    """Squares of 1e-170 are negligible relative to gamma: all paths have the same cost."""
     x, y = np.arange(5.0), np.arange(4.0)
     assert soft_dtw(x * 1e-170, y * 1e-170) == soft_dtw(x * 0, y * 0)

@@ -1,4 +1,4 @@
-"""Every family, one line each: what the laws of test_families.py run over."""
+"""The cases of test_families.py: every family with parameters and checks."""
 
 from __future__ import annotations
 

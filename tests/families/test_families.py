@@ -1,4 +1,4 @@
-"""What must hold for every family."""
+"""Properties of every family."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ready(case, X, has_missing=False, prior=None):
 
 
 def log_densities(family, params, X):
-    """(n, k), as a mixture takes them."""
+    """Responsibilities (n, k)."""
     X = family.translate(X)
     return family.scores(family.prepare(params), family.features(X)) + family.row_base(X)[:, None]
 
@@ -44,7 +44,7 @@ def rows(case, n=300, j=0, seed=0):
 
 
 def everything(case):
-    """Rows among which is every category."""
+    """Rows that contain every category."""
     return case.support if isinstance(case.support, np.ndarray) else np.array(case.support)
 
 
@@ -142,7 +142,7 @@ def test_the_expected_log_density_is_that_of_the_rows(case):
 @ALL
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 def test_the_estimate_is_the_likeliest(case, weighted):
-    """No step of a numerical optimiser from it leads higher."""
+    """A numerical optimiser that starts at the estimate finds no better one."""
     X = rows(case, 200)
     w = np.random.default_rng(2).exponential(size=200) if weighted else np.ones(200)
     family = CASES_LEARNED[id(case)]
@@ -172,7 +172,7 @@ def test_the_estimate_with_a_prior_is_the_most_probable(case):
     assert by_family == pytest.approx(case.log_prior(case.prior, one) - case.log_prior(case.prior, other), rel=1e-8)
 
 
-def test_a_prior_for_other_columns_is_refused():
+def test_a_prior_for_other_columns_is_rejected():
     with pytest.raises(ParameterError, match="one number for all columns, or 3 numbers, one per column"):
         Poisson(GammaPrior([1.0, 2.0], [1.0, 1.0])).fit(np.ones((5, 3)))
 
@@ -195,7 +195,7 @@ def test_samples_lead_back_to_the_parameters(case):
 
 
 @ALL
-def test_components_know_nothing_of_each_other(case):
+def test_components_are_independent(case):
     family, X = CASES_LEARNED[id(case)], rows(case, 90)
     resp = np.random.default_rng(1).dirichlet(np.ones(3), 90)
     F, prepared = family.features(family.translate(X)), family.prepare(case.params)
@@ -229,8 +229,8 @@ def test_rows_that_are_all_alike_have_finite_densities(case):
 
 
 @over(lambda case: hasattr(case.family, "log_evidence") and case.counts)
-def test_what_may_come_next_has_probabilities_that_add_up_to_one(case):
-    """The evidence of the rows and one more, by that of the rows, is the probability of that one."""
+def test_posterior_predictive_probabilities_sum_to_one(case):
+    """The evidence with a new row, divided by that without it, is the predictive probability of the new row."""
     X, family = rows(case, 12), ready(case, everything(case), prior=case.prior)
 
     def stats(some, weight=1.0):
@@ -265,7 +265,7 @@ def test_what_is_expected_under_the_posterior_is_the_slope_of_the_evidence(case)
 
 
 @ALL
-def test_a_family_fits_tells_densities_and_samples(case):
+def test_a_family_fits_computes_densities_and_samples(case):
     X = rows(case, 40)
     family = pickle.loads(pickle.dumps(case.family))
     assert family.fit(X) is family
@@ -280,13 +280,13 @@ def test_a_family_fits_tells_densities_and_samples(case):
 
 
 @ALL
-def test_a_family_that_is_not_fitted_says_so(case):
+def test_a_family_that_is_not_fitted_raises_an_error(case):
     with pytest.raises(InputError, match="not fitted"):
         type(case.family)().log_prob(np.zeros((2, 2)))
 
 
 @ALL
-def test_infinity_is_refused_by_its_column(case):
+def test_infinity_is_rejected_by_its_column(case):
     X = rows(case, 20)
     X[3, 1] = np.inf
     with pytest.raises(InputError, match=r"column 1 \(1, such as inf\)"):
@@ -299,7 +299,7 @@ def test_a_family_is_known_by_its_name(name):
     assert as_family(CASES[name].family) is CASES[name].family
 
 
-def test_an_unknown_name_lists_those_there_are():
+def test_the_error_for_an_unknown_name_lists_the_valid_ones():
     with pytest.raises(ParameterError, match=r"family must be 'bernoulli'.*got 'zeta'"):
         as_family("zeta")
 

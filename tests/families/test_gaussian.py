@@ -1,4 +1,4 @@
-"""Gaussian as a family: the numbers of GaussianMixture, and its posterior."""
+"""Gaussian as a family: agreement with GaussianMixture, and its posterior."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_far_from_the_origin_nothing_is_lost(shift, tolerance):
 
 
 def predicted(structure, prior, new):
-    """The log density of each new row after all of `X`, by evidences."""
+    """The posterior predictive log density of each new row given `X`, from evidences."""
     family = Gaussian(structure, reg_covar=0.0, prior=prior)
     family = family.learned(family.survey(X))
 
@@ -60,7 +60,7 @@ def predicted(structure, prior, new):
     return after - family.log_evidence(before)[0] + family.row_base(new)
 
 
-def test_what_comes_next_is_a_student_t():
+def test_the_posterior_predictive_is_a_student_t():
     prior = Prior(mean=[0.0, 1.0, 2.0], shrinkage=0.5, dof=6.0, scale=[[1.0, 0.2, 0], [0.2, 2.0, 0], [0, 0, 3.0]])
     n, d, mean = len(X), 3, X.mean(axis=0)
     shrinkage, dof = prior.shrinkage + n, prior.dof + n
@@ -93,7 +93,7 @@ def test_a_mixture_of_it_alone_is_gaussian_mixture():
         np.testing.assert_array_equal(ours.components_.mean, theirs.means_)
 
 
-def test_what_cannot_be():
+def test_invalid_structures_are_rejected():
     with pytest.raises(ParameterError, match="covariance_type must be one of"):
         Gaussian("round").fit(X)
     with pytest.raises(ParameterError, match="prior must be None, 'default' or"):

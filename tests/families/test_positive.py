@@ -1,4 +1,4 @@
-"""Exponential and Gamma: shapes of any size, what follows from a posterior, and values that are refused."""
+"""Exponential and Gamma: shapes of any size, posteriors, and values that are rejected."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def test_a_shape_is_found_from_the_mean_logarithm(shape):
     assert shape_of(excess, 1e8)[0] == pytest.approx(shape, rel=1e-8)
 
 
-def test_the_two_ways_to_the_difference_meet():
+def test_series_and_difference_agree():
     near = np.array([20.0, 40.0, 60.0, 100.0])
     np.testing.assert_allclose(log_minus_digamma(near), np.log(near) - digamma(near), rtol=1e-10)
 
 
-def test_shapes_have_an_end():
+def test_shapes_have_an_upper_bound():
     assert shape_of(np.array([0.0, -1.0, 1e-300]), 1e8).tolist() == [1e8] * 3
     assert np.isfinite(shape_of(np.array([1e4]), 1e8)).all()
 
@@ -48,8 +48,8 @@ def test_few_and_tiny_rows_have_finite_parameters():
         assert np.isfinite(found.log_prob(rows)).all()
 
 
-def test_what_comes_next_after_waiting_is_lomax():
-    """Rates that have a Gamma density leave waiting times of Pareto's second kind."""
+def test_the_posterior_predictive_of_exponential_is_lomax():
+    """If rates have a Gamma density, waiting times have a Lomax density (Pareto type II)."""
     family = Exponential(prior=GammaPrior(3.0, 2.0))
     X, new = rng.exponential(size=(20, 1)), np.linspace(0.1, 9.0, 30)
 
@@ -61,14 +61,14 @@ def test_what_comes_next_after_waiting_is_lomax():
 
 
 @pytest.mark.parametrize("family, bad", [(Gamma(), 0.0), (Gamma(), -2.0), (Exponential(), -2.0)])
-def test_values_off_the_support_are_refused_by_column_with_a_remedy(family, bad):
+def test_values_off_the_support_are_rejected_by_column_with_a_remedy(family, bad):
     X = rng.exponential(size=(9, 3))
     X[4, 1] = bad
     with pytest.raises(InputError, match=rf"column 1 \(1, such as {bad:g}\).*It supports numbers.*or use"):
         family.fit(X)
 
 
-def test_priors_are_refused_where_there_are_none():
+def test_priors_are_rejected_where_there_are_none():
     with pytest.raises(ParameterError, match="Gamma"):
         Gamma().fit([[1.0], [2.0]], prior="default")
     with pytest.raises(ParameterError, match="prior of Exponential must be"):

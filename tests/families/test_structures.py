@@ -98,7 +98,7 @@ def volumes(sigma):
 
 @pytest.mark.parametrize("k, d", SIZES)
 @pytest.mark.parametrize("name", NAMES)
-def test_the_letters_hold(name, k, d):
+def test_equal_parts_are_equal(name, k, d):
     sigma = estimate(name, *problem(k, d))
     volume, shape, turn = name
     scaled = np.linalg.eigvalsh(sigma) / volumes(sigma)[:, None]
@@ -117,7 +117,7 @@ def test_the_letters_hold(name, k, d):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_letter_frees_does_vary(name):
+def test_varying_parts_vary(name):
     sigma = estimate(name, *problem(3, 3))
     volume, shape, turn = name
     scaled = np.linalg.eigvalsh(sigma) / volumes(sigma)[:, None]
@@ -142,7 +142,7 @@ def test_no_covariances_of_the_structure_are_likelier(name, k, d):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("small, large", NESTED)
-def test_freedom_raises_the_likelihood(small, large, seed):
+def test_more_parameters_raise_the_likelihood(small, large, seed):
     weight, scatter = problem(3, 3, seed)
     least, most = (log_likelihood(weight, scatter, estimate(name, weight, scatter)) for name in (small, large))
     assert most >= least - 1e-9 * abs(least)
@@ -179,7 +179,7 @@ def test_a_given_orientation_is_never_made_worse(name, d):
 
 
 @pytest.mark.parametrize("name, seed", [("EVE", 25), ("VVE", 15), ("VVE", 25)])
-def test_a_minimum_next_to_the_pooled_axes_is_no_trap(name, seed):
+def test_a_local_minimum_near_the_pooled_axes_is_avoided(name, seed):
     weight, scatter = problem(3, 3, seed)
     pooled = np.linalg.eigh(scatter.sum(axis=0))[1]
     ours = log_likelihood(weight, scatter, estimate(name, weight, scatter))
@@ -234,7 +234,7 @@ def test_every_column_may_have_a_unit_of_its_own(name):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name[1] == "I" or name[2] != "I"])
-def test_turned_data_have_turned_covariances(name):
+def test_rotated_data_have_rotated_covariances(name):
     weight, scatter = problem(3, 3)
     R = ortho_group.rvs(3, random_state=0)
     expected = R @ estimate(name, weight, scatter) @ R.T
@@ -361,7 +361,7 @@ def test_the_form_is_the_smallest_that_holds_the_sums():
 
 
 @pytest.mark.parametrize("alias, name", ALIASES.items())
-def test_the_words_of_scikit_learn_and_mclust_are_known(alias, name):
+def test_the_names_of_scikit_learn_and_mclust_are_known(alias, name):
     assert as_structure(alias) is STRUCTURES[name]
 
 

@@ -1,4 +1,4 @@
-"""Heavy tails: outliers count less, Gaussians are the limit, the likelihood never falls."""
+"""Student's t: outliers have less influence, Gaussians are the limit, the likelihood never falls."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_units_and_places_do_not_matter(scale, shift):
         ({"reg_covar": -1.0}, "reg_covar must be a finite number"),
     ],
 )
-def test_options_are_refused_with_what_they_can_be(options, words):
+def test_options_are_rejected_with_what_they_can_be(options, words):
     with pytest.raises(ParameterError, match=words):
         StudentT(**options).fit(clouds())
 

@@ -40,7 +40,7 @@ def test_the_slope_of_the_logarithm_is_the_ratio(order):
 
 
 @pytest.mark.parametrize("order", [0.0, 20.0, 45.0, 59.0, 75.0])
-def test_series_and_expansion_meet(order, monkeypatch):
+def test_series_and_expansion_agree(order, monkeypatch):
     x = np.sqrt(np.linspace(80.0, 90.0, 5) ** 2 - order**2)
     by_expansion = log_bessel(order, x), log_ratio(order, x)
     monkeypatch.setattr(bessel, "LARGE", 200.0)
@@ -63,7 +63,7 @@ def test_a_concentration_is_found_from_the_mean_length(d, kappa):
         assert concentration_of(np.array([length]), d)[0] == pytest.approx(kappa, rel=1e-6)
 
 
-def test_concentrations_have_an_end_and_a_beginning():
+def test_concentrations_are_bounded():
     for d in (1, 2, 3, 10_000):
         found = concentration_of(np.array([0.0, 1.0, 1.0 + 1e-15]), d)
         assert found[0] == 0.0
@@ -109,7 +109,7 @@ def test_lengths_do_not_matter_and_sparse_rows_are_the_same():
         assert two.concentration_ == pytest.approx(one.concentration_, rel=1e-9)
 
 
-def test_a_row_of_length_zero_is_refused_by_its_number():
+def test_a_row_of_length_zero_is_rejected_by_its_number():
     X = rng.normal(size=(30, 3))
     X[17] = 0.0
     for rows in (X, sparse.csr_array(X)):

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import Mixture
 from coterie.core.errors import InputError, ParameterError
 from coterie.families import Gamma, Gaussian, Poisson
-from coterie.families.table import LARGE_COUNT, LEAST_DISPERSION, looks_like_counts, product_of
+from coterie.families.frame_columns import LARGE_COUNT, MIN_DISPERSION, looks_like_counts, product_of
 
 
 def table(n=600, seed=0):
@@ -191,7 +191,7 @@ def test_whole_numbers_are_counts_if_they_vary_as_counts_do(name):
 def test_a_mixture_of_counts_varies_by_at_least_its_mean_whatever_the_rates():
     rates = rng().gamma(2.0, 3.0, size=(50, 1))
     counts = rng().poisson(rates[rng().integers(50, size=(50, 2000)), 0])
-    assert (counts.var(axis=1) > LEAST_DISPERSION * counts.mean(axis=1)).all()
+    assert (counts.var(axis=1) > MIN_DISPERSION * counts.mean(axis=1)).all()
     assert all(looks_like_counts(column) for column in counts)
 
 

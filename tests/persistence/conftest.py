@@ -1,11 +1,11 @@
 import pytest
 
-from coterie.persistence import checkpoint, container
+from coterie.persistence import checkpoint_file, container
 
 
 @pytest.fixture
 def always(monkeypatch):
-    """A state is written after every iteration; the disk may take its time."""
-    monkeypatch.setattr(checkpoint, "MIN_INTERVAL", 0.0)
-    monkeypatch.setattr(checkpoint, "INTERVAL_FACTOR", 0.0)
+    """Write a state after every iteration, without waiting for the disk."""
+    monkeypatch.setattr(checkpoint_file, "MIN_INTERVAL", 0.0)
+    monkeypatch.setattr(checkpoint_file, "INTERVAL_FACTOR", 0.0)
     monkeypatch.setattr(container.os, "fsync", lambda handle: None)

@@ -1,4 +1,4 @@
-"""Fitted models of every estimator and of its main options, with rows to ask them about."""
+"""Fitted models of every estimator and its main options, with rows to predict."""
 
 from functools import cache
 
@@ -135,7 +135,7 @@ NAMES = (*UNFITTED, *FITTED)
 
 @cache
 def fitted(name):
-    """The model of that name, fitted, and its rows; for all tests together, so not to be changed."""
+    """The fitted model of that name and its rows; shared by all tests, so do not change it."""
     if name in FITTED:
         number = "auto" if name.endswith("auto") else 2
         return coterie.Mixture.from_frame(MIXED, number, random_state=0), MIXED

@@ -1,4 +1,4 @@
-"""Fits of every kind, cut short with a checkpoint left behind."""
+"""Fits of every kind, interrupted so that a checkpoint remains."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def cut_after(calls):
 
 
 def cut_short(model, rows, path, calls=3):
-    """A checkpoint of that model, after so many iterations."""
+    """A checkpoint of that model after this number of iterations."""
     with pytest.raises(CutShortError):
         clone(model).set_params(checkpoint=path, callback=cut_after(calls)).fit(rows)
     assert path.exists()

@@ -1,4 +1,4 @@
-"""Fits that are killed at random moments until one comes to its end; to be run as a program of its own.
+"""Kill fits at random times until one completes; run as a separate program.
 
 Prints, for every case, how often it was killed, and whether the model in the end is that of a fit that never was.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import coterie
-from coterie.persistence import checkpoint
+from coterie.persistence import checkpoint_file
 
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(size=(120, 3)) + shift for shift in (0, 2, 4, 6)])
@@ -38,7 +38,7 @@ def fit(name, path, out):
 
 
 def killed(name, path, out, seconds):
-    """Whether the fit was killed after that long, before it was done."""
+    """Whether the fit was killed after this time, before it was complete."""
     child = os.fork()
     if child == 0:
         try:
@@ -56,21 +56,21 @@ def killed(name, path, out, seconds):
 
 
 def main(folder):
-    chance = random.Random(0)
+    rng = random.Random(0)
     for name in CASES:
         whole, pieces = folder / f"{name}.safetensors", folder / f"{name} in pieces.safetensors"
         began = time.perf_counter()
         fit(name, folder / "never", whole)
         longest = time.perf_counter() - began
         kills = 0
-        while killed(name, folder / "checkpoint", pieces, chance.uniform(0.05, 0.6) * longest + 0.002 * kills):
+        while killed(name, folder / "checkpoint", pieces, rng.uniform(0.05, 0.6) * longest + 0.002 * kills):
             kills += 1
         assert list(folder.glob("*checkpoint*")) == list(folder.glob("*.part")) == []
         print(name, kills, whole.read_bytes() == pieces.read_bytes(), flush=True)
 
 
 if __name__ == "__main__":
-    checkpoint.MIN_INTERVAL = checkpoint.INTERVAL_FACTOR = (
+    checkpoint_file.MIN_INTERVAL = checkpoint_file.INTERVAL_FACTOR = (
         0.0  # a state after every iteration: half of the time is writing
     )
     os.fsync = lambda handle: None  # slow, and of use only where the machine dies, too

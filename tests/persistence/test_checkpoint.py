@@ -1,4 +1,4 @@
-"""A fit that was cut short goes on from its checkpoint to the last bit."""
+"""An interrupted fit resumes from its checkpoint with identical results."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sklearn.base import clone
 import coterie
 from core.left_over import left_over
 from coterie.core.errors import CheckpointWarning, FitInterruptedWarning
-from coterie.persistence import checkpoint
-from coterie.persistence.checkpoint import CheckpointFile
+from coterie.persistence import checkpoint_file
+from coterie.persistence.checkpoint_file import CheckpointFile
 from coterie.selection import stability, sweep
 from cuts import many_parts
 from persistence.fitted import X
@@ -36,7 +36,7 @@ def test_a_fit_in_pieces_is_the_whole_fit_to_the_last_bit(name, tmp_path, always
             break
         except CutShortError:
             pieces += 1
-            if pieces == 1 and model.random_state is None:  # the fit goes on with the chance it began with
+            if pieces == 1 and model.random_state is None:  # the fit resumes with its initial random generator
                 began = CheckpointFile(path, part, *part._open_rows(rows, None, True)[:2]).initial_generator
                 whole.set_params(random_state=began)
     assert pieces >= (1 if name == "Mixture auto" else 2)
@@ -44,8 +44,8 @@ def test_a_fit_in_pieces_is_the_whole_fit_to_the_last_bit(name, tmp_path, always
     assert same(results(part), results(whole.fit(rows)))
 
 
-def test_a_fit_that_is_cut_short_after_a_search_goes_on_to_the_last_bit(tmp_path, always):
-    """The search is made again, with the same random numbers, and the descent on all rows goes on."""
+def test_a_fit_interrupted_after_a_search_resumes_to_the_last_bit(tmp_path, always):
+    """The search is repeated with the same random numbers, and the fit to all rows resumes."""
     rows, seen = np.random.default_rng(1).normal(size=(30_000, 4)), []
     model = coterie.KMedians(5, random_state=0, tol=1e-8)
     whole = clone(model).set_params(callback=seen.append).fit(rows)
@@ -54,7 +54,7 @@ def test_a_fit_that_is_cut_short_after_a_search_goes_on_to_the_last_bit(tmp_path
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork to kill")
-def test_a_fit_that_is_killed_again_and_again_ends_as_one_that_never_was(tmp_path):
+def test_a_fit_that_is_killed_repeatedly_gives_the_same_result(tmp_path):
     program = Path(__file__).with_name("killed.py")
     done = subprocess.run([sys.executable, program, tmp_path], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -64,7 +64,7 @@ def test_a_fit_that_is_killed_again_and_again_ends_as_one_that_never_was(tmp_pat
     assert sum(int(line[1]) for line in lines) >= 6
 
 
-def test_other_threads_and_engines_may_go_on(tmp_path, always, monkeypatch):
+def test_other_threads_and_engines_can_resume(tmp_path, always, monkeypatch):
     model, rows = CASES["KMeans"][0], np.random.default_rng(1).normal(size=(1500, 3))
     many_parts(monkeypatch, rows)
     cut_short(model, rows, tmp_path / "c")
@@ -72,7 +72,7 @@ def test_other_threads_and_engines_may_go_on(tmp_path, always, monkeypatch):
     assert same(results(again), results(clone(model).set_params(n_jobs=1).fit(rows)))
 
 
-def test_dask_rows_go_on(tmp_path, always):
+def test_fits_of_dask_rows_resume(tmp_path, always):
     da = pytest.importorskip("dask.array")
     rows, model = da.from_array(MIXED, chunks=(50, 3)), CASES["KMeans"][0]
     cut_short(model, rows, tmp_path / "c")
@@ -85,7 +85,7 @@ def test_dask_rows_go_on(tmp_path, always):
 # the file comes and goes
 
 
-def test_ctrl_c_keeps_the_file_and_what_there_is(tmp_path, always):
+def test_ctrl_c_keeps_the_file_and_the_result(tmp_path, always):
     model, rows = CASES["KMeans"]
 
     def watch(progress):
@@ -113,9 +113,9 @@ def test_a_stop_by_the_callback_keeps_the_file(tmp_path, always):
         assert not (tmp_path / "c").exists()
 
 
-def test_nothing_is_written_before_it_is_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "MIN_INTERVAL", np.inf)
-    monkeypatch.setattr(checkpoint, "write_whole", lambda *args, **options: pytest.fail("it wrote"))
+def test_nothing_is_written_before_the_interval_has_passed(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint_file, "MIN_INTERVAL", np.inf)
+    monkeypatch.setattr(checkpoint_file, "write_whole", lambda *args, **options: pytest.fail("it wrote"))
     coterie.KMeans(3, checkpoint=tmp_path / "c", random_state=0).fit(X)
     assert list(tmp_path.iterdir()) == []
 
@@ -130,7 +130,7 @@ def test_states_are_written_seldom_enough_to_cost_next_to_nothing(tmp_path, monk
         written.append(time[0])
         time[0] += 0.2
 
-    monkeypatch.setattr(checkpoint, "write_whole", slow)
+    monkeypatch.setattr(checkpoint_file, "write_whole", slow)
     while time[0] < 100:
         time[0] += 0.01
         file.write("end", lambda: None)
@@ -146,22 +146,22 @@ def test_what_a_killed_write_left_is_removed_in_the_end(tmp_path, always):
     assert [path.name for path in tmp_path.iterdir()] == [".other.0123456789abcdef.part"]
 
 
-def test_a_full_disk_ends_no_fit(tmp_path, always, monkeypatch):
+def test_a_full_disk_does_not_stop_the_fit(tmp_path, always, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "write_whole", full)
+    monkeypatch.setattr(checkpoint_file, "write_whole", full)
     model, rows = CASES["KMeans"]
-    with pytest.warns(CheckpointWarning, match="No space left") as said:
+    with pytest.warns(CheckpointWarning, match="No space left") as record:
         found = clone(model).set_params(checkpoint=tmp_path / "c").fit(rows)
-    assert len(said) == 1
+    assert len(record) == 1
     assert same(results(found), results(clone(model).fit(rows)))
 
 
 # what else knows of the option
 
 
-def test_model_files_do_not_hold_it(tmp_path):
+def test_model_files_do_not_contain_the_checkpoint_option(tmp_path):
     model = coterie.KMeans(3, random_state=0, checkpoint=tmp_path / "c").fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Checkpoints of another fit, damaged or forged ones are refused with the remedy."""
+"""Checkpoints of another fit, damaged or forged ones are rejected, with a remedy."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from persistence.interrupted import CASES, MIXED, ROUGH, K, cut_short
         ({"random_state": 1}, "random_state was 0 and is 1"),
     ],
 )
-def test_other_options_are_refused(changes, words, tmp_path, always):
+def test_other_options_are_rejected(changes, words, tmp_path, always):
     model, rows = CASES["KMeans"]
     cut_short(model, rows, tmp_path / "c")
-    with pytest.raises(CheckpointError, match=words) as said:
+    with pytest.raises(CheckpointError, match=words) as info:
         clone(model).set_params(checkpoint=tmp_path / "c", **changes).fit(rows)
-    assert "delete the file" in str(said.value)
+    assert "delete the file" in str(info.value)
     assert (tmp_path / "c").exists()
 
 
@@ -40,14 +40,14 @@ def test_other_options_are_refused(changes, words, tmp_path, always):
         (MIXED, np.ones(130), "values of X, sample_weight and y changed"),
     ],
 )
-def test_other_rows_are_refused(rows, weight, words, tmp_path, always):
+def test_other_rows_are_rejected(rows, weight, words, tmp_path, always):
     model, before = CASES["KMeans"]
     cut_short(model, before, tmp_path / "c")
     with pytest.raises(CheckpointError, match=words):
         clone(model).set_params(checkpoint=tmp_path / "c").fit(rows, sample_weight=weight)
 
 
-def test_another_version_and_another_estimator_are_refused(tmp_path, always, monkeypatch):
+def test_another_version_and_another_estimator_are_rejected(tmp_path, always, monkeypatch):
     model, rows = CASES["KMeans"]
     cut_short(model, rows, tmp_path / "c")
     with pytest.raises(CheckpointError, match="estimator was KMeans and is SphericalKMeans"):
@@ -57,33 +57,33 @@ def test_another_version_and_another_estimator_are_refused(tmp_path, always, mon
         clone(model).set_params(checkpoint=tmp_path / "c").fit(rows)
 
 
-def refusing(model, rows, path):
+def check_rejected(model, rows, path):
     with pytest.raises(CheckpointError, match=r"(?i)delete the file"):
         clone(model).set_params(checkpoint=path).fit(rows)
 
 
-def test_damaged_files_are_refused(tmp_path, always):
+def test_damaged_files_are_rejected(tmp_path, always):
     model, rows = CASES["GaussianMixture"]
     cut_short(model, rows, tmp_path / "c")
     whole = (tmp_path / "c").read_bytes()
     rng = np.random.default_rng(0)
     for length in (0, 5, 100, len(whole) // 2, len(whole) - 1):
         (tmp_path / "c").write_bytes(whole[:length])
-        refusing(model, rows, tmp_path / "c")
+        check_rejected(model, rows, tmp_path / "c")
     for place in rng.integers(8, len(whole), size=60):
         (tmp_path / "c").write_bytes(
             whole[:place] + bytes([whole[place] ^ (1 << rng.integers(8))]) + whole[place + 1 :]
         )
-        refusing(model, rows, tmp_path / "c")
+        check_rejected(model, rows, tmp_path / "c")
     for other in (b"\x80\x04" + whole[2:], b"PK\x03\x04" * 50, b"{}" * 40):
         (tmp_path / "c").write_bytes(other)
-        refusing(model, rows, tmp_path / "c")
+        check_rejected(model, rows, tmp_path / "c")
 
 
 def test_a_model_file_is_no_checkpoint_and_the_other_way_round(tmp_path, always):
     model, rows = CASES["KMeans"]
     coterie.save(clone(model).fit(rows), tmp_path / "m.safetensors")
-    refusing(model, rows, tmp_path / "m.safetensors")
+    check_rejected(model, rows, tmp_path / "m.safetensors")
     cut_short(model, rows, tmp_path / "c.safetensors")
     with pytest.raises(coterie.core.errors.ModelFileError, match="does not contain a model"):
         coterie.load(tmp_path / "c.safetensors")
@@ -171,7 +171,7 @@ FORGERIES = {
 
 @pytest.mark.filterwarnings(ROUGH)
 @pytest.mark.parametrize("name, which", [(name, i) for name, all_of in FORGERIES.items() for i in range(len(all_of))])
-def test_forged_files_are_refused(name, which, tmp_path, always):
+def test_forged_files_are_rejected(name, which, tmp_path, always):
     model, rows = CASES[name]
     cut_short(model, rows, tmp_path / "c", calls=60 if "search" in name else 6)
     forged(tmp_path / "c", FORGERIES[name][which])
@@ -182,7 +182,7 @@ def test_forged_files_are_refused(name, which, tmp_path, always):
 @pytest.mark.parametrize(
     "path, words", [(3, "path of a file; got 3"), ("", "is a folder"), ("no/such/c", "does not exist")]
 )
-def test_places_that_cannot_be_are_refused(path, words, tmp_path, monkeypatch):
+def test_invalid_paths_are_rejected(path, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ParameterError, match=words):
         coterie.KMeans(3, checkpoint=path).fit(X)

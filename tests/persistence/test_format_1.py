@@ -103,7 +103,7 @@ def older_mahalanobis(factor, folder, monkeypatch):
     return content, tensors
 
 
-def test_the_cholesky_factor_of_mahalanobis_distances_becomes_a_whitening(tmp_path, monkeypatch):
+def test_the_cmissing_valuesky_factor_of_mahalanobis_distances_becomes_a_whitening(tmp_path, monkeypatch):
     content, tensors = older_mahalanobis(np.linalg.cholesky(np.cov(X.T)), tmp_path, monkeypatch)
     model, expected = loaded(content, tensors, tmp_path, monkeypatch), results_of("KMedoids mahalanobis")
     np.testing.assert_array_equal(model.predict(X), expected["predict"])

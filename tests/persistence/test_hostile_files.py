@@ -48,12 +48,12 @@ def changed(folder, data: bytes) -> Path:
 
 
 def forged(folder, content, tensors=None) -> Path:
-    """A file whose checksum is right, as only somebody who means harm would write it."""
+    """A forged file with a valid checksum."""
     return changed(folder, container.to_bytes(content, {} if tensors is None else tensors))
 
 
 def load_or_refuse(path):
-    """The model, or None; any error but the one there should be is for the test to fail with."""
+    """The model, or None if it is rejected; any other error fails the test."""
     with suppress(ModelFileError):
         return coterie.load(path)
     return None
@@ -62,7 +62,7 @@ def load_or_refuse(path):
 # damage
 
 
-def test_a_flipped_bit_changes_nothing_or_is_refused(folder):
+def test_a_flipped_bit_changes_nothing_or_is_rejected(folder):
     model, _ = fitted("KMeans")
     data = written("KMeans", folder).read_bytes()
     for i in range(len(data)):
@@ -71,7 +71,7 @@ def test_a_flipped_bit_changes_nothing_or_is_refused(folder):
         assert found is None or same(found, model)
 
 
-def test_a_file_cut_short_is_refused(folder):
+def test_a_file_cut_short_is_rejected(folder):
     data = written("KMeans", folder).read_bytes()
     for length in range(len(data)):
         with pytest.raises(ModelFileError):
@@ -82,7 +82,7 @@ def test_a_file_cut_short_is_refused(folder):
 
 @HURRIED
 @given(start=st.integers(0, 3000), junk=st.binary(max_size=40))
-def test_junk_in_the_middle_changes_nothing_or_is_refused(folder, start, junk):
+def test_junk_in_the_middle_changes_nothing_or_is_rejected(folder, start, junk):
     model, _ = fitted("GaussianMixture VVI")
     data = written("GaussianMixture VVI", folder).read_bytes()
     found = load_or_refuse(changed(folder, data[:start] + junk + data[start + len(junk) :]))
@@ -91,7 +91,7 @@ def test_junk_in_the_middle_changes_nothing_or_is_refused(folder, start, junk):
 
 @given(junk=st.binary(max_size=200))
 @settings(deadline=None)
-def test_junk_is_refused(tmp_path_factory, junk):
+def test_junk_is_rejected(tmp_path_factory, junk):
     with pytest.raises(ModelFileError):
         coterie.load(changed(tmp_path_factory.mktemp("junk"), junk))
 
@@ -115,7 +115,7 @@ JSON = st.recursive(
 
 
 def places(node, path=()):
-    """Where something could be put in the place of something else."""
+    """All positions in the content at which a value can be replaced."""
     if path:
         yield path
     items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
@@ -133,7 +133,7 @@ def at(node, path):
 @HURRIED
 @given(data=st.data())
 def test_edited_content_is_harmless(name, folder, data):
-    """With a checksum that is right: it is refused, or makes a model that answers or complains, and does no more."""
+    """With a valid checksum, the file is rejected, or its model predicts or raises an error of the library."""
     _, rows = fitted(name)
     content, tensors = container.read(written(name, folder))
     everywhere = list(places(content))
@@ -183,7 +183,7 @@ ANSWERS = ("predict", "predict_proba", "transform", "score", "score_samples", "b
 
 
 def answer_or_complain(path, rows):
-    """A model that is loaded answers everything, or complains in the words of the library."""
+    """A loaded model predicts, or raises an error of the library."""
     model = load_or_refuse(path)
     if model is None:
         return
@@ -208,7 +208,7 @@ ODD_VALUES = (
 @HURRIED
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore")
-def test_a_value_of_another_type_is_refused_or_harmless(name, folder, data):
+def test_a_value_of_another_type_is_rejected_or_harmless(name, folder, data):
     _, rows = fitted(name)
     content, tensors = container.read(written(name, folder))
     *parents, key = data.draw(st.sampled_from(list(places(content))))
@@ -216,7 +216,7 @@ def test_a_value_of_another_type_is_refused_or_harmless(name, folder, data):
     answer_or_complain(forged(folder, content, tensors), rows)
 
 
-def test_a_model_whose_parts_do_not_go_together_is_refused(folder):
+def test_a_model_whose_parts_do_not_match_is_rejected(folder):
     content, tensors = container.read(written("Mixture student_t", folder))
     name = next(name for name in tensors if name.endswith("_unit"))
     tensors[name] = tensors[name][:2].copy()
@@ -240,14 +240,14 @@ def test_classes_that_are_not_records_are_rejected_as_records(tag, folder):
         coterie.load(forged(folder, content, tensors))
 
 
-def test_a_model_of_an_unknown_kind_is_refused(folder):
+def test_a_model_of_an_unknown_kind_is_rejected(folder):
     content, tensors = container.read(written("KMeans", folder))
     content["model"] = "Popen"
     with pytest.raises(ModelFileError, match="'Popen'"):
         coterie.load(forged(folder, content, tensors))
 
 
-def test_an_unknown_option_is_refused(folder):
+def test_an_unknown_option_is_rejected(folder):
     content, tensors = container.read(written("KMeans", folder))
     content["options"]["speed"] = 11
     with pytest.raises(ModelFileError, match="no option 'speed'"):
@@ -255,7 +255,7 @@ def test_an_unknown_option_is_refused(folder):
 
 
 @pytest.mark.parametrize("attribute", ["predict", "_model", "__class__", "__dict__", "_params", "x"])
-def test_attributes_that_no_fit_leaves_are_refused(attribute, folder):
+def test_attributes_that_no_fit_leaves_are_rejected(attribute, folder):
     content, tensors = container.read(written("KMeans", folder))
     content["state"][attribute] = 1
     with pytest.raises(ModelFileError, match=f"no attribute '{attribute}'"):
@@ -276,14 +276,14 @@ def test_a_cache_of_pickles_cannot_be_smuggled_in(folder):
         coterie.load(forged(folder, content, tensors))
 
 
-def test_a_pipeline_that_ends_in_something_else_is_refused(folder):
+def test_a_pipeline_that_ends_in_something_else_is_rejected(folder):
     content, tensors = container.read(written("StandardScaler", folder))
     content["options"]["steps"].reverse()
     with pytest.raises(ModelFileError, match="must end in an estimator of coterie"):
         coterie.load(forged(folder, content, tensors))
 
 
-def test_a_tree_that_leads_in_a_circle_is_refused(folder):
+def test_a_tree_with_a_cycle_is_rejected(folder):
     content, tensors = container.read(written("BisectingKMeans", folder))
     tensors["tree_.children"][1] = 0, 1
     with pytest.raises(ModelFileError, match="do not match each other"):
@@ -291,21 +291,21 @@ def test_a_tree_that_leads_in_a_circle_is_refused(folder):
 
 
 @pytest.mark.parametrize("name", ["cluster_centers_", "labels_"])
-def test_values_out_of_range_are_refused(name, folder):
+def test_values_out_of_range_are_rejected(name, folder):
     content, tensors = container.read(written("KMeans", folder))
     tensors[name].flat[0] = np.inf if name == "cluster_centers_" else 3
     with pytest.raises(ModelFileError, match=name):
         coterie.load(forged(folder, content, tensors))
 
 
-def test_centers_of_other_columns_are_refused(folder):
+def test_centers_of_other_columns_are_rejected(folder):
     content, tensors = container.read(written("KMeans", folder))
     tensors["cluster_centers_"] = tensors["cluster_centers_"][:, :2].copy()
     with pytest.raises(ModelFileError, match=r"KMeans\.cluster_centers_"):
         coterie.load(forged(folder, content, tensors))
 
 
-def test_deep_nesting_is_refused(folder):
+def test_deep_nesting_is_rejected(folder):
     content, tensors = container.read(written("KMeans", folder))
     text = json.dumps(content).replace('"inertia_": ', f'"inertia_": {"[" * 50_000}{"]" * 50_000}, "x_": ')
     head = {"format": 1, "sha256": container.digest(text, tensors), "content": text}
@@ -343,7 +343,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_files_are_refused_without_taking_memory(name, folder):
+def test_odd_files_are_rejected_without_taking_memory(name, folder):
     path = changed(folder, ODD[name])
     tracemalloc.start()
     try:
@@ -364,18 +364,18 @@ def test_a_pickle_is_never_opened(folder):
 
 
 @pytest.mark.parametrize("version, words", [(3, "upgrade"), (0, "format"), ("1", "format"), (None, "format")])
-def test_files_of_other_formats_are_refused(version, words, folder):
+def test_files_of_other_formats_are_rejected(version, words, folder):
     data = to_safetensors({}, {"coterie": json.dumps({"format": version, "new": True})})
     with pytest.raises(ModelFileError, match=words):
         coterie.load(changed(folder, data))
 
 
-def test_names_that_appear_twice_are_refused():
+def test_names_that_appear_twice_are_rejected():
     with pytest.raises(ModelFileError, match="twice"):
         container.parse('{"a": 1, "a": 2}')
 
 
-def test_numbers_that_json_does_not_have_are_refused():
+def test_numbers_that_json_does_not_have_are_rejected():
     with pytest.raises(ModelFileError, match="NaN"):
         container.parse('{"a": NaN}')
 

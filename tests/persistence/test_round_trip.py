@@ -22,7 +22,7 @@ def round_trip(model, folder, name="model.safetensors"):
 
 
 def same(a, b) -> bool:
-    """Equal in type and to the last bit, all the way down."""
+    """Recursively equal, in type and to the last bit."""
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
@@ -117,7 +117,7 @@ def test_names_of_columns_are_still_checked(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["MiniBatchKMeans", "GaussianMixture VVV", "Mixture poisson"])
-def test_partial_fit_goes_on_where_it_was(name, tmp_path):
+def test_partial_fit_continues_after_load(name, tmp_path):
     model, rows = fitted(name)
     again, model = round_trip(model, tmp_path), deepcopy(model)
     for batch in (rows[:40], rows[40:]):
@@ -127,7 +127,7 @@ def test_partial_fit_goes_on_where_it_was(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["KMeans generator", "KMeans random state"])
-def test_chance_goes_on_where_it_was(name, tmp_path):
+def test_random_generators_continue_after_load(name, tmp_path):
     model, rows = fitted(name)
     again, model = round_trip(model, tmp_path), deepcopy(model)
     assert same(again.fit(rows), model.fit(rows))
@@ -153,7 +153,7 @@ def test_set_output_is_remembered(tmp_path):
     assert round_trip(model, tmp_path).transform(FRAME).equals(model.transform(FRAME))
 
 
-def test_big_endian_arrays_are_turned(tmp_path):
+def test_big_endian_arrays_are_converted(tmp_path):
     model = coterie.KMeans(2, init=COUNTS[:2].astype(">f8")).fit(COUNTS)
     again = round_trip(model, tmp_path)
     assert again.init.dtype == np.float64

@@ -61,7 +61,7 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(failing, model, tmp
     assert path.read_text() == "mine"
 
 
-def test_file_systems_without_links_do(model, tmp_path, monkeypatch):
+def test_file_systems_without_links_work(model, tmp_path, monkeypatch):
     def fail(*args):
         raise PermissionError(1, "Operation not permitted")
 
@@ -107,39 +107,41 @@ def test_a_folder_is_no_file(model, tmp_path):
 # what cannot be saved
 
 
-def refused(model, folder, words):
+def check_rejected(model, folder, words):
     with pytest.raises(ModelFileError, match=words):
         coterie.save(model, folder / "model.safetensors")
     assert os.listdir(folder) == []
 
 
-def test_what_is_not_fitted_is_refused(tmp_path):
+def test_models_that_are_not_fitted_are_rejected(tmp_path):
     with pytest.raises(NotFittedError):
         coterie.save(coterie.KMeans(), tmp_path / "model.safetensors")
 
 
-def test_what_is_no_model_of_ours_is_refused(tmp_path):
-    refused(PCA(1).fit(X), tmp_path, "estimators of coterie")
-    refused({"a": 1}, tmp_path, "estimators of coterie")
-    refused(make_pipeline(PCA(1), coterie.KMeans(2)).fit(X), tmp_path, "must end in an estimator of coterie, after")
+def test_models_of_other_libraries_are_rejected(tmp_path):
+    check_rejected(PCA(1).fit(X), tmp_path, "estimators of coterie")
+    check_rejected({"a": 1}, tmp_path, "estimators of coterie")
+    check_rejected(
+        make_pipeline(PCA(1), coterie.KMeans(2)).fit(X), tmp_path, "must end in an estimator of coterie, after"
+    )
 
     class KMeans(coterie.KMeans):
         pass
 
-    refused(KMeans(2).fit(X), tmp_path, "estimators of coterie")
+    check_rejected(KMeans(2).fit(X), tmp_path, "estimators of coterie")
 
 
-def test_functions_are_refused_with_what_to_do(tmp_path):
+def test_functions_are_rejected_with_what_to_do(tmp_path):
     def first_rows(X, n_clusters, random_state):
         return X[:n_clusters]
 
     model = coterie.KMeans(2, init=first_rows).fit(X)
-    refused(model, tmp_path, r"options.init is the function first_rows.*model.set_params\(init=...\)")
+    check_rejected(model, tmp_path, r"options.init is the function first_rows.*model.set_params\(init=...\)")
     coterie.save(model.set_params(init="k-means++"), tmp_path / "model.safetensors")
     assert coterie.load(tmp_path / "model.safetensors").predict(X).tolist() == model.predict(X).tolist()
 
 
-def test_a_kernel_distance_or_family_of_ones_own_is_refused(tmp_path):
+def test_a_kernel_distance_or_family_defined_by_the_user_is_rejected(tmp_path):
     def product(A, B):
         return A @ B.T
 
@@ -150,10 +152,10 @@ def test_a_kernel_distance_or_family_of_ones_own_is_refused(tmp_path):
         pass
 
     register("apart from files", apart)
-    refused(coterie.KernelKMeans(2, kernel=product).fit(X), tmp_path, "product")
-    refused(coterie.KMedoids(2, metric=apart).fit(X), tmp_path, "apart|UserDistance")
-    refused(coterie.KMedoids(2, metric="apart from files").fit(X), tmp_path, "UserDistance")
-    refused(coterie.Mixture(Own(), 1).fit(COUNTS), tmp_path, "Own")
+    check_rejected(coterie.KernelKMeans(2, kernel=product).fit(X), tmp_path, "product")
+    check_rejected(coterie.KMedoids(2, metric=apart).fit(X), tmp_path, "apart|UserDistance")
+    check_rejected(coterie.KMedoids(2, metric="apart from files").fit(X), tmp_path, "UserDistance")
+    check_rejected(coterie.Mixture(Own(), 1).fit(COUNTS), tmp_path, "Own")
 
 
 def test_a_callback_is_left_out_with_a_warning(tmp_path):
@@ -163,14 +165,14 @@ def test_a_callback_is_left_out_with_a_warning(tmp_path):
     assert coterie.load(tmp_path / "model.safetensors").callback is None
 
 
-def test_attributes_of_others_are_refused(tmp_path):
+def test_attributes_of_others_are_rejected(tmp_path):
     model = coterie.KMeans(2).fit(X)
     model.note = "hello"
-    refused(model, tmp_path, "attribute 'note'")
+    check_rejected(model, tmp_path, "attribute 'note'")
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.complex128, "datetime64[s]"])
-def test_numbers_that_files_do_not_have_are_refused(dtype, tmp_path):
+def test_numbers_that_files_do_not_have_are_rejected(dtype, tmp_path):
     model = coterie.KMeans(2).fit(X)
     model.extra_ = np.zeros(2, dtype)
-    refused(model, tmp_path, "extra_ is an array of")
+    check_rejected(model, tmp_path, "extra_ is an array of")

@@ -47,6 +47,6 @@ def not_negative(name: str, value: Any) -> float:
 
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        yet = "" if len(choices) > 1 else ", the only choice there is yet"
-        raise ParameterError(f"{name} must be {' or '.join(map(repr, choices))}{yet}; got {value!r}")
+        remark = "" if len(choices) > 1 else ", the only choice at present"
+        raise ParameterError(f"{name} must be {' or '.join(map(repr, choices))}{remark}; got {value!r}")
     return value

@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
-from coterie.families import forms, packing
+from coterie.families import forms, packed_moments
 from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics, Sums
 from coterie.families.location_scale import LocationScaleFamily
 from coterie.families.normal_posterior import NormalPosterior
@@ -104,7 +104,7 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
         return ObservedStatistics(self.sufficient(np.where(missing, 0.0, Z)), (~missing).astype(np.float64))
 
     def sufficient(self, X: np.ndarray) -> np.ndarray:
-        return packing.products(self.form, X)
+        return packed_moments.products(self.form, X)
 
     def prepare(self, params: Normals) -> Any:
         return self._scaled_gaussians(params)
@@ -152,7 +152,7 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
                 f"structure={self.structure!r} is supported only in a mixture of Gaussian components without other "
                 "families: use 'full', 'diag' or 'spherical'"
             )
-        first, second = packing.moments(self.form, stats.sum_t, len(self._unit))
+        first, second = packed_moments.moments(self.form, stats.sum_t, len(self._unit))
         weight = self._divisors(stats.weight)
         penalty, shrinkage = self.penalty, self.penalty.shrinkage
         means = (first + shrinkage * penalty.mean) / (weight + shrinkage)
@@ -193,7 +193,7 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
     def _posterior(self, stats: Sums) -> NormalPosterior:
         if self.prior is None:
             raise ParameterError("the posterior of Gaussian needs a prior: coterie.mixture.Prior, or 'default'")
-        moments = packing.moments(self.form, stats.sum_t, len(self._unit))
+        moments = packed_moments.moments(self.form, stats.sum_t, len(self._unit))
         return NormalPosterior.of(self.form, self.penalty, stats.weight, *moments)
 
     # sampling

@@ -16,7 +16,7 @@ from scipy import special
 
 from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
-from coterie.families import forms, packing
+from coterie.families import forms, packed_moments
 from coterie.families.linear import Linear
 from coterie.families.normal_prior import Penalty
 
@@ -69,9 +69,13 @@ class NormalPosterior:
             P = self.dof / self.scale
             log_det = special.digamma(0.5 * self.dof) - np.log(0.5 * self.scale)
             normalizer = 0.5 * (np.log(2.0 * np.pi) + 1.0 / self.shrinkage + P * self.mean**2 - log_det)
-            return Linear(packing.natural("diag", P, self.mean), -normalizer if by_column else -normalizer.sum(axis=1))
+            return Linear(
+                packed_moments.natural("diag", P, self.mean), -normalizer if by_column else -normalizer.sum(axis=1)
+            )
         P = self.dof[:, None, None] * np.linalg.inv(self.scale)
         steps = special.digamma(0.5 * (self.dof[:, None] - np.arange(d))).sum(axis=1)
         log_det = steps + d * np.log(2.0) - np.linalg.slogdet(self.scale)[1]
         squares = d / self.shrinkage + np.einsum("ki,kij,kj->k", self.mean, P, self.mean)
-        return Linear(packing.natural("full", P, self.mean), -0.5 * (d * np.log(2.0 * np.pi) + squares - log_det))
+        return Linear(
+            packed_moments.natural("full", P, self.mean), -0.5 * (d * np.log(2.0 * np.pi) + squares - log_det)
+        )

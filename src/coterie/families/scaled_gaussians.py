@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels
-from coterie.families import forms, packing
+from coterie.families import forms, packed_moments
 from coterie.families.linear import ObservedStatistics
 from coterie.kernels.plain.gaussian import Gaussians
 
@@ -32,7 +32,7 @@ class ScaledGaussians(NamedTuple):
     # log densities from squared distances
 
     def scores(self, features: Any) -> np.ndarray:
-        """Log densities (n, k) of rows in the form of `packing.products`, whose first columns are the rows."""
+        """Log densities (n, k) of rows in the form of `packed_moments.products`, whose first columns are the rows."""
         k, d = self.means.shape
         if not isinstance(features, ObservedStatistics):
             Z = np.ascontiguousarray(features[:, :d])
@@ -54,7 +54,7 @@ class ScaledGaussians(NamedTuple):
 
     def natural(self) -> np.ndarray:
         U = self.factor
-        return packing.natural(self.form, U @ np.swapaxes(U, 1, 2) if self.form == "full" else U**2, self.means)
+        return packed_moments.natural(self.form, U @ np.swapaxes(U, 1, 2) if self.form == "full" else U**2, self.means)
 
     def log_normalizer(self) -> np.ndarray:
         """The log normalizer (k,), or (k, d) if columns are independent."""

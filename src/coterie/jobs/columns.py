@@ -9,7 +9,7 @@ import polars as pl
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.data import text
-from coterie.families.table import is_categorical
+from coterie.families.frame_columns import is_categorical
 from coterie.jobs import TableJob
 from coterie.jobs.listing import pasted
 from coterie.jobs.table import LABEL, Table

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.core.errors import FitInterruptedWarning, InputError
-from coterie.families.table import product_of
+from coterie.families.frame_columns import product_of
 from coterie.jobs import Progress, Step, TableJob
 from coterie.jobs.answers import ROWS_AT_ONCE
 from coterie.jobs.columns import DISTANCE, PROBABILITY

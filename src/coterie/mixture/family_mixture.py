@@ -17,7 +17,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers, ScaleError, multiplied
 from coterie.core.stored import stored
 from coterie.families import Family, Product, as_family
-from coterie.families.table import product_of
+from coterie.families.frame_columns import product_of
 from coterie.mixture import family_starts, given, starts
 from coterie.mixture.answers import MixtureEstimator
 from coterie.mixture.auto import FindsComponents

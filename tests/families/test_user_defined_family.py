@@ -50,7 +50,7 @@ def rows():
     return rng.geometric(TRUTH[labels]) - 1.0, labels
 
 
-def test_it_is_the_distribution_that_it_says(rows):
+def test_its_density_is_geometric(rows):
     X, _ = rows
     family = Geometric().fit(X)
     np.testing.assert_allclose(family.p_, 1 / (1 + X.mean(axis=0)))
@@ -68,7 +68,7 @@ def test_engines_agree_and_the_truth_is_found(rows, monkeypatch):
     np.testing.assert_allclose(serial.components_.p[order], TRUTH, atol=0.05)
 
 
-def test_weights_known_rows_holes_sparse_rows_and_groups_come_for_free(rows):
+def test_weights_known_rows_missing_values_sparse_rows_and_groups_come_for_free(rows):
     X, labels = rows
     times = np.random.default_rng(1).integers(1, 4, size=len(X))
     weighted = Mixture(Geometric(), 2, init_params=labels).fit(X, sample_weight=times)
@@ -76,10 +76,10 @@ def test_weights_known_rows_holes_sparse_rows_and_groups_come_for_free(rows):
     np.testing.assert_allclose(weighted.components_.p, repeated.components_.p, rtol=1e-8)
     known = Mixture(Geometric(), 2).fit(X, known_labels=labels)
     np.testing.assert_allclose(known.components_.p[1], 1 / (1 + X[labels == 1].mean(axis=0)))
-    holes = X.copy()
-    holes[::3, 0] = np.nan
-    there = Mixture(Geometric(), 2, missing="ignore").fit(holes, known_labels=labels)
-    np.testing.assert_allclose(there.components_.p[0, 0], 1 / (1 + np.nanmean(holes[labels == 0, 0])))
+    incomplete = X.copy()
+    incomplete[::3, 0] = np.nan
+    model = Mixture(Geometric(), 2, missing="ignore").fit(incomplete, known_labels=labels)
+    np.testing.assert_allclose(model.components_.p[0, 0], 1 / (1 + np.nanmean(incomplete[labels == 0, 0])))
     thin = Mixture(Geometric(), 2, init_params=labels).fit(sparse.csr_array(X))
     dense = Mixture(Geometric(), 2, init_params=labels).fit(X)
     assert thin.log_likelihood_ == pytest.approx(dense.log_likelihood_, rel=1e-10)
@@ -87,6 +87,6 @@ def test_weights_known_rows_holes_sparse_rows_and_groups_come_for_free(rows):
     assert set(grouped.components_) == {"Geometric", "poisson"}
 
 
-def test_values_off_its_support_are_refused(rows):
+def test_values_off_its_support_are_rejected(rows):
     with pytest.raises(InputError, match=r"Geometric does not support: column 0 \(1, such as -1\).*integers >= 0"):
         Mixture(Geometric(), 1).fit([[-1.0], [2.0]])
