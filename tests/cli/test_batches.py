@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from coterie.algorithms import METHODS
 from coterie.cli import main
 from coterie.data import scratch
+from coterie.data.tables import reader as table
 from coterie.data.tables import scan
 from coterie.datasets import make_blobs
-from coterie.jobs import table
-from coterie.jobs.methods import METHODS
 
 BATCHES = ["1", "7", "64", "1000"]
 IN_PARTS = [name for name, method in METHODS.items() if not method.mixed]

@@ -111,7 +111,7 @@ def test_a_film_that_cannot_be_made_is_refused_before_the_work(
     penguins, folder, capsys, monkeypatch, name, absent, message
 ):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(f"coterie.jobs.checks.{absent}", lambda _: None)
+    monkeypatch.setattr(f"coterie.jobs.option_checks.{absent}", lambda _: None)
     assert main([*FIT, "--animate", name]) == 2
     assert message in capsys.readouterr().err
     assert names(folder) == ["penguins.csv"]

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from coterie import KMeans
+from coterie.algorithms import METHODS
 from coterie.cli import main
 from coterie.datasets import make_blobs
-from coterie.jobs.methods import METHODS
 
 CLOUD = ["fit", "x.npy", "-k", "6", "--n-init", "2"]
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.cli import main
+from coterie.data.tables.writer import without_formulas
 from coterie.datasets import DEMOS, write_demo
-from coterie.jobs.formulas import without_formulas
 
 SIGNS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 CELLS = [

@@ -14,7 +14,7 @@ from coterie.cli.options import PrintOptions
 from coterie.cli.printable import CONTROL, printable
 from coterie.cli.screen import progress_of
 from coterie.jobs import Step
-from coterie.jobs.listing import joined
+from coterie.preparation.name_lists import joined
 
 HOSTILE = "a\x1b]0;x\x07\x1b[2Jb\x9b31m\x7f\u202egnp\u2066[red]c[/red]\t\r\nd"
 NOT_SHOWN = re.compile(CONTROL.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))  # our own lines end in line breaks

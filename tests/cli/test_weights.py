@@ -8,7 +8,7 @@ import pytest
 
 from coterie.cli import main
 from coterie.datasets import make_blobs
-from coterie.jobs.scaling import extremes, means, quantiles, scaling
+from coterie.preparation.scaling import extremes, means, quantiles, scaling
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from core.left_over import ended_process, left_over
 from coterie.core import writing
 from coterie.core.errors import ParameterError
 from coterie.datasets import write_demo
-from coterie.jobs.outputs import Outputs
 from coterie.persistence.checkpoint import CheckpointFile
+from coterie.jobs.output_files import Outputs
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 TRACE = coterie.KMeans(2, random_state=0).fit_trace(X)
@@ -97,7 +97,7 @@ def test_a_device_or_a_pipe_is_not_replaced(tmp_path, name):
     os.mkfifo(tmp_path / name)
     if name == "out.csv":
         pytest.importorskip("polars")
-        from coterie.jobs.outputs import check_places
+        from coterie.jobs.output_files import check_places
 
         with pytest.raises(ParameterError, match="not a regular file"):
             check_places(Path("table.csv"), force=True, output=tmp_path / name)

@@ -13,7 +13,7 @@ import pytest
 
 from coterie import jobs
 from coterie.datasets import make_blobs
-from coterie.jobs import outputs
+from coterie.jobs import output_files as outputs
 from coterie.report.html import as_html
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}

@@ -10,7 +10,7 @@ import pytest
 from coterie import jobs
 from coterie.cli import commands
 from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob
-from coterie.jobs.reproduce import command_line
+from coterie.report.build.python_code import command_line
 from coterie.report.html import Absent
 from report.pages import HOSTILE, blobs, mixed, run
 
@@ -19,7 +19,7 @@ from report.pages import HOSTILE, blobs, mixed, run
 def without_judgement(monkeypatch):
     """What takes longest in a report has no part in this."""
     for name in ("comes_back", "suffers_from"):
-        monkeypatch.setattr(f"coterie.jobs.judging.{name}", lambda *_: Absent("not looked at"))
+        monkeypatch.setattr(f"coterie.report.build.reliability.{name}", lambda *_: Absent("not looked at"))
 
 
 HOLES = [None, 1.0, 2.0, 5.0] * 75

@@ -10,7 +10,7 @@ from cyclopts import Group, Parameter
 
 from coterie.core.errors import ParameterError
 from coterie.jobs import Device, Missing, Number, Scale
-from coterie.jobs.listing import parted
+from coterie.preparation.name_lists import parted
 
 FILES = Group("Files", sort_key=1)
 DATA = Group("Data", sort_key=2)

@@ -40,7 +40,8 @@ def opened(X: Any) -> Any:
 
     What looks at `X` more than once opens it first, so that no file is read twice.
     """
-    from coterie.data import files, tensors
+    from coterie.data import tensors
+    from coterie.data.tables import numeric_rows as files
 
     if isinstance(X, str | PathLike):
         return files.read(X)

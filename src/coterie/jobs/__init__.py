@@ -77,7 +77,7 @@ class TableJob:
     Attributes
     ----------
     path : Path
-        The table, of any kind that `coterie.jobs.formats` reads; ``-`` is CSV on standard input.
+        The table, of any kind that `coterie.data.tables.file_formats` reads; ``-`` is CSV on standard input.
     columns : tuple of str
         Columns to use; none named means every numeric column that is not an identifier.
     exclude : tuple of str
@@ -123,7 +123,7 @@ class Job(TableJob):
     Attributes
     ----------
     method : str
-        The algorithm, of `coterie.jobs.methods.METHODS`.
+        The algorithm, of `coterie.algorithms.METHODS`.
     k : int, (int, int) or "auto"
         Number of clusters, or the first and last of those to choose from.
     options : mapping
@@ -281,42 +281,42 @@ def run(job: Job, progress: Progress | None = None) -> JobResult:
     NotConvergedError
         If `job.strict` and the fit has not converged. Nothing is written then.
     """
-    from coterie.jobs.runner import execute
+    from coterie.jobs.fit_job import execute
 
     return execute(job, progress or silent)
 
 
 def choose(job: ChooseJob, progress: Progress | None = None) -> ChoiceResult:
     """How many clusters the table of `job` has; errors and `progress` are those of `run`."""
-    from coterie.jobs.choosing import execute
+    from coterie.jobs.choose_k_job import execute
 
     return execute(job, progress or silent)
 
 
 def compare(job: CompareJob, progress: Progress | None = None) -> ComparisonResult:
     """Every algorithm of `job` on the same rows; errors and `progress` are those of `run`."""
-    from coterie.jobs.comparing import execute
+    from coterie.jobs.compare_job import execute
 
     return execute(job, progress or silent)
 
 
 def report(job: ReportJob, progress: Progress | None = None) -> JobResult:
     """Write a page about clusters that are there already; errors and `progress` are those of `run`."""
-    from coterie.jobs.given import execute
+    from coterie.jobs.report_job import execute
 
     return execute(job, progress or silent)
 
 
 def predict(job: PredictJob, progress: Progress | None = None) -> PredictionResult:
     """Clusters of a fitted model for the table of `job`; errors and `progress` are those of `run`."""
-    from coterie.jobs.predicting import execute
+    from coterie.jobs.predict_job import execute
 
     return execute(job, progress or silent)
 
 
 def inspect(path: Path) -> TableInfo | ModelInfo:
     """What is in the file, and what a job would do with it."""
-    from coterie.jobs.inspecting import inspect
+    from coterie.jobs.info import inspect
 
     return inspect(path)
 

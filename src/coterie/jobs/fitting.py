@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from coterie.algorithms import Method, method_of, parameters, sweep_parameters
 from coterie.core.errors import FitInterruptedWarning, InputError
+from coterie.data.tables.reader import LABEL
 from coterie.families.table import product_of
 from coterie.jobs import Progress, Step, TableJob
-from coterie.jobs.answers import ROWS_AT_ONCE
-from coterie.jobs.columns import DISTANCE, PROBABILITY
-from coterie.jobs.methods import Method, method_of, parameters, sweep_parameters
+from coterie.jobs.labelled_table import ROWS_AT_ONCE
 from coterie.jobs.place import LOCAL, rows_for
-from coterie.jobs.preparation import Preparation
-from coterie.jobs.prepare import Prepared
-from coterie.jobs.table import LABEL
 from coterie.machine import check_room
 from coterie.metrics import adjusted_rand_score
 from coterie.plots.descent import Starts
+from coterie.preparation.column_selection import DISTANCE, PROBABILITY
+from coterie.preparation.fit_preparation import Prepared
+from coterie.preparation.preparation import Preparation
 from coterie.selection import Sweep
 
 ROWS_OF_A_TREE = 20_000  # whose distances fit into any memory

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from coterie.algorithms import METHODS, method_of
 from coterie.core.errors import ParameterError
-from coterie.jobs.methods import METHODS, method_of
 
 LOCAL, DASK = "local", "dask"
 
