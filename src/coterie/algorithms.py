@@ -1,4 +1,4 @@
-"""The algorithms by the names they have outside of Python, and the options each takes. Nothing heavy is imported."""
+"""The algorithms by their names on the command line, with the options of each. Importing this module is cheap."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Algorithm: TypeAlias = Literal[
     "kmeans-dtw",
 ]  # fmt: skip
 
-# Options of the command line, and what estimators call them.
+# Options of the command line, and the parameters of estimators.
 OPTIONS = {
     "n_init": "n_init",
     "max_iter": "max_iter",
@@ -33,34 +33,34 @@ DESCENT = ("n_init", "max_iter", "tol")
 
 @dataclass(frozen=True)
 class Method:
-    """An estimator as a person asks for it.
+    """An algorithm of the command line.
 
     Attributes
     ----------
     title : str
-        What it is called in a sentence.
+        Name of the algorithm in a sentence.
     estimator : str
-        Its name in `coterie`.
+        Name of its class in `coterie`.
     options : tuple of str
-        Those of `OPTIONS` that it takes.
+        Options that it accepts, of `OPTIONS`.
     fixed : mapping
-        Parameters that make the estimator this method.
+        Parameters of the estimator that define the algorithm.
     defaults : mapping
-        Parameters where an option that is not given means something else than to the estimator.
-    number : str
-        The parameter that is the number of clusters.
-    holes : bool
-        Whether it can use rows with missing values as they are.
+        Parameters whose default differs from that of the estimator.
+    k_parameter : str
+        Name of the parameter for the number of clusters.
+    handles_missing : bool
+        Whether it accepts missing values.
     mixed : bool
-        Whether it takes columns of text and categories as they are.
+        Whether it accepts columns of text and categories.
     series : bool
-        Whether a row is a series: its columns are moments, and what is missing at its end is its end.
+        Whether a row is a time series, which may end with missing values.
     all_pairs : bool
-        Whether it keeps the distances of all pairs of rows.
-    swept : bool
-        Whether criteria can judge its own clusters; those of K-means are judged where not.
-    anywhere : bool
-        Whether its rows may lie in parts, on other machines.
+        Whether it stores the distances of all pairs of rows.
+    has_sweep : bool
+        Whether criteria for K evaluate its own clusters; otherwise they evaluate those of K-means.
+    distributed : bool
+        Whether it runs on Dask.
     """
 
     title: str
@@ -68,16 +68,16 @@ class Method:
     options: tuple[str, ...] = DESCENT
     fixed: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    number: str = "n_clusters"
-    holes: bool = False
+    k_parameter: str = "n_clusters"
+    handles_missing: bool = False
     mixed: bool = False
     series: bool = False
     all_pairs: bool = False
-    swept: bool = True
-    anywhere: bool = False
+    has_sweep: bool = True
+    distributed: bool = False
 
-    def made(self, **parameters: Any) -> Any:
-        """The estimator, not yet fitted."""
+    def build(self, **parameters: Any) -> Any:
+        """The unfitted estimator."""
         import coterie
 
         return getattr(coterie, self.estimator)(**parameters)
@@ -88,34 +88,38 @@ def _tree(title: str, linkage: str, *options: str, all_pairs: bool = False) -> M
 
 
 METHODS: dict[str, Method] = {
-    "kmeans": Method("K-means", "KMeans", (*DESCENT, "search"), defaults={"n_init": 10}, holes=True, anywhere=True),
-    "minibatch": Method("mini-batch K-means", "MiniBatchKMeans", (*DESCENT, "batch_size"), anywhere=True),
-    "bisecting": Method("bisecting K-means", "BisectingKMeans", anywhere=True),
+    "kmeans": Method(
+        "K-means", "KMeans", (*DESCENT, "search"), defaults={"n_init": 10}, handles_missing=True, distributed=True
+    ),
+    "minibatch": Method("mini-batch K-means", "MiniBatchKMeans", (*DESCENT, "batch_size"), distributed=True),
+    "bisecting": Method("bisecting K-means", "BisectingKMeans", distributed=True),
     "balanced": Method("balanced K-means", "BalancedKMeans", (*DESCENT, "size_min", "size_max")),
     "spherical": Method(
-        "spherical K-means", "SphericalKMeans", (*DESCENT, "search"), defaults={"n_init": 10}, anywhere=True
+        "spherical K-means", "SphericalKMeans", (*DESCENT, "search"), defaults={"n_init": 10}, distributed=True
     ),
-    "kmedians": Method("K-medians", "KMedians", (*DESCENT, "search", "metric"), defaults={"n_init": 10}, anywhere=True),
+    "kmedians": Method(
+        "K-medians", "KMedians", (*DESCENT, "search", "metric"), defaults={"n_init": 10}, distributed=True
+    ),
     "kmedoids": Method("K-medoids", "KMedoids", ("n_init", "max_iter", "search", "metric")),
-    "fuzzy": Method("fuzzy c-means", "FuzzyCMeans", (*DESCENT, "search", "fuzzifier"), anywhere=True),
+    "fuzzy": Method("fuzzy c-means", "FuzzyCMeans", (*DESCENT, "search", "fuzzifier"), distributed=True),
     "kernel": Method("kernel K-means", "KernelKMeans", (*DESCENT, "kernel", "gamma")),
     "gmm": Method(
         "Gaussian mixture",
         "GaussianMixture",
         (*DESCENT, "covariance"),
-        number="n_components",
-        holes=True,
-        anywhere=True,
+        k_parameter="n_components",
+        handles_missing=True,
+        distributed=True,
     ),
     "bayes-gmm": Method(
         "Bayesian Gaussian mixture",
         "BayesianGaussianMixture",
         (*DESCENT, "covariance"),
-        number="n_components",
-        swept=False,
-        anywhere=True,
+        k_parameter="n_components",
+        has_sweep=False,
+        distributed=True,
     ),
-    "mixture": Method("mixture", "Mixture", number="n_components", holes=True, mixed=True),
+    "mixture": Method("mixture", "Mixture", k_parameter="n_components", handles_missing=True, mixed=True),
     "ward": _tree("Ward's linkage", "ward"),
     "average": _tree("average linkage", "average", "metric", all_pairs=True),
     "complete": _tree("complete linkage", "complete", "metric", all_pairs=True),
@@ -123,47 +127,47 @@ METHODS: dict[str, Method] = {
     "weighted": _tree("weighted linkage", "weighted", "metric", all_pairs=True),
     "centroid": _tree("centroid linkage", "centroid"),
     "median": _tree("median linkage", "median"),
-    "divisive": Method("divisive clustering", "DivisiveClustering", ("metric",), all_pairs=True, swept=False),
+    "divisive": Method("divisive clustering", "DivisiveClustering", ("metric",), all_pairs=True, has_sweep=False),
     "kmeans-dtw": Method("K-means by time warping", "TimeSeriesKMeans", (*DESCENT, "metric", "window"), series=True),
 }
 
 
 def method_of(name: str) -> Method:
-    """The method of that name."""
+    """The algorithm of that name."""
     if name not in METHODS:
         raise ParameterError(f"method must be one of {', '.join(METHODS)}; got {name!r}.")
     return METHODS[name]
 
 
-def check_options(name: str, given: Iterable[str]) -> None:
-    """Refuse an option that the method does not have, and say whose it is."""
+def check_options(name: str, options: Iterable[str]) -> None:
+    """Reject options that the algorithm does not have, and name the algorithms that have them."""
     method = method_of(name)
-    for option in given:
+    for option in options:
         if option not in OPTIONS:
             raise ParameterError(f"options must be of {', '.join(OPTIONS)}; got {option!r}.")
         if option not in method.options:
-            owners = [other for other, its in METHODS.items() if option in its.options]
+            owners = [other for other, each in METHODS.items() if option in each.options]
             raise ParameterError(f"--{option.replace('_', '-')} belongs to {_listed(owners)}; not to {name}.")
 
 
 def parameters(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the estimator is told, but for the number of clusters."""
+    """Parameters of the estimator, without the number of clusters."""
     method = method_of(name)
     return {**method.fixed, **method.defaults, **{OPTIONS[option]: value for option, value in options.items()}}
 
 
 def sweep_parameters(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the estimator is told that is fitted for many numbers of clusters.
+    """Parameters of the estimator in a sweep over many numbers of clusters.
 
-    K-means makes no restarts of its own then: every fit begins with the centers of its neighbours. A covariance that
-    is chosen is chosen after the number of components.
+    K-means has no restarts then, because each fit starts from the centers of its neighbours. An automatic covariance
+    structure is chosen after the number of components.
     """
-    told = parameters(name, options)
+    result = parameters(name, options)
     if name == "kmeans" and "n_init" not in options:
-        del told["n_init"]
-    if told.get("covariance_type") == "auto":
-        del told["covariance_type"]
-    return told
+        del result["n_init"]
+    if result.get("covariance_type") == "auto":
+        del result["covariance_type"]
+    return result
 
 
 def _listed(names: list[str]) -> str:

@@ -153,7 +153,7 @@ def test_rows_of_different_categories_are_as_far_apart_as_rows_of_a_standardised
     from coterie.preparation.fit_preparation import prepare
 
     path = folder / "t.csv"
-    given = prepare(read(path), jobs.Job(path, one_hot=("colour",)), method_of("kmeans")).rows.given
+    given = prepare(read(path), jobs.Job(path, one_hot=("colour",)), method_of("kmeans")).rows.model_input
     between = given[:, np.newaxis] - given
     assert (between[..., 0] ** 2).sum() / len(given) ** 2 == pytest.approx(2.0)  # x: mean of squares over all pairs
     assert (between[0, 1, 1:] ** 2).sum() == pytest.approx(2.0)  # red to blue
@@ -219,7 +219,7 @@ def test_one_row_is_no_table_to_cluster(folder, capsys):
     (folder / "one.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     assert main(["fit", "one.csv", "-k", "1"]) == 3
     assert capsys.readouterr().err == (
-        "Error: there is one row to cluster in one.csv: clusters are of two rows or more.\n"
+        "Error: one.csv has only one row to cluster: clustering needs at least two rows.\n"
     )
 
 

@@ -83,7 +83,7 @@ def test_a_page_of_a_model_has_the_clusters_that_predict_gives(penguins, folder,
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ([*FIT, "--static"], "--static is about a page: name it with --report."),
+        ([*FIT, "--static"], "--static needs a report: add --report FILE.html, or leave it out."),
         ([*FIT, "--report", "r.pdf"], "a report ends in .html"),
         ([*FIT, "--report", "no/r.html"], 'there is no folder "no"'),
         ([*FIT, "--report", "r.html", "--animate", "r.html"], "--report and --animate both name"),

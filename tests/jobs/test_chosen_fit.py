@@ -14,7 +14,7 @@ from coterie.jobs import CompareJob, Job, compare, run
 from coterie.metrics import adjusted_rand_score
 from coterie.report.html import Absent
 
-SWEPT = [name for name, how in METHODS.items() if how.swept and not (how.mixed or how.series)]
+SWEPT = [name for name, how in METHODS.items() if how.has_sweep and not (how.mixed or how.series)]
 METRICS = {"kmeans": "euclidean", "kmedians": "manhattan", "spherical": "cosine", "ward": "euclidean"}
 
 
@@ -28,7 +28,7 @@ def table(tmp_path):
 
 @pytest.fixture(autouse=True)
 def without_the_rest(monkeypatch):
-    for name in ("comes_back", "suffers_from"):
+    for name in ("resampling_stability", "diagnosis"):
         monkeypatch.setattr(f"coterie.report.build.reliability.{name}", lambda *_: Absent("not looked at"))
 
 

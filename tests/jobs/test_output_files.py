@@ -9,7 +9,7 @@ import pytest
 from coterie.core import writing
 from coterie.core.errors import InputError, ParameterError
 from coterie.jobs import Job, run
-from coterie.jobs.output_files import Outputs, check_places
+from coterie.jobs.output_files import OutputFiles, check_outputs
 
 NEW = ["a.csv", "b.safetensors", "c.html"]
 
@@ -20,7 +20,7 @@ def content(folder: Path) -> dict[str, str]:
 
 def write_all(folder: Path, *, force: bool = False, last=lambda: None) -> None:
     """Write all of `NEW`, and do `last` before they are moved."""
-    with Outputs(force=force) as files:
+    with OutputFiles(force=force) as files:
         for name in NEW:
             files.write(folder / name, lambda part: part.write_text("new"))
         last()
@@ -41,7 +41,7 @@ def failing(monkeypatch, name: str, error: BaseException, *, after: bool) -> Non
 
 
 def test_all_appear_together_and_nothing_else(tmp_path):
-    with Outputs(force=False) as files:
+    with OutputFiles(force=False) as files:
         for name in NEW:
             size = files.write(tmp_path / name, lambda part: part.write_text("four"))
             assert size == 4
@@ -59,7 +59,7 @@ def test_a_failure_before_the_end_leaves_what_was_there(tmp_path, error, force):
         raise error
 
     def write_two():
-        with Outputs(force=force) as files:
+        with OutputFiles(force=force) as files:
             files.write(tmp_path / "a.csv", lambda part: part.write_text("new"))
             files.write(tmp_path / "b.html", fail)
 
@@ -124,22 +124,22 @@ def test_a_place_that_cannot_be_right_is_refused_by_its_option(tmp_path, monkeyp
     (tmp_path / "sub").mkdir()
     Path("table.safetensors").write_text("rows")
     with pytest.raises(ParameterError, match=message):
-        check_places(Path("table.safetensors"), force=True, **{name: Path(place) for name, place in places.items()})
+        check_outputs(Path("table.safetensors"), force=True, **{name: Path(place) for name, place in places.items()})
 
 
 def test_two_names_of_one_file_are_the_same_file(tmp_path):
     (tmp_path / "a.html").write_text("old")
     os.link(tmp_path / "a.html", tmp_path / "b.html")
     with pytest.raises(ParameterError, match="both name"):
-        check_places(Path("x.csv"), force=True, report=tmp_path / "a.html", animate=tmp_path / "b.html")
+        check_outputs(Path("x.csv"), force=True, report=tmp_path / "a.html", animate=tmp_path / "b.html")
 
 
 def test_a_checkpoint_that_is_there_is_no_obstacle_and_a_report_is(tmp_path):
     for name in ("c", "r.html"):
         (tmp_path / name).write_text("old")
-    check_places(Path("x.csv"), force=False, checkpoint=tmp_path / "c")
+    check_outputs(Path("x.csv"), force=False, checkpoint=tmp_path / "c")
     with pytest.raises(FileExistsError):
-        check_places(Path("x.csv"), force=False, report=tmp_path / "r.html")
+        check_outputs(Path("x.csv"), force=False, report=tmp_path / "r.html")
 
 
 @pytest.mark.parametrize("name", ["output", "model", "report", "animate", "checkpoint"])
@@ -174,7 +174,7 @@ def test_two_outputs_whose_names_differ_in_case_alone_are_one_file(tmp_path, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
     with pytest.raises(ParameterError, match="--report and --animate both name"):
-        check_places(Path("x.csv"), force=False, report=Path("x.html"), animate=Path(other))
+        check_outputs(Path("x.csv"), force=False, report=Path("x.html"), animate=Path(other))
 
 
 @pytest.mark.parametrize("link", [os.link, os.symlink])
@@ -184,5 +184,5 @@ def test_an_output_that_is_the_table_is_rejected(tmp_path, name, link):
     table.write_text("a\n1\n")
     link(table, path)
     with pytest.raises(ParameterError, match="names the table itself"):
-        check_places(table, force=True, **{name: path})
+        check_outputs(table, force=True, **{name: path})
     assert table.read_text() == "a\n1\n"

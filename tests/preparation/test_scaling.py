@@ -5,8 +5,6 @@ import pytest
 
 pytest.importorskip("polars")
 
-from coterie.jobs import labelled_table as answers
-from coterie.jobs.labelled_table import Answers
 from coterie.preparation import scaling
 from coterie.preparation.scaling import extremes, fill_rows, means, quantiles, scale_rows
 
@@ -34,7 +32,7 @@ def block(request, monkeypatch):
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_scales_are_those_of_the_whole(rows, block, scale):
-    shift, spread, odd = scaling.scaling(rows, scale)
+    shift, spread, odd = scaling.fit_scale(rows, scale)
     expected = SCALES[scale](rows)
     np.testing.assert_array_equal(shift, expected[0])
     np.testing.assert_array_equal(spread, expected[1])
@@ -64,23 +62,7 @@ def test_extremes_and_quantiles_are_those_of_the_whole(rows, block):
 
 def test_half_a_column_of_one_value_is_scaled_by_its_deviation(block):
     X = np.column_stack([np.r_[np.zeros(80), np.arange(20.0)], np.arange(100.0)])
-    shift, spread, odd = scaling.scaling(X, "robust")
+    shift, spread, odd = scaling.fit_scale(X, "robust")
     assert odd.tolist() == [0]
     assert spread.tolist() == [X[:, 0].std(), 49.5]
     assert shift.tolist() == [0.0, 49.5]
-
-
-@pytest.mark.parametrize("step", [1, 3, 10, 25])
-def test_answers_are_those_of_blocks_that_begin_at_the_same_rows(monkeypatch, step):
-    monkeypatch.setattr(answers, "ROWS_AT_ONCE", 10)
-    asked = []
-
-    def ask(rows: slice) -> dict:
-        asked.append((rows.start, rows.stop))
-        return {"at": np.arange(rows.start, rows.stop), "first": np.full(rows.stop - rows.start, rows.start)}
-
-    found = Answers(ask, 25)
-    parts = [found(slice(start, min(start + step, 25))) for start in range(0, 25, step)]
-    assert np.concatenate([part["at"] for part in parts]).tolist() == list(range(25))
-    assert np.concatenate([part["first"] for part in parts]).tolist() == [0] * 10 + [10] * 10 + [20] * 5
-    assert asked == [(0, 10), (10, 20), (20, 25)]

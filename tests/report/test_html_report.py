@@ -122,7 +122,7 @@ def test_every_algorithm_has_a_page_and_code_that_gives_its_labels(method, tmp_p
 
 
 def test_many_clusters_of_many_columns_stay_below_a_megabyte(tmp_path, monkeypatch):
-    for name in ("comes_back", "suffers_from"):
+    for name in ("resampling_stability", "diagnosis"):
         monkeypatch.setattr(f"coterie.report.build.reliability.{name}", lambda *_: Absent("not looked at"))
     table = blobs(tmp_path, 3000, 40, 60, 1.0)
     result, report, html, _ = page_of(Job(table, k=60, options={"n_init": 1}, report=tmp_path / "r.html"))

@@ -7,8 +7,8 @@ from scipy.spatial.distance import pdist
 
 from coterie.diagnosis.findings import Check, judge, not_measured, percent
 from coterie.diagnosis.table import Table
+from coterie.preparation import DUPLICATE_SHARE
 
-FEW_COPIES = 0.05
 ALL_ALIKE = 50.0  # columns: distances of so many independent ones vary by a tenth of their mean
 ROWS_FOR_DISTANCES = 500
 
@@ -24,9 +24,9 @@ def duplicated_rows(table: Table) -> Check:
     return judge(
         "duplicated_rows",
         share,
-        FEW_COPIES,
+        DUPLICATE_SHARE,
         table.n,
-        share > FEW_COPIES,
+        share > DUPLICATE_SHARE,
         "warning" if share > 0.5 else "note",
         f"{table.copies:,} of {table.n:,} rows ({percent(share)}) equal an earlier one: {table.n - table.copies:,} are "
         "different.",

@@ -1,91 +1,92 @@
-"""How many clusters a table has."""
+"""The command ``coterie choose-k``: the number of clusters of a table."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from coterie.algorithms import METHODS, method_of, sweep_parameters
 from coterie.core.errors import ParameterError
-from coterie.data.tables import reader as table
-from coterie.jobs import ChooseJob, CompareJob, Job, Progress, Step
-from coterie.jobs.fitting import estimator, own_words
-from coterie.jobs.option_checks import check_budget, check_number, check_page, check_table_options
-from coterie.jobs.output_files import check_places, with_page
-from coterie.preparation.fit_preparation import Prepared, prepare
-from coterie.report.build.cluster_summaries import notes, over_table
+from coterie.core.job_progress import Progress, Step
+from coterie.data.tables.reader import read
+from coterie.jobs import ChooseJob, CompareJob, Job
+from coterie.jobs.command_line import report_source
+from coterie.jobs.fitting import build_estimator, caught_warnings
+from coterie.jobs.option_checks import check_budget, check_k, check_static, check_table_options
+from coterie.jobs.output_files import check_outputs, with_report
+from coterie.preparation.fit_preparation import PreparedTable, prepare
+from coterie.report.build.cluster_summaries import notes, table_fields
 from coterie.report.choice import Choice, ChoiceResult, CriterionVote
 from coterie.selection import ChooseK, Sweep, choose_k
 from coterie.selection.chosen import NAMES
 from coterie.selection.reasons import spoken
 
-NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
-OPPOSED = 0.4  # share of all weight that is for other numbers: from there on criteria disagree
+DISAGREEMENT = 0.4  # share of the weight of votes for other numbers, from which there is a warning
 
 
 def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
-    """Run `job`, telling `progress` about each stage."""
     check_table_options(job)
-    check_number(job.k)
+    check_k(job.k)
     check_budget(job.budget)
     if isinstance(job.k, int):
         raise ParameterError(f"-k takes a range (2:12) or auto here, not {job.k}.")
-    refuse_unswept(job.method)
-    check_page(job)
-    check_places(job.path, force=job.force, report=job.report)
+    check_k_can_be_chosen(job.method)
+    check_static(job)
+    check_outputs(job.path, force=job.force, report=job.report)
     progress(Step(f"reading {job.path.name}"))
-    source = table.read(job.path, job.batch_rows)
-    prepared = prepare(source, job, method_of(job.method), progress)
-    rows = prepared.rows.given
-    choice, whole = chosen(job, job.method, rows, prepared.weight, prepared, progress, criteria=job.criteria)
+    table = read(job.path, job.batch_rows)
+    prepared = prepare(table, job, method_of(job.method), progress)
+    X = prepared.rows.model_input
+    choice, details = choose(job, job.method, X, prepared.weight, prepared, progress, criteria=job.criteria)
     result = ChoiceResult(
-        **over_table(source, prepared, job),
+        **table_fields(table, prepared, job.weight, job.seed),
         method=job.method,
         choice=choice,
-        notes=(*source.note, *notes(prepared.skipped)),
+        notes=(*table.notes, *notes(prepared.skipped)),
         warnings=(*prepared.warnings, *choice.warnings),
     )
 
-    def page() -> Any:
-        from coterie.report.build import fit_report as reporting
+    def build_report() -> Any:
+        from coterie.report.build import choice_report, python_code
 
-        return reporting.build_choice(result, source, prepared, job, choice=whole)
+        source = report_source(job, table, prepared)
+        code = python_code.choice_code(source, job.method, job.k, job.criteria, job.budget)
+        return choice_report.build(result, source, choice=details, python=code)
 
-    return with_page(job, result, page, progress)
-
-
-def refuse_unswept(method: str) -> None:
-    """Criteria look at rows of numbers: neither at series, nor at columns of categories."""
-    how = method_of(method)
-    if how.series or how.mixed:
-        kind = "series" if how.series else "columns of several kinds"
-        raise ParameterError(f"the number of clusters is not chosen for {kind}: give {method} one, such as -k 3.")
+    return with_report(job, result, build_report, progress)
 
 
-def chosen(
+def check_k_can_be_chosen(method: str) -> None:
+    """Reject series and mixed columns: criteria need rows of numbers."""
+    algorithm = method_of(method)
+    if algorithm.series or algorithm.mixed:
+        kind = "series" if algorithm.series else "mixed column types"
+        raise ParameterError(f"K cannot be chosen for {kind}: set it for {method}, for example -k 3.")
+
+
+def choose(
     job: Job | ChooseJob | CompareJob,
     method: str,
-    rows: Any,
+    X: Any,
     weight: Any,
-    prepared: Prepared,
+    prepared: PreparedTable,
     progress: Progress,
     *,
     criteria: tuple[str, ...] = (),
-    options: Mapping[str, Any] = NO_OPTIONS,
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[Choice, ChooseK]:
-    """Ask `choose_k` of the prepared rows, with the method's own clusters where criteria can judge them."""
+    """Run `choose_k` with clusters of the algorithm if it has a sweep, otherwise with those of K-means."""
     progress(Step("choosing K"))
-    how, k = method_of(method), job.k
-    judged: Any = None
-    if how.swept and (method != "kmeans" or options):
-        told = sweep_parameters(method, options)
-        judged = estimator(how, 2, told, prepared.preparation.missing, job.seed, job.threads)
-    with own_words() as said:
-        found = choose_k(
-            rows,
+    algorithm, k = method_of(method), job.k
+    estimator: Any = None
+    if algorithm.has_sweep and (method != "kmeans" or options):
+        parameters = sweep_parameters(method, options or {})
+        estimator = build_estimator(algorithm, 2, parameters, prepared.preparation.missing, job.seed, job.threads)
+    with caught_warnings() as warnings:
+        result = choose_k(
+            X,
             "auto" if isinstance(k, str) else range(k[0], k[1] + 1) if isinstance(k, tuple) else [k],
             criteria or "auto",
             budget=job.budget,
-            estimator=judged,
+            estimator=estimator,
             sample_weight=weight,
             n_jobs=job.threads,
             random_state=job.seed,
@@ -94,35 +95,33 @@ def chosen(
             ),
         )
     choice = Choice(
-        recommended=found.recommended,
-        confidence=found.confidence,
-        reason=found.reason,
+        recommended=result.recommended,
+        confidence=result.confidence,
+        reason=result.reason,
         votes=tuple(
             CriterionVote(NAMES[vote.criterion], vote.k, vote.confidence, vote.weight, vote.note)
-            for vote in found.votes
+            for vote in result.votes
         ),
-        table=tuple(found.table()),
-        clusters_by=METHODS[method if how.swept else "kmeans"].title,
-        rows_looked_at=found.rows,
-        rows=found.n,
-        warnings=(*said, *_doubts(found)),
+        table=tuple(result.table()),
+        clusters_by=METHODS[method if algorithm.has_sweep else "kmeans"].title,
+        rows_looked_at=result.rows,
+        rows=result.n,
+        warnings=(*warnings, *_choice_warnings(result)),
     )
-    return choice, found
+    return choice, result
 
 
-def reusable(found: ChooseK) -> Sweep | None:
-    """The fits that were judged, if they are of all rows: then the fit for the chosen K is one of them."""
-    return found.sweep if found.rows == found.n else None
+def reusable_sweep(result: ChooseK) -> Sweep | None:
+    """The fits that were evaluated, if they are fits to all rows: one of them is then the fit for the chosen K."""
+    return result.sweep if result.rows == result.n else None
 
 
-def _doubts(found: ChooseK) -> tuple[str, ...]:
-    """That there are no clusters, or that criteria do not agree on their number."""
-    if found.recommended == 1:
-        return ("the table looks as if it had no clusters; -k N asks for them all the same.",)
-    counted = [vote for vote in found.votes if vote.k is not None and vote.weight > 0]
-    against = sum(vote.weight for vote in counted if vote.k != found.recommended)
-    if against < OPPOSED * sum(vote.weight for vote in counted):
+def _choice_warnings(result: ChooseK) -> tuple[str, ...]:
+    """Warnings if there are no clusters, or if criteria disagree."""
+    if result.recommended == 1:
+        return ("the table seems to have no clusters; use -k N to request them anyway.",)
+    votes = [vote for vote in result.votes if vote.k is not None and vote.weight > 0]
+    against = sum(vote.weight for vote in votes if vote.k != result.recommended)
+    if against < DISAGREEMENT * sum(vote.weight for vote in votes):
         return ()
-    return (
-        f"criteria disagree: {spoken(counted, NAMES)}. Look at more than one K, and name the one you want with -k.",
-    )
+    return (f"criteria disagree: {spoken(votes, NAMES)}. Look at more than one K, and set the one you want with -k.",)

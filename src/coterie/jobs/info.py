@@ -1,83 +1,83 @@
-"""What is in a file, column by column."""
+"""The command ``coterie info``: the columns of a table, or the parameters of a model."""
 
 from pathlib import Path
 
 import polars as pl
 
-from coterie.data.tables import reader as table
-from coterie.data.tables.reader import Table
-from coterie.preparation import sklearn_steps as model_file
-from coterie.preparation.column_selection import kind_of, reason_to_skip
+from coterie.data.tables.reader import Table, read
+from coterie.jobs.prepared_model import is_model, read_model
+from coterie.preparation.column_selection import column_kind, reason_to_skip
 from coterie.report.inspection import ColumnInfo, ModelInfo, TableInfo
 
 EXAMPLES = 3
 
 
-def inspect(path: Path) -> TableInfo | ModelInfo:
-    """What `path` holds, and what a fit would do with each column."""
-    return _model(path) if model_file.holds_model(path) else _table(path)
+def describe(path: Path) -> TableInfo | ModelInfo:
+    """The content of a file, and for each column why a fit would skip it."""
+    return _model_info(path) if is_model(path) else _table_info(path)
 
 
-def _model(path: Path) -> ModelInfo:
-    saved = model_file.read(path)
+def _model_info(path: Path) -> ModelInfo:
+    saved = read_model(path)
     model = saved.model
     defaults = type(model)().get_params(deep=False)
-    told = {name: value for name, value in model.get_params(deep=False).items() if value != defaults[name]}
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if value != defaults[name]}
+    k = int(getattr(model, "n_components_", 0))
     return ModelInfo(
         source=path.name,
         size=path.stat().st_size,
         estimator=type(model).__name__,
-        parameters=told,
+        parameters=parameters,
         columns=saved.names,
         scale=saved.scale,
         fill=saved.fill,
-        clusters=int(getattr(model, "n_components_", 0)) or int(told.get("n_clusters", told.get("n_components", 0))),
+        clusters=k or int(parameters.get("n_clusters", parameters.get("n_components", 0))),
     )
 
 
-def _table(path: Path) -> TableInfo:
-    source = table.read(path)
+def _table_info(path: Path) -> TableInfo:
+    table = read(path)
     incomplete, hashes = 0, []
-    for frame in source.batches(source.columns):
-        incomplete += int(frame.select(pl.any_horizontal(_missing(column) for column in frame)).to_series().sum())
-        hashes.append(frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).hash_rows())
+    for batch in table.batches(table.columns):
+        incomplete += int(batch.select(pl.any_horizontal(_is_missing(column) for column in batch)).to_series().sum())
+        hashes.append(batch.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).hash_rows())
     return TableInfo(
-        source=source.name,
-        size=path.stat().st_size if path.exists() else int(source.frame(source.columns).estimated_size()),
-        rows=source.rows,
+        source=table.name,
+        size=path.stat().st_size if path.exists() else int(table.frame(table.columns).estimated_size()),
+        rows=table.n_rows,
         incomplete_rows=incomplete,
-        duplicate_rows=source.rows - pl.concat(hashes).n_unique(),
-        columns=tuple(_column(source, name) for name in source.columns),
+        duplicate_rows=table.n_rows - pl.concat(hashes).n_unique(),
+        columns=tuple(_column_info(table, name) for name in table.columns),
     )
 
 
-def _missing(column: pl.Series) -> pl.Series:
+def _is_missing(column: pl.Series) -> pl.Series:
     return column.is_null() | column.is_nan().fill_null(True) if column.dtype.is_float() else column.is_null()
 
 
-def _column(source: Table, name: str) -> ColumnInfo:
-    column = source.column(name)
-    present = column.filter(~_missing(column))
+def _column_info(table: Table, name: str) -> ColumnInfo:
+    column = table.column(name)
+    present = column.filter(~_is_missing(column))
     numbers = present.cast(pl.Float64) if column.dtype.is_numeric() else present.clear().cast(pl.Float64, strict=False)
     return ColumnInfo(
         name=name,
-        kind=kind_of(source, name),
+        kind=column_kind(table, name),
         missing=len(column) - len(present),
         distinct=present.n_unique(),
-        least=_plain(numbers.min()),
-        mean=_plain(numbers.mean()),
-        most=_plain(numbers.max()),
-        examples=() if column.dtype.is_numeric() else _frequent(present),
-        skipped=reason_to_skip(source, name),
+        least=_as_float(numbers.min()),
+        mean=_as_float(numbers.mean()),
+        most=_as_float(numbers.max()),
+        examples=() if column.dtype.is_numeric() else _most_frequent(present),
+        skipped=reason_to_skip(table, name),
     )
 
 
-def _plain(value: object) -> float | None:
+def _as_float(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _frequent(column: pl.Series) -> tuple[str, ...]:
-    """The most frequent values, of equally frequent ones the first in the alphabet."""
+def _most_frequent(column: pl.Series) -> tuple[str, ...]:
+    """The most frequent values; equally frequent ones in alphabetical order."""
     if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean):
         return ()
     counts = column.cast(pl.String).alias("value").value_counts().sort(["count", "value"], descending=[True, False])

@@ -1,4 +1,4 @@
-"""Options that are never right, whatever the data."""
+"""Checks of options that do not depend on the data."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -10,7 +10,7 @@ from coterie.algorithms import METHODS, Method, method_of
 from coterie.core.errors import ParameterError
 from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, PredictJob, Scale, TableJob
 
-LARGEST_SEED = 2**32 - 1  # of scikit-learn's random states
+LARGEST_SEED = 2**32 - 1  # of random states of scikit-learn
 
 
 def check_table_options(job: TableJob) -> None:
@@ -25,32 +25,42 @@ def check_table_options(job: TableJob) -> None:
         at_least("batch_rows", job.batch_rows, 1)
     one_of("device", job.device, get_args(Device))
     if job.device == "cuda":
-        raise ParameterError("--device cuda: there is no engine for GPUs yet. Use --device cpu, or leave it out.")
+        raise ParameterError("--device cuda is not supported yet. Use --device cpu, or leave it out.")
 
 
 def check_batches(batch_rows: int | None, mixed: bool) -> None:
-    """Refuse to read a table in parts for an algorithm that takes it as it is."""
+    """Reject --batch-rows for a mixture of mixed columns, which needs the whole table."""
     if batch_rows is not None and mixed:
         raise ParameterError("--batch-rows is not for mixture, which takes the table as it is: leave it out.")
 
 
+def check_engine(engine: str, method: str) -> None:
+    """Reject an unknown engine, or one that the algorithm does not support."""
+    name, colon, address = engine.partition(":")
+    if name not in ("local", "dask") or (colon and (name == "local" or not address)):
+        raise ParameterError(f'--engine takes local, dask or dask:tcp://host:8786, not "{engine}".')
+    if name == "dask" and not method_of(method).distributed:
+        others = ", ".join(other for other, each in METHODS.items() if each.distributed)
+        raise ParameterError(f"--engine dask is for {others}; {method} needs all rows in one memory.")
+
+
 def check_long_work(job: Job) -> None:
-    """Refuse a file to go on from, and a way to be played, where an algorithm has none."""
-    able: dict[str, Callable[[Method], bool]] = {
-        "checkpoint": lambda how: "checkpoint" in how.made().get_params(deep=False),
-        "animate": lambda how: hasattr(how.made(), "fit_trace") and not how.mixed,  # it plays columns of numbers
+    """Reject --checkpoint and --animate for algorithms that do not support them."""
+    supported: dict[str, Callable[[Method], bool]] = {
+        "checkpoint": lambda method: "checkpoint" in method.build().get_params(deep=False),
+        "animate": lambda method: hasattr(method.build(), "fit_trace") and not method.mixed,  # numeric columns only
     }
-    check_film(job.animate)
-    for option, has in able.items():
-        if getattr(job, option) is not None and not has(method_of(job.method)):
-            owners = ", ".join(name for name, how in METHODS.items() if has(how))
-            raise ParameterError(f"--{option} belongs to {owners}; not to {job.method}.")
+    check_animation(job.animate)
+    for option, supports in supported.items():
+        if getattr(job, option) is not None and not supports(method_of(job.method)):
+            others = ", ".join(name for name, method in METHODS.items() if supports(method))
+            raise ParameterError(f"--{option} belongs to {others}; not to {job.method}.")
     if job.animate is not None and job.checkpoint is not None:
         raise ParameterError("--animate plays a fit from its start: leave out --checkpoint.")
 
 
-def check_film(path: Path | None) -> None:
-    """Refuse a film where what makes films is not installed; a page that plays a fit needs nothing."""
+def check_animation(path: Path | None) -> None:
+    """Reject a .gif or .mp4 if the package or program that writes it is not installed."""
     suffix = "" if path is None else path.suffix.lower()
     if suffix not in (".gif", ".mp4"):
         return
@@ -60,14 +70,14 @@ def check_film(path: Path | None) -> None:
         raise ParameterError("an .mp4 needs the program ffmpeg, which is not installed: write a .gif or an .html.")
 
 
-def check_page(job: Job | ChooseJob | CompareJob) -> None:
-    """Refuse to say how a page is written that is not."""
+def check_static(job: Job | ChooseJob | CompareJob) -> None:
+    """Reject `--static` without `--report`."""
     if job.static and job.report is None:
-        raise ParameterError("--static is about a page: name it with --report.")
+        raise ParameterError("--static needs a report: add --report FILE.html, or leave it out.")
 
 
 def check_safe_csv(job: Job | PredictJob) -> None:
-    """Reject an option of CSV files where none is written."""
+    """Reject `--safe-csv` without output in CSV."""
     if job.safe_csv and (job.output is None or job.output.suffix.lower() not in (".csv", ".tsv")):
         raise ParameterError("--safe-csv is for output in .csv or .tsv: name such a file with -o, or leave it out.")
 
@@ -76,15 +86,15 @@ def check_budget(budget: Budget) -> None:
     one_of("budget", budget, get_args(Budget))
 
 
-def check_number(k: Number) -> None:
-    """A number of clusters is at least 1, and a range of them goes up."""
+def check_k(k: Number) -> None:
+    """Reject numbers of clusters below 1, and descending ranges."""
     if isinstance(k, str):
         one_of("k", k, ("auto",))
     elif isinstance(k, tuple):
         first, last = k
         at_least("k", first, 1)
         if last <= first:
-            raise ParameterError(f"-k {first}:{last} is no range: the last number must be larger than the first.")
+            raise ParameterError(f"-k {first}:{last} is not a range: the last number must be larger than the first.")
     else:
         at_least("k", k, 1)
 
@@ -94,6 +104,6 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
         raise ParameterError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
 
 
-def at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise ParameterError(f"{name} must be at least {least}; got {value}.")
+def at_least(name: str, value: int, minimum: int) -> None:
+    if value < minimum:
+        raise ParameterError(f"{name} must be at least {minimum}; got {value}.")

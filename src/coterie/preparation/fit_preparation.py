@@ -1,4 +1,4 @@
-"""From chosen columns to what an algorithm takes: missing values, constant columns, categories, scale."""
+"""Fit a preparation to a table: missing values, constant columns, categories and scales."""
 
 from dataclasses import dataclass, replace
 
@@ -8,81 +8,80 @@ from numpy.typing import NDArray
 
 from coterie.algorithms import Method
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.job_progress import Progress, silent
 from coterie.data.tables.reader import Table
-from coterie.diagnosis.rows import FEW_COPIES
-from coterie.jobs import Missing, Progress, Scale, TableJob, silent
-from coterie.preparation import missing_values as gaps
-from coterie.preparation.column_selection import Choice, almost_numbers, choose
-from coterie.preparation.preparation import Gathered, Preparation, Rows
-from coterie.preparation.scaling import Matrix, Vector, blocks, extremes, fill_rows, means, quantiles, scaling
-from coterie.report.table import SkippedColumn
+from coterie.preparation import DUPLICATE_SHARE, Missing, PreparationOptions, Scale, SkippedColumn
+from coterie.preparation.column_selection import ColumnSelection, nearly_numeric_warnings, select_columns
+from coterie.preparation.missing_values import row_count
+from coterie.preparation.preparation import Preparation, PreparedRows, RawRows
+from coterie.preparation.scaling import Matrix, Vector, blocks, extremes, fill_rows, fit_scale, means, quantiles
 
 CONSTANT = "constant"
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A table ready for an algorithm, and how it was made so."""
+class PreparedTable:
+    """Rows for an algorithm, and the preparation that was fitted."""
 
-    rows: Rows
+    rows: PreparedRows
     preparation: Preparation
     weight: NDArray[np.float64] | None  # (n,)
     skipped: tuple[SkippedColumn, ...]
     warnings: tuple[str, ...]
 
 
-def prepare(table: Table, job: TableJob, method: Method, progress: Progress = silent) -> Prepared:
-    """Choose columns, learn from them how to make numbers of them, and do so."""
-    _check_missing(job.missing, method)
-    scale = _resolved(job.scale, table, method)
-    choice = choose(table, job, mixed=method.mixed)
-    plain = _plain(table, choice, job.missing, method)
-    found = plain.gather(table, progress)
-    weight = None if job.weight is None else weights_of(table, job.weight, found.kept)
-    filled, found = _filled(plain, found, weight)
-    if len(found.S) == 1:
-        raise InputError(f"there is one row to cluster in {table.name}: clusters are of two rows or more.")
-    varying, found, constant = _varying(filled, found, table, weight)
-    learned, warnings = _scaled(varying, found, scale, weight)
-    rows = learned.finish(table, found)
-    return Prepared(
+def prepare(table: Table, options: PreparationOptions, method: Method, progress: Progress = silent) -> PreparedTable:
+    """Select columns, fit a preparation for `method`, and apply it."""
+    _check_missing(options.missing, method)
+    scale = _resolve_scale(options.scale, table, method)
+    selection = select_columns(table, options, mixed=method.mixed)
+    unscaled = _unscaled(table, selection, options.missing, method)
+    raw = unscaled.read_rows(table, progress)
+    weight = None if options.weight is None else row_weights(table, options.weight, raw.row_mask)
+    filled, raw = _fill(unscaled, raw, weight)
+    if len(raw.X) == 1:
+        raise InputError(f"{table.name} has only one row to cluster: clustering needs at least two rows.")
+    varying, raw, constant = _drop_constant(filled, raw, table, weight)
+    fitted, warnings = _scale(varying, raw, scale, weight)
+    rows = fitted.finish(table, raw)
+    return PreparedTable(
         rows=rows,
-        preparation=learned,
+        preparation=fitted,
         weight=weight,
-        skipped=(*choice.skipped, *(SkippedColumn(name, CONSTANT) for name in constant)),
+        skipped=(*selection.skipped, *(SkippedColumn(name, CONSTANT) for name in constant)),
         warnings=(
-            *almost_numbers(table, choice.skipped),
+            *nearly_numeric_warnings(table, selection.skipped),
             *(f'column "{name}" is constant and was dropped.' for name in constant),
             *warnings,
-            *_about_copies(rows.S),
+            *_duplicate_warnings(rows.X),
         ),
     )
 
 
-def weights_of(table: Table, name: str, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """How much each row counts that was kept."""
+def row_weights(table: Table, name: str, row_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Weights of the rows in `row_mask`."""
     column = table.column(name)
     if not column.dtype.is_numeric():
         raise InputError(f'column "{name}" is not numeric: a weight is a number of at least 0.')
     weights = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    wrong = int((~(weights >= 0) | np.isinf(weights)).sum())
-    if wrong:
-        raise InputError(f'{gaps.rows(wrong)} have no weight in column "{name}": a weight is a number of at least 0.')
-    weights = weights[kept]
+    invalid = int((~(weights >= 0) | np.isinf(weights)).sum())
+    if invalid:
+        raise InputError(f'{row_count(invalid)} have no weight in column "{name}": a weight is a number of at least 0.')
+    weights = weights[row_mask]
     if not weights.any():
-        raise InputError(f'column "{name}" is 0 in every row that takes part: a row with a larger weight is needed.')
+        raise InputError(f'column "{name}" is 0 in every row that is used: at least one weight must be positive.')
     return weights
 
 
 def _check_missing(missing: Missing, method: Method) -> None:
-    if missing == "ignore" and not method.holes:
+    if missing == "ignore" and not method.handles_missing:
         raise ParameterError(f"--missing ignore is not for {method.title}: use drop, mean or median.")
-    if missing in ("mean", "median") and (method.mixed or method.series):  # a series may end before others do
-        other = "drop or ignore" if method.holes else "drop"
+    if missing in ("mean", "median") and (method.mixed or method.series):  # series may have different lengths
+        other = "drop or ignore" if method.handles_missing else "drop"
         raise ParameterError(f"--missing {missing} is not for {method.title}: use {other}.")
 
 
-def _resolved(scale: Scale, table: Table, method: Method) -> Scale:
+def _resolve_scale(scale: Scale, table: Table, method: Method) -> Scale:
     if scale == "auto":
         return "none" if table.is_array or method.mixed or method.series else "standard"
     if (method.mixed or method.series) and scale != "none":
@@ -90,89 +89,85 @@ def _resolved(scale: Scale, table: Table, method: Method) -> Scale:
     return scale
 
 
-def _plain(table: Table, choice: Choice, missing: Missing, method: Method) -> Preparation:
-    """The preparation of values as they are."""
-    kinds = [table.schema[name] for name in choice.numbers]
+def _unscaled(table: Table, selection: ColumnSelection, missing: Missing, method: Method) -> Preparation:
+    """A preparation that leaves numbers as they are."""
+    dtypes = [table.schema[name] for name in selection.numbers]
     return Preparation(
-        choice.numbers,
-        {name: _values(table.column(name)) for name in choice.categories},
+        selection.numbers,
+        {
+            name: tuple(sorted(table.column(name).cast(pl.String).drop_nulls().unique().to_list()))
+            for name in selection.categories
+        },
         missing,
         fill=(),
         scale="none",
-        shift=(0.0,) * len(choice.numbers),
-        spread=(1.0,) * len(choice.numbers),
-        single=bool(kinds) and all(kind == pl.Float32 for kind in kinds),
+        shift=(0.0,) * len(selection.numbers),
+        spread=(1.0,) * len(selection.numbers),
+        single=bool(dtypes) and all(dtype == pl.Float32 for dtype in dtypes),
         mixed=method.mixed,
         series=method.series,
     )
 
 
-def _values(column: pl.Series) -> tuple[str, ...]:
-    return tuple(sorted(column.cast(pl.String).drop_nulls().unique().to_list()))
-
-
-def _filled(how: Preparation, found: Gathered, weight: Vector | None) -> tuple[Preparation, Gathered]:
-    """With what stands in for missing numbers, in its place."""
-    own = found.S[:, : len(how.numbers)]
-    if how.missing == "mean":
-        middle = means(own, own.dtype, weight)
-    elif how.missing == "median":
-        middle = quantiles(own, [0.5], weight)[0].astype(own.dtype)
+def _fill(preparation: Preparation, raw: RawRows, weight: Vector | None) -> tuple[Preparation, RawRows]:
+    """Fill missing numbers with the mean or median of their column."""
+    numbers = raw.X[:, : len(preparation.numbers)]
+    if preparation.missing == "mean":
+        values = means(numbers, numbers.dtype, weight)
+    elif preparation.missing == "median":
+        values = quantiles(numbers, [0.5], weight)[0].astype(numbers.dtype)
     else:
-        return how, found
-    fill_rows(own, middle)
-    return replace(how, fill=tuple(middle.tolist())), replace(found, holes=False)
+        return preparation, raw
+    fill_rows(numbers, values)
+    return replace(preparation, fill=tuple(values.tolist())), replace(raw, has_missing=False)
 
 
-def _varying(
-    how: Preparation, found: Gathered, table: Table, weight: Vector | None
-) -> tuple[Preparation, Gathered, list[str]]:
-    """Without constant columns, which are named; a series may stand still for a moment."""
-    own = len(how.numbers)
-    if how.series or own == 0:
-        return how, found, []
-    low, high = extremes(found.S[:, :own], weight)
-    constant = [name for name, same in zip(how.numbers, low >= high, strict=True) if same]
-    if len(constant) == own and not how.categories:
-        raise InputError(f"every column is constant ({', '.join(constant)}): all rows are alike.")
+def _drop_constant(
+    preparation: Preparation, raw: RawRows, table: Table, weight: Vector | None
+) -> tuple[Preparation, RawRows, list[str]]:
+    """Drop constant columns, except of series; also return their names."""
+    n_numbers = len(preparation.numbers)
+    if preparation.series or n_numbers == 0:
+        return preparation, raw, []
+    low, high = extremes(raw.X[:, :n_numbers], weight)
+    constant = [name for name, same in zip(preparation.numbers, low >= high, strict=True) if same]
+    if len(constant) == n_numbers and not preparation.categories:
+        raise InputError(f"every column is constant ({', '.join(constant)}): all rows are equal.")
     if not constant:
-        return how, found, []
-    varies = np.flatnonzero(low < high)
-    kept = replace(
-        how,
-        numbers=tuple(how.numbers[j] for j in varies),
-        fill=tuple(how.fill[j] for j in varies) if how.fill else (),
-        shift=(0.0,) * len(varies),
-        spread=(1.0,) * len(varies),
+        return preparation, raw, []
+    varying = np.flatnonzero(low < high)
+    reduced = replace(
+        preparation,
+        numbers=tuple(preparation.numbers[j] for j in varying),
+        fill=tuple(preparation.fill[j] for j in varying) if preparation.fill else (),
+        shift=(0.0,) * len(varying),
+        spread=(1.0,) * len(varying),
     )
-    columns = np.concatenate([varies, np.arange(own, found.S.shape[1])])
-    S = table.room((len(found.S), len(columns)), found.S.dtype)
-    for old, new in zip(blocks(found.S), blocks(S, like=found.S), strict=True):
+    columns = np.concatenate([varying, np.arange(n_numbers, raw.X.shape[1])])
+    X = table.allocate((len(raw.X), len(columns)), raw.X.dtype)
+    for old, new in zip(blocks(raw.X), blocks(X, like=raw.X), strict=True):
         new[:] = old[:, columns]
-    return kept, replace(found, S=S), constant
+    return reduced, replace(raw, X=X), constant
 
 
-def _scaled(
-    how: Preparation, found: Gathered, scale: Scale, weight: Vector | None
+def _scale(
+    preparation: Preparation, raw: RawRows, scale: Scale, weight: Vector | None
 ) -> tuple[Preparation, tuple[str, ...]]:
-    """With what makes columns comparable, and what there is to warn of."""
-    own = found.S[:, : len(how.numbers)]
-    shift, spread, odd = scaling(own, scale, weight)
+    shift, spread, no_range = fit_scale(raw.X[:, : len(preparation.numbers)], scale, weight)
     warnings = tuple(
-        f'half of column "{how.numbers[j]}" is one value: it was scaled by its standard deviation.' for j in odd
+        f'half of column "{preparation.numbers[j]}" is one value: it was scaled by its standard deviation.'
+        for j in no_range
     )
-    return replace(how, scale=scale, shift=tuple(shift.tolist()), spread=tuple(spread.tolist())), warnings
+    return replace(preparation, scale=scale, shift=tuple(shift.tolist()), spread=tuple(spread.tolist())), warnings
 
 
-def _about_copies(S: Matrix) -> tuple[str, ...]:
-    """That many rows are the same in the columns used, and what that does to clusters."""
-    hashes = pl.concat([pl.from_numpy(block).hash_rows() for block in blocks(S)])
+def _duplicate_warnings(X: Matrix) -> tuple[str, ...]:
+    hashes = pl.concat([pl.from_numpy(block).hash_rows() for block in blocks(X)])
     n = len(hashes)
-    copies = n - hashes.n_unique()
-    if copies / n <= FEW_COPIES:
+    duplicates = n - hashes.n_unique()
+    if duplicates / n <= DUPLICATE_SHARE:
         return ()
     return (
-        f"{copies:,} of {gaps.rows(n)} ({copies / n:.1%}) are the same as an earlier one in the columns used: each "
-        "counts, so that centers are drawn to them and they may look like clusters of their own. Drop those that are "
-        "copies by mistake.",
+        f"{duplicates:,} of {row_count(n)} ({duplicates / n:.1%}) are duplicates of an earlier row in the columns "
+        "used. They pull centers towards them, and may look like clusters. Drop them if they are copies by mistake.",
     )

@@ -1,4 +1,4 @@
-"""Several names in one option: separated by commas, in double quotes where a name has a comma itself."""
+"""Several names in one option: separated by commas, in double quotes if a name contains a comma."""
 
 import csv
 import io
@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from coterie.core.errors import ParameterError
 
 
-def joined(names: Iterable[str]) -> str:
-    """The names as one text, of which `parted` makes them again."""
+def join_names(names: Iterable[str]) -> str:
+    """The names as one text, which `split_names` splits again."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(names)  # names that have one of these are quoted
+    csv.writer(line, lineterminator="\r\n").writerow(names)  # names with one of these characters are quoted
     return line.getvalue().removesuffix("\r\n")
 
 
-def parted(texts: Iterable[str]) -> tuple[str, ...]:
-    """The names in some texts."""
+def split_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """All names in some texts."""
     try:
         rows = [row for text in texts for row in csv.reader([text], skipinitialspace=True)]
     except csv.Error:
@@ -26,6 +26,6 @@ def parted(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(name.strip() for row in rows for name in row if name.strip())
 
 
-def pasted(*names: str) -> str:
-    """The names as they can be put after an option in a shell."""
-    return shlex.quote(joined(names))
+def shell_names(*names: str) -> str:
+    """The names as the value of an option in a shell."""
+    return shlex.quote(join_names(names))

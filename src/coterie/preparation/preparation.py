@@ -1,4 +1,4 @@
-"""Rows of a table as rows of numbers: what was learned of one table does it to any other with the same columns."""
+"""A fitted preparation, which converts rows of any table with the same columns to numbers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,166 +8,174 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.core.errors import InputError
+from coterie.core.job_progress import Progress, Step, silent
 from coterie.data.tables.reader import Table
-from coterie.jobs import Progress, Scale, Step, silent
-from coterie.preparation import missing_values as gaps
-from coterie.preparation.column_selection import require
-from coterie.preparation.invalid_cells import check_kinds
-from coterie.preparation.missing_values import Gaps
+from coterie.preparation import Scale, missing_values
+from coterie.preparation.column_selection import check_column
+from coterie.preparation.invalid_cells import check_types
+from coterie.preparation.missing_values import MissingCounts
 from coterie.preparation.scaling import Matrix, fill_rows, scale_rows
 
-FILLS = {
+FILL_VALUES = {  # strategies of SimpleImputer in scikit-learn
     "mean": "the mean of the column",
     "median": "the median of the column",
     "most_frequent": "the most frequent value of the column",
-}  # what SimpleImputer of scikit-learn puts in place of missing numbers
+}
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What was learned from one table, and makes rows of numbers of any other with the same columns.
+    """Columns, fill values and scales, fitted to one table.
 
-    A column of categories becomes a column of zeros and ones for each of its values, which is not scaled: rows of
-    different categories are then √2 apart, as two rows are in the mean (of squares) in a standardised column.
+    A categorical column becomes an unscaled column of zeros and ones for each of its values (one-hot encoding). Rows
+    of different categories are then √2 apart, the root mean square distance of two rows in a standardised column.
     """
 
     numbers: tuple[str, ...]
-    categories: dict[str, tuple[str, ...]]  # the values of each
-    missing: str  # one of `Missing` or of `FILLS`
-    fill: tuple[float, ...]  # in place of missing numbers
+    categories: dict[str, tuple[str, ...]]  # the values of each column
+    missing: str  # one of `Missing` or of `FILL_VALUES`
+    fill: tuple[float, ...]  # replace missing numbers
     scale: Scale
     shift: tuple[float, ...]
     spread: tuple[float, ...]
     single: bool  # whether numbers are float32
     mixed: bool = False  # whether the algorithm takes the columns as they are
     series: bool = False  # whether a row is a series
-    fitted: bool = False  # whether it comes from a model, whose columns are given
+    from_model: bool = False  # whether it was loaded with a model, so that its columns are fixed
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns of the matrix."""
-        made = (f"{name}={value}" for name, values in self.categories.items() for value in values)
-        return (*self.numbers, *made)
+        """Columns of the matrix."""
+        one_hot = (f"{name}={value}" for name, values in self.categories.items() for value in values)
+        return (*self.numbers, *one_hot)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Of the table."""
+        """Columns of the table."""
         return (*self.numbers, *self.categories)
 
     @property
     def units(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """`shift` and `spread` of every column of the matrix S; ``S * spread + shift`` are the table's own values."""
-        made = len(self.names) - len(self.numbers)
-        return np.array([*self.shift, *[0.0] * made]), np.array([*self.spread, *[1.0] * made])
+        """`shift` and `spread` of every column of the matrix X; ``X * spread + shift`` are the values of the table."""
+        n_one_hot = len(self.names) - len(self.numbers)
+        return np.array([*self.shift, *[0.0] * n_one_hot]), np.array([*self.spread, *[1.0] * n_one_hot])
 
-    def apply(self, table: Table, progress: Progress = silent) -> "Rows":
-        """The rows of `table`, as those were from which this was learned."""
+    def apply(self, table: Table, progress: Progress = silent) -> "PreparedRows":
+        """The rows of `table`, prepared like those to which this was fitted."""
         for name in self.columns:
-            require(name, table.columns)
-        check_kinds(table, self.numbers, self.categories)
-        return self.finish(table, self.gather(table, progress))
+            check_column(name, table.columns)
+        check_types(table, self.numbers, self.categories)
+        return self.finish(table, self.read_rows(table, progress))
 
-    def gather(self, table: Table, progress: Progress = silent) -> "Gathered":
-        """The values of all rows, or of those that are complete if others are to be dropped."""
-        S = table.room((table.rows, len(self.names)), np.dtype(np.float32 if self.single else np.float64))
-        kept = np.ones(table.rows, dtype=bool)
-        counts, holes, start, stop = Gaps(0, 0, 0, 0), False, 0, 0
-        for frame in table.batches(self.columns):
-            values, complete, found = self._values(frame)
-            counts = counts + found
-            if self.missing == "drop" and not complete.all():
-                kept[start : start + frame.height] = complete
-                values = values[complete]
-            S[stop : stop + len(values)] = values
-            holes = holes or bool(np.isnan(values).any())
-            start, stop = start + frame.height, stop + len(values)
-            progress(Step(f"reading {table.name}", start, table.rows))
-        self._refuse(counts)
-        return Gathered(S[:stop], kept, counts, holes)
+    def read_rows(self, table: Table, progress: Progress = silent) -> "RawRows":
+        """The values of all rows, or of the complete ones if others are dropped."""
+        X = table.allocate((table.n_rows, len(self.names)), np.dtype(np.float32 if self.single else np.float64))
+        row_mask = np.ones(table.n_rows, dtype=bool)
+        counts, has_missing, start, stop = MissingCounts(0, 0, 0, 0), False, 0, 0
+        for batch in table.batches(self.columns):
+            values, is_complete, batch_counts = self._values(batch)
+            counts = counts + batch_counts
+            if self.missing == "drop" and not is_complete.all():
+                row_mask[start : start + batch.height] = is_complete
+                values = values[is_complete]
+            X[stop : stop + len(values)] = values
+            has_missing = has_missing or bool(np.isnan(values).any())
+            start, stop = start + batch.height, stop + len(values)
+            progress(Step(f"reading {table.name}", start, table.n_rows))
+        self._check_values(counts)
+        return RawRows(X[:stop], row_mask, counts, has_missing)
 
-    def finish(self, table: Table, found: "Gathered") -> "Rows":
-        """Those rows with what is missing filled in, and scaled: in place."""
-        own = found.S[:, : len(self.numbers)]
-        if self.fill and found.holes:
-            fill_rows(own, np.array(self.fill))
-        scale_rows(own, np.array(self.shift), np.array(self.spread))
-        given: Any = found.S
+    def finish(self, table: Table, raw: "RawRows") -> "PreparedRows":
+        """Fill missing values and scale, in place."""
+        numbers = raw.X[:, : len(self.numbers)]
+        if self.fill and raw.has_missing:
+            fill_rows(numbers, np.array(self.fill))
+        scale_rows(numbers, np.array(self.shift), np.array(self.spread))
+        model_input: Any = raw.X
         if self.mixed:
-            given = table.frame(self.columns).filter(pl.Series(found.kept))
-        return Rows(found.S, given, found.kept, self._treatment(found.gaps), found.holes and not self.fill)
+            model_input = table.frame(self.columns).filter(pl.Series(raw.row_mask))
+        has_missing = raw.has_missing and not self.fill
+        return PreparedRows(raw.X, model_input, raw.row_mask, self._treatment(raw.counts), has_missing)
 
-    def _values(self, frame: pl.DataFrame) -> tuple[Matrix, Mask, Gaps]:
-        """Numbers and categories of some rows as they are, which rows have them all, and how many are missing."""
-        X = self._numbers(frame)
-        absent = np.isnan(X)
-        if self.series:  # the end of a series is not missing, unless it is all of it
-            at_the_end = np.logical_and.accumulate(absent[:, ::-1], axis=1)[:, ::-1]
-            absent &= ~at_the_end | absent.all(axis=1, keepdims=True)
+    def _values(self, batch: pl.DataFrame) -> tuple[Matrix, Mask, MissingCounts]:
+        """Numbers and one-hot columns of a batch, the mask of complete rows, and numbers of missing values."""
+        X = self._numbers(batch)
+        is_missing = np.isnan(X)
+        if self.series:  # missing values at the end of a series are not counted, unless all its values are missing
+            at_end = np.logical_and.accumulate(is_missing[:, ::-1], axis=1)[:, ::-1]
+            is_missing &= ~at_end | is_missing.all(axis=1, keepdims=True)
         if self.categories:
-            empty = [frame[name].is_null().to_numpy() for name in self.categories]
-            absent = np.column_stack([absent, *empty])
-            X = np.hstack([X, self._indicators(frame, X.dtype)])
-        incomplete: Mask = np.asarray(absent.any(axis=1))
+            is_null = [batch[name].is_null().to_numpy() for name in self.categories]
+            is_missing = np.column_stack([is_missing, *is_null])
+            X = np.hstack([X, self._one_hot(batch, X.dtype)])
+        is_incomplete: Mask = np.asarray(is_missing.any(axis=1))
         infinite = np.isinf(X[:, : len(self.numbers)]).sum(axis=0)
-        return X, np.logical_not(incomplete), Gaps(len(X), int(incomplete.sum()), absent.sum(axis=0), infinite)
+        counts = MissingCounts(len(X), int(is_incomplete.sum()), is_missing.sum(axis=0), infinite)
+        return X, np.logical_not(is_incomplete), counts
 
-    def _numbers(self, frame: pl.DataFrame) -> Matrix:
+    def _numbers(self, batch: pl.DataFrame) -> Matrix:
         if not self.numbers:
-            return np.empty((frame.height, 0), np.float32 if self.single else np.float64)
-        numbers = frame.select(self.numbers).cast(pl.Float32 if self.single else pl.Float64).fill_null(np.nan)
+            return np.empty((batch.height, 0), np.float32 if self.single else np.float64)
+        numbers = batch.select(self.numbers).cast(pl.Float32 if self.single else pl.Float64).fill_null(np.nan)
         return numbers.to_numpy(order="c")
 
-    def _indicators(self, frame: pl.DataFrame, dtype: Any) -> Matrix:
+    def _one_hot(self, batch: pl.DataFrame, dtype: Any) -> Matrix:
         columns = [
             (texts == value).fill_null(False).to_numpy()
             for name, values in self.categories.items()
-            for texts in [frame[name].cast(pl.String)]
+            for texts in [batch[name].cast(pl.String)]
             for value in values
         ]
         return np.column_stack(columns).astype(dtype)
 
-    def _refuse(self, counts: Gaps) -> None:
+    def _check_values(self, counts: MissingCounts) -> None:
         if np.any(counts.infinite):
-            raise InputError(gaps.infinite(self.numbers, counts))
-        if counts.incomplete and self.missing == "error":
+            raise InputError(missing_values.infinite_message(self.numbers, counts))
+        if counts.incomplete_rows and self.missing == "error":
             other = "" if self.series else "--missing ignore" if self.mixed else "--missing median"
-            raise InputError(gaps.choices(self.columns, counts, other, self.fitted))
-        if counts.incomplete == counts.rows and self.missing == "drop":
-            told = gaps.by_column(self.columns, counts.absent)
-            raise InputError(f"no row is complete ({told}). Try --missing median.")
+            raise InputError(missing_values.missing_message(self.columns, counts, other, self.from_model))
+        if counts.incomplete_rows == counts.rows and self.missing == "drop":
+            by_column = missing_values.by_column(self.columns, counts.missing)
+            raise InputError(f"no row is complete ({by_column}). Try --missing median.")
 
-    def _treatment(self, counts: Gaps) -> str:
+    def _treatment(self, counts: MissingCounts) -> str:
         """What was done about missing values, in words."""
-        if not counts.incomplete:
+        if not counts.incomplete_rows:
             return "none"
         if self.missing == "drop":
-            return f"dropped {gaps.rows(counts.incomplete)}"
-        done = "left as they are" if self.missing == "ignore" else f"filled with {FILLS[self.missing]}"
-        return f"{counts.values:,} {done}"
+            return f"dropped {missing_values.row_count(counts.incomplete_rows)}"
+        treatment = "left as they are" if self.missing == "ignore" else f"filled with {FILL_VALUES[self.missing]}"
+        return f"{int(counts.missing.sum()):,} {treatment}"
 
 
 @dataclass(frozen=True)
-class Gathered:
-    """Values as the table has them."""
+class RawRows:
+    """Values as in the table."""
 
-    S: Matrix  # (n, d)
-    kept: Mask  # (rows of the table,)
-    gaps: Gaps
-    holes: bool  # whether values are missing
+    X: Matrix  # (n, d)
+    row_mask: Mask  # (rows of the table,) rows that are used
+    counts: MissingCounts
+    has_missing: bool
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows that take part."""
+class PreparedRows:
+    """The rows that are used."""
 
-    S: Matrix  # (n, d) scaled numbers, and categories as zeros and ones; on disk where they are too many
-    given: Any  # what the algorithm takes: S, or a frame
-    kept: Mask  # (rows of the table,) which of them these are
+    X: Matrix  # (n, d) scaled numbers, and one-hot columns; on disk if they are too large for memory
+    model_input: Any  # input of the algorithm: X, or a frame
+    row_mask: Mask  # (rows of the table,) rows that are used
     treatment: str  # of missing values, in words
-    holes: bool  # whether values of S are missing
+    has_missing: bool  # whether X has missing values
 
     @property
     def n(self) -> int:
-        return len(self.S)
+        return len(self.X)
+
+    def expand(self, labels: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Labels of all rows of the table, -1 for rows that are not used."""
+        expanded = np.full(len(self.row_mask), -1, dtype=np.int64)
+        expanded[self.row_mask] = labels
+        return expanded

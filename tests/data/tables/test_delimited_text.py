@@ -46,8 +46,8 @@ def written(rows, delimiter, newline, encoding, quoting, blank=0):
 
 def whole(path):
     """The file read at once: fields as they are written, and what they are."""
-    raw, layout = text.frame(path.read_bytes(), path.suffix)
-    return raw, raw.with_columns(text.parsed(column, layout.separator) for column in raw)
+    raw, layout = text.read_text(path.read_bytes(), path.suffix)
+    return raw, raw.with_columns(text.parse(column, layout.separator) for column in raw)
 
 
 def joined(batches, like):
@@ -86,9 +86,9 @@ def test_some_rows_at_a_time_are_the_rows_of_the_whole_file(
         found = tables.scan(path)
         nothing = found.nothing
     assert found.schema == dict(typed.schema)
-    assert found.rows == raw.height
+    assert found.n_rows == raw.height
     assert_frame_equal(joined(found.batches(rows=at_a_time), typed), typed)
-    assert_frame_equal(joined(found.batches(rows=at_a_time, written=True), raw), raw)
+    assert_frame_equal(joined(found.batches(rows=at_a_time, raw=True), raw), raw)
     assert nothing == {c.name for c in typed if all(value is None or value != value for value in c)}
 
 
@@ -106,7 +106,7 @@ FIELDS = WHOLE | REAL | COMMA | WORDS | st.sampled_from(["two\nlines; of, it|", 
 @example([("a;b\nc;d", "1,5", "2,5")], ";", "\n", csv.QUOTE_MINIMAL)
 def test_the_delimiter_is_found_whatever_stands_in_quotes(rows, delimiter, newline, quoting):
     content = written([("x", "y", "z"), *rows], delimiter, newline, "utf-8", quoting)
-    frame, layout = text.frame(content)
+    frame, layout = text.read_text(content)
     assert layout.separator == delimiter
     assert frame.columns == ["x", "y", "z"]
     assert text._delimiter(content.decode()[: len(content) // 2]) in (delimiter, ",")  # where a field is cut
@@ -121,8 +121,8 @@ def test_a_quote_within_a_field_is_text():
 def test_what_can_be_read_as_a_kind_can_be_read_as_every_wider_one(fields, separator):
     """What lets a batch be looked at once, with the kind that was left after those before it."""
     column = pl.Series("c", fields)
-    missing = text.as_kind(column, text.TEXT).null_count()
-    fits = [text.as_kind(column, kind).null_count() == missing for kind in text._numbers(separator)]
+    missing = text.convert(column, text.TEXT).null_count()
+    fits = [text.convert(column, kind).null_count() == missing for kind in text._numbers(separator)]
     assert fits == sorted(fits)
 
 
@@ -151,7 +151,7 @@ def test_the_last_field_counts_as_much_as_the_first(tmp_path, monkeypatch, field
     monkeypatch.setattr(tables, "ROWS", 1)
     found = scanned(tmp_path, "a,b\n" + "".join(f"{field},0\n" for field in fields))
     assert found.schema == {"a": kind(), "b": pl.Int64()}
-    expected = text.parsed(pl.Series("a", [field or None for field in fields]), ",")
+    expected = text.parse(pl.Series("a", [field or None for field in fields]), ",")
     assert found.column("a").to_list() == expected.to_list()
 
 
@@ -163,7 +163,7 @@ def test_a_comma_stands_before_decimals_where_it_separates_no_fields(tmp_path):
 
 def test_fields_come_as_they_were_written_if_asked(tmp_path):
     found = scanned(tmp_path, "a,b\n007,1.50\n NA,x \n")
-    (batch,) = found.batches(written=True)
+    (batch,) = found.batches(raw=True)
     assert batch.rows() == [("007", "1.50"), (" NA", "x ")]
     (batch,) = found.batches()
     assert batch.rows() == [(7, "1.50"), (None, "x ")]
@@ -196,14 +196,14 @@ def test_a_letter_that_is_cut_where_the_delimiter_is_looked_for_does_no_harm(tmp
 @pytest.mark.parametrize("end", ["", "\n", "\n\n\n", "\r\n\r\n", "\n  \n", "\n\n "])
 def test_blank_lines_at_the_end_are_no_rows(tmp_path, end):
     found = scanned(tmp_path, "a,b\n1,2\n,\n\n3,4" + end)
-    assert found.rows == 4
+    assert found.n_rows == 4
     assert found.column("a").to_list() == [1, None, None, 3]
-    raw, _ = text.frame(("a,b\n1,2\n,\n\n3,4" + end).encode())
+    raw, _ = text.read_text(("a,b\n1,2\n,\n\n3,4" + end).encode())
     assert raw["a"].to_list() == ["1", None, None, "3"]
 
 
 def test_blank_lines_are_found_however_many_there_are(tmp_path):
-    assert scanned(tmp_path, "a,b\n1,2" + "\n" * 3 * text.SNIFFED_BYTES).rows == 1
+    assert scanned(tmp_path, "a,b\n1,2" + "\n" * 3 * text.SNIFFED_BYTES).n_rows == 1
 
 
 def test_in_one_column_a_blank_line_is_a_value_that_is_missing(tmp_path):
@@ -224,7 +224,7 @@ def test_in_one_column_a_blank_line_is_a_value_that_is_missing(tmp_path):
 )
 def test_a_first_line_of_numbers_is_a_row(tmp_path, first, header):
     found = scanned(tmp_path, first + "\n3,4\n5,6\n")
-    assert found.rows == (2 if header else 3)
+    assert found.n_rows == (2 if header else 3)
     assert (list(found.schema) == ["column_1", "column_2"]) != header
     assert (found.notes == ()) == header
 
@@ -255,17 +255,17 @@ def test_a_row_with_too_many_fields_is_refused_wherever_it_is(tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_a_name_with_quotes_is_the_name_that_was_written(tmp_path, name, encoding):
     (tmp_path / "t.csv").write_bytes(written([(name, "b"), ("1", "2")], ",", "\n", encoding, csv.QUOTE_ALL))
-    assert text.scanned(tmp_path / "t.csv")[0].collect().columns == [name, "b"]
-    assert text.frame((tmp_path / "t.csv").read_bytes())[0].columns == [name, "b"]
+    assert text.scan_text(tmp_path / "t.csv")[0].collect().columns == [name, "b"]
+    assert text.read_text((tmp_path / "t.csv").read_bytes())[0].columns == [name, "b"]
 
 
 def test_quotes_of_a_name_that_is_not_in_quotes_are_text():
-    assert text.frame(b'a""b,c\n1,2\n')[0].columns == ['a""b', "c"]
-    assert text.frame(b'a""b,"a""""b"\n1,2\n')[0].columns == ['a""b', 'a""""b']  # two columns of one name
+    assert text.read_text(b'a""b,c\n1,2\n')[0].columns == ['a""b', "c"]
+    assert text.read_text(b'a""b,"a""""b"\n1,2\n')[0].columns == ['a""b', 'a""""b']  # two columns of one name
 
 
 def test_a_header_alone_has_no_rows(tmp_path):
     found = scanned(tmp_path, "a,b\n")
-    assert found.rows == 0
+    assert found.n_rows == 0
     assert list(found.schema) == ["a", "b"]
     assert found.column("a").to_list() == []

@@ -9,7 +9,7 @@ from coterie import AgglomerativeClustering, KMeans
 from coterie.core.errors import InputError
 from coterie.data import as_source
 from coterie.data.tables import scan as tables
-from coterie.data.tables import vector_columns as nested
+from coterie.data.tables import vector_columns
 
 ARRAY, LIST = pl.Array(pl.Float32, 5), pl.List(pl.Float32)
 
@@ -66,12 +66,12 @@ def test_a_vector_that_is_missing_is_missing_in_every_place(X, kind):
 def test_lists_of_other_lengths_are_refused_by_the_number_of_the_row(lazy, monkeypatch):
     monkeypatch.setattr(tables, "ROWS", 2)
     given = pl.DataFrame({"v": [None, [1.0, 2.0], [3.0, 4.0], None, [5.0], [1.0, 2.0]]})
-    with pytest.raises(InputError, match=r"'v' has a list of 1 numbers in row 4 .* of 2 in the first"):
+    with pytest.raises(InputError, match=r"'v' has a list of 1 numbers in row 4 .* of 2 in the first row"):
         as_source(given.lazy() if lazy else given)
 
 
 def test_names_that_are_there_already_are_refused():
-    with pytest.raises(InputError, match="'v' is of lists, which become 'v_0' and others"):
+    with pytest.raises(InputError, match="'v' holds lists, which become 'v_0' and others"):
         as_source(pl.DataFrame({"v": [[1.0, 2.0]], "v_0": [3.0]}))
 
 
@@ -79,6 +79,6 @@ def test_lists_of_anything_but_numbers_stay_what_they_are():
     given = pl.DataFrame(
         {"words": [["a"], ["b"]], "lists": [[[1]], [[2]]], "nothing": pl.Series([None, None], dtype=LIST)}
     )
-    assert nested.flattened(given) is given
+    assert vector_columns.flatten(given) is given
     with pytest.raises(InputError, match="not numbers: 'words'"):
         as_source(given)

@@ -31,12 +31,12 @@ def as_they_are(X):
 @pytest.mark.parametrize("single", [False, True])
 def test_means_and_variances_are_those_of_all_rows_at_once(parts, holes, single):
     X, codes = some_rows(holes=holes, single=single)
-    found = passes.moments(X, codes, 3, holes=holes)
+    found = passes.moments(X, codes, 3, has_missing=holes)
     wide = X.astype(np.float64)
     np.testing.assert_allclose(found.mean, np.nanmean(wide, axis=0), rtol=1e-13)
     np.testing.assert_allclose(found.variance, np.nanvar(wide, axis=0), rtol=1e-11)
     np.testing.assert_allclose(found.means, [np.nanmean(wide[codes == j], axis=0) for j in range(3)], rtol=1e-13)
-    assert found.there.tolist() == (~np.isnan(wide)).sum(axis=0).tolist()
+    assert found.present.tolist() == (~np.isnan(wide)).sum(axis=0).tolist()
 
 
 def test_weights_are_repeated_rows(parts):
@@ -60,7 +60,7 @@ def test_sums_of_squares_are_those_of_the_definition(parts):
 def test_a_constant_column_has_no_spread_at_all(parts, value):
     X = np.full((3_000, 2), value)
     X[::3, 0] = np.nan
-    found = passes.moments(X, np.arange(3_000) % 2, 2, holes=True)
+    found = passes.moments(X, np.arange(3_000) % 2, 2, has_missing=True)
     assert found.variance.tolist() == [0.0, 0.0]
     assert found.total == found.within == 0.0
     assert (found.means == value).all()
@@ -68,7 +68,7 @@ def test_a_constant_column_has_no_spread_at_all(parts, value):
 
 def test_a_cluster_without_a_value_has_no_mean():
     X, codes = np.array([[np.nan, 1.0], [2.0, 3.0]]), np.array([0, 1])
-    found = passes.moments(X, codes, 3, holes=True)
+    found = passes.moments(X, codes, 3, has_missing=True)
     np.testing.assert_array_equal(found.means, [[np.nan, 1.0], [2.0, 3.0], [np.nan, np.nan]])
 
 

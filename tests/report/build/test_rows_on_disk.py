@@ -14,10 +14,7 @@ from coterie.jobs import CompareJob, Job, ReportJob
 from coterie.plots import rows, silhouettes
 from coterie.report.build import cluster_moments as passes
 from coterie.report.build import feature_space as spaces
-from coterie.report.build import fit_report as reporting
-from coterie.report.build import profiles
-from coterie.report.build import python_code as reproduce
-from coterie.report.build import reliability as judging
+from coterie.report.build import fit_report, profiles, python_code, reliability, reproducibility
 from coterie.report.build import silhouettes as judged
 from coterie.report.build.cluster_summaries import summaries
 from coterie.report.html import Absent, as_html
@@ -36,27 +33,27 @@ def kept_reports(monkeypatch):
 def on_disk(folder, prepared):
     """The same rows in a file."""
     rows = prepared.rows
-    S = np.memmap(folder / f"rows{len(list(folder.iterdir()))}", rows.S.dtype, "w+", shape=rows.S.shape)
-    S[:] = rows.S
-    return replace(prepared, rows=replace(rows, S=S, given=S if rows.given is rows.S else rows.given))
+    S = np.memmap(folder / f"rows{len(list(folder.iterdir()))}", rows.X.dtype, "w+", shape=rows.X.shape)
+    S[:] = rows.X
+    return replace(prepared, rows=replace(rows, X=S, model_input=S if rows.model_input is rows.X else rows.model_input))
 
 
 def kept_calls(monkeypatch):
-    """What `reporting.build` was called with."""
-    calls, build = [], reporting.build
+    """What `fit_report.build` was called with."""
+    calls, build = [], fit_report.build
 
     def keeping(*args, **options):
         calls.append((args, options))
         return build(*args, **options)
 
-    monkeypatch.setattr(reporting, "build", keeping)
+    monkeypatch.setattr(fit_report, "build", keeping)
     return calls
 
 
 def leave_out_resamples(monkeypatch):
     """What takes most of the time, and looks at drawn rows alone."""
-    monkeypatch.setattr(judging, "comes_back", lambda *_: Absent("left out"))
-    monkeypatch.setattr(judging, "suffers_from", lambda *_: Absent("left out"))
+    monkeypatch.setattr(reliability, "resampling_stability", lambda *_: Absent("left out"))
+    monkeypatch.setattr(reliability, "diagnosis", lambda *_: Absent("left out"))
 
 
 def jobs_of(folder):
@@ -94,11 +91,14 @@ def test_a_page_is_the_same_of_rows_in_memory_and_on_disk(tmp_path, monkeypatch,
     if kind != "weights":
         leave_out_resamples(monkeypatch)
     run(jobs_of(tmp_path)[kind])
-    ((result, source, prepared, job), options) = calls[0]
-    here = as_html(reporting.build(result, source, prepared, job, **options))
-    if options.get("around") is not None:
-        options["around"] = on_disk(tmp_path, options["around"])
-    assert as_html(reporting.build(result, source, on_disk(tmp_path, prepared), job, **options)) == here
+    ((result, source), options) = calls[0]
+    here = as_html(fit_report.build(result, source, **options))
+    if options.get("all_rows") is not None:
+        options["all_rows"] = on_disk(tmp_path, options["all_rows"])
+    assert (
+        as_html(fit_report.build(result, replace(source, prepared=on_disk(tmp_path, source.prepared)), **options))
+        == here
+    )
 
 
 def numbers_of(report):
@@ -135,7 +135,7 @@ def test_points_have_the_mean_and_the_variance_that_axes_are_told(tmp_path, monk
     leave_out_resamples(monkeypatch)
     calls = kept_calls(monkeypatch)
     run(jobs_of(tmp_path)[kind])
-    space = spaces.space_of(calls[0][0][2])
+    space = spaces.feature_space(calls[0][0][1].prepared)
     told, points = space.rows(), space[:]
     np.testing.assert_allclose(told.mean, points.mean(axis=0), atol=1e-12)
     np.testing.assert_allclose(told.variance, points.var(axis=0), atol=1e-12)
@@ -143,7 +143,7 @@ def test_points_have_the_mean_and_the_variance_that_axes_are_told(tmp_path, monk
 
 
 def test_weights_count_in_the_variance_explained_and_in_the_diagnosis(tmp_path, monkeypatch):
-    monkeypatch.setattr(judging, "comes_back", lambda *_: Absent("left out"))
+    monkeypatch.setattr(reliability, "resampling_stability", lambda *_: Absent("left out"))
     w = np.where(np.arange(300) % 3 == 0, 0, np.arange(300) % 3 * 5)
     path = blobs(tmp_path, spread=4.0, w=w)
     result, report = run(Job(path, k=3, weight="w", report=tmp_path / "r.html"))
@@ -162,8 +162,8 @@ def test_a_report_of_rows_on_disk_never_has_them_in_memory(tmp_path, monkeypatch
     leave_out_resamples(monkeypatch)
     calls = kept_calls(monkeypatch)
     small = {
-        passes: {"ROWS": 200, "TYPICAL": 50}, spaces: {"BLOCK": 1 << 14, "POINTS": 200, "VALUES": 1000},
-        profiles: {"MANY_ROWS": 200, "FEWEST_ROWS": 100}, rows: {"BLOCK": 200},
+        passes: {"ROWS": 200, "PIVOT_ROWS": 50}, spaces: {"BLOCK": 1 << 14, "POINTS": 200, "VALUES": 1000},
+        profiles: {"MANY_ROWS": 200, "MIN_ROWS": 100}, rows: {"BLOCK": 200},
         silhouettes: {"EXACT": 200}, memory: {"SMALL_PART": 1 << 18, "LARGE_PART": 1 << 18},
     }  # fmt: skip
     for module, values in small.items():
@@ -174,12 +174,12 @@ def test_a_report_of_rows_on_disk_never_has_them_in_memory(tmp_path, monkeypatch
     np.save(tmp_path / "x.npy", X)
     page = {"report": tmp_path / "r.html"}
     run(Job(tmp_path / "x.npy", k=3, scale="standard", options={"n_init": 1, "max_iter": 3}, batch_rows=1000, **page))
-    ((result, source, prepared, job), options) = calls[0]
+    ((result, source), options) = calls[0]
     tracemalloc.start()
     try:
-        measured = judged.silhouettes(prepared, result.labels, options["fit"].model)
-        summaries(prepared, result.labels, 3, measured)
-        reporting.build(result, source, prepared, job, **options)
+        measured = judged.silhouettes(source.prepared, result.labels, options["fit"].model)
+        summaries(source.prepared, result.labels, 3, measured)
+        fit_report.build(result, source, **options)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -189,12 +189,11 @@ def test_a_report_of_rows_on_disk_never_has_them_in_memory(tmp_path, monkeypatch
 def test_a_page_is_the_same_however_many_rows_are_read_at_a_time(tmp_path, monkeypatch):
     calls = kept_calls(monkeypatch)
     leave_out_resamples(monkeypatch)
-    monkeypatch.setattr(reproduce, "command_line", lambda _: "")
     path = tmp_path / "t.csv"
     pl.read_parquet(blobs(tmp_path, city=np.array(["Oslo", "Rome", None])[np.arange(300) % 3])).write_csv(path)
     for batch_rows in (None, 1, 70):
         run(Job(path, k=3, id="id", batch_rows=batch_rows, report=tmp_path / "r.html", force=True))
-    pages = [as_html(reporting.build(result, *rest, **options)) for (result, *rest), options in calls[:3]]
+    pages = [as_html(fit_report.build(result, *rest, **options)) for (result, *rest), options in calls[:3]]
     assert pages[1] == pages[0]
     assert pages[2] == pages[0]
 
@@ -214,7 +213,7 @@ def test_runs_of_a_comparison_are_drawn_of_rows_on_disk(tmp_path, monkeypatch):
 
 def test_spreads_of_large_clusters_are_those_of_drawn_rows_and_the_page_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(profiles, "MANY_ROWS", 1000)
-    monkeypatch.setattr(profiles, "FEWEST_ROWS", 200)
+    monkeypatch.setattr(profiles, "MIN_ROWS", 200)
     leave_out_resamples(monkeypatch)
     X = np.sort(np.random.default_rng(0).normal(size=(3_000, 2)), axis=0) + 20.0 * (np.arange(3_000) < 100)[:, None]
     np.save(tmp_path / "x.npy", X)
@@ -238,13 +237,13 @@ def test_few_rows_are_all_looked_at_and_nothing_is_said(tmp_path, monkeypatch):
 
 
 def test_drawn_rows_are_diagnosed_and_called_by_their_places_in_the_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(judging, "CHECKED", 400)
-    monkeypatch.setattr(judging, "FEWEST_CHECKED", 100)
-    monkeypatch.setattr(judging, "comes_back", lambda *_: Absent("left out"))
+    monkeypatch.setattr(reliability, "CHECKED", 400)
+    monkeypatch.setattr(reliability, "MIN_CHECKED", 100)
+    monkeypatch.setattr(reliability, "resampling_stability", lambda *_: Absent("left out"))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1_000, 2)) + 30.0 * (np.arange(1_000) % 2)[:, None]
     X[:50] = np.nan
-    shown = judging.some(950, 400) + 50
+    shown = reliability.some(950, 400) + 50
     far = shown[[3, 17, 250]]
     X[far] = [[400.0, -400.0], [380.0, 380.0], [-420.0, 420.0]]
     np.save(tmp_path / "x.npy", X)
@@ -260,7 +259,7 @@ def test_axes_of_a_very_wide_table_are_those_of_drawn_rows_and_the_page_says_so(
     leave_out_resamples(monkeypatch)
     monkeypatch.setattr(spaces, "WIDE", 3)
     monkeypatch.setattr(rows, "WIDE", 3)
-    monkeypatch.setattr(spaces, "MANY_COLUMNS", 4 * 1200)
+    monkeypatch.setattr(spaces, "AXIS_VALUES", 4 * 1200)
     X = np.random.default_rng(0).normal(size=(3_000, 4)) * [1, 9, 1, 4]
     np.save(tmp_path / "x.npy", X)
     _, report = run(Job(tmp_path / "x.npy", k=2, report=tmp_path / "r.html"))
@@ -275,10 +274,14 @@ def test_axes_of_a_very_wide_table_are_those_of_drawn_rows_and_the_page_says_so(
 class Cut(table.WholeTable):
     """A table that is handed out three rows at a time."""
 
+    @classmethod
+    def of(cls, path, raw, typed):
+        return cls(path, dict(typed.schema), typed.height, (), raw, typed)
+
     def batches(self, columns):
         return self.typed.select(columns).iter_slices(3)
 
-    def written(self, columns=None):
+    def raw_batches(self, columns=None):
         return (self.raw if columns is None else self.raw.select(columns)).iter_slices(3)
 
 
@@ -294,7 +297,7 @@ def people(tmp_path):
             "half": ["a"] * 50 + [None] * 50,
         }
     )
-    return Cut(tmp_path / "p.csv", frame.cast(pl.String), frame)
+    return Cut.of(tmp_path / "p.csv", frame.cast(pl.String), frame)
 
 
 def test_columns_of_few_values_are_found(people):
@@ -331,14 +334,14 @@ def test_shares_are_those_of_a_count_row_by_row(people):
 
 def test_rows_far_down_are_called_by_their_own_names(people):
     places = np.array([99, 0, 42, 43, 42])
-    assert reporting._values(people, "name", places) == [f"person {i}" for i in places]
+    assert fit_report._values(people, "name", places) == [f"person {i}" for i in places]
 
 
 def test_a_table_without_a_file_has_the_fingerprint_of_its_csv(people):
-    from_stdin = Cut(table.STANDARD_INPUT, people.raw, people.typed)
+    from_stdin = Cut.of(table.STANDARD_INPUT, people.raw, people.typed)
     digest = hashlib.sha256(people.raw.write_csv().encode()).hexdigest()
     assert (
-        reproduce.fingerprint(from_stdin)
+        reproducibility.fingerprint(from_stdin)
         == f"standard input: 100 rows, 5 columns; SHA-256 of the table as CSV {digest}"
     )
 
@@ -348,4 +351,4 @@ def test_a_comma_before_decimals_far_down_is_seen(tmp_path, row, plain):
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["x;y", *["2;a"] * 20, row]), encoding="utf-8")
     read_whole = table.read(path)
-    assert reproduce._is_plain(Cut(path, read_whole.raw, read_whole.typed)) is plain
+    assert python_code._is_plain(Cut.of(path, read_whole.raw, read_whole.typed)) is plain

@@ -1,4 +1,4 @@
-"""Where a file that cannot be read is at fault, in words: it is gone through once more, line by line."""
+"""Finds the line of a text file that cannot be read, by a second pass over the file."""
 
 from __future__ import annotations
 
@@ -6,51 +6,51 @@ import csv
 import json
 from pathlib import Path
 
-from coterie.data.tables import delimited_text as text
+from coterie.data.tables import delimited_text
+from coterie.data.tables.file_formats import TEXT
 
-LINES = (".csv", ".tsv", ".txt")
 JSON = (".ndjson", ".jsonl")
 
 
-def found_in(path: Path) -> str | None:
-    """What is wrong with a file of lines; None where nothing is found, or for other files."""
+def malformed_line(path: Path) -> str | None:
+    """What is wrong with the first malformed line; None if there is none, or for binary files."""
     suffix = path.suffix.lower()
-    if suffix in LINES:
+    if suffix in TEXT:
         return _ragged_line(path)
-    return _bad_json(path) if suffix in JSON else None
+    return _invalid_json(path) if suffix in JSON else None
 
 
-def line_of(path: Path, row: int) -> int | None:
-    """The line, from 1, on which a row of a text file begins; None for other files."""
-    if path.suffix.lower() not in LINES or not path.is_file():
+def line_number(path: Path, row: int) -> int | None:
+    """The line, counted from 1, at which a row of a text file begins; None for other files."""
+    if path.suffix.lower() not in TEXT or not path.is_file():
         return None
-    layout, encoding = text.layout(path), text.encoding(path)
-    with path.open(encoding=encoding, errors=text.on_error(encoding), newline="") as file:
+    layout, encoding = delimited_text.detect_layout(path), delimited_text.detect_encoding(path)
+    with path.open(encoding=encoding, errors=delimited_text.decode_errors(encoding), newline="") as file:
         lines = csv.reader(file, delimiter=layout.separator)
         try:
             for _ in range(row + layout.header):
                 next(lines)
-        except (csv.Error, StopIteration):  # Polars reads some files otherwise
+        except (csv.Error, StopIteration):  # Polars interprets some files differently
             return None
         return lines.line_num + 1
 
 
 def _ragged_line(path: Path) -> str | None:
-    """The first line with more fields than the first."""
-    encoding, separator = text.encoding(path), text.layout(path).separator
-    with path.open(encoding=encoding, errors=text.on_error(encoding), newline="") as file:
+    """The first line with more fields than the first line."""
+    encoding, separator = delimited_text.detect_encoding(path), delimited_text.detect_layout(path).separator
+    with path.open(encoding=encoding, errors=delimited_text.decode_errors(encoding), newline="") as file:
         lines = csv.reader(file, delimiter=separator)
         try:
-            wanted = len(next(lines, []))
+            expected = len(next(lines, []))
             for fields in lines:
-                if len(fields) > wanted:
-                    return f"line {lines.line_num} has {len(fields)} fields, the first has {wanted}"
+                if len(fields) > expected:
+                    return f"line {lines.line_num} has {len(fields)} fields, the first has {expected}"
         except csv.Error as error:
             return f"line {lines.line_num}: {error}"
     return None
 
 
-def _bad_json(path: Path) -> str | None:
+def _invalid_json(path: Path) -> str | None:
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -58,5 +58,5 @@ def _bad_json(path: Path) -> str | None:
             except json.JSONDecodeError as error:
                 return f"line {number} is not JSON: {error.msg}"
             if not isinstance(value, dict):
-                return f"line {number} is no object in braces, {{...}}, with a value for each column"
+                return f"line {number} is not a JSON object, {{...}}, with a value for each column"
     return None

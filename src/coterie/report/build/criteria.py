@@ -1,4 +1,4 @@
-"""What `choose_k` measured, as numbers to draw."""
+"""The results of `choose_k` as curves and votes."""
 
 import numpy as np
 
@@ -11,34 +11,31 @@ from coterie.selection.choose import EFFORTS
 from coterie.selection.chosen import NAMES
 from coterie.selection.study import CRITERIA
 
-INDICES = {
-    "silhouette": "mean silhouette",
-    "calinski_harabasz": "index",
-    "davies_bouldin": "index",
-    "dunn": "index",
-}
+INDICES = {"silhouette": "mean silhouette", "calinski_harabasz": "index", "davies_bouldin": "index", "dunn": "index"}
 
 
-def criteria(found: ChooseK, clusters_by: str, by_methods: bool) -> Criteria:
-    """Curves and votes; criteria that were not asked have the option that asks them (`by_methods`: ``--methods``)."""
-    results = found.results
+def criteria(choice: ChooseK, clusters_by: str, by_methods: bool) -> Criteria:
+    """Curves and votes; unused criteria have the option that adds them (``--methods``, or else ``--budget``)."""
+    results = choice.results
     mixtures, gap = results.get("mixtures"), results.get("gap")
-    asked = [vote.criterion for vote in found.votes]
+    used = [vote.criterion for vote in choice.votes]
     return Criteria(
-        recommended=found.recommended,
-        confidence=found.confidence,
-        reason=found.reason,
-        rows=found.rows,
-        n=found.n,
+        recommended=choice.recommended,
+        confidence=choice.confidence,
+        reason=choice.reason,
+        rows=choice.rows,
+        n=choice.n,
         clusters_by=clusters_by,
-        votes=_votes(found),
-        elbow=ElbowDisplay.from_result(found),
-        indices=tuple(_index(results[name], name) for name in INDICES if _has_values(results.get(name))),
+        votes=_votes(choice),
+        elbow=ElbowDisplay.from_result(choice),
+        indices=tuple(
+            _index(results[name], name) for name in INDICES if results.get(name) is not None and len(results[name].ks)
+        ),
         gap=None if gap is None else GapDisplay.from_result(gap),
         information=tuple(
             InformationDisplay.from_result(mixtures, criterion=name)
             for name in ("bic", "icl")
-            if mixtures is not None and name in asked and mixtures.best(1, name)
+            if mixtures is not None and name in used and mixtures.best(1, name)
         ),
         stability=tuple(
             StabilityDisplay.from_result(results[name])
@@ -46,15 +43,15 @@ def criteria(found: ChooseK, clusters_by: str, by_methods: bool) -> Criteria:
             if results.get(name) is not None
         ),
         left_out={
-            NAMES[name]: f"--methods {name}" if by_methods else f"--budget {_least_budget(name)}"
+            NAMES[name]: f"--methods {name}" if by_methods else f"--budget {_smallest_budget(name)}"
             for name in CRITERIA
-            if name not in asked
+            if name not in used
         },
     )
 
 
-def _votes(found: ChooseK) -> Votes:
-    said = [
+def _votes(choice: ChooseK) -> Votes:
+    votes = [
         {
             "name": NAMES[vote.criterion],
             "k": vote.k,
@@ -63,13 +60,9 @@ def _votes(found: ChooseK) -> Votes:
             "support": np.asarray(vote.support, dtype=np.float64),
             "note": vote.note,
         }
-        for vote in sorted(found.votes, key=lambda vote: -vote.weight)
+        for vote in sorted(choice.votes, key=lambda vote: -vote.weight)
     ]
-    return Votes(found.ks, found.support, found.recommended, plain(said))
-
-
-def _has_values(curve: Curve | None) -> bool:
-    return curve is not None and len(curve.ks) > 0
+    return Votes(choice.ks, choice.support, choice.recommended, plain(votes))
 
 
 def _index(curve: Curve, name: str) -> Index:
@@ -85,5 +78,5 @@ def _index(curve: Curve, name: str) -> Index:
     )
 
 
-def _least_budget(name: str) -> str:
+def _smallest_budget(name: str) -> str:
     return next(budget for budget, effort in EFFORTS.items() if name in effort.methods)

@@ -1,4 +1,4 @@
-"""Rows as points, for pictures and examples."""
+"""Rows as points of the feature space, for maps and examples."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,192 +12,179 @@ from coterie.data.picking import some
 from coterie.plots.cloud import Cloud
 from coterie.plots.gaussians import normals_of
 from coterie.plots.rows import WIDE, Groups, Rows, View, as_rows
-from coterie.preparation.fit_preparation import Prepared
-from coterie.report.build.cluster_moments import Moments, closest, extremes, moments, scatter
+from coterie.preparation.fit_preparation import PreparedTable
+from coterie.report.build.cluster_moments import Moments, extremes, moments, scatter
 from coterie.web import ClusterMap, Densities
 
 Array = NDArray[Any]
 
-POINTS = 10_000  # that a map shows at most
-VALUES = 50_000  # that it holds at most: points times axes
-DENSE = 50_000  # rows, above which the map shows how dense all of them lie, not a sample alone
-BLOCK = 1 << 20  # values at a time
-MANY_COLUMNS = 1 << 26  # values of the rows that tell the axes, of tables with more columns than have all products
-COLUMNS = 8  # that can be looked along, beside principal axes
+POINTS = 10_000  # points of a map
+VALUES = 50_000  # values of a map: points times axes
+DENSE = 50_000  # above this number of rows the map shows densities of all rows, besides a sample
+BLOCK = 1 << 20  # values processed together
+AXIS_VALUES = 1 << 26  # values of the sample that gives the principal axes of a very wide table
+COLUMNS = 8  # columns that a map offers as axes, besides the principal axes
 
 
 @dataclass(frozen=True)
-class Space:
-    """Rows as the algorithm sees them, holes filled by the means of their columns: ``space[rows]`` are some of them."""
+class FeatureSpace:
+    """Rows as points, missing values filled with the means of their columns: ``space[rows]`` are points (m, d)."""
 
-    S: Array  # (n, d) scaled; on disk where they are too many
+    X: Array  # (n, d) scaled; may be on disk
     names: tuple[str, ...]  # (d,)
-    own: int  # columns that are numbers of the table; the others are made of categories
-    middle: Array  # (d,) means of the values of S that are there
+    n_numbers: int  # numeric columns; the others are one-hot columns
+    mean: Array  # (d,) of the values of X that are not missing
     deviation: Array  # (d,) their standard deviations
-    known: Array  # (d,) the share of rows that have one
-    shift: Array  # (d,) space[rows] * spread + shift are the table's own units
+    present: Array  # (d,) share of rows whose value is not missing
+    shift: Array  # (d,) space[rows] * spread + shift is in units of the table
     spread: Array  # (d,)
-    filled: bool  # whether there were holes
-    standardised: bool  # whether only the picture is scaled, not the fit
+    has_missing: bool
+    standardised: bool  # whether points are standardised for the map, although the fit was not
     threads: int | None = None
 
     @property
     def n(self) -> int:
-        return len(self.S)
+        return len(self.X)
 
     def __len__(self) -> int:
-        return len(self.S)
+        return len(self.X)
 
     def __getitem__(self, rows: Any) -> Array:
-        """Some rows as points (m, d)."""
-        return self.points(self.S[rows])
+        return self.points(self.X[rows])
 
     def points(self, X: Array) -> Array:
-        """What rows of S (m, d) are as points."""
-        found = np.array(X, dtype=np.float64)
-        if self.filled:
-            found = np.where(np.isnan(found), self.middle, found)
+        """Points of rows of X (m, d)."""
+        points = np.array(X, dtype=np.float64)
+        if self.has_missing:
+            points = np.where(np.isnan(points), self.mean, points)
         if self.standardised:
-            found -= self.shift
-            found /= self.spread
-        return found
+            points -= self.shift
+            points /= self.spread
+        return points
 
     def blocks(self) -> Iterator[slice]:
-        """All rows, some at a time."""
-        rows = max(1, BLOCK // self.S.shape[1])
+        rows = max(1, BLOCK // self.X.shape[1])
         return (slice(start, start + rows) for start in range(0, self.n, rows))
 
-    def seen(self, rows: Any, A: Array, b: Array) -> Array:
-        """Rows along the axes A (d, p), moved by b (p,)."""
-        parts = np.array_split(rows, 1 + len(rows) * self.S.shape[1] // BLOCK)
+    def project(self, rows: Any, A: Array, b: Array) -> Array:
+        """Points of rows projected on the axes A (d, p), plus b (p,)."""
+        parts = np.array_split(rows, 1 + len(rows) * self.X.shape[1] // BLOCK)
         return np.concatenate([self[part] @ A + b for part in parts])
 
     def rows(self) -> Rows:
-        """For principal axes: all rows as they are asked for; of a very wide table, as many as can be held."""
-        wide = self.S.shape[1] > WIDE
-        X: Any = self[some(self.n, self.judged)] if wide else self
-        mean = np.zeros(len(self.names)) if self.standardised else self.middle
+        """Rows for principal axes: all rows, or a sample of a very wide table."""
+        X: Any = self[some(self.n, self.axis_rows)] if self.X.shape[1] > WIDE else self
+        mean = np.zeros(len(self.names)) if self.standardised else self.mean
         width = np.where(self.deviation > 0, 1.0, 0.0) if self.standardised else self.deviation
-        return Rows(X, list(self.names), mean, self.known * width**2)
+        return Rows(X, list(self.names), mean, self.present * width**2)
 
     @property
-    def judged(self) -> int:
-        """How many rows principal axes are made of."""
-        d = self.S.shape[1]
-        return self.n if d <= WIDE else min(self.n, max(POINTS // 10, MANY_COLUMNS // d))
+    def axis_rows(self) -> int:
+        """Number of rows from which principal axes are computed."""
+        d = self.X.shape[1]
+        return self.n if d <= WIDE else min(self.n, max(POINTS // 10, AXIS_VALUES // d))
 
 
-def space_of(prepared: Prepared, threads: int | None = None) -> Space:
-    """The given rows; a table of columns of several kinds is standardised for the purpose."""
-    how, rows = prepared.preparation, prepared.rows
-    found = moments(rows.S, holes=rows.holes, threads=threads)
-    deviation = np.sqrt(found.variance)
-    shift, spread = (found.mean, np.where(deviation > 0, deviation, 1.0)) if how.mixed else how.units
-    return Space(
-        rows.S, how.names, len(how.numbers), found.mean, deviation, found.there / rows.n, shift, spread,
-        rows.holes, how.mixed, threads,
+def feature_space(prepared: PreparedTable, threads: int | None = None) -> FeatureSpace:
+    """The feature space of prepared rows; mixed columns are standardised."""
+    preparation, rows = prepared.preparation, prepared.rows
+    columns = moments(rows.X, has_missing=rows.has_missing, threads=threads)
+    deviation = np.sqrt(columns.variance)
+    shift, spread = (columns.mean, np.where(deviation > 0, deviation, 1.0)) if preparation.mixed else preparation.units
+    return FeatureSpace(
+        rows.X, preparation.names, len(preparation.numbers), columns.mean, deviation, columns.present / rows.n,
+        shift, spread, rows.has_missing, preparation.mixed, threads,
     )  # fmt: skip
 
 
-def clusters_of(space: Space, codes: Array, k: int, weight: Array | None = None) -> Moments:
-    """Means of the points of each cluster, and their sums of squares."""
-    return moments(space.S, codes, k, weight=weight, points=space.points, threads=space.threads)
+def cluster_points(space: FeatureSpace, codes: Array, k: int, weight: Array | None = None) -> Moments:
+    """Means and sums of squares of the points of each cluster."""
+    return moments(space.X, codes, k, weight=weight, points=space.points, threads=space.threads)
 
 
 def cluster_map(
-    space: Space,
+    space: FeatureSpace,
     codes: Array,
     names: list[str],
     model: Any = None,
-    first: Array | None = None,
+    column_order: Array | None = None,
     clusters: Moments | None = None,
 ) -> Any:
-    """Rows in their clusters: a map of two columns or more, bars of one.
+    """A map of the clusters on two or more axes, or a histogram of a single column.
 
-    `codes` are the clusters of the rows (-1: none), `clusters` their means where these are known already. `first` are
-    columns to look along, the most telling ones first.
+    `codes` are the clusters of the rows (-1: none), `clusters` their means, if known. Columns that come first in
+    `column_order` are offered as axes.
     """
-    if space.S.shape[1] == 1:
+    if space.X.shape[1] == 1:
         rows = as_rows(space[:] * space.spread + space.shift)
         return Cloud.of(rows, Groups(codes, names), View(np.zeros(1), np.ones((1, 1)), [space.names[0]]))
-    kept = some(space.n, POINTS)
-    axes, A, b = _axes(space, len(kept), first)
-    points = space.seen(kept, A, b)
+    sample = some(space.n, POINTS)
+    axes, A, b = _axes(space, len(sample), column_order)
+    points = space.project(sample, A, b)
     if len(names) < 2:
         none = np.full(space.n, -1)
-        return ClusterMap(axes, points, none[kept], (), space.n, densities=_densities(space, none, 0, A, b))
-    centers, spreads = _ellipses(space, codes, len(names), A, b, model, clusters)
-    round_about = None if space.standardised else spreads  # rows of categories lie in lumps, no ellipse describes them
+        return ClusterMap(axes, points, none[sample], (), space.n, densities=_densities(space, none, 0, A, b))
+    centers, covariances = _ellipses(space, codes, len(names), A, b, model, clusters)
+    # One-hot rows lie on few points, which ellipses do not describe.
+    ellipses = None if space.standardised else covariances
     densities = _densities(space, codes, len(names), A, b)
-    return ClusterMap(axes, points, codes[kept], names, space.n, centers, round_about, densities=densities)
+    return ClusterMap(axes, points, codes[sample], names, space.n, centers, ellipses, densities=densities)
 
 
-def map_note(space: Space, shown: Any) -> str:
-    """What the map shows, in a sentence or three."""
+def map_note(space: FeatureSpace, shown: Any) -> str:
+    """What the map shows, in one to four sentences."""
     if not isinstance(shown, ClusterMap):
         return f"{space.n:,} rows along their one column."
-    two = space.S.shape[1] == 2
-    told = "The two columns." if two else "The first two principal axes, or any two of the columns that differ most."
-    if space.judged < space.n:
-        told += f" The axes are those of {space.judged:,} rows, drawn at random."
+    two = space.X.shape[1] == 2
+    note = "The two columns." if two else "The first two principal axes, or any two of the columns that differ most."
+    if space.axis_rows < space.n:
+        note += f" The axes are those of {space.axis_rows:,} rows, drawn at random."
     if shown.covariances is not None:
-        told += " Ellipses are two standard deviations wide about the centers."
+        note += " Ellipses are two standard deviations wide about the centers."
     if space.standardised:
-        told += " Columns were standardised for this picture, categories taken as zeros and ones."
-    if space.filled:
-        told += " Missing values are shown at the means of their columns."
-    return told
+        note += " Columns were standardised for this picture, categories taken as zeros and ones."
+    if space.has_missing:
+        note += " Missing values are shown at the means of their columns."
+    return note
 
 
-def nearest(space: Space, codes: Array, clusters: Moments, count: int) -> list[list[int]]:
-    """The rows nearest to the mean of each cluster."""
-    return closest(space.S, codes, clusters.means, space.points, count, space.threads)
-
-
-def explained(clusters: Moments) -> float | None:
-    """The share of the sum of squares that lies between clusters; None where all rows are equal."""
-    return 1 - clusters.within / clusters.total if clusters.total > 0 else None
-
-
-def _axes(space: Space, m: int, first: Array | None) -> tuple[list[str], Array, Array]:
-    """Names of the axes, and what makes places on them of points: points @ A + b."""
-    d = space.S.shape[1]
-    order = np.arange(space.own) if first is None else first
-    room = max(0, min(COLUMNS, VALUES // m - 2)) if d > 2 else d
-    columns = order[order < space.own][:room] if d > 2 else np.arange(d)
+def _axes(space: FeatureSpace, n_points: int, column_order: Array | None) -> tuple[list[str], Array, Array]:
+    """Names of the axes, and their coordinates: points @ A + b."""
+    d = space.X.shape[1]
+    order = np.arange(space.n_numbers) if column_order is None else column_order
+    n_columns = max(0, min(COLUMNS, VALUES // n_points - 2)) if d > 2 else d
+    columns = order[order < space.n_numbers][:n_columns] if d > 2 else np.arange(d)
     units = np.zeros((d, len(columns)))
     units[columns, range(len(columns))] = space.spread[columns]
     names = [space.names[j] for j in columns]
     if d == 2:
         return names, units, space.shift[columns]
     view = View.of(space.rows())
-    A = np.hstack([view.directions, units])
     return (
         [*(axis.replace(" of the variance", "") for axis in view.axes), *names],
-        A,
+        np.hstack([view.directions, units]),
         np.concatenate([-view.origin @ view.directions, space.shift[columns]]),
     )
 
 
 def _ellipses(
-    space: Space, codes: Array, k: int, A: Array, b: Array, model: Any, clusters: Moments | None
+    space: FeatureSpace, codes: Array, k: int, A: Array, b: Array, model: Any, clusters: Moments | None
 ) -> tuple[Array, Array]:
-    """Centers (k, p) and covariances (k, p, p): of the components of a mixture, else of the rows of each cluster."""
-    gaussian = hasattr(model, "covariances_") and hasattr(model, "means_")
-    if gaussian and not space.standardised and len(model.means_) == k:
-        normals = normals_of(model, space.S.shape[1])
+    """Centers (k, p) and covariances (k, p, p): of the components of a Gaussian mixture, or of the rows of clusters."""
+    is_gaussian = hasattr(model, "covariances_") and hasattr(model, "means_")
+    if is_gaussian and not space.standardised and len(model.means_) == k:
+        normals = normals_of(model, space.X.shape[1])
         return normals.means @ A + b, np.einsum("di,kde,ej->kij", A, normals.covariances, A)
-    means = (clusters or clusters_of(space, codes, k)).means
-    return means @ A + b, scatter(space.S, codes, means, space.points, A, space.threads)
+    means = (clusters or cluster_points(space, codes, k)).means
+    return means @ A + b, scatter(space.X, codes, means, space.points, A, space.threads)
 
 
-def _densities(space: Space, codes: Array, k: int, A: Array, b: Array) -> Densities | None:
-    """How many rows there are where, if they are too many to be drawn one by one."""
+def _densities(space: FeatureSpace, codes: Array, k: int, A: Array, b: Array) -> Densities | None:
+    """Counts of rows in cells of the map, if there are too many rows to draw each."""
     if space.n <= DENSE:
         return None
-    counted = Densities(*extremes(space.S, lambda X: space.points(X) @ A + b, space.threads), k)
-    with machine.one_blas_thread:  # products are too small to be shared out
-        for part in space.blocks():
-            counted.add(space[part] @ A + b, codes[part])
-    return counted
+    densities = Densities(*extremes(space.X, lambda X: space.points(X) @ A + b, space.threads), k)
+    with machine.one_blas_thread:  # the products are too small for threads
+        for block in space.blocks():
+            densities.add(space[block] @ A + b, codes[block])
+    return densities

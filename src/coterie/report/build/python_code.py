@@ -1,29 +1,23 @@
-"""How to have the same again: Python code, a command line, a fingerprint of the data, versions."""
+"""Python code that gives the result of a report again."""
 
 import codecs
-import hashlib
-import platform
 import shlex
 from collections.abc import Iterable, Mapping
-from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-import coterie
 from coterie.algorithms import method_of, parameters
-from coterie.data.tables import delimited_text as text_files
-from coterie.data.tables import file_formats as formats
+from coterie.data.tables import delimited_text
+from coterie.data.tables.file_formats import TEXT
+from coterie.data.tables.read_errors import STANDARD_INPUT
 from coterie.data.tables.reader import Table
-from coterie.data.tables.scan import TEXT
-from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob, TableJob
-from coterie.jobs.fitting import Fit
-from coterie.preparation.fit_preparation import Prepared
-from coterie.preparation.name_lists import joined
+from coterie.preparation.fit_preparation import PreparedTable
+from coterie.report.build.fitted_model import FittedModel
+from coterie.report.build.report_source import ReportSource
 from coterie.report.html.report import Absent
-from coterie.report.text.layout import count
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
 READERS = {
     ".parquet": "pl.read_parquet({path})",
     ".arrow": "pl.read_ipc({path})",
@@ -42,274 +36,213 @@ SCALES = {
 }
 
 
-def fingerprint(source: Table) -> str:
-    """Rows, columns and SHA-256 of the file, or of the table where there is no file."""
-    if source.path == formats.STANDARD_INPUT:
-        digest, what = _digest_of_rows(source), "SHA-256 of the table as CSV"
-    else:
-        with source.path.open("rb") as file:
-            digest, what = hashlib.file_digest(file, "sha256").hexdigest(), "SHA-256 of the file"
-    return f"{source.name}: {count(source.rows, 'row')}, {count(source.width, 'column')}; {what} {digest}"
+def fit_code(
+    source: ReportSource, method: str, k: int | str, fit: FittedModel, sample: int | None = None
+) -> str | Absent:
+    """Code that gives the labels of a fit."""
+    return _code(source, _fit_lines(source, method, k, fit, sample))
 
 
-def _digest_of_rows(source: Table) -> str:
-    digest = hashlib.sha256()
-    for i, frame in enumerate(source.written()):
-        digest.update(frame.write_csv(include_header=i == 0).encode())
-    return digest.hexdigest()
-
-
-def versions() -> dict[str, str]:
-    found = {"coterie": coterie.__version__, "Python": platform.python_version()}
-    return found | {name: version(name) for name in PACKAGES}
-
-
-def command_line(job: TableJob) -> str:
-    """The command that runs `job`; files that it wrote are left out."""
-    words = ["coterie", _verb(job), str(job.path)]
-    if isinstance(job, Job | ChooseJob):
-        words += ["-k", _number(job.k), "-a", job.method]
-    if isinstance(job, CompareJob):
-        words += ["-k", _number(job.k), *(word for name in job.methods for word in ("-a", name))]
-    if isinstance(job, ReportJob):
-        words += ["--model", str(job.model)] if job.model is not None else ["--labels", str(job.labels)]
-    if isinstance(job, ChooseJob) and job.criteria:
-        words += ["--methods", ",".join(job.criteria)]
-    if isinstance(job, Job):
-        words += [part for name, value in job.options.items() for part in (_option(name), str(value))]
-        words += ["--sample", str(job.sample)] if job.sample is not None else []
-        words += ["--engine", job.engine] if job.engine != "local" else []
-    if isinstance(job, Job | ChooseJob) and job.budget != "normal":
-        words += ["--budget", job.budget]
-    return shlex.join([*words, *_of_table(job)])
-
-
-def fit_code(job: Job, source: Table, prepared: Prepared, k: int | str, fit: Fit) -> str | Absent:
-    """Code that gives the labels of the fit."""
-    return _code(source, prepared, job, _fit_lines(job, prepared, k, fit))
-
-
-def choice_code(job: ChooseJob, source: Table, prepared: Prepared) -> str | Absent:
-    """Code that gives the same choice."""
-    told = [f"budget={job.budget!r}", f"random_state={job.seed}"]
-    if job.method != "kmeans" and method_of(job.method).swept:
-        told.insert(0, f"estimator={_call(job.method, 2, parameters(job.method, {}), prepared, job.seed)}")
-    if job.criteria:
-        told.insert(0, repr(list(job.criteria)))
-    if isinstance(job.k, tuple):
-        told.insert(0, f"range({job.k[0]}, {job.k[1] + 1})")
-    elif job.criteria:
-        told.insert(0, "'auto'")
-    told += ["sample_weight=weight"] if job.weight is not None else []
-    lines = [f"found = coterie.choose_k(X, {', '.join(told)})", "print(found)"]
-    return _code(source, prepared, job, lines)
+def choice_code(
+    source: ReportSource, method: str, k: tuple[int, int] | str | int, criteria: tuple[str, ...], budget: str
+) -> str | Absent:
+    """Code that gives the same choice of K."""
+    arguments = [f"budget={budget!r}", f"random_state={source.seed}"]
+    if method != "kmeans" and method_of(method).has_sweep:
+        arguments.insert(0, f"estimator={_call(method, 2, parameters(method, {}), source.prepared, source.seed)}")
+    if criteria:
+        arguments.insert(0, repr(list(criteria)))
+    if isinstance(k, tuple):
+        arguments.insert(0, f"range({k[0]}, {k[1] + 1})")
+    elif criteria:
+        arguments.insert(0, "'auto'")
+    arguments += ["sample_weight=weight"] if source.weight is not None else []
+    return _code(source, [f"choice = coterie.choose_k(X, {', '.join(arguments)})", "print(choice)"])
 
 
 def comparison_code(
-    job: CompareJob,
-    source: Table,
-    prepared: Prepared,
-    runs: Iterable[tuple[str, int]],
-    swept: Mapping[tuple[str, int], Fit],
+    source: ReportSource, runs: Iterable[tuple[str, int]], swept: Mapping[tuple[str, int], FittedModel]
 ) -> str | Absent:
-    """Code that runs every algorithm again; `swept` are fits that were made while K was chosen."""
-    weight = ", sample_weight=weight" if job.weight is not None else ""
-    zeros = _has_zeros(prepared)
+    """Code that runs every algorithm again; `swept` are fits from the sweep over K."""
+    weight = ", sample_weight=weight" if source.weight is not None else ""
+    has_zeros = _has_zero_weights(source.prepared)
     models = []
     for name, k in runs:
         if (name, k) in swept:
-            models.append(_sweep_call(name, k, swept[name, k], prepared, *_counted("X", weight, zeros)))
+            arguments = _without_zero_weights("X", weight, has_zeros)
+            models.append(_sweep_call(name, k, swept[name, k], source.prepared, *arguments))
         else:
-            models.append(f"{_call(name, k, parameters(name, {}), prepared, job.seed)}.fit(X{weight})")
-    labels = "model.predict(X)" if swept and zeros else "model.labels_"
+            models.append(f"{_call(name, k, parameters(name, {}), source.prepared, source.seed)}.fit(X{weight})")
+    labels = "model.predict(X)" if swept and has_zeros else "model.labels_"
     lines = ["models = [", *(f"    {model}," for model in models), "]", f"labels = [{labels} for model in models]"]
-    return _code(source, prepared, job, lines)
+    return _code(source, lines)
 
 
-def _verb(job: TableJob) -> str:
-    return {Job: "fit", ChooseJob: "choose-k", CompareJob: "compare", ReportJob: "report"}[type(job)]
-
-
-def _number(k: Any) -> str:
-    return f"{k[0]}:{k[1]}" if isinstance(k, tuple) else str(k)
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _of_table(job: TableJob) -> list[str]:
-    words = []
-    for name in ("columns", "exclude", "one_hot"):
-        if getattr(job, name):
-            words += [_option(name), joined(getattr(job, name))]
-    for name, usual in {"id": None, "weight": None, "scale": "auto", "missing": "error"}.items():
-        if getattr(job, name) != usual:
-            words += [_option(name), str(getattr(job, name))]
-    return [*words, "--seed", str(job.seed)]
-
-
-def _code(source: Table, prepared: Prepared, job: TableJob, last: list[str]) -> str | Absent:
-    """Lines that read and prepare the table, and the last ones."""
-    if source.path == formats.STANDARD_INPUT:
-        return Absent("The table came from standard input: save it as a file to have code that reads it.")
-    reading, text = _reading(source, prepared)
-    making = (
-        _frame_lines(prepared)
-        if prepared.preparation.mixed
-        else _matrix_lines(source, prepared, text, job.weight is not None)
-    )
-    weighing = [] if job.weight is None else _weight_lines(job.weight, text)
-    body = [*reading, *making, *weighing, *last]
-    used = "\n".join(body)
-    imports = [f"import {name}" for name in ("coterie", "numpy as np", "polars as pl") if _uses(used, name)]
-    if "sweep(" in used:
-        imports += ["from coterie.selection import sweep"]
-    if "table.read(" in used:
-        imports += ["from pathlib import Path", "from coterie.data.tables import reader as table"]
-    return "\n".join([*imports, "", *body]) + "\n"
-
-
-def _uses(code: str, module: str) -> bool:
-    return f"{module.split()[-1]}." in code
-
-
-def _reading(source: Table, prepared: Prepared) -> tuple[list[str], bool]:
-    """Lines that read the table as `frame`, and whether its columns are text still."""
-    path, suffix = repr(str(source.path)), source.path.suffix.lower()
-    if suffix == ".npy":
-        return [f"X = np.load({path})", 'frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])'], False
-    if suffix in READERS and not _may_have_vectors(source):
-        return [f"frame = {READERS[suffix].format(path=path)}"], False
-    if suffix in TEXT and not prepared.preparation.mixed and _is_plain(source):
-        separator = text_files.layout(source.path).separator
-        told = "" if separator == "," else f", separator={separator!r}"
-        return [f"frame = pl.read_csv({path}{told}, infer_schema=False)"], True
-    return [f"frame = table.read(Path({path})).frame()"], False
-
-
-def _may_have_vectors(source: Table) -> bool:
-    """Whether columns may have been made of lists, ``vector_0`` and so on, which Polars leaves as they are."""
-    return any(name.endswith("_0") for name in source.columns)
-
-
-def _is_plain(source: Table) -> bool:
-    """Whether a file of text is UTF-8 with points before decimals and names of columns, which Polars reads as it is."""
-    with source.path.open("rb") as file:
-        marked = file.read(3) == codecs.BOM_UTF8
-    layout = text_files.layout(source.path)
-    if marked or text_files.encoding(source.path) != text_files.UTF_8 or not layout.header or layout.blank:
-        return False
-    numbers = [name for name, kind in source.schema.items() if kind.is_numeric()]
-    commas = pl.any_horizontal(pl.all().str.contains(",", literal=True).any())
-    return not numbers or not any(frame.select(commas).item() for frame in source.written(numbers))
-
-
-def _matrix_lines(source: Table, prepared: Prepared, text: bool, weighed: bool) -> list[str]:
-    """Lines that make the matrix `X` of `frame`, of the rows that take part."""
-    how, lines = prepared.preparation, []
-    kind = "np.float32" if how.single else "np.float64"
-    if how.numbers:
-        cast = f"pl.Float{32 if how.single else 64}"
-        read = f".with_columns(pl.all().str.strip_chars().cast({cast}, strict=False))" if text else f".cast({cast})"
-        named = "frame.columns" if list(how.numbers) == source.columns else repr(list(how.numbers))
-        lines += [f"columns = {named}", f"X = frame[columns]{read}.to_numpy(order='c')"]
-    else:
-        lines.append("X = np.empty((len(frame), 0))")
-    if not prepared.rows.kept.all():
-        holes = "".join(f" | frame[{name!r}].is_null().to_numpy()" for name in how.categories)
-        lines.append(f"kept = ~(np.isnan(X).any(axis=1){holes})" if holes else "kept = ~np.isnan(X).any(axis=1)")
-        lines.append("X, frame = X[kept], frame.filter(kept)" if holes or weighed else "X = X[kept]")
-    holes_left = how.missing == "ignore" or how.series
-    if how.fill:
-        middle = repr(list(how.fill)) if weighed else f"np.nan{how.missing}(X, axis=0)"
-        lines.append(f"X = np.where(np.isnan(X), {middle}, X)")
-    if how.scale in SCALES and how.numbers:
-        lines += ["X = X.astype(np.float64)"] if how.single else []
-        learned = f"X = (X - {list(how.shift)!r}) / {list(how.spread)!r}  # of weighted rows"
-        lines.append(learned if weighed else SCALES[how.scale].format(nan="nan" if holes_left else ""))
-        lines += [f"X = X.astype({kind})"] if how.single else []
-    if how.categories:
-        lines.append(f"categories = {how.categories!r}")
-        one = "(frame[name].cast(pl.String) == value).fill_null(False)"
-        lines.append(f"shown = [{one} for name, values in categories.items() for value in values]")
-        lines.append(f"X = np.column_stack([X, *shown]).astype({kind})")
-    return lines
-
-
-def _frame_lines(prepared: Prepared) -> list[str]:
-    """Lines that make of `frame` the one that a mixture takes."""
-    how = prepared.preparation
-    names = [*how.numbers, *how.categories]
-    dropped = [] if prepared.rows.kept.all() else ["frame = frame.drop_nulls(columns)"]
-    return [f"columns = {names!r}", *dropped, "X = frame[columns]"]
-
-
-def _weight_lines(name: str, text: bool) -> list[str]:
-    read = ".str.strip_chars()" if text else ""
-    return [f"weight = frame[{name!r}]{read}.cast(pl.Float64).to_numpy()"]
-
-
-def _fit_lines(job: Job, prepared: Prepared, k: int | str, fit: Fit) -> list[str]:
-    call = _call(job.method, k, fit.options, prepared, job.seed)
-    lines, rows, weight = [], "X", "weight"
-    if job.sample is not None and job.sample < prepared.rows.n:
-        lines.append(f"rows = np.sort(np.random.default_rng({job.seed}).choice(len(X), {job.sample}, replace=False))")
-        rows, weight = "X[rows]", "weight[rows]"
-    weighing = f", sample_weight={weight}" if job.weight is not None else ""
-    labels = "model.labels_" if rows == "X" else "model.predict(X)"
-    if method_of(job.method).mixed:
-        call = call.replace("coterie.Mixture(", f"coterie.Mixture.from_frame({rows}, ", 1)
-        return [*lines, f"model = {call[:-1]}{weighing})", f"labels = {labels}"]
-    if fit.sweep_ks is not None:
-        zeros = _has_zeros(prepared)
-        model = _sweep_call(job.method, int(k), fit, prepared, *_counted(rows, weighing, zeros))
-        return [*lines, f"model = {model}", f"labels = {'model.predict(X)' if zeros else labels}"]
-    return [*lines, f"model = {call}.fit({rows}{weighing})", f"labels = {labels}"]
-
-
-def _has_zeros(prepared: Prepared) -> bool:
-    """Whether there are rows of weight 0, of which the criteria take no notice."""
-    return prepared.weight is not None and not bool(prepared.weight.all())
-
-
-def _counted(rows: str, weighing: str, zeros: bool) -> tuple[str, str]:
-    """Code for the rows that count, and for their weights."""
-    if not zeros:
-        return rows, weighing
-    weight = weighing.partition("=")[2]
-    return f"{rows}[{weight} > 0]", f", sample_weight={weight}[{weight} > 0]"
-
-
-def _sweep_call(name: str, k: int, fit: Fit, prepared: Prepared, rows: str, weighing: str) -> str:
-    """Code for the fit with `k` clusters among those with other numbers, each of which begins with its neighbours."""
-    seed = getattr(fit.model, "random_state", 0)
-    call = _call(name, None, fit.options, prepared, seed)
-    return f"sweep({call}, {list(fit.sweep_ks or ())}, {rows}{weighing}).model({k})"
-
-
-def _call(name: str, k: int | str | None, options: dict[str, Any], prepared: Prepared, seed: int) -> str:
-    """The constructor of the estimator with all that it was told."""
-    method = method_of(name)
-    told = {**({} if k is None else {method.number: k}), **options}
-    known = method.made(**told).get_params(deep=False)
-    if "random_state" in known:
-        told["random_state"] = seed
-    if "missing" in known and (method.mixed or prepared.preparation.missing == "ignore"):
-        told["missing"] = "ignore" if prepared.preparation.missing == "ignore" else "error"
-    return f"coterie.{method.estimator}({', '.join(f'{key}={value!r}' for key, value in told.items())})"
-
-
-def model_code(job: ReportJob, source: Table, names: tuple[str, ...], categories: bool) -> str | Absent:
-    """Code that gives the labels a saved model has for the rows."""
-    if categories or source.path.suffix.lower() not in READERS or _may_have_vectors(source):
-        return Absent(f"coterie predict {shlex.join([str(job.model), str(job.path)])} writes the same clusters.")
-    reader = READERS[source.path.suffix.lower()].format(path=repr(str(source.path)))
+def model_code(model: Path, table: Table, names: tuple[str, ...], has_categories: bool) -> str | Absent:
+    """Code that gives the labels of a saved model for the rows."""
+    suffix = table.path.suffix.lower()
+    if has_categories or suffix not in READERS or _may_have_vectors(table):
+        return Absent(f"coterie predict {shlex.join([str(model), str(table.path)])} writes the same clusters.")
     lines = [
         "import coterie",
         "import polars as pl",
         "",
-        f"frame = {reader}",
-        f"model = coterie.load({str(job.model)!r})",
+        f"frame = {READERS[suffix].format(path=repr(str(table.path)))}",
+        f"model = coterie.load({str(model)!r})",
+        f"labels = model.predict(frame[{list(names)!r}])",
     ]
-    return "\n".join([*lines, f"labels = model.predict(frame[{list(names)!r}])"]) + "\n"
+    return "\n".join(lines) + "\n"
+
+
+def _code(source: ReportSource, last: list[str]) -> str | Absent:
+    """Lines that read and prepare the table, and the last lines."""
+    table, prepared = source.table, source.prepared
+    if table.path == STANDARD_INPUT:
+        return Absent("The table came from standard input: save it as a file to have code that reads it.")
+    read_lines, is_text = _read_lines(table, prepared)
+    is_weighted = source.weight is not None
+    if prepared.preparation.mixed:
+        drop = [] if prepared.rows.row_mask.all() else ["frame = frame.drop_nulls(columns)"]
+        input_lines = [f"columns = {list(prepared.preparation.columns)!r}", *drop, "X = frame[columns]"]
+    else:
+        input_lines = _matrix_lines(table, prepared, is_text, is_weighted)
+    weight_lines = []
+    if is_weighted:
+        strip = ".str.strip_chars()" if is_text else ""
+        weight_lines = [f"weight = frame[{source.weight!r}]{strip}.cast(pl.Float64).to_numpy()"]
+    body = [*read_lines, *input_lines, *weight_lines, *last]
+    code = "\n".join(body)
+    modules = {"coterie": "coterie", "np": "numpy as np", "pl": "polars as pl"}
+    imports = [f"import {module}" for name, module in modules.items() if f"{name}." in code]
+    if "sweep(" in code:
+        imports += ["from coterie.selection import sweep"]
+    if "read(Path(" in code:
+        imports += ["from pathlib import Path", "from coterie.data.tables.reader import read"]
+    return "\n".join([*imports, "", *body]) + "\n"
+
+
+def _read_lines(table: Table, prepared: PreparedTable) -> tuple[list[str], bool]:
+    """Lines that read the table as `frame`, and whether its columns are text."""
+    path, suffix = repr(str(table.path)), table.path.suffix.lower()
+    if suffix == ".npy":
+        return [f"X = np.load({path})", 'frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])'], False
+    if suffix in READERS and not _may_have_vectors(table):
+        return [f"frame = {READERS[suffix].format(path=path)}"], False
+    if suffix in TEXT and not prepared.preparation.mixed and _is_plain(table):
+        separator = delimited_text.detect_layout(table.path).separator
+        argument = "" if separator == "," else f", separator={separator!r}"
+        return [f"frame = pl.read_csv({path}{argument}, infer_schema=False)"], True
+    return [f"frame = read(Path({path})).frame()"], False
+
+
+def _may_have_vectors(table: Table) -> bool:
+    """Whether columns may be elements of lists (``vector_0``), which Polars does not split."""
+    return any(name.endswith("_0") for name in table.columns)
+
+
+def _is_plain(table: Table) -> bool:
+    """Whether Polars reads a text file without options: UTF-8, a header, and decimal points."""
+    with table.path.open("rb") as file:
+        has_mark = file.read(3) == codecs.BOM_UTF8
+    layout = delimited_text.detect_layout(table.path)
+    is_utf8 = delimited_text.detect_encoding(table.path) == delimited_text.UTF_8
+    if has_mark or not is_utf8 or not layout.header or layout.blank:
+        return False
+    numbers = [name for name, dtype in table.schema.items() if dtype.is_numeric()]
+    has_comma = pl.any_horizontal(pl.all().str.contains(",", literal=True).any())
+    return not numbers or not any(batch.select(has_comma).item() for batch in table.raw_batches(numbers))
+
+
+def _matrix_lines(table: Table, prepared: PreparedTable, is_text: bool, is_weighted: bool) -> list[str]:
+    """Lines that compute the matrix `X` from `frame`, of the rows that are used."""
+    preparation = prepared.preparation
+    lines = []
+    dtype = "np.float32" if preparation.single else "np.float64"
+    if preparation.numbers:
+        cast = f"pl.Float{32 if preparation.single else 64}"
+        convert = (
+            f".with_columns(pl.all().str.strip_chars().cast({cast}, strict=False))" if is_text else f".cast({cast})"
+        )
+        is_all = list(preparation.numbers) == table.columns
+        names = "frame.columns" if is_all else repr(list(preparation.numbers))
+        lines += [f"columns = {names}", f"X = frame[columns]{convert}.to_numpy(order='c')"]
+    else:
+        lines.append("X = np.empty((len(frame), 0))")
+    if not prepared.rows.row_mask.all():
+        is_null = "".join(f" | frame[{name!r}].is_null().to_numpy()" for name in preparation.categories)
+        is_missing = f"(np.isnan(X).any(axis=1){is_null})" if is_null else "np.isnan(X).any(axis=1)"
+        lines.append(f"complete = ~{is_missing}")
+        needs_frame = is_null or is_weighted
+        lines.append("X, frame = X[complete], frame.filter(complete)" if needs_frame else "X = X[complete]")
+    if preparation.fill:
+        fill = repr(list(preparation.fill)) if is_weighted else f"np.nan{preparation.missing}(X, axis=0)"
+        lines.append(f"X = np.where(np.isnan(X), {fill}, X)")
+    if preparation.scale in SCALES and preparation.numbers:
+        lines += ["X = X.astype(np.float64)"] if preparation.single else []
+        shift, spread = list(preparation.shift), list(preparation.spread)
+        nan = "nan" if preparation.missing == "ignore" or preparation.series else ""
+        lines.append(
+            f"X = (X - {shift!r}) / {spread!r}  # of weighted rows"
+            if is_weighted
+            else SCALES[preparation.scale].format(nan=nan)
+        )
+        lines += [f"X = X.astype({dtype})"] if preparation.single else []
+    if preparation.categories:
+        lines.append(f"categories = {preparation.categories!r}")
+        indicator = "(frame[name].cast(pl.String) == value).fill_null(False)"
+        lines.append(f"one_hot = [{indicator} for name, values in categories.items() for value in values]")
+        lines.append(f"X = np.column_stack([X, *one_hot]).astype({dtype})")
+    return lines
+
+
+def _fit_lines(source: ReportSource, name: str, k: int | str, fit: FittedModel, sample: int | None) -> list[str]:
+    prepared = source.prepared
+    call = _call(name, k, fit.options, prepared, source.seed)
+    lines, rows, weight = [], "X", "weight"
+    if sample is not None and sample < prepared.rows.n:
+        lines.append(f"rows = np.sort(np.random.default_rng({source.seed}).choice(len(X), {sample}, replace=False))")
+        rows, weight = "X[rows]", "weight[rows]"
+    weight_argument = f", sample_weight={weight}" if source.weight is not None else ""
+    labels = "model.labels_" if rows == "X" else "model.predict(X)"
+    if method_of(name).mixed:
+        call = call.replace("coterie.Mixture(", f"coterie.Mixture.from_frame({rows}, ", 1)
+        return [*lines, f"model = {call[:-1]}{weight_argument})", f"labels = {labels}"]
+    if fit.sweep_ks is not None:
+        has_zeros = _has_zero_weights(prepared)
+        arguments = _without_zero_weights(rows, weight_argument, has_zeros)
+        model = _sweep_call(name, int(k), fit, prepared, *arguments)
+        return [*lines, f"model = {model}", f"labels = {'model.predict(X)' if has_zeros else labels}"]
+    return [*lines, f"model = {call}.fit({rows}{weight_argument})", f"labels = {labels}"]
+
+
+def _has_zero_weights(prepared: PreparedTable) -> bool:
+    """Whether there are rows of weight 0, which criteria ignore."""
+    return prepared.weight is not None and not bool(prepared.weight.all())
+
+
+def _without_zero_weights(rows: str, weight_argument: str, has_zeros: bool) -> tuple[str, str]:
+    """Code for the rows of positive weight, and for their weights."""
+    if not has_zeros:
+        return rows, weight_argument
+    weight = weight_argument.partition("=")[2]
+    return f"{rows}[{weight} > 0]", f", sample_weight={weight}[{weight} > 0]"
+
+
+def _sweep_call(name: str, k: int, fit: FittedModel, prepared: PreparedTable, rows: str, weight_argument: str) -> str:
+    """Code for the fit with `k` clusters of a sweep, in which fits start from the centers of their neighbours."""
+    seed = getattr(fit.model, "random_state", 0)
+    call = _call(name, None, fit.options, prepared, seed)
+    return f"sweep({call}, {list(fit.sweep_ks or ())}, {rows}{weight_argument}).model({k})"
+
+
+def _call(name: str, k: int | str | None, options: dict[str, Any], prepared: PreparedTable, seed: int) -> str:
+    """The constructor of the estimator with its parameters."""
+    method = method_of(name)
+    arguments = {**({} if k is None else {method.k_parameter: k}), **options}
+    known = method.build(**arguments).get_params(deep=False)
+    if "random_state" in known:
+        arguments["random_state"] = seed
+    ignore = prepared.preparation.missing == "ignore"
+    if "missing" in known and (method.mixed or ignore):
+        arguments["missing"] = "ignore" if ignore else "error"
+    return f"coterie.{method.estimator}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
