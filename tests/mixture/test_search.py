@@ -95,7 +95,7 @@ def test_the_search_of_few_rows_is_short(monkeypatch):
     batches = []
     advance = Trials.advance
     monkeypatch.setattr(Trials, "advance", lambda self, c, steps: batches.append(steps) or advance(self, c, steps))
-    cross_shape = np.array([[0, 0], [1, 0], [2, 0], [-1, 0], [-2, 0], [0, 1], [0, -1]])
-    X = np.r_[cross_shape, cross_shape + [16, 0], [[8, 0], [8, 10]]] + 0.0
+    cluster = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [-1.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    X = np.r_[cluster, cluster + np.array([16.0, 0.0]), [[8.0, 0.0], [8.0, 10.0]]]
     GaussianMixture(3, covariance_type="EVI", random_state=0).fit(X)
     assert sum(batches) < 2000

@@ -30,11 +30,10 @@ CALL = 1e5  # multiply-adds that one step of a batch costs at least, however few
 def search(rows: Any) -> Components:
     """The best start found, as the only run of a batch [1]_.
 
-    Short runs from k-means++, random rows and random posteriors; the best of them, K-means' and a tree's go on until
-    they have converged or cannot win; where rows are few, all of them go on. The best few are then rearranged as long as
-    that helps, and checked to be local optima; the likeliest of them is the result. Runs in which a component rests on
-    next to no rows lose to all others. Work is bounded by shape alone; where it allows for next to no runs, K-means'
-    start it is.
+    Short runs from k-means++, random rows and random posteriors; the best of them (all where rows are few), K-means'
+    and a tree's go on until they have converged or cannot win. The best few are then rearranged as long as that helps,
+    and checked to be local optima; the likeliest of them is the result. Runs in which a component rests on next to no
+    rows lose to all others. Work is bounded by shape alone; where it allows for next to no runs, K-means' start it is.
 
     .. [1] Biernacki, Celeux & Govaert (2003), Choosing starting values for the EM algorithm for getting the highest
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
