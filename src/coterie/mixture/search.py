@@ -72,7 +72,8 @@ class Contest:
         self.least = max(1, int(CALL / step))
         self.reserve = self.left // 10  # to finish the best runs with
         self.left -= self.reserve
-        self.enough = self.model.tol * (1 + trials.w.sum() / 1000)
+        # `tol` (1 + n / 1000) for rows of weight 1; in proportion to the weights, whose scale then does not matter
+        self.enough = self.model.tol * trials.w.sum() * (1 / n + 1 / 1000)
 
     def winners(self, runs: int) -> int:
         """How many of so many independent short runs go on: all where rows are few, else a quarter."""
@@ -161,7 +162,8 @@ class Contest:
 
     def costs(self, c: Components) -> np.ndarray:
         """With a prior the objective of each run, without one minus its log-likelihood."""
-        stats, has_prior = self.trials.e_step(c), self.model.penalty.scale is not None
+        stats, penalty = self.trials.e_step(c), self.model.penalty
+        has_prior = penalty.scale is not None or np.any(np.asarray(penalty.concentration) != 1.0)
         return self.model.objective(c, stats) if has_prior else -stats.bound
 
     def _advance(self, c: Components, steps: int) -> tuple[Components, np.ndarray, np.ndarray]:
