@@ -146,7 +146,7 @@ def _cut_height(tree: Tree, k: int) -> float | None:
     """Half-way between the merge that leaves k clusters and the next one; None where no merge is undone."""
     if k < 2:
         return None
-    heights = np.sort(tree.highest(tree.height))
+    heights = np.sort(tree.subtree_max(tree.height))
     n = tree.n_leaves
     above = float(heights[n - k])
     return (float(heights[n - k - 1]) + above) / 2 if k < n else above / 2
