@@ -94,9 +94,9 @@ def test_an_engine_that_is_none_is_refused(cloud, capsys, arguments, message):
 
 def test_a_cluster_that_does_not_answer_is_named(cloud, capsys, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("coterie.engines.dask.PATIENCE", "200ms")
+    monkeypatch.setattr("coterie.engines.dask.TIMEOUT", "200ms")
     assert main([*CLOUD, "--engine", "dask:tcp://127.0.0.1:9"]) == 2
-    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    assert "could not connect to a Dask scheduler at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
 def test_dask_that_is_not_installed_says_what_to_run(cloud, capsys, monkeypatch):
