@@ -51,8 +51,8 @@ def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
     if name == "dask":
         if source.engine != "dask":
             raise ParameterError(
-                "engine='dask' requires a Dask array: use engine='auto', 'serial' or 'threads', or convert X with "
-                "dask.array.from_array"
+                "engine must be 'auto', 'serial' or 'threads' for data in memory; got 'dask', which requires a Dask "
+                "array: convert X with dask.array.from_array"
             )
         from coterie.engines.dask import Dask
 
