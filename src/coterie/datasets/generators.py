@@ -107,7 +107,8 @@ def make_gaussians(
     separation : float, default=5.0
         Standard deviation of the means around the origin.
     elongation : float, default=3.0
-        Maximum ratio of a standard deviation to 1, at least 1. 1 gives round components.
+        Maximum standard deviation along an axis of a component, at least 1. The minimum is `1 / elongation`, so that 1
+        gives round components.
     random_state : int, Generator or None, default=None
         Seed or random generator. None gives different data each time.
     dtype : dtype, default=float64

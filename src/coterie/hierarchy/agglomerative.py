@@ -194,7 +194,8 @@ class AgglomerativeClustering(TreeEstimator):
 
         For metric='precomputed', `X` has one column for each row of the fit.
         """
-        return assign.nearest(self._clusters, self._new_objects(X), self.n_jobs)
+        new = self._new_objects(X)  # raises NotFittedError before an attribute of the fit is read
+        return assign.nearest(self._clusters, new, self.n_jobs)
 
     def _linkage_matrix(self, X: Any, n: int, leaf_rows: Array, objects: Objects, weight: Array) -> tuple[Array, int]:
         """The tree of `X`, which are the `leaf_rows` of `n` rows, and the number of components of their graph."""
