@@ -139,8 +139,8 @@ def linkage(
         merges = linkage_from_rows.prim_by_rows(rows, distance, progress)
     elif memory == "linear":
         raise ParameterError(
-            f"method={method!r} with metric={distance.name!r} needs all distances: memory='linear' requires method "
-            f"{', '.join(LINEAR_MEMORY)} and Euclidean rows; use memory='auto'"
+            f"method={method!r} needs all distances: memory='linear' supports only {', '.join(LINEAR_MEMORY)}; "
+            "use memory='auto'"
         )
     else:
         merges = linkage_from_matrix.merge_rows(X, rows, rule, distance, weight, n_jobs, progress)
