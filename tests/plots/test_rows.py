@@ -21,7 +21,7 @@ from coterie import (
 )
 from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
-from coterie.diagnosis.clusters import labels_by
+from coterie.diagnosis.partition import labels_by
 from coterie.distances import pairwise
 from coterie.plots import cloud as drawing
 from coterie.plots import silhouettes

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from coterie.data.picking import some
 from coterie.diagnosis import diagnose
 from coterie.diagnosis.diagnosis import Diagnosis
-from coterie.diagnosis.findings import Check, listed
+from coterie.diagnosis.findings import Check, join_names
 from coterie.jobs.fitting import Fit
 from coterie.jobs.preparation import Preparation
 from coterie.jobs.prepare import Prepared
@@ -131,7 +131,7 @@ def _placed(check: Check, places: NDArray[np.integer]) -> Check:
         return check
     before = finding.details["indices"]
     after = places[before].tolist()
-    old, new = (listed([str(i) for i in rows[:NAMED]]) for rows in (before, after))
+    old, new = (join_names([str(i) for i in rows[:NAMED]]) for rows in (before, after))
     head, _, tail = finding.sentence.rpartition(old)
     told = replace(finding, sentence=f"{head}{new}{tail}", details={**finding.details, "indices": after})
     return replace(check, finding=told)

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.core.errors import InputError, ParameterError
-from coterie.diagnosis.rows import FEW_COPIES
+from coterie.diagnosis.row_checks import MAX_DUPLICATES
 from coterie.jobs import Missing, Progress, Scale, TableJob, gaps, silent
 from coterie.jobs.columns import Choice, almost_numbers, choose
 from coterie.jobs.methods import Method
@@ -168,7 +168,7 @@ def _about_copies(S: Matrix) -> tuple[str, ...]:
     hashes = pl.concat([pl.from_numpy(block).hash_rows() for block in blocks(S)])
     n = len(hashes)
     copies = n - hashes.n_unique()
-    if copies / n <= FEW_COPIES:
+    if copies / n <= MAX_DUPLICATES:
         return ()
     return (
         f"{copies:,} of {gaps.rows(n)} ({copies / n:.1%}) are the same as an earlier one in the columns used: each "

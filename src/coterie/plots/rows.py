@@ -16,7 +16,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.data import as_source, opened
 from coterie.data.memory import MemorySource
 from coterie.data.summary import summarize
-from coterie.diagnosis.clusters import labels_by
+from coterie.diagnosis.partition import labels_by
 from coterie.engines.local import Serial
 from coterie.metrics.labels import labels_of_rows
 
