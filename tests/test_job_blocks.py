@@ -13,7 +13,7 @@ from coterie.jobs import CompareJob, Job, ReportJob, judging, passes, profiles, 
 from coterie.jobs import silhouettes as judged
 from coterie.jobs import space as spaces
 from coterie.jobs.summaries import summaries
-from coterie.plots import rows, silhouettes
+from coterie.plots import projection, silhouette_plot
 from coterie.report.html import Absent, as_html
 from coterie.report.html.words import percent
 from report.pages import blobs, keep, mixed, read, run
@@ -157,8 +157,8 @@ def test_a_report_of_rows_on_disk_never_has_them_in_memory(tmp_path, monkeypatch
     calls = kept_calls(monkeypatch)
     small = {
         passes: {"ROWS": 200, "TYPICAL": 50}, spaces: {"BLOCK": 1 << 14, "POINTS": 200, "VALUES": 1000},
-        profiles: {"MANY_ROWS": 200, "FEWEST_ROWS": 100}, rows: {"BLOCK": 200},
-        silhouettes: {"EXACT": 200}, memory: {"SMALL_PART": 1 << 18, "LARGE_PART": 1 << 18},
+        profiles: {"MANY_ROWS": 200, "FEWEST_ROWS": 100}, projection: {"BLOCK": 200},
+        silhouette_plot: {"EXACT": 200}, memory: {"SMALL_PART": 1 << 18, "LARGE_PART": 1 << 18},
     }  # fmt: skip
     for module, values in small.items():
         for name, value in values.items():
@@ -253,7 +253,7 @@ def test_drawn_rows_are_diagnosed_and_called_by_their_places_in_the_table(tmp_pa
 def test_axes_of_a_very_wide_table_are_those_of_drawn_rows_and_the_page_says_so(tmp_path, monkeypatch):
     leave_out_resamples(monkeypatch)
     monkeypatch.setattr(spaces, "WIDE", 3)
-    monkeypatch.setattr(rows, "WIDE", 3)
+    monkeypatch.setattr(projection, "WIDE", 3)
     monkeypatch.setattr(spaces, "MANY_COLUMNS", 4 * 1200)
     X = np.random.default_rng(0).normal(size=(3_000, 4)) * [1, 9, 1, 4]
     np.save(tmp_path / "x.npy", X)

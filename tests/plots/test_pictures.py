@@ -37,7 +37,7 @@ PICTURES = {
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_it_looks_as_it_did_when_someone_looked(name, tmp_path):
+def test_figures_match_the_reference_images(name, tmp_path):
     drawn = tmp_path / f"{name}.png"
     figure = PICTURES[name]().figure
     figure.savefig(drawn, dpi=60, metadata={"Software": None})
@@ -48,7 +48,7 @@ def test_it_looks_as_it_did_when_someone_looked(name, tmp_path):
     assert compare.compare_images(str(expected), str(drawn), TOLERANCE) is None
 
 
-def test_another_picture_is_told_from_it(tmp_path):
+def test_a_different_figure_exceeds_the_tolerance(tmp_path):
     """Two labels swapped in the picture, as a fault would do, is more than the tolerance."""
     labels = np.where(MODEL.labels_ == 0, 1, np.where(MODEL.labels_ == 1, 0, 2))
     drawn = tmp_path / "clusters.png"

@@ -113,7 +113,7 @@ def test_a_hidden_cluster_is_gone_from_the_density(visit, dense):
     assert seen.colours() == 1
 
 
-def test_what_remains_is_as_strong_as_if_it_were_alone(visit, dense):
+def test_opacity_is_relative_to_the_visible_clusters(visit, dense):
     """The cluster of one row a cell stands out once those of more are hidden."""
     seen = visit(page_of(dense))
     (x, y), *_ = middles()
@@ -126,7 +126,7 @@ def test_what_remains_is_as_strong_as_if_it_were_alone(visit, dense):
     assert at(canvas(seen), x, y)[3] == 255  # its rows are now the most there are
 
 
-def test_close_by_points_are_seen_over_their_cells(visit, dense):
+def test_points_are_visible_after_zooming_in(visit, dense):
     seen = visit(page_of(dense))
     told = seen.page.locator(".told")
     before = seen.pixels()
@@ -148,7 +148,7 @@ def test_close_by_points_are_seen_over_their_cells(visit, dense):
     assert "as points" not in told.inner_text()
 
 
-def test_cells_stay_where_they_are_when_magnified(visit, dense):
+def test_cells_keep_their_position_when_zoomed(visit, dense):
     """The edge of a band, at a place that the axis tells."""
     seen = visit(page_of(dense))
     box = seen.page.locator("canvas").bounding_box()
@@ -162,7 +162,7 @@ def test_cells_stay_where_they_are_when_magnified(visit, dense):
     assert np.argmax(line > 0) == pytest.approx(held + (edge - held) * 1.0015 ** (wheel * turns), abs=3)
 
 
-def test_turned_axes_turn_the_density(visit, dense):
+def test_exchanged_axes_transpose_the_density(visit, dense):
     """What was across is up: the bands lie."""
     seen = visit(page_of(dense))
     upright = canvas(seen)

@@ -73,7 +73,7 @@ def test_magnifying_keeps_what_is_under_the_pointer(seen):
     assert after != before
 
 
-def test_at_the_whole_the_wheel_is_left_to_the_page(seen):
+def test_the_wheel_scrolls_the_page_if_the_map_is_not_zoomed(seen):
     stage = seen.page.locator(".stage")
     seen.page.evaluate("document.body.style.minHeight = '4000px'")
     stage.hover()

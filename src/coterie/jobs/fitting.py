@@ -24,7 +24,7 @@ from coterie.jobs.prepare import Prepared
 from coterie.jobs.table import LABEL
 from coterie.machine import check_room
 from coterie.metrics import adjusted_rand_score
-from coterie.plots.descent import Starts
+from coterie.plots.convergence_plot import Starts
 from coterie.selection import Sweep
 
 ROWS_OF_A_TREE = 20_000  # whose distances fit into any memory

@@ -19,7 +19,7 @@ from coterie.jobs.scaling import Matrix, blocks
 from coterie.jobs.silhouettes import silhouettes
 from coterie.jobs.summaries import notes, over_table, summaries
 from coterie.jobs.table import Table
-from coterie.plots.silhouettes import SilhouetteDisplay
+from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.report.html.report import Absent
 from coterie.report.result import JobResult
 from coterie.report.table import SkippedColumn

@@ -17,7 +17,7 @@ from coterie.jobs.scaling import quantiles
 from coterie.jobs.space import Space
 from coterie.jobs.table import Table
 from coterie.plots import ProfilesDisplay
-from coterie.plots.heatmap import MOST_COLUMNS
+from coterie.plots.profiles_plot import MAX_COLUMNS
 from coterie.report.html.displays import Shares, Spreads
 from coterie.report.result import ClusterSummary
 
@@ -43,7 +43,7 @@ def means(prepared: Prepared, space: Space, clusters: tuple[ClusterSummary, ...]
     scores = np.nan_to_num(scores)
     order = np.argsort(-np.abs(scores).max(axis=0, initial=0.0), kind="stable")
     sizes = np.array([one.rows for one in clusters])
-    most = min(MOST_COLUMNS, max(FEWEST_COLUMNS, CELLS // len(clusters)))
+    most = min(MAX_COLUMNS, max(FEWEST_COLUMNS, CELLS // len(clusters)))
     return ProfilesDisplay(names, sizes, columns, own, scores, np.sort(order[:most]))
 
 

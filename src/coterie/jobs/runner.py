@@ -29,7 +29,7 @@ from coterie.jobs.prepare import Prepared, prepare
 from coterie.jobs.silhouettes import silhouettes
 from coterie.jobs.summaries import doubts, not_converged, notes, over_table, summaries
 from coterie.jobs.table import LABEL, Table
-from coterie.plots.silhouettes import SilhouetteDisplay
+from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.report.choice import Choice
 from coterie.report.html.report import Absent
 from coterie.report.result import JobResult

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from coterie.distances import as_distance
 from coterie.jobs.prepare import Prepared
-from coterie.plots.silhouettes import SilhouetteDisplay
+from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.report.html.report import Absent
 from coterie.selection.criteria import metric_of
 

@@ -12,8 +12,8 @@ from coterie.data.picking import some
 from coterie.jobs.passes import Moments, closest, extremes, moments, scatter
 from coterie.jobs.prepare import Prepared
 from coterie.plots.cloud import Cloud
-from coterie.plots.gaussians import normals_of
-from coterie.plots.rows import WIDE, Groups, Rows, View, as_rows
+from coterie.plots.ellipses_plot import gaussian_components
+from coterie.plots.projection import WIDE, Groups, Rows, View, as_rows
 from coterie.web import ClusterMap, Densities
 
 Array = NDArray[Any]
@@ -186,7 +186,7 @@ def _ellipses(
     """Centers (k, p) and covariances (k, p, p): of the components of a mixture, else of the rows of each cluster."""
     gaussian = hasattr(model, "covariances_") and hasattr(model, "means_")
     if gaussian and not space.standardised and len(model.means_) == k:
-        normals = normals_of(model, space.S.shape[1])
+        normals = gaussian_components(model, space.S.shape[1])
         return normals.means @ A + b, np.einsum("di,kde,ej->kij", A, normals.covariances, A)
     means = (clusters or clusters_of(space, codes, k)).means
     return means @ A + b, scatter(space.S, codes, means, space.points, A, space.threads)

@@ -14,7 +14,7 @@ from coterie.jobs.passes import moments
 from coterie.jobs.prepare import CONSTANT, Prepared
 from coterie.jobs.silhouettes import by_cluster
 from coterie.jobs.table import Table
-from coterie.plots.silhouettes import SilhouetteDisplay
+from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.report.html.report import Absent
 from coterie.report.result import ClusterSummary, Trait
 from coterie.report.table import SkippedColumn

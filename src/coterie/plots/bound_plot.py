@@ -1,4 +1,4 @@
-"""Jensen's bound of the log-likelihood, and how EM tightens and raises it."""
+"""The lower bound of the log-likelihood that EM maximises."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.palette import FAINT, INK, OKABE_ITO
-from coterie.plots.display import Array, Display, caption, check_result, counted, plain_numbers
+from coterie.plots.display import Array, Display, caption, check_result, count_text, plain_numbers
 from coterie.traces import Trace
 
-FIRST = 12  # iterations that are drawn large, of many
+FIRST = 12  # maximum number of iterations in the main figure; the inset shows all
 
 
 @dataclass(eq=False, repr=False)
 class BoundDisplay(Display):
-    """The log-likelihood and its bound after every half step, and the gap that M-steps leave and E-steps close."""
+    """The log-likelihood and its lower bound after every half step of EM."""
 
     kind: ClassVar[str] = "bound"
     size: ClassVar[tuple[float, float]] = (7.2, 4.8)
-    label: str  # what is bounded
+    label: str  # name of the objective
     steps: list[str]  # (m,) "E" or "M"
-    iterations: Array  # (m,) M-steps taken
+    iterations: Array  # (m,) number of M-steps
     objective: Array  # (m,)
     bound: Array  # (m,)
 
     @classmethod
     def from_result(cls, trace: Trace, *, ax: Any = None) -> Self:
-        """Of what `fit_trace` of a mixture returns."""
+        """Bound from the result of `fit_trace` of a mixture."""
         check_result("trace", trace, (Trace,), "fit_trace")
         steps = [step for step in trace.steps if step.bound is not None]
         if not steps:
             raise ParameterError(
-                f"a trace of {type(trace.model).__name__} has no bound of a log-likelihood: take that of a "
-                "GaussianMixture or a Mixture; plots.animate shows any"
+                f"the trace of {type(trace.model).__name__} has no bound of a log-likelihood: use a trace of "
+                "GaussianMixture or Mixture; plots.animate supports all traces"
             )
         return cls(
             trace.objective,
@@ -43,17 +43,17 @@ class BoundDisplay(Display):
             np.array([step.iteration for step in steps]),
             np.array([step.objective for step in steps]),
             np.array([step.bound for step in steps], dtype=np.float64),
-        )._on(ax)
+        )._plot_into(ax)
 
     @property
     def gaps(self) -> Array:
-        """The divergence of the responsibilities from those that the new parameters would give, after each M-step."""
-        after = np.array(self.steps) == "M"
-        gaps: Array = (self.objective - self.bound)[after]
+        """KL divergence of the responsibilities from those of the new parameters, after each M-step."""
+        is_m = np.array(self.steps) == "M"
+        gaps: Array = (self.objective - self.bound)[is_m]
         return gaps
 
     def _shown(self) -> int:
-        """Iterations that are drawn large: the first, as far as none is left out."""
+        """Return the number of iterations in the main figure: the first ones that were all recorded."""
         after = self.iterations[np.array(self.steps) == "E"]
         successive = int(np.count_nonzero(np.cumprod(np.diff(after) == 1)))
         return min(successive, FIRST)
@@ -63,17 +63,15 @@ class BoundDisplay(Display):
 
         x = self.iterations - 0.5 * (np.array(self.steps) == "M")
         above = ax.plot(x, self.objective, color=INK, linewidth=1.8, label=self.label)
-        below = ax.plot(
-            x, self.bound, color=OKABE_ITO[1], linewidth=1.4, marker="o", markersize=3, label="Jensen's bound"
-        )
+        below = ax.plot(x, self.bound, color=OKABE_ITO[1], linewidth=1.4, marker="o", markersize=3, label="lower bound")
         self.lines_ = [*above, *below]
         self.kl_ = ax.fill_between(x, self.bound, self.objective, color=OKABE_ITO[1], alpha=0.22, linewidth=0)
         last, shown = int(self.iterations[-1]), self._shown()
         ax.set_xlim(-0.3, shown + 0.5)
         seen = self.bound[x <= shown + 0.5]
         climb, height = float(np.ptp(seen)), abs(float(seen[-1]))
-        room = 0.06 * climb if climb > 1e-9 * height else 1e-3 * max(height, 1.0)
-        ax.set_ylim(float(seen.min()) - room, float(self.objective[x <= shown + 0.5].max()) + 3 * room)
+        padding = 0.06 * climb if climb > 1e-9 * height else 1e-3 * max(height, 1.0)
+        ax.set_ylim(float(seen.min()) - padding, float(self.objective[x <= shown + 0.5].max()) + 3 * padding)
         ax.set_xlabel("iteration (M-steps half way)")
         ax.set_ylabel(self.label)
         plain_numbers(ax.yaxis)
@@ -81,18 +79,20 @@ class BoundDisplay(Display):
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(loc="upper left", frameon=False, fontsize=9, bbox_to_anchor=(0.0, 1.0))
         self._draw_gaps(ax)
-        of = f"the first {shown} of {last} iterations" if last > shown else counted(last, "iteration")
-        caption(ax, f"E-steps close the gap, M-steps raise the bound; {of}")
+        iterations = f"the first {shown} of {last} iterations" if last > shown else count_text(last, "iteration")
+        caption(ax, f"E-steps close the gap, M-steps raise the bound; {iterations}")
 
     def _draw_gaps(self, ax: Any) -> None:
-        """How far the bound is below after each M-step, over the whole fit."""
+        """Draw the gap after each M-step of the whole fit, as an inset."""
         gaps = self.gaps
-        some = gaps > 0
-        if not some.any():
+        is_positive = gaps > 0
+        if not is_positive.any():
             return
         inset = ax.inset_axes((0.5, 0.14, 0.47, 0.42))
         after = self.iterations[np.array(self.steps) == "M"]
-        self.gaps_ = inset.plot(after[some], gaps[some], color=OKABE_ITO[1], linewidth=1.2, marker="o", markersize=2.5)
+        self.gaps_ = inset.plot(
+            after[is_positive], gaps[is_positive], color=OKABE_ITO[1], linewidth=1.2, marker="o", markersize=2.5
+        )
         inset.set_yscale("log")
         inset.set_title("gap (KL) after each M-step", fontsize=8.5, loc="left")
         inset.tick_params(labelsize=7.5)
@@ -102,20 +102,21 @@ class BoundDisplay(Display):
 
 
 def bound(trace: Trace, *, ax: Any = None) -> Any:
-    r"""Draw Jensen's bound of the log-likelihood, half step by half step of a real fit.
+    r"""Draw the log-likelihood and its lower bound (Jensen's inequality) after every half step of EM.
 
     .. math:: J(q, \theta) = \sum_i w_i \sum_k q_{ik} \log \frac{p(x_i, k; \theta)}{q_{ik}}
               = L(\theta) - \sum_i w_i \mathrm{KL}(q_i \| p(\cdot \mid x_i; \theta)) \le L(\theta)
 
-    A (soft) E-step makes q the posterior: the bound touches the log-likelihood. An M-step raises the bound, and the
-    log-likelihood at least as much; what it rises more is the divergence, which the inset shows. Both have the log
-    density of the prior in them, where there is one.
+    After a (soft) E-step, q is the posterior and the bound equals the log-likelihood. An M-step raises the bound, and
+    the log-likelihood by at least as much. The difference is the KL divergence, which the inset shows. If there is a
+    prior, both include its log density.
 
     Parameters
     ----------
     trace : `coterie.traces.Trace`
-        What `fit_trace` of a mixture returns.
-    ax : matplotlib Axes, optional
+        The result of `fit_trace` of a mixture.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Whether clusters come back, over the number of clusters."""
+"""Stability under resampling, over the number of clusters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Self
 
 from coterie.core.errors import ParameterError
 from coterie.palette import FAINT, INK
-from coterie.plots.curve import chosen, over_k
 from coterie.plots.display import Array, Display, caption, check_result
+from coterie.plots.k_axis import label_k_axis, mark_k
 from coterie.selection.chosen import ChooseK
 from coterie.selection.stability import Stability
 
 
 @dataclass(eq=False, repr=False)
 class StabilityDisplay(Display):
-    """Agreement of resamples, with its standard error, and that of each single cluster."""
+    """Agreement of resamples with its standard error, and the agreement of each cluster."""
 
     kind: ClassVar[str] = "stability"
     measure: str
@@ -28,16 +28,23 @@ class StabilityDisplay(Display):
 
     @classmethod
     def from_result(cls, stability: Stability | ChooseK, *, ax: Any = None) -> Self:
-        """Of what `stability` found, alone or in a `ChooseK`."""
-        found: Any = check_result("result", stability, (Stability, ChooseK), "stability or choose_k")
+        """Stability from the result of `stability`, or from a `ChooseK` that contains it."""
+        result: Any = check_result("result", stability, (Stability, ChooseK), "stability or choose_k")
         if isinstance(stability, ChooseK):
-            asked = stability.results
-            found = asked.get("stability", asked.get("prediction_strength"))
-        if found is None:
-            raise ParameterError("choose_k was not asked for stability: call it with methods that have 'stability'")
+            result = stability.results.get("stability", stability.results.get("prediction_strength"))
+        if result is None:
+            raise ParameterError(
+                "the result of choose_k has no stability: call choose_k with methods that include 'stability'"
+            )
         return cls(
-            found.measure, found.ks, found.mean, found.standard_error, list(found.clusters), found.threshold, found.best
-        )._on(ax)
+            result.measure,
+            result.ks,
+            result.mean,
+            result.standard_error,
+            list(result.clusters),
+            result.threshold,
+            result.best,
+        )._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
         places = [(k, value) for k, values in zip(self.ks, self.clusters, strict=True) for value in values]
@@ -48,20 +55,21 @@ class StabilityDisplay(Display):
         )  # fmt: skip
         self.threshold_ = ax.axhline(self.threshold, color=INK, linestyle=":", linewidth=1.0, label="threshold")
         ax.set_ylim(min(0.0, float((self.mean - self.errors).min())) - 0.02, 1.08)
-        over_k(ax, self.ks, "agreement of resamples")
+        label_k_axis(ax, self.ks, "agreement of resamples")
         value = None if self.best is None else float(self.mean[self.ks == self.best][0])
-        self.choice_ = chosen(ax, self.best, value, f"K = {self.best} is stable")
+        self.choice_ = mark_k(ax, self.best, value, f"K = {self.best} is stable")
         ax.legend(loc="lower left", fontsize=8, framealpha=0.9, edgecolor="none")
         caption(ax, "stability" if self.best is not None else f"stability: none reaches {self.threshold:g}")
 
 
 def stability(result: Any, *, ax: Any = None) -> Any:
-    """Draw how far clusters of resampled rows agree, for each K; dots are single clusters.
+    """Draw the agreement of clusters under resampling, for each K; dots show the agreement of each cluster.
 
     Parameters
     ----------
     result : `coterie.selection.Stability` or `ChooseK`
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The objective over the number of clusters, and where it bends."""
+"""The objective over the number of clusters, with its elbow."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from coterie.palette import INK
-from coterie.plots.curve import chosen, over_k
 from coterie.plots.display import Array, Display, caption, check_result
+from coterie.plots.k_axis import label_k_axis, mark_k
 from coterie.selection.chosen import ChooseK
 from coterie.selection.knee import kneedle, second_derivative
 from coterie.selection.sweep import Sweep
@@ -15,43 +15,45 @@ from coterie.selection.sweep import Sweep
 
 @dataclass(eq=False, repr=False)
 class ElbowDisplay(Display):
-    """What is minimised, for each K, with the knee of the curve."""
+    """The objective for each K, and the knee of the curve."""
 
     kind: ClassVar[str] = "elbow"
     ks: Array  # (m,)
     objectives: Array  # (m,)
-    knee: float | None  # by Kneedle; None where there is none, or there are too few K
+    knee: float | None  # by Kneedle; None if there is no knee, or fewer than three K
     second: float | None  # by the second derivative
 
     @classmethod
     def from_result(cls, sweep: Sweep | ChooseK, *, ax: Any = None) -> Self:
-        """Of a `Sweep`, or of that of a `ChooseK`."""
+        """Elbow of a `Sweep`, or of the sweep of a `ChooseK`."""
         check_result("sweep", sweep, (Sweep, ChooseK), "sweep or choose_k")
         sweep = sweep.sweep if isinstance(sweep, ChooseK) else sweep
-        enough = len(sweep.ks) > 2
-        knee = kneedle(sweep.ks, sweep.objectives).x if enough else None
+        has_enough = len(sweep.ks) > 2
+        knee = kneedle(sweep.ks, sweep.objectives).x if has_enough else None
         return cls(
-            sweep.ks, sweep.objectives, knee, second_derivative(sweep.ks, sweep.objectives) if enough else None
-        )._on(ax)
+            sweep.ks, sweep.objectives, knee, second_derivative(sweep.ks, sweep.objectives) if has_enough else None
+        )._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
         (self.line_,) = ax.plot(self.ks, self.objectives, color=INK, marker="o", markersize=4)
-        over_k(ax, self.ks, "objective (lower is tighter)")
+        label_k_axis(ax, self.ks, "objective (lower is more compact)")
         value = None if self.knee is None else float(self.objectives[self.ks == self.knee][0])
-        self.knee_line_ = chosen(ax, self.knee, value, f"knee at K = {self.knee:g}" if self.knee is not None else "")
-        none = "the curve has no knee" if len(self.ks) > 2 else "a knee takes three K"
-        caption(ax, "elbow" if self.knee is not None else f"elbow: {none}")
+        self.knee_line_ = mark_k(ax, self.knee, value, f"knee at K = {self.knee:g}" if self.knee is not None else "")
+        reason = "the curve has no knee" if len(self.ks) > 2 else "needs at least three K"
+        caption(ax, "elbow" if self.knee is not None else f"elbow: {reason}")
 
 
 def elbow(sweep: Any, *, ax: Any = None) -> Any:
-    """Draw the objective over K with its knee by Kneedle.
+    """Draw the objective over K, with its knee by Kneedle.
 
-    A knee says where more clusters stop to pay, by the eye; noise has knees too (see `coterie.selection.kneedle`).
+    The knee is the K from which more clusters reduce the objective only a little. Data without clusters can also have
+    a knee (see `coterie.selection.kneedle`).
 
     Parameters
     ----------
     sweep : `coterie.selection.Sweep` or `ChooseK`
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------

@@ -7,51 +7,54 @@ from typing import Any, ClassVar, Self
 
 from coterie.core.errors import ParameterError
 from coterie.palette import INK
-from coterie.plots.curve import chosen, over_k
-from coterie.plots.display import Array, Display, caption, check_result, counted
+from coterie.plots.display import Array, Display, caption, check_result, count_text
+from coterie.plots.k_axis import label_k_axis, mark_k
 from coterie.selection.chosen import ChooseK
 from coterie.selection.gap import Gap
 
 
 @dataclass(eq=False, repr=False)
 class GapDisplay(Display):
-    """How much tighter clusters are than those of rows without any, with standard errors."""
+    """The gap statistic: how much more compact clusters are than those of uniform rows, with standard errors."""
 
     kind: ClassVar[str] = "gap"
     ks: Array  # (m,)
     gap: Array  # (m,)
-    errors: Array  # (m,) as wide as the rule takes them
+    errors: Array  # (m,) standard errors, times the factor of the rule
     recommended: int
     rule: str
     references: int
 
     @classmethod
     def from_result(cls, gap: Gap | ChooseK, *, ax: Any = None) -> Self:
-        """Of what `gap_statistic` found, alone or in a `ChooseK`."""
+        """Gap from the result of `gap_statistic`, or from a `ChooseK` that contains it."""
         check_result("result", gap, (Gap, ChooseK), "gap_statistic or choose_k")
-        found = gap.results.get("gap") if isinstance(gap, ChooseK) else gap
-        if found is None:
-            raise ParameterError("choose_k was not asked for the gap: call it with methods that have 'gap'")
-        errors = found.se_factor * found.se
-        return cls(found.ks, found.gap, errors, found.recommended, found.rule, len(found.reference_log_w))._on(ax)
+        result = gap.results.get("gap") if isinstance(gap, ChooseK) else gap
+        if result is None:
+            raise ParameterError("the result of choose_k has no gap: call choose_k with methods that include 'gap'")
+        errors = result.se_factor * result.se
+        return cls(
+            result.ks, result.gap, errors, result.recommended, result.rule, len(result.reference_log_w)
+        )._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
         self.line_ = ax.errorbar(
             self.ks, self.gap, yerr=self.errors, color=INK, marker="o", markersize=4, capsize=3, linewidth=1.4
         )
-        over_k(ax, self.ks, "gap")
+        label_k_axis(ax, self.ks, "gap")
         value = float(self.gap[self.ks == self.recommended][0])
-        self.choice_ = chosen(ax, self.recommended, value, f"K = {self.recommended} by {self.rule}")
-        caption(ax, f"gap statistic ± standard error, {counted(self.references, 'reference')}")
+        self.choice_ = mark_k(ax, self.recommended, value, f"K = {self.recommended} by {self.rule}")
+        caption(ax, f"gap statistic ± standard error, {count_text(self.references, 'reference')}")
 
 
 def gap(result: Any, *, ax: Any = None) -> Any:
-    """Draw the gap statistic with its errors, and the K that its rule takes.
+    """Draw the gap statistic with standard errors, and the K that its rule recommends.
 
     Parameters
     ----------
     result : `coterie.selection.Gap` or `ChooseK`
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------

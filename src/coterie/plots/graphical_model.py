@@ -1,4 +1,4 @@
-"""The graphical model of a mixture, as its options say: what is known, what is drawn from what, and how often."""
+"""The graphical model of a mixture: its variables, constants, dependencies and plates."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from coterie.mixture.bayesian import BayesianGaussianMixture
 from coterie.mixture.family_mixture import Mixture
 from coterie.mixture.mixture import GaussianMixture
 
-GROUPS = 4  # families of a product that are drawn
-PARAMETERS = {  # of the families: symbols, and which prior they can have
+GROUPS = 4  # maximum number of families of a product that are drawn
+PARAMETERS = {  # for each family: symbols of its parameters, and its conjugate prior
     "poisson": (("λ",), "Gamma"),
     "exponential": (("λ",), "Gamma"),
     "bernoulli": (("p",), "Beta"),
@@ -30,28 +30,28 @@ PARAMETERS = {  # of the families: symbols, and which prior they can have
 
 @dataclass(frozen=True)
 class Node:
-    """A quantity: 'observed' (shaded), 'latent', 'parameter' (both open circles) or 'constant' (a dot)."""
+    """A node with the role 'observed' (shaded circle), 'latent' or 'parameter' (open circle), or 'constant' (dot)."""
 
     name: str
     text: str
     role: str
-    plates: tuple[str, ...] = ()  # 'N': once a row; 'K': once a component
+    plates: tuple[str, ...] = ()  # 'N': repeated for each row; 'K': for each component
 
 
 @dataclass(frozen=True)
 class Graph:
     nodes: tuple[Node, ...]
     edges: tuple[tuple[str, str], ...]  # from, to
-    rows: str  # how many rows
-    components: str  # how many components
-    formula: tuple[str, ...]  # what is drawn from what
+    rows: str  # number of rows, or 'N'
+    components: str  # number of components
+    formula: tuple[str, ...]  # distributions of the variables
 
     def node(self, name: str) -> Node:
         return next(node for node in self.nodes if node.name == name)
 
 
 def graph_of(model: Any) -> Graph:
-    """The graph of a mixture estimator, fitted or not."""
+    """Return the graphical model of a mixture estimator, fitted or not."""
     if isinstance(model, BayesianGaussianMixture):
         return _bayesian(model)
     if isinstance(model, GaussianMixture):
@@ -63,7 +63,7 @@ def graph_of(model: Any) -> Graph:
     )
 
 
-def _rows(model: Any) -> str:
+def _n_rows(model: Any) -> str:
     labels = getattr(model, "labels_", None)
     return "N" if labels is None else f"{len(labels):,}"
 
@@ -71,7 +71,7 @@ def _rows(model: Any) -> str:
 def _core(
     observed: tuple[Node, ...] = (Node("x", "x", "observed", ("N",)),),
 ) -> tuple[list[Node], list[tuple[str, str]]]:
-    """Rows and their components."""
+    """Return the nodes and edges of the rows and their components."""
     nodes = [Node("z", "z", "latent", ("N",)), *observed]
     return nodes, [("z", node.name) for node in observed]
 
@@ -83,24 +83,24 @@ def _gaussian(model: GaussianMixture) -> Graph:
     formula = ["z ~ Categorical(π)", "x | z = k ~ N(μₖ, Σₖ)"]
     nodes += [Node("pi", "π", role("weights")), Node("mu", "μ", role("means"), ("K",))]
     edges += [("pi", "z"), ("mu", "x")]
-    parts, written = _covariance(as_structure(model.covariance_type).name, role("covariances"))
+    parts, equation = _covariance(as_structure(model.covariance_type).name, role("covariances"))
     nodes += parts
     edges += [(part.name, "x") for part in parts]
-    if written:
-        formula.append(written)
+    if equation:
+        formula.append(equation)
     if model.prior is not None:
         _conjugate(model.prior, nodes, edges, formula, [part.name for part in parts], fixed)
-    return Graph(tuple(nodes), tuple(edges), _rows(model), str(model.n_components), tuple(formula))
+    return Graph(tuple(nodes), tuple(edges), _n_rows(model), str(model.n_components), tuple(formula))
 
 
 def _covariance(name: str, role: str) -> tuple[list[Node], str]:
-    """One node a part that varies or is shared: volume λ, shape A, orientation D; or the whole, where all do alike."""
+    """Return a node for each part of the covariance: volume λ, shape A, orientation D; one for Σ if all are alike."""
     if name in ("VVV", "EEE"):
         return [Node("sigma", "Σ", role, ("K",) if name == "VVV" else ())], "" if name == "VVV" else "Σₖ = Σ"
     texts = zip(("volume", "shape", "orientation"), ("λ", "A", "D"), name, strict=True)
     nodes = [Node(part, text, role, ("K",) if letter == "V" else ()) for part, text, letter in texts if letter != "I"]
-    lower = {letter: {"V": "ₖ", "E": "", "I": None}[letter] for letter in "VEI"}
-    volume, shape, orientation = (lower[letter] for letter in name)
+    subscript = {letter: {"V": "ₖ", "E": "", "I": None}[letter] for letter in "VEI"}
+    volume, shape, orientation = (subscript[letter] for letter in name)
     if shape is None:
         return nodes, f"Σₖ = λ{volume} I"
     if orientation is None:
@@ -111,7 +111,7 @@ def _covariance(name: str, role: str) -> tuple[list[Node], str]:
 def _conjugate(
     prior: Any, nodes: list[Node], edges: list[tuple[str, str]], formula: list[str], spreads: list[str], fixed: Any
 ) -> None:
-    """Dirichlet on weights, unless it is flat; normal-inverse-Wishart on means and covariances."""
+    """Add the prior: Dirichlet on weights, unless it is flat, and normal-inverse-Wishart on means and covariances."""
     if "weights" not in fixed and np.any(np.asarray(getattr(prior, "concentration", 1.0)) != 1.0):
         nodes.append(Node("alpha", "α", "constant"))
         edges.append(("alpha", "pi"))
@@ -128,13 +128,13 @@ def _conjugate(
 
 def _bayesian(model: BayesianGaussianMixture) -> Graph:
     nodes, edges = _core()
-    process = model.weight_concentration_prior_type == "dirichlet_process"
-    shared = model.covariance_type == "tied"
+    is_process = model.weight_concentration_prior_type == "dirichlet_process"
+    is_tied = model.covariance_type == "tied"
     nodes += [
         Node("alpha", "α", "constant"),
-        Node("pi", "v" if process else "π", "parameter", ("K",) if process else ()),
+        Node("pi", "v" if is_process else "π", "parameter", ("K",) if is_process else ()),
         Node("mu", "μ", "parameter", ("K",)),
-        Node("sigma", "Λ", "parameter", () if shared else ("K",)),
+        Node("sigma", "Λ", "parameter", () if is_tied else ("K",)),
         *(Node(name, text, "constant") for name, text in (("m0", "m₀"), ("kappa0", "κ₀"), ("nu0", "ν₀"), ("s0", "W₀"))),
     ]
     edges += [
@@ -147,15 +147,15 @@ def _bayesian(model: BayesianGaussianMixture) -> Graph:
         ("sigma", "mu"),
     ]
     edges += [("nu0", "sigma"), ("s0", "sigma")]
-    precision, kinds = "Λ" if shared else "Λₖ", {"diag": "Gamma, each column,", "spherical": "Gamma"}
+    precision, kinds = "Λ" if is_tied else "Λₖ", {"diag": "Gamma, each column,", "spherical": "Gamma"}
     formula = (
-        *(("vₖ ~ Beta(1, α)", "πₖ = vₖ (1 − v₁) ⋯ (1 − vₖ₋₁)") if process else ("π ~ Dirichlet(α)",)),
+        *(("vₖ ~ Beta(1, α)", "πₖ = vₖ (1 − v₁) ⋯ (1 − vₖ₋₁)") if is_process else ("π ~ Dirichlet(α)",)),
         "z ~ Categorical(π)",
         f"x | z = k ~ N(μₖ, {precision}⁻¹)",
         f"μₖ ~ N(m₀, (κ₀ {precision})⁻¹)",
         f"{precision} ~ {kinds.get(model.covariance_type, 'Wishart')}(ν₀, W₀)",
     )
-    return Graph(tuple(nodes), tuple(edges), _rows(model), str(model.n_components), formula)
+    return Graph(tuple(nodes), tuple(edges), _n_rows(model), str(model.n_components), formula)
 
 
 def _of_families(model: Mixture) -> Graph:
@@ -163,36 +163,36 @@ def _of_families(model: Mixture) -> Graph:
     family = family if model.prior is None else family.with_prior(model.prior)
     groups = [one for one, _ in family.families] if isinstance(family, Product) else [family]
     shown = groups[:GROUPS]
-    several = len(groups) > 1
-    rows = tuple(Node(f"x{g}", f"x{'₁₂₃₄'[g]}" if several else "x", "observed", ("N",)) for g in range(len(shown)))
+    has_several = len(groups) > 1
+    rows = tuple(Node(f"x{g}", f"x{'₁₂₃₄'[g]}" if has_several else "x", "observed", ("N",)) for g in range(len(shown)))
     nodes, edges = _core(rows)
-    auto = model.n_components == "auto"
+    is_auto = model.n_components == "auto"
     formula = ["z ~ Categorical(π)"]
-    if auto or np.any(np.asarray(model.concentration) != 1.0):
+    if is_auto or np.any(np.asarray(model.concentration) != 1.0):
         nodes.append(Node("alpha", "α", "constant"))
         edges.append(("alpha", "pi"))
-        formula.insert(0, "π ~ stick-breaking(α)" if auto else "π ~ Dirichlet(α)")
+        formula.insert(0, "π ~ stick-breaking(α)" if is_auto else "π ~ Dirichlet(α)")
     nodes.append(Node("pi", "π", "parameter"))
     edges.append(("pi", "z"))
     for g, one in enumerate(shown):
-        _add_family(one, g if several else None, nodes, edges, formula)
+        _add_family(one, g if has_several else None, nodes, edges, formula)
     if len(groups) > len(shown):
         formula.append(f"and {len(groups) - len(shown)} more families of columns")
-    components = str(getattr(model, "n_components_", "∞")) if auto else str(model.n_components)
-    return Graph(tuple(nodes), tuple(edges), _rows(model), components, tuple(formula))
+    components = str(getattr(model, "n_components_", "∞")) if is_auto else str(model.n_components)
+    return Graph(tuple(nodes), tuple(edges), _n_rows(model), components, tuple(formula))
 
 
 def _add_family(
     family: Any, group: int | None, nodes: list[Node], edges: list[tuple[str, str]], formula: list[str]
 ) -> None:
     symbols, conjugate = PARAMETERS.get(family.name, (("θ",), None))
-    below, x = ("", 0) if group is None else ("₁₂₃₄"[group], group)
+    subscript, x = ("", 0) if group is None else ("₁₂₃₄"[group], group)
     names = [f"{symbol}{x}" for symbol in symbols]
-    nodes += [Node(name, symbol + below, "parameter", ("K",)) for name, symbol in zip(names, symbols, strict=True)]
+    nodes += [Node(name, symbol + subscript, "parameter", ("K",)) for name, symbol in zip(names, symbols, strict=True)]
     edges += [(name, f"x{x}") for name in names]
-    inner = ", ".join(f"{symbol}{below}ₖ" if group is None else f"{symbol}{below}" for symbol in symbols)
-    formula.append(f"x{below} | z = k ~ {type(family).__name__}({inner})")
+    inner = ", ".join(f"{symbol}{subscript}ₖ" if group is None else f"{symbol}{subscript}" for symbol in symbols)
+    formula.append(f"x{subscript} | z = k ~ {type(family).__name__}({inner})")
     if getattr(family, "prior", None) is not None and conjugate:
-        nodes.append(Node(f"prior{x}", "η₀" + below, "constant"))
+        nodes.append(Node(f"prior{x}", "η₀" + subscript, "constant"))
         edges += [(f"prior{x}", name) for name in names]
-        formula.append(f"{', '.join(symbol + below for symbol in symbols)} ~ {conjugate}(η₀{below})")
+        formula.append(f"{', '.join(symbol + subscript for symbol in symbols)} ~ {conjugate}(η₀{subscript})")

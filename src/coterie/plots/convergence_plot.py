@@ -1,4 +1,4 @@
-"""How a fit went, iteration by iteration."""
+"""The objective over the iterations of a fit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.palette import FAINT, INK, MARK, OKABE_ITO
-from coterie.plots.display import Array, Display, caption, counted, plain_numbers
-from coterie.plots.rows import check_fitted
+from coterie.plots.display import Array, Display, caption, count_text, plain_numbers
+from coterie.plots.projection import check_fitted
 
 
 class Starts:
-    """A callback that keeps the objectives of every start of a fit, for `convergence`.
+    """Callback that records the objective of every restart of a fit, for `convergence`.
 
     Examples
     --------
@@ -35,44 +35,44 @@ class Starts:
 
     @property
     def histories(self) -> list[Array]:
-        """What was minimised, at the start and after every iteration, of each start."""
+        """For each restart, the minimised objective at the initialisation and after every iteration."""
         return [np.array(values) for _, values in sorted(self._runs.items())]
 
 
 @dataclass(eq=False, repr=False)
 class ConvergenceDisplay(Display):
-    """The objective after every iteration: of all starts, or of EM by half steps with the bound it climbs."""
+    """The objective after every iteration of each restart, or after every half step of EM with its lower bound."""
 
     kind: ClassVar[str] = "convergence"
-    label: str  # what is shown
-    iterations: list[Array]  # (m,) of each curve; halves are between an M-step and its E-step
+    label: str  # name of the objective
+    iterations: list[Array]  # (m,) for each curve; halves are after an M-step and before the next E-step
     values: list[Array]  # (m,)
-    best: int  # the curve that was kept
-    bound: Array | None = field(default=None)  # (m,) below the curve of an EM: J after each half step
+    best: int  # index of the best curve
+    bound: Array | None = field(default=None)  # (m,) for EM, the lower bound J after each half step
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None) -> Self:
-        """Of the `history_` of a fitted model; `X` is not looked at."""
+        """Objective in the `history_` of a fitted model; `X` is ignored."""
         check_fitted(model)
         history = getattr(model, "history_", None)
         if history is None:
-            raise ParameterError(f"{type(model).__name__} keeps no history_ of its fit: there is nothing to draw")
+            raise ParameterError(f"{type(model).__name__} has no history_ of its fit: use a model with history_")
         if hasattr(history, "log_likelihood"):
             halves = history.iteration - 0.5 * (history.step == "M")
-            return cls("log-likelihood", [halves], [history.log_likelihood], 0, history.lower_bound)._on(ax)
+            return cls("log-likelihood", [halves], [history.log_likelihood], 0, history.lower_bound)._plot_into(ax)
         if hasattr(history, "lower_bound"):
-            return cls("lower bound of the log evidence", [history.iteration], [history.lower_bound], 0)._on(ax)
+            return cls("lower bound of the log evidence", [history.iteration], [history.lower_bound], 0)._plot_into(ax)
         values = np.asarray(history, dtype=np.float64)
-        return cls("objective", [np.arange(len(values))], [values], 0)._on(ax)
+        return cls("objective", [np.arange(len(values))], [values], 0)._plot_into(ax)
 
     @classmethod
     def from_result(cls, starts: Starts, *, ax: Any = None) -> Self:
-        """Of all starts of a fit that had `Starts` as its callback."""
+        """Objectives of all restarts of a fit that had `Starts` as its callback."""
         histories = starts.histories
         if not histories:
-            raise ParameterError("starts has seen no fit: give it as callback=, and fit")
+            raise ParameterError("starts has recorded no fit: pass it to the model as callback=starts, and call fit")
         best = int(np.argmin([values[-1] for values in histories]))
-        return cls("objective", [np.arange(len(values)) for values in histories], histories, best)._on(ax)
+        return cls("objective", [np.arange(len(values)) for values in histories], histories, best)._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -94,11 +94,11 @@ class ConvergenceDisplay(Display):
         plain_numbers(ax.yaxis)
         ax.spines[["top", "right"]].set_visible(False)
         steps = round(float(self.iterations[self.best][-1]))
-        starts = f", the best of {len(self.values)} starts" if len(self.values) > 1 else ""
-        caption(ax, f"{self.label} {last:,.6g} after {counted(steps, 'iteration')}{starts}")
+        restarts = f", the best of {len(self.values)} restarts" if len(self.values) > 1 else ""
+        caption(ax, f"{self.label} {last:,.6g} after {count_text(steps, 'iteration')}{restarts}")
 
     def _draw_bound(self, ax: Any) -> None:
-        """The E-step lifts the bound to the curve, the M-step lifts both: the space between is the KL divergence."""
+        """Draw the lower bound and, as an area, its distance to the log-likelihood: the KL divergence."""
         x, top = self.iterations[self.best], self.values[self.best]
         self.bound_ = ax.plot(x, self.bound, color=OKABE_ITO[1], linewidth=1.2, label="lower bound J")
         self.kl_ = ax.fill_between(
@@ -111,14 +111,15 @@ class ConvergenceDisplay(Display):
 def convergence(result: Any, *, ax: Any = None) -> Any:
     """Draw the objective over the iterations of a fit.
 
-    K-means and its relatives fall, mixtures climb: there the log-likelihood after each half step, the bound J that EM
-    works on, and the space between them, which the E-step closes.
+    K-means and related methods minimise their objective. For mixtures, the figure shows the log-likelihood after each
+    half step, the lower bound J that EM maximises, and the gap between them, which each E-step closes.
 
     Parameters
     ----------
-    result : fitted model with `history_`, or `Starts`
-        A model's own history is that of its best start; `Starts` has them all.
-    ax : matplotlib Axes, optional
+    result : fitted estimator with `history_`, or `Starts`
+        `history_` is the history of the best restart. `Starts` records all restarts.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
@@ -131,7 +132,7 @@ def convergence(result: Any, *, ax: Any = None) -> Any:
     >>> X, _ = make_blobs(200, 2, centers=4, random_state=0)
     >>> starts = plots.Starts()
     >>> model = KMeans(4, n_init=5, random_state=0, callback=starts).fit(X)
-    >>> len(plots.convergence(starts).lines) - 1  # and a line at the best
+    >>> len(plots.convergence(starts).lines) - 1  # without the line at the best value
     5
     """
     if isinstance(result, Starts):

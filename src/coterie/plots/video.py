@@ -1,4 +1,4 @@
-"""An animation as a GIF or a film, drawn by matplotlib."""
+"""Animations as GIF or MP4 files, drawn with matplotlib."""
 
 from __future__ import annotations
 
@@ -12,73 +12,74 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.palette import FAINT, INK, MARK, NOISE, OKABE_ITO, as_rgb
-from coterie.plots.display import Array, counted, new_figure
+from coterie.plots.display import Array, count_text, new_figure
 from coterie.web import tick_texts, ticks
 
 if TYPE_CHECKING:
     from coterie.plots.animation import Animation
 
 SIZE, DPI = (9.6, 5.4), 100
-LINE = 108  # letters of a caption before it goes on below
-NUMBERED = 80  # clusters that have numbers
-BARS = 14  # clusters whose sizes have names
-LAST = 4.0  # steps' time that the last one is shown
-OWN = 128  # of the 256 colours of a GIF, those that are lines and clusters at most
+LINE = 108  # characters in a line of the caption
+NUMBERED = 80  # maximum number of clusters with numbers
+BARS = 14  # maximum number of clusters with names beside their sizes
+LAST = 4.0  # duration of the last step, relative to the others
+EXACT_COLOURS = 128  # maximum number of the 256 colours of a GIF that are reserved for lines and clusters
 
 
-def filmed(animation: Animation, suffix: str, fps: float) -> bytes:
-    """The whole file."""
-    film = Film(animation)
-    return _gif(film, fps) if suffix == ".gif" else _mp4(film, fps)
+def render_video(animation: Animation, suffix: str, fps: float) -> bytes:
+    """Return the content of a .gif or .mp4 file."""
+    video = Video(animation)
+    return _gif(video, fps) if suffix == ".gif" else _mp4(video, fps)
 
 
-def _gif(film: Film, fps: float) -> bytes:
-    """One palette for all steps and no dithering: what does not move is written once."""
+def _gif(video: Video, fps: float) -> bytes:
+    """Return a GIF with one palette for all steps and no dithering, so that unchanged parts are stored once."""
     from PIL import Image
 
-    pictures = [Image.fromarray(picture) for picture in film.pictures()]
-    palette = _palette(pictures, film)
-    first, *others = [each.quantize(palette=palette, dither=Image.Dither.NONE) for each in pictures]
-    written, each = BytesIO(), 1000.0 / fps
-    durations = [each] * len(others) + [LAST * each]
-    first.save(written, "GIF", save_all=True, append_images=others, duration=durations, loop=0)
-    return written.getvalue()
+    pictures = [Image.fromarray(picture) for picture in video.pictures()]
+    palette = _palette(pictures, video)
+    first, *others = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
+    file, duration = BytesIO(), 1000.0 / fps
+    durations = [duration] * len(others) + [LAST * duration]
+    first.save(file, "GIF", save_all=True, append_images=others, duration=durations, loop=0)
+    return file.getvalue()
 
 
-def _palette(pictures: list[Any], film: Film) -> Any:
-    """A picture that has the colours of all steps: those of paper, lines and clusters as they are, others nearly."""
+def _palette(pictures: list[Any], video: Video) -> Any:
+    """Return an image with a palette for all steps: exact colours of background, lines and clusters, others similar."""
     from PIL import Image
 
-    own = (255 * as_rgb(["#ffffff", INK, MARK, FAINT, NOISE, OKABE_ITO[1], *film.data.colors])).round().astype(np.uint8)
-    some = sorted({int(i) for i in np.linspace(0, len(pictures) - 1, 5)})
-    pixels = np.concatenate([np.asarray(pictures[i]).reshape(-1, 3) for i in some])
-    sample = Image.fromarray(pixels.reshape(len(some), -1, 3))
-    found = sample.quantize(256 - min(len(own), OWN), method=Image.Quantize.MAXCOVERAGE)
-    shades = [*own[:OWN].reshape(-1).tolist(), *(found.getpalette() or [])]
-    found.putpalette(shades[: 3 * 256])
-    return found
+    exact = (
+        (255 * as_rgb(["#ffffff", INK, MARK, FAINT, NOISE, OKABE_ITO[1], *video.data.colors])).round().astype(np.uint8)
+    )
+    index = sorted({int(i) for i in np.linspace(0, len(pictures) - 1, 5)})
+    pixels = np.concatenate([np.asarray(pictures[i]).reshape(-1, 3) for i in index])
+    sample = Image.fromarray(pixels.reshape(len(index), -1, 3))
+    result = sample.quantize(256 - min(len(exact), EXACT_COLOURS), method=Image.Quantize.MAXCOVERAGE)
+    shades = [*exact[:EXACT_COLOURS].reshape(-1).tolist(), *(result.getpalette() or [])]
+    result.putpalette(shades[: 3 * 256])
+    return result
 
 
-def _mp4(film: Film, fps: float) -> bytes:
+def _mp4(video: Video, fps: float) -> bytes:
     from matplotlib.animation import FFMpegWriter
 
     if not FFMpegWriter.isAvailable():
         raise FileNotFoundError(
-            "an .mp4 needs the program ffmpeg, which is not there: install it, or save as .gif or .html, which need "
-            "nothing else"
+            "saving an .mp4 requires the program ffmpeg, which was not found: install it, or save as .gif or .html"
         )
     writer = FFMpegWriter(fps, extra_args=["-pix_fmt", "yuv420p"])  # type: ignore[arg-type]
     with TemporaryDirectory() as folder:
-        place = Path(folder) / "film.mp4"
-        with writer.saving(film.figure, str(place), DPI):
-            for i in [*range(len(film.frames)), *[len(film.frames) - 1] * int(LAST - 1)]:
-                film.show(i)
+        path = Path(folder) / "video.mp4"
+        with writer.saving(video.figure, str(path), DPI):
+            for i in [*range(len(video.frames)), *[len(video.frames) - 1] * int(LAST - 1)]:
+                video.show(i)
                 writer.grab_frame()
-        return place.read_bytes()
+        return path.read_bytes()
 
 
-class Film:
-    """A figure that can show every step: rows and centers to the left, the objective and the sizes beside them."""
+class Video:
+    """A figure that shows one step at a time: rows and centers at the left, objective and sizes at the right."""
 
     def __init__(self, animation: Animation):
         self.data, self.frames = animation, animation.frames
@@ -99,13 +100,13 @@ class Film:
         self._lay_out_bars()
 
     def show(self, i: int) -> None:
-        """The step `i`, and none after it."""
+        """Show step `i`, with curves and trails up to this step."""
         frame = self.frames[i]
         self.caption.set_text(fill(f"iteration {frame.iteration}  ·  {frame.caption}", LINE))
         self.points.set_facecolors(self._colours(i))
-        way = np.array([each.centers for each in self.frames[: i + 1]])
+        path = np.array([each.centers for each in self.frames[: i + 1]])
         for j, (trail, name) in enumerate(zip(self.trails, self.names, strict=True)):
-            trail.set_data(*way[:, j].T)
+            trail.set_data(*path[:, j].T)
             name.set_position(frame.centers[j])
             name.set_alpha(1.0 if frame.sizes[j] > 0 or not frame.sizes.any() else 0.45)
         for ellipse, outline in zip(frame.ellipses or [], self.outlines, strict=False):
@@ -116,7 +117,7 @@ class Film:
             bar.set_width(size)
 
     def pictures(self) -> Iterator[Array]:
-        """Every step as pixels (height, width, 3); what stays is drawn once."""
+        """Yield every step as pixels (height, width, 3); parts that do not change are drawn once."""
         moving = [
             self.caption,
             self.points,
@@ -131,24 +132,22 @@ class Film:
         for artist in moving:
             artist.set_animated(True)
         self.canvas.draw()
-        still, renderer = self.canvas.copy_from_bbox(self.figure.bbox), self.canvas.get_renderer()
+        background, renderer = self.canvas.copy_from_bbox(self.figure.bbox), self.canvas.get_renderer()
         for i in range(len(self.frames)):
             self.show(i)
-            self.canvas.restore_region(still)
+            self.canvas.restore_region(background)
             for artist in moving:
                 artist.draw(renderer)
             yield np.asarray(self.canvas.buffer_rgba())[:, :, :3].copy()
 
     def _colours(self, i: int) -> Array:
-        """Of the points: what the last step up to `i` that says something of it says."""
+        """Return the colours of the points: those of the last step up to `i` that changed them."""
         for frame in reversed(self.frames[: i + 1]):
             if frame.rgb is not None:
                 return frame.rgb
             if frame.labels is not None:
                 return self.rgb[frame.labels]
         return np.broadcast_to(as_rgb([NOISE]), (len(self.data.points), 3))
-
-    # the parts of the picture
 
     def _lay_out_map(self) -> None:
         from matplotlib.patches import Ellipse
@@ -169,20 +168,20 @@ class Film:
             self.outlines.append(ax.add_patch(outline))
         self.trails = [ax.plot([], [], color=INK, linewidth=1.0, alpha=0.7, zorder=5)[0] for _ in data.names]
         self.names = [self._number(name, colour) for name, colour in zip(data.names, data.colors, strict=True)]
-        shown = counted(data.rows)
+        shown = count_text(data.rows)
         shown = f"{len(data.points):,} of {shown}" if len(data.points) < data.rows else shown
         shown = f"{shown}; {data.note}" if data.note else shown
         ax.text(1.0, 1.012, shown, transform=ax.transAxes, ha="right", va="bottom", fontsize=8.5, color=INK, alpha=0.8)
 
     def _number(self, name: str, colour: str) -> Any:
-        """The mark of a center: its number, or a cross where numbers would hide each other."""
+        """Draw the mark of a center: its number, or a cross if there are too many clusters."""
         k, (x0, _, y0, _) = len(self.data.names), self.data.box
-        how: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "zorder": 6, "color": INK}
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontweight": "bold", "zorder": 6, "color": INK}
         if k > NUMBERED:
-            return self.map.text(x0, y0, "+", fontsize=8, **how)
+            return self.map.text(x0, y0, "+", fontsize=8, **style)
         box: dict[str, Any] = {"boxstyle": f"{'circle' if len(name) < 3 else 'round'},pad=0.2", "facecolor": "white"}
         box |= {"edgecolor": colour, "linewidth": 1.8 if k <= 20 else 1.0}
-        return self.map.text(x0, y0, name, fontsize=9 if k <= 20 else 6.5, bbox=box, **how)
+        return self.map.text(x0, y0, name, fontsize=9 if k <= 20 else 6.5, bbox=box, **style)
 
     def _lay_out_curve(self) -> None:
         ax, data = self.curve, self.data
@@ -193,7 +192,7 @@ class Film:
         self.bound = None
         if np.isfinite(bounds).any():
             ax.plot(steps, bounds, color=FAINT, linewidth=1.0, linestyle="--")
-            (self.bound,) = ax.plot([], [], color=OKABE_ITO[1], linewidth=1.4, label="Jensen's bound")
+            (self.bound,) = ax.plot([], [], color=OKABE_ITO[1], linewidth=1.4, label="lower bound")
             ax.legend(loc="lower right", frameon=False, fontsize=8)
         (self.dot,) = ax.plot([], [], "o", color=MARK, markersize=5, zorder=5)
         ax.set_title(f"{data.objective}, {data.better} is better", loc="left", fontsize=9.5)
@@ -216,12 +215,12 @@ class Film:
     def _lay_out_bars(self) -> None:
         ax, data = self.bars, self.data
         k = len(data.names)
-        most = max(float(frame.sizes.max()) for frame in self.frames)
+        largest = max(float(frame.sizes.max()) for frame in self.frames)
         self.sizes = ax.barh(np.arange(k), np.zeros(k), color=data.colors, height=0.75)
-        ax.set(xlim=(0, 1.05 * most or 1.0), ylim=(k - 0.5, -0.5))
+        ax.set(xlim=(0, 1.05 * largest or 1.0), ylim=(k - 0.5, -0.5))
         ax.set_yticks(np.arange(k) if k <= BARS else [], data.names if k <= BARS else [])
         ax.set_title(
-            "rows of each cluster, by weight" if self._weighted else "rows of each cluster", loc="left", fontsize=9.5
+            "rows of each cluster, by weight" if self._is_weighted else "rows of each cluster", loc="left", fontsize=9.5
         )
         ax.tick_params(labelsize=8, length=0, axis="y")
         ax.tick_params(labelsize=8, axis="x")
@@ -230,9 +229,9 @@ class Film:
         ax.spines[["top", "right", "left"]].set_visible(False)
 
     @property
-    def _weighted(self) -> bool:
+    def _is_weighted(self) -> bool:
         return not np.isclose(self.frames[-1].sizes.sum(), self.data.rows)
 
-    def _numbers(self, what: str) -> Array:
-        found = [getattr(frame, what) for frame in self.frames]
-        return np.array([np.nan if value is None else value for value in found])
+    def _numbers(self, name: str) -> Array:
+        values = [getattr(frame, name) for frame in self.frames]
+        return np.array([np.nan if value is None else value for value in values])

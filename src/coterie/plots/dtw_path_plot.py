@@ -1,4 +1,4 @@
-"""How two series meet: the table of least costs, the path through it, and the series along its sides."""
+"""Dynamic time warping of two series: the cost matrix, the optimal path and the series."""
 
 from __future__ import annotations
 
@@ -10,38 +10,40 @@ import numpy as np
 from coterie import distances
 from coterie.distances.dtw import pair
 from coterie.palette import FAINT, INK, MARK, colours
-from coterie.plots.display import Array, Display, caption, counted, new_figure
+from coterie.plots.display import Array, Display, caption, count_text, new_figure
 
-CELLS = 400  # of the table along each side, of which a longer one is thinned out
-CHANNELS = 6  # that are drawn
+CELLS = 400  # maximum size of the drawn cost matrix; a larger one is subsampled
+CHANNELS = 6  # maximum number of channels that are drawn
 
 
 @dataclass(eq=False, repr=False)
 class DTWPathDisplay(Display):
-    """Two series, the least cost of a path to each pair of their moments, and the best path."""
+    """Two series, the accumulated cost matrix and the optimal path."""
 
     kind: ClassVar[str] = "dtw_path"
     size: ClassVar[tuple[float, float]] = (6.4, 6.2)
     x: Array  # (n, channels)
     y: Array  # (m, channels)
-    cost: Array  # (n', m') every `steps`-th row and column; infinite outside of the window
-    steps: list[int]  # how many moments a row and a column of the table stand for
+    cost: Array  # (n', m') every `steps`-th row and column of the cost matrix; infinite outside the window
+    steps: list[int]  # subsampling step of the rows and columns
     path: Array  # (length, 2)
     distance: float
 
     @classmethod
     def from_predictions(cls, x: Any, y: Any, *, window: Any = None, cost: str = "squared", ax: Any = None) -> Self:
-        """Of two series; `window` and `cost` as in `coterie.distances.dtw`."""
+        """Path of two series; `window` and `cost` as in `coterie.distances.dtw`."""
         A, B = pair(x, y)
-        found = distances.dtw_path(x, y, window=window, cost=cost)
-        steps = [max(1, -(-side // CELLS)) for side in found.cost.shape]
-        total = float(found.cost[-1, -1])
-        thin = found.cost[:: steps[0], :: steps[1]].astype(np.float64)
+        result = distances.dtw_path(x, y, window=window, cost=cost)
+        steps = [max(1, -(-side // CELLS)) for side in result.cost.shape]
+        total = float(result.cost[-1, -1])
+        subsampled = result.cost[:: steps[0], :: steps[1]].astype(np.float64)
         one, other = (np.asarray(series(0), dtype=np.float64) for series in (A, B))
-        return cls(one, other, thin, steps, found.path, np.sqrt(total) if cost == "squared" else total)._on(ax)
+        return cls(
+            one, other, subsampled, steps, result.path, np.sqrt(total) if cost == "squared" else total
+        )._plot_into(ax)
 
     def _new_axes(self) -> Any:
-        return new_figure(self.size).add_axes((0.31, 0.09, 0.65, 0.62))  # the series are beside it
+        return new_figure(self.size).add_axes((0.31, 0.09, 0.65, 0.62))  # leaves space for the series at its sides
 
     def _draw(self, ax: Any) -> None:
         n, m = len(self.x), len(self.y)
@@ -55,12 +57,12 @@ class DTWPathDisplay(Display):
         ax.set_xlim(-0.5, m - 0.5)
         ax.set_ylim(-0.5, n - 0.5)
         ax.tick_params(labelleft=False, left=False)
-        ax.set_xlabel("moments of y")
+        ax.set_xlabel("time index of y")
         self.side_ = ax.inset_axes((-0.30, 0.0, 0.28, 1.0), sharey=ax)
         self.top_ = ax.inset_axes((0.0, 1.02, 1.0, 0.28), sharex=ax)
         self._draw_series()
-        self.side_.set_ylabel("moments of x")
-        caption(self.top_, f"DTW distance {self.distance:.4g}, a path of {counted(len(self.path), 'step')}")
+        self.side_.set_ylabel("time index of x")
+        caption(self.top_, f"DTW distance {self.distance:.4g}, a path of {count_text(len(self.path), 'step')}")
 
     def _draw_series(self) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -78,24 +80,26 @@ class DTWPathDisplay(Display):
 
 
 def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared", ax: Any = None) -> Any:
-    """Draw how dynamic time warping lets two series meet.
+    """Draw the dynamic time warping path of two series.
 
-    The table is the least cost of a path from the beginnings to each pair of moments, darker where it is more, grey
-    where the window lets no path go; the line is the path of least cost. The series are along the sides.
+    The image is the accumulated cost matrix: the minimum cost of a path from the first pair of values to each pair.
+    Darker cells have a higher cost; grey cells are outside the window. The line is the path of minimum cost. The series
+    are drawn along the sides.
 
     Parameters
     ----------
-    x, y : array (length,) or (length, channels)
-        Along the left side, and along the top. Six channels are drawn at most.
+    x, y : array of shape (length,) or (length, channels)
+        The series, drawn at the left and at the top. At most six channels are drawn.
     window, cost
         As in `coterie.distances.dtw`.
-    ax : matplotlib Axes, optional
-        Of the table; the series are put beside it, so leave room at its left and above.
+    ax : matplotlib Axes or None, default=None
+        Axes for the cost matrix. The series are drawn outside of it, at the left and above: leave space there. None
+        creates a new figure.
 
     Returns
     -------
     Axes
-        That of the table.
+        The Axes of the cost matrix.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Every criterion over the number of clusters, one panel each."""
+"""All criteria of `choose_k` over the number of clusters, one panel each."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from coterie.core.errors import InputError
 from coterie.palette import FAINT, INK, MARK
-from coterie.plots.curve import ticks_at
 from coterie.plots.display import Display, check_axes, check_result, new_figure, plain_numbers
+from coterie.plots.k_axis import set_k_ticks
 from coterie.selection.chosen import NAMES, ChooseK
 
-LOWER = ("davies_bouldin", "bic", "icl")  # is better
+LOWER = ("davies_bouldin", "bic", "icl")  # criteria whose lower values are better
 COLUMNS = 3
-TICKS = 8  # along K at most
+TICKS = 8  # maximum number of ticks along K
 
 
 class Panel(NamedTuple):
-    """One criterion, as numbers to draw."""
+    """The values of one criterion."""
 
     name: str
     title: str
@@ -31,7 +31,7 @@ class Panel(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class CriteriaDisplay(Display):
-    """A panel for the support of each K by all criteria, and one for each criterion that has a value for each K."""
+    """One panel for the support of each K by all criteria, and one for each criterion with a value for each K."""
 
     kind: ClassVar[str] = "criteria"
     recommended: int
@@ -39,16 +39,18 @@ class CriteriaDisplay(Display):
 
     @classmethod
     def from_result(cls, chosen: ChooseK, *, axes: Any = None) -> Self:
-        """Of what `choose_k` answered."""
+        """Criteria from the result of `choose_k`."""
         check_result("chosen", chosen, (ChooseK,), "choose_k")
-        made = cls(chosen.recommended, panels(chosen))
-        return made if axes is None else made.plot(axes)
+        display = cls(chosen.recommended, panels(chosen))
+        return display if axes is None else display.plot(axes)
 
     def plot(self, axes: Any = None) -> Self:
-        """Draw into as many matplotlib Axes as there are panels, or into a new figure; `axes_` are those drawn into."""
+        """Draw into matplotlib Axes, one for each panel, or into a new figure, and set `axes_`."""
         places = _new_axes(len(self.panels)) if axes is None else np.ravel(axes)
         if len(places) < len(self.panels):
-            raise InputError(f"axes must be at least {len(self.panels)}, one for each criterion; got {len(places)}")
+            raise InputError(
+                f"axes must contain at least {len(self.panels)} Axes, one for each panel; got {len(places)}"
+            )
         for ax in places:
             check_axes("axes", ax)
         for ax, panel in zip(places, self.panels, strict=False):
@@ -61,13 +63,14 @@ class CriteriaDisplay(Display):
 
 
 def criteria(chosen: ChooseK, axes: Any = None) -> Any:
-    """Draw what `choose_k` measured: a panel a criterion, its own best K circled, the recommended K a line in all.
+    """Draw the criteria of `choose_k`, one panel each: the best K of each circled, the recommended K as a line.
 
     Parameters
     ----------
     chosen : ChooseK
-    axes : sequence of matplotlib Axes, optional
-        As many as there are panels, see `CriteriaDisplay`; a new figure by default.
+        The result of `choose_k`.
+    axes : sequence of matplotlib Axes or None, default=None
+        Axes to draw into, at least as many as there are panels (see `CriteriaDisplay`). None creates a new figure.
 
     Returns
     -------
@@ -86,10 +89,10 @@ def criteria(chosen: ChooseK, axes: Any = None) -> Any:
 
 
 def panels(chosen: ChooseK) -> list[Panel]:
-    """What is drawn: the support of each K by all criteria, and then each criterion that has a value for each K."""
+    """Return the panels: the support of each K by all criteria, then each criterion with a value for each K."""
     rows = chosen.table()
     favoured = {vote.criterion: vote.k for vote in chosen.votes}
-    found = [Panel("support", "support", chosen.ks, chosen.support, None, chosen.recommended)]
+    result = [Panel("support", "support", chosen.ks, chosen.support, None, chosen.recommended)]
     for name in rows[0]:
         if name in ("k", "support", "recommended", "gap_se"):
             continue
@@ -100,8 +103,8 @@ def panels(chosen: ChooseK) -> list[Panel]:
         title = "inertia (elbow)" if name == "objective" else NAMES[name]
         best = favoured.get("elbow" if name == "objective" else name)
         spread = None if errors[0] is None else np.array(errors)
-        found.append(Panel(name, title, np.array(ks), np.array(values), spread, best))
-    return found
+        result.append(Panel(name, title, np.array(ks), np.array(values), spread, best))
+    return result
 
 
 def _new_axes(count: int) -> Any:
@@ -121,6 +124,6 @@ def _draw(ax: Any, panel: Panel, recommended: int) -> None:
         ax.plot(panel.ks[at], panel.values[at], "o", markersize=9, markerfacecolor="none", color=MARK)
     ax.set_ylabel(panel.title + ("\n(lower is better)" if panel.name in LOWER else ""))
     ax.set_xlabel("K")
-    ticks_at(ax, panel.ks, TICKS)
+    set_k_ticks(ax, panel.ks, TICKS)
     plain_numbers(ax.yaxis)
     ax.spines[["top", "right"]].set_visible(False)
