@@ -1,4 +1,4 @@
-"""Animations: one set of plain data for pages, GIFs and films."""
+"""Animations: the same data for pages, GIFs and videos."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Rows in their clusters: what is drawn is what there is."""
+"""Figures of rows by cluster show the data."""
 
 import numpy as np
 import pytest

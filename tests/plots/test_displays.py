@@ -1,4 +1,4 @@
-"""What every display keeps to, whatever it shows."""
+"""Properties that all displays have in common."""
 
 import json
 import subprocess
@@ -215,7 +215,7 @@ def test_models_without_the_required_attributes_are_errors():
     with pytest.raises(ParameterError, match="has no predict_proba"):
         plots.responsibilities(KM, X)
     for k in (None, 2):
-        with pytest.raises(ParameterError, match="no tree of merges"):
+        with pytest.raises(ParameterError, match="has no linkage_matrix_"):
             plots.dendrogram(KM, n_clusters=k)
     with pytest.raises(ParameterError, match="has no history_"):
         plots.convergence(AgglomerativeClustering(2).fit(X))

@@ -1,4 +1,4 @@
-"""Curves, areas, trees, maps, paths and graphs: what is drawn is what was found."""
+"""Curves, silhouettes, dendrograms, heat maps, paths and graphical models show the data of the results."""
 
 import numpy as np
 import pytest

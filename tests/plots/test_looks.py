@@ -1,4 +1,4 @@
-"""What a reader of a figure trips over: ticks, words, colours, scales."""
+"""Readability of figures: ticks, captions, colours, scales."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which rows a figure shows, in which clusters, and how much each counts."""
+"""The rows, clusters and weights that a figure shows."""
 
 import numpy as np
 import pandas as pd

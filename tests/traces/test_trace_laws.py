@@ -1,4 +1,4 @@
-"""A traced fit is that of `fit`, and what must hold between its half steps."""
+"""A traced fit equals `fit`, and its half steps satisfy the inequalities of the algorithm."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -147,7 +147,7 @@ def test_the_bound_equals_the_likelihood_after_e_and_lies_between_after_m(name, 
 @weights
 @over(SOFT)
 def test_the_bound_of_all_rows_is_that_of_the_statistics(name, weighted):
-    """Two ways to one number: the rows, chunk by chunk, and what the E-step added up of them."""
+    """The bound computed from rows, chunk by chunk, equals the bound from the statistics of the E-step."""
     trace = traced(name, weighted)
     history, steps = trace.model.history_, trace.steps[1:]
     np.testing.assert_array_equal([step.kind for step in steps], history.step)
@@ -172,7 +172,7 @@ def test_every_half_step_raises_the_evidence(name):
 @weights
 @pytest.mark.parametrize("name", ["hard", "hard poisson", "stochastic"])
 def test_bounds_of_hard_and_stochastic_e_steps_are_below_and_m_steps_raise_them(name, weighted):
-    """What touches is the likelihood of the divided rows; a hard E-step never lowers it, a drawn one may."""
+    """The bound is the likelihood of the assigned rows; a hard E-step never lowers it, a stochastic one may."""
     trace = traced(name, weighted)
     room = much(trace)
     assert np.all(trace.bounds[1:] <= trace.objectives[1:] + room)
@@ -213,7 +213,7 @@ NAIVE = {
 @weights
 @over(NAIVE)
 def test_the_objective_is_that_of_the_labels_and_centers_of_the_step(name, weighted):
-    """By its definition, of all rows: also between the halves, where labels are those of the centers before."""
+    """By its definition for all rows, also after an update, where labels are those of the previous centers."""
     trace = traced(name, weighted)
     w = W if weighted else np.ones(600)
     for step in trace.steps[1:]:
@@ -234,7 +234,7 @@ def test_every_estimator_that_has_fit_trace_is_traced_here_and_named_in_the_docs
 
 
 def test_rows_of_constrained_clusters_are_shown_in_their_cluster():
-    """More rows than are shown, and in more than one part."""
+    """With more rows than the trace contains, in several parts."""
     many = np.tile(X, (-(-90_000 // len(X)), 1))
     assert len(as_source(many).parts()) > 1
     trace = BalancedKMeans(3, init="forgy", n_init=1, max_iter=2, random_state=0).fit_trace(many)

@@ -1,4 +1,4 @@
-"""How much of a long fit a trace keeps."""
+"""The number of iterations of a long fit that a trace contains."""
 
 from itertools import pairwise
 

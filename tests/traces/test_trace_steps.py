@@ -1,4 +1,4 @@
-"""What a step of a trace says, of rows of any kind."""
+"""The attributes of the steps of a trace, for all kinds of input."""
 
 import json
 import pickle
@@ -21,7 +21,7 @@ pytestmark = quiet
 
 @over(CENTERS | SOFT)
 def test_rows_that_changed_are_those_whose_label_did(name):
-    """All rows are shown here, so that their labels say it."""
+    """The trace contains all rows here, so that changes can be counted from their labels."""
     trace = traced(name)
     divided = [step for step in trace.steps if step.kind in ("assign", "E")]
     assert divided[0].changed is None

@@ -1,4 +1,4 @@
-"""How dense rows lie: counts that add up, packed and coloured."""
+"""Densities: counts of rows, packed and as colours."""
 
 import io
 import re
@@ -19,14 +19,14 @@ Image = pytest.importorskip("PIL.Image")
 
 
 def entries(grid):
-    """(cluster, line, column) of all cells with rows, and how many."""
+    """Counts by (cluster, line, column) of all cells with rows."""
     up, across = np.divmod(grid.place, grid.shape[1])
     keys = zip(grid.cluster.tolist(), up.tolist(), across.tolist(), strict=True)
     return dict(zip(keys, grid.count.tolist(), strict=True))
 
 
 def counted_one_by_one(points, codes, low, high, k, cells, i, j):
-    """What `Densities` counts, row by row."""
+    """The counts of `Densities`, computed row by row."""
     place = lambda value, axis: min(  # noqa: E731
         cells - 1, max(0, int((value - low[axis]) / (high[axis] - low[axis]) * cells))
     )
@@ -138,12 +138,12 @@ def test_counts_come_back_from_text(counts):
 
 @pytest.mark.parametrize("places, counts", [([1, 1], [1, 1]), ([2, 1], [1, 1]), ([-1], [1]), ([1], [0]), ([1, 2], [1])])
 def test_counts_are_above_0_at_rising_places(places, counts):
-    with pytest.raises(ParameterError, match="rise"):
+    with pytest.raises(ParameterError, match="ascend"):
         pack_counts(places, counts)
 
 
 def line_of(*cells):
-    """The pixels of a line of cells, each told as the rows of clusters 0 and 1 that it has."""
+    """The pixels of a line of cells with these counts of clusters 0 and 1."""
     cluster, place = np.nonzero(np.array(cells).T)
     grid = Density((1, len(cells)), 2, cluster, place, np.array(cells).T[cluster, place])
     return grid.pixels(["#0072b2", "#e69f00"])[0].astype(int)
@@ -181,7 +181,7 @@ def dense_map(n=60_000, k=3, shown=500, **more):
 
 
 def picture_of(shown):
-    """The PNG within the SVG, as the browser sees it."""
+    """The pixels of the PNG in the SVG."""
     file = b64decode(re.search(r"data:image/png;base64,([^\"]+)", shown.picture())[1])
     return np.asarray(Image.open(io.BytesIO(file)).convert("RGBA"))
 
@@ -194,7 +194,7 @@ def test_the_caption_of_a_density_says_that_all_rows_are_shown():
 
 
 def test_a_single_row_far_away_is_seen_though_it_was_not_drawn():
-    """On the axes, in the picture, in the data, in the legend."""
+    """In the axes, the figure, the data and the legend."""
     shown = dense_map()
     data, pixels = shown.to_dict(), picture_of(shown)
     assert data["axes"][0]["high"] > 60
@@ -217,7 +217,7 @@ def test_exchanging_the_axes_transposes_the_map():
 
 @pytest.mark.parametrize("step", clustermap.FIRST)
 def test_densities_fit_into_the_size_limit(step, monkeypatch):
-    """The first view becomes coarse before it goes; what is shown is said, and is what is drawn."""
+    """The first view gets coarser before it is left out; the caption says what is drawn."""
     meant = dense_map().densities.of(0, 1).merged(*step)
     room = len(meant.packed())
     monkeypatch.setattr(clustermap, "MAX_CHARACTERS", room)
@@ -263,5 +263,5 @@ def test_densities_are_of_the_rows_and_clusters_of_the_map(change):
     shown = dense_map(shown=9)
     given = {"axes": shown.axes, "points": shown.points, "labels": np.zeros(9, int), "names": shown.names,
              "rows": shown.rows, "densities": shown.densities}  # fmt: skip
-    with pytest.raises(ParameterError, match="densities must be"):
+    with pytest.raises(ParameterError, match="densities must have"):
         ClusterMap(**{**given, **change})

@@ -1,4 +1,4 @@
-"""Text stays text, whatever it is."""
+"""Any text is escaped in markup."""
 
 from html.parser import HTMLParser
 
@@ -17,7 +17,7 @@ TEXTS = st.text(max_size=40) | st.sampled_from(
 
 
 class Seen(HTMLParser):
-    """What a parser makes of HTML."""
+    """The text and attributes that a parser reads from HTML."""
 
     def __init__(self, html):
         super().__init__(convert_charrefs=True)
@@ -87,5 +87,5 @@ def test_attributes_that_are_not_finite_are_errors():
 
 def test_void_elements_have_no_content():
     assert tag("br") == "<br>"
-    with pytest.raises(ParameterError, match="no content"):
+    with pytest.raises(ParameterError, match="cannot have content"):
         tag("br", "text")

@@ -1,4 +1,4 @@
-"""Arrays that go through text come back."""
+"""Arrays are unchanged after packing and unpacking."""
 
 import numpy as np
 import pytest

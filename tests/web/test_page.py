@@ -1,4 +1,4 @@
-"""A page is one file, and its policy names what is in it."""
+"""A page is self-contained, and its policy allows only its own scripts and style."""
 
 import json
 import re
@@ -81,7 +81,7 @@ def test_title_and_ids_are_escaped():
 
 
 def test_style_that_would_end_its_element_is_an_error():
-    with pytest.raises(ParameterError, match="must not hold"):
+    with pytest.raises(ParameterError, match="must not contain"):
         page("t", css="</STYLE ><script>")
 
 

@@ -1,4 +1,4 @@
-"""Pictures without scripts: PNG files, ticks, planes, the map and the player at rest."""
+"""Figures without JavaScript: PNG files, ticks, planes, the map and the player."""
 
 import io
 
@@ -16,7 +16,7 @@ Image = pytest.importorskip("PIL.Image")
 
 @pytest.mark.parametrize("shades", [2, 256, 257, 5000])
 def test_pillow_reads_the_same_pixels(shades):
-    """With a palette up to 256 shades, without one above."""
+    """With a palette up to 256 colours, and without one for more."""
     words = np.random.default_rng(0).integers(0, 2**32, shades, dtype=np.uint32)
     pixels = np.resize(words, 100 * 60).view(np.uint8).reshape(100, 60, 4)
     read = Image.open(io.BytesIO(png(pixels)))
@@ -104,7 +104,7 @@ def test_a_singular_covariance_is_a_line():
 @pytest.mark.parametrize("change", [{"points": np.full((3, 2), np.nan)}, {"axes": ["one"]}, {"labels": [0]}])
 def test_a_map_is_of_finite_points_on_two_axes_at_least(change):
     given = {"axes": ["a", "b"], "points": np.zeros((3, 2)), "labels": np.zeros(3, int), "names": ["0"], "rows": 3}
-    with pytest.raises(ParameterError, match="points must be"):
+    with pytest.raises(ParameterError, match="points must"):
         ClusterMap(**{**given, **change})
 
 

@@ -7,7 +7,7 @@ from coterie.web import embedded, page, player, player_page, tag
 
 @pytest.fixture
 def still_at(visit, trace):
-    """The page, opened by somebody who wants no motion: it is at the first frame and stays there."""
+    """The page with reduced motion preferred: it stays at the first frame."""
     return visit(player_page(trace), calm=True)
 
 

@@ -1,4 +1,4 @@
-"""What the script of reports adds to tables and charts, and what the policy of pages forbids, in a browser."""
+"""Tables and charts of the report script, and the Content-Security-Policy, in a browser."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_marks_show_a_tooltip_on_focus(chart):
 
 
 def with_foreign(foreign, **options):
-    """A page whose body, and nothing but that, has this in it."""
+    """A page with foreign markup in its body."""
     whole = page("t", "HERE", **options)
     assert whole.count("HERE") == 1
     return whole.replace("HERE", foreign)
@@ -97,7 +97,7 @@ def with_foreign(foreign, **options):
     ],
 )
 def test_injected_scripts_do_not_run(visit, foreign):
-    """Past all escaping: the policy is the second wall."""
+    """Even if escaping failed, the Content-Security-Policy blocks scripts."""
     seen = visit(with_foreign(foreign, scripts=("report",)))
     seen.settle()
     assert seen.page.title() == "t"

@@ -115,7 +115,7 @@ class ResponsibilitiesDisplay(Display):
         ax.set_xlabel(self.cloud.axes[0])
         ax.spines[["top", "right"]].set_visible(False)
         shown = count_text(n) if m == n else f"{m:,} of {count_text(n)}"
-        text = f"responsibilities as blended colours; {shown}, {100 * self.unsure:.3g} % of them below {SURE}"
+        text = f"responsibilities as colours; {shown}, {100 * self.unsure:.3g} % of them below {SURE}"
         caption(ax, text + notes(self.cloud.weighted, self.cloud.missing))
 
     def _draw_bands(self, ax: Any, x: Array, bands: Array) -> None:
@@ -192,7 +192,7 @@ def responsibilities(result: Any, X: Any, *, columns: Any = None, sample_weight:
     >>> model = GaussianMixture(2, covariance_type="EEI", random_state=0).fit(X)
     >>> ax = plots.responsibilities(model, X)
     >>> ax.get_title(loc="left")
-    'responsibilities as blended colours; 6 rows, 0 % of them below 0.9'
+    'responsibilities as colours; 6 rows, 0 % of them below 0.9'
     """
     if hasattr(result, "fit"):
         return ResponsibilitiesDisplay.from_estimator(

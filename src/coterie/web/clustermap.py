@@ -19,10 +19,8 @@ from coterie.web.still import MANY, point_colours, still
 
 Array = np.ndarray[Any, Any]
 
-MAX_CHARACTERS, MAX_CHARACTERS_MANY = (
-    200_000,
-    85_000,
-)  # maximum characters of densities with few clusters, and with many (long pages)
+MAX_CHARACTERS = 200_000  # maximum size of the packed densities
+MAX_CHARACTERS_MANY = 85_000  # the same for many clusters, whose pages are long anyway
 FIRST = ((2, 1), (4, 2), (8, 4))  # cells that may be merged vertically and horizontally in the first view, a wide one
 OTHERS = ((2, 2),)  # the same for other views, whose axes can be exchanged
 

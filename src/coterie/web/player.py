@@ -39,7 +39,7 @@ def _picture(data: dict[str, Any]) -> Markup:
     points = unpack_points(data["points"], box)
     return still(
         data["axes"], points, _colours(data, len(points)), box, centers=last["centers"], ellipses=last["ellipses"],
-        names=data["names"], colors=data["colors"], label=f"{data['title']}, last step",
+        names=data["names"], colors=data["colors"], label=f"{data['title']}, end of the fit",
     )  # fmt: skip
 
 
