@@ -115,16 +115,16 @@ class Animation:
         overwrite : bool, default=False
             Overwrite an existing file.
         """
-        place = Path(path)
-        _check_path(place, overwrite)
-        _check_fps(place.suffix, fps)
-        if place.suffix == ".html":
+        path = Path(path)
+        _check_path(path, overwrite)
+        _check_fps(path.suffix, fps)
+        if path.suffix == ".html":
             data = self.to_html().encode()
         else:
             from coterie.plots.video import render_video
 
-            data = render_video(self, place.suffix, float(fps))
-        write_whole(place, data, overwrite)
+            data = render_video(self, path.suffix, float(fps))
+        write_whole(path, data, overwrite)
 
 
 def animate(trace: Trace, *, columns: Any = None) -> Animation:
@@ -136,7 +136,7 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
 
     Parameters
     ----------
-    trace : `coterie.traces.Trace`
+    trace : coterie.traces.Trace
         The result of `fit_trace` of an estimator.
     columns : str, int, sequence of one or two of these, or None, default=None
         Names or numbers of the columns to show. None: all columns, or the first two principal axes of more than two.

@@ -113,7 +113,7 @@ def bound(trace: Trace, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    trace : `coterie.traces.Trace`
+    trace : coterie.traces.Trace
         The result of `fit_trace` of a mixture.
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure.

@@ -167,6 +167,7 @@ def dendrogram(
     Parameters
     ----------
     result : fitted hierarchical estimator, or linkage matrix of shape (n - 1, 4)
+        An estimator must have a `linkage_matrix_`.
     n_clusters : int or None, default=None
         Number of clusters of the cut. None: the clusters of the estimator; no cut for a linkage matrix.
     merges : int, default=40

@@ -51,7 +51,8 @@ def elbow(sweep: Any, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    sweep : `coterie.selection.Sweep` or `ChooseK`
+    sweep : coterie.selection.Sweep or ChooseK
+        The result of `sweep` or `choose_k`.
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure.
 

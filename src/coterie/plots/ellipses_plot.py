@@ -226,6 +226,7 @@ def ellipses(
     result : fitted mixture of Gaussians or Student's t, or labels of shape (n,)
         For labels, the mean and covariance of each cluster are drawn.
     X : array or DataFrame of shape (n, d)
+        The rows, as in `clusters`.
     deviations : float or sequence of float, default=(1, 2)
         Radii r of the ellipses, in standard deviations.
     columns : str, int, sequence of one or two of these, or None, default=None

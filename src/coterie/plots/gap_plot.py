@@ -52,7 +52,8 @@ def gap(result: Any, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    result : `coterie.selection.Gap` or `ChooseK`
+    result : coterie.selection.Gap or ChooseK
+        The result of `gap_statistic`, or of `choose_k` with 'gap' among its methods.
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure.
 

@@ -70,8 +70,10 @@ def information(result: Any, *, criterion: str = "bic", ax: Any = None) -> Any:
 
     Parameters
     ----------
-    result : `coterie.selection.MixtureTable` or `ChooseK`
+    result : coterie.selection.MixtureTable or ChooseK
+        The result of `mixture_table`, or of `choose_k` with 'bic' or 'icl' among its methods.
     criterion : {'bic', 'aic', 'icl'}, default='bic'
+        Criterion to draw.
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure.
 

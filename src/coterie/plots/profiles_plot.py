@@ -124,6 +124,7 @@ def profiles(result: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) 
     result : fitted estimator or labels of shape (n,)
         The clusters, as in `clusters`.
     X : array or DataFrame of shape (n, d)
+        The rows, as in `clusters`.
     sample_weight : array of shape (n,) or None, default=None
         Row weights, used in sizes, means and standard deviations.
     ax : matplotlib Axes or None, default=None

@@ -171,6 +171,7 @@ def responsibilities(result: Any, X: Any, *, columns: Any = None, sample_weight:
     Parameters
     ----------
     result : fitted estimator with `predict_proba`, or responsibilities of shape (n, k)
+        The responsibilities must be at least 0 and sum to 1 in every row.
     X : array or DataFrame of shape (n, d)
         If there are many rows, a sample is drawn; the caption says so.
     columns : str, int, sequence of one or two of these, or None, default=None

@@ -209,7 +209,8 @@ def silhouette(
     ----------
     result : fitted estimator or labels of shape (n,)
         The clusters, as in `clusters`; rows with label -1 are left out.
-    X : array or DataFrame of shape (n, d), or distances of shape (n, n) for metric='precomputed'
+    X : array or DataFrame of shape (n, d)
+        The rows, without missing values; for metric='precomputed', the distances of shape (n, n).
     metric : str, function, Distance or None, default=None
         As in `coterie.metrics.silhouette_samples`. None: the metric of the model, or Euclidean distances.
     sample_weight : array of shape (n,) or None, default=None

@@ -67,7 +67,8 @@ def stability(result: Any, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    result : `coterie.selection.Stability` or `ChooseK`
+    result : coterie.selection.Stability or ChooseK
+        The result of `stability`, or of `choose_k` with 'stability' or 'prediction_strength' among its methods.
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure.
 

@@ -150,6 +150,7 @@ def voronoi(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = No
     result : fitted estimator or labels of shape (n,)
         For labels, the regions are the places nearest to the mean of each cluster.
     X : array or DataFrame of shape (n, d)
+        The rows, as in `clusters`.
     columns : str, int, sequence of one or two of these, or None, default=None
         Names or numbers of the columns to show. None: all columns, or the first two principal axes of more than two.
     sample_weight : array of shape (n,) or None, default=None
