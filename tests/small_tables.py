@@ -95,7 +95,8 @@ FITS = {
     **{each: of(AgglomerativeClustering, linkage=each) for each in ("ward", "average", "centroid", "median", "single")},
     "divisive": of(DivisiveClustering),
     "Gaussian mixture": of(GaussianMixture, "n_components"),
-    "EVE": of(GaussianMixture, "n_components", covariance_type="EVE"),
+    # its M-step is a loop of its own; the loops of the search are those of the Gaussian mixture above
+    "EVE": of(GaussianMixture, "n_components", covariance_type="EVE", init_params="k-means++"),
     "Bayesian mixture": of(BayesianGaussianMixture, "n_components"),
     "categorical mixture": lambda X, w, k, seed: of(Mixture, "n_components", family="categorical")(X, w, k, seed),
     "Poisson mixture": lambda X, w, k, seed: of(Mixture, "n_components", family="poisson")(abs(X), w, k, seed),

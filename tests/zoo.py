@@ -8,7 +8,7 @@ from scipy import sparse
 
 from coterie.core.stats import Stats
 from coterie.distances.windows import Itakura, SakoeChiba
-from coterie.engines.local import Serial, Threads
+from coterie.engines.local import Threads
 from coterie.families import Bernoulli, Categorical, DirichletPrior, GammaPrior, Gaussian, Multinomial, Poisson, Product
 from coterie.families.normal_prior import Prior, as_penalty
 from coterie.families.structures import as_structure
@@ -213,10 +213,8 @@ MODELS = [
     *PROCESSES,
 ]
 
-ENGINES = [
-    pytest.param(Serial(), id="serial"),
+ENGINES = [  # beside `Serial`
     pytest.param(Threads(1), id="1-thread"),
-    pytest.param(Threads(2), id="2-threads"),
     pytest.param(Threads(3), id="3-threads"),
     pytest.param(Threads(8), id="8-threads"),
 ]

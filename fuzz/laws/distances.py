@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 METRICS = tuple(_HOME)  # without those that other cases have registered
 IN_SCIPY = {"manhattan": "cityblock"}
-NOT_IN_SCIPY = ("gower", "dtw", "jaccard")  # SciPy's jaccard is that of booleans only
+NOT_IN_SCIPY = ("gower", "dtw", "jaccard", "haversine", "nan_euclidean")  # SciPy's jaccard is that of booleans only
 
 
 @law(["distances.pairwise"], weight=12)

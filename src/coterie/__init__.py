@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from coterie.core.lazy import attach
 
 __version__ = "0.1.0"
 
@@ -53,11 +52,26 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'coterie' has no attribute {name!r}")
+_MODULES = (
+    "datasets",
+    "diagnosis",
+    "distances",
+    "engines",
+    "families",
+    "hierarchy",
+    "kmeans",
+    "medoids",
+    "metrics",
+    "mixture",
+    "persistence",
+    "plots",
+    "seeding",
+    "selection",
+    "traces",
+)
+
+__getattr__ = attach("coterie", _HOME, _MODULES)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

@@ -19,6 +19,7 @@ from coterie.core.arguments import as_rng
 from coterie.core.checkpoint import Keeper, Notes, Store
 from coterie.core.clock import Now, spoken
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
+from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers, Scale, ScaleError, is_numbers, multiplied, times_power
 from coterie.data import as_source, opened
@@ -317,7 +318,7 @@ class ByDistance(HasTwin, BaseEstimator):
         return tags
 
 
-def callbacks(callback: Any, verbose: Any, *others: loop.Callback) -> loop.Callback:
+def callbacks(callback: Any, verbose: Any, *others: Callback) -> Callback:
     """What is called after every iteration: `others`, the user's `callback`, and what prints lines if `verbose`."""
     if callback is not None and not callable(callback):
         raise ParameterError(f"callback must be None or a function of one argument; got {callback!r}")
@@ -332,7 +333,7 @@ class Lines:
     def __init__(self, every: bool = False, now: Now = time.monotonic) -> None:
         self.every, self.now, self.last = every, now, -np.inf
 
-    def __call__(self, progress: loop.Progress) -> None:
+    def __call__(self, progress: Progress) -> None:
         if not self.every and self.now() - self.last < PAUSE:
             return
         self.last = self.now()

@@ -16,6 +16,8 @@ PACKAGES = (
     "coterie.families",
     "coterie.persistence",
     "coterie.hierarchy",
+    "coterie.kmeans",
+    "coterie.medoids",
     "coterie.metrics",
     "coterie.mixture",
     "coterie.plots",

@@ -43,7 +43,7 @@ def test_the_public_names_are_these():
         "load",
         "save",
     ]
-    assert dir(coterie) == sorted(coterie.__all__)
+    assert dir(coterie) == sorted([*coterie.__all__, *coterie._MODULES])
     for name in coterie.__all__:
         assert getattr(coterie, name) is not None
 
@@ -71,3 +71,16 @@ def test_no_file_hides_a_kernel(name):
     body = ast.parse(Path(package.__file__).read_text()).body
     kernels = [node.name for node in body if isinstance(node, ast.FunctionDef)]
     assert [kernel for kernel in kernels if not callable(getattr(package, kernel))] == []
+
+
+def test_submodules_and_their_estimators_need_no_import_of_their_own():
+    code = """
+import coterie, sys
+assert "numpy" not in sys.modules
+assert coterie.metrics.silhouette_score and coterie.selection.sweep and coterie.plots.clusters
+from coterie.kmeans import KMeans
+from coterie.medoids import KMedoids
+from coterie.mixture import GaussianMixture
+assert KMeans is coterie.KMeans and KMedoids is coterie.KMedoids and GaussianMixture is coterie.GaussianMixture
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

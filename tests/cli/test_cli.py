@@ -107,7 +107,7 @@ def test_every_demo_table_can_be_read_as_it_is_written(folder, capsys, name):
             "more clusters than there are rows (342)",
         ),
         (["fit", "penguins.csv", "-k", "six"], 2, 'Error: -k takes a number (8), a range (2:12) or auto, not "six".'),
-        (["fit", "penguins.csv", "-k", "12:2"], 2, "Error: -k 12:2 is no range"),
+        (["fit", "penguins.csv", "-k", "12:2"], 2, "Error: -k 12:2 is not a range"),
         (["fit", "penguins.csv", "-k", "0"], 2, "at least 1"),
         (["fit", "penguins.csv", "--seed", "-1"], 2, "seed must be at least 0"),
         (["fit", "penguins.csv", "--scale", "log"], 2, "Choose from"),

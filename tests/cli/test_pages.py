@@ -83,7 +83,7 @@ def test_a_page_of_a_model_has_the_clusters_that_predict_gives(penguins, folder,
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ([*FIT, "--static"], "--static is about a page: name it with --report."),
+        ([*FIT, "--static"], "--static needs a report: add --report FILE.html, or leave it out."),
         ([*FIT, "--report", "r.pdf"], "a report ends in .html"),
         ([*FIT, "--report", "no/r.html"], 'there is no folder "no"'),
         ([*FIT, "--report", "r.html", "--animate", "r.html"], "--report and --animate both name"),
@@ -111,7 +111,7 @@ def test_a_film_that_cannot_be_made_is_refused_before_the_work(
     penguins, folder, capsys, monkeypatch, name, absent, message
 ):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(f"coterie.jobs.checks.{absent}", lambda _: None)
+    monkeypatch.setattr(f"coterie.jobs.option_checks.{absent}", lambda _: None)
     assert main([*FIT, "--animate", name]) == 2
     assert message in capsys.readouterr().err
     assert names(folder) == ["penguins.csv"]

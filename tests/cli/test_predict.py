@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import coterie
+from coterie.algorithms import METHODS
 from coterie.cli import main
-from coterie.jobs.methods import METHODS
 
 FIT = ["fit", "penguins.csv", "-k", "3", "--missing", "drop", "--exclude", "year", "--model", "m.safetensors"]
 LINKAGES = ("ward", "average", "complete", "single", "weighted", "centroid", "median")

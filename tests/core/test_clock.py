@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from coterie.base import Lines
 from coterie.core.clock import Clock, Descents, spoken
-from coterie.core.loop import Progress
+from coterie.core.progress import Progress
 
 
 class Now:
@@ -126,7 +126,7 @@ def test_lines_are_printed_now_and_then(capsys):
     now = Now()
     lines = Lines(now=now)
     for iteration in range(31):
-        lines(Progress(0, iteration, None, 5.0, left=12.0 if iteration > 9 else None))
+        lines(Progress("iteration", iteration, left=12.0 if iteration > 9 else None, objective=5.0))
         now.time += 0.125
     assert capsys.readouterr().out.splitlines() == [
         "start 1, iteration 0: objective 5",

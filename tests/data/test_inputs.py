@@ -29,7 +29,8 @@ from coterie import (
     machine,
 )
 from coterie.core.errors import InputError
-from coterie.data import as_source, opened, scratch, tables
+from coterie.data import as_source, opened, scratch
+from coterie.data.tables import scan as tables
 from coterie.distances import pairwise
 from coterie.hierarchy import linkage
 from coterie.metrics import calinski_harabasz_score, silhouette_score

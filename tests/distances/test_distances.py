@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from sklearn.covariance import ledoit_wolf
+from sklearn.metrics.pairwise import haversine_distances, nan_euclidean_distances
 
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances import as_distance, pairwise
@@ -45,6 +46,11 @@ EVERY = {
     "hamming weighted": {"w": W},
     "jaccard": {},
     "gower": {},
+    "canberra": {},
+    "canberra weighted": {"w": W},
+    "braycurtis": {},
+    "seuclidean": {},
+    "nan_euclidean": {},
 }
 SCIPY = {"manhattan": "cityblock"}
 
@@ -97,7 +103,7 @@ def test_what_is_said_to_be_no_metric_is_none(name, X):
     assert D[0, 2] > D[0, 1] + D[1, 2]
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("gower", "jaccard")])
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("gower", "jaccard", "nan_euclidean")])
 @pytest.mark.parametrize("n, m", [(9, 6), (203, 131)])
 def test_against_scipy(name, n, m):
     X, Y = rows(name, n), rows(name, m)
@@ -216,7 +222,7 @@ def test_an_own_function_is_as_good_as_a_name(n):
         ([[1.0, 2.0]], 3, {}, ParameterError, "metric must be one of"),
         ([[1.0, 2.0]], "minkowski", {"p": 0.5}, ParameterError, "p must be a number of at least 1"),
         ([[1.0, 2.0]], "minkowski", {"q": 2}, ParameterError, "metric='minkowski': .*'q'"),
-        ([[1.0, 2.0]], halved, {"p": 2}, ParameterError, "metric='halved' takes no parameters"),
+        ([[1.0, 2.0]], halved, {"p": 2}, ParameterError, "does not take these parameters"),
         ([[1.0, 2.0]], "euclidean", {"w": [1.0]}, ParameterError, "w must be one number for each of the 2 columns"),
         ([[1.0, 2.0]], "euclidean", {"w": [0.0, 0.0]}, ParameterError, "w must be finite, from 0 up, and not 0"),
         ([[1.0, 2.0]], "mahalanobis", {"cov": [[1.0]]}, ParameterError, r"cov must be a symmetric \(2, 2\)"),
@@ -279,3 +285,106 @@ def test_whatever_the_numbers_distances_are_finite(name, X):
         return
     assert np.isfinite(D).all()
     assert (D >= 0).all()
+
+
+@pytest.mark.parametrize("n", [8, 150])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_nan_euclidean_is_that_of_scikit_learn(n, dtype):
+    X = rng.normal(size=(n, 6)).astype(dtype)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[:, 0] = 1.0
+    found = pairwise(X, metric="nan_euclidean")
+    assert found.dtype == dtype
+    expected = nan_euclidean_distances(X.astype(np.float64))
+    np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-9, atol=1e-6)
+
+
+def test_nan_euclidean_of_rows_without_a_common_column_is_an_error():
+    with pytest.raises(InputError, match="no column in which both have a value"):
+        pairwise([[1.0, np.nan], [np.nan, 2.0]], metric="nan_euclidean")
+    with pytest.raises(InputError, match="infinite"):
+        pairwise([[1.0, np.inf], [np.nan, 2.0]], metric="nan_euclidean")
+
+
+@pytest.mark.parametrize("n", [9, 300])
+def test_haversine_is_that_of_scikit_learn(n):
+    X = np.column_stack([rng.uniform(-np.pi / 2, np.pi / 2, n), rng.uniform(-np.pi, np.pi, n)])
+    X[1] = -X[0, 0], X[0, 1] - np.pi  # the opposite side of the sphere
+    np.testing.assert_allclose(pairwise(X, metric="haversine"), haversine_distances(X), rtol=1e-9, atol=1e-9)
+
+
+def test_haversine_wants_radians_of_two_columns():
+    with pytest.raises(InputError, match="radians"):
+        pairwise([[52.5, 13.4], [48.1, 11.6]], metric="haversine")
+    with pytest.raises(InputError, match="two columns"):
+        pairwise(np.zeros((3, 3)), metric="haversine")
+
+
+@pytest.mark.parametrize("n", [6, 200])
+def test_the_variances_of_seuclidean_can_be_given(n):
+    X, V = rng.normal(size=(n, 4)), np.array([1.0, 4.0, 9.0, 0.5])
+    np.testing.assert_allclose(pairwise(X, metric="seuclidean", V=V), cdist(X, X, "seuclidean", V=V), rtol=1e-12)
+    X[:, 1] = 7.0
+    rest = X[:, [0, 2, 3]]
+    np.testing.assert_allclose(pairwise(X, metric="seuclidean"), pairwise(rest, metric="seuclidean"), rtol=1e-12)
+    with pytest.raises(ParameterError, match="V must be positive"):
+        pairwise(X, metric="seuclidean", V=[1, 0, 1, 1])
+
+
+def test_the_inverse_covariance_of_mahalanobis_can_be_given():
+    X, A = rng.normal(size=(60, 4)), rng.normal(size=(4, 4))
+    VI = A @ A.T
+    np.testing.assert_allclose(
+        pairwise(X, metric="mahalanobis", VI=VI), cdist(X, X, "mahalanobis", VI=VI), rtol=1e-9, atol=1e-9
+    )
+    VI = A[:, :2] @ A[:, :2].T
+    with pytest.raises(ParameterError, match="VI has rank 2"):
+        pairwise(X, metric="mahalanobis", VI=VI)
+    expected = np.sqrt(np.maximum(cdist(X @ A[:, :2], X @ A[:, :2], "sqeuclidean"), 0))
+    np.testing.assert_allclose(
+        pairwise(X, metric="mahalanobis", VI=VI, pseudo_inverse=True), expected, rtol=1e-7, atol=1e-7
+    )
+    with pytest.raises(ParameterError, match="not both"):
+        pairwise(X, metric="mahalanobis", VI=VI, cov=VI)
+
+
+def test_braycurtis_of_opposite_rows_is_an_error():
+    assert pairwise(np.zeros((2, 3)), metric="braycurtis")[0, 1] == 0
+    with pytest.raises(InputError, match="braycurtis"):
+        pairwise([[1.0, -2.0], [-1.0, 2.0]], metric="braycurtis")
+
+
+@pytest.mark.parametrize("metric", ["canberra", "braycurtis"])
+def test_relative_distances_do_not_depend_on_the_scale(metric):
+    X = rng.normal(size=(70, 4)) ** 2
+    expected = pairwise(X, metric=metric)
+    for power in (-1000, 1000):
+        np.testing.assert_allclose(pairwise(np.ldexp(X, power), metric=metric), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [5, 90])
+@pytest.mark.parametrize("name", ["canberra", "braycurtis", "haversine", "nan_euclidean"])
+def test_compiled_distances_are_their_numpy_twins(name, n):
+    A, B = rng.normal(size=(n, 2)), rng.normal(size=(n + 1, 2))
+    A[0], B[0] = 0, 0
+    rest = (np.array([1.0, 3.0]),) if name == "canberra" else ()
+    found, expected = np.empty((n, n + 1)), np.empty((n, n + 1))
+    getattr(compiled, name)(A, B, *rest, found)
+    getattr(numpy_twin, name)(A, B, *rest, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def power_mean(x, y, p, scale=1.0):
+    total = 0.0
+    for i in range(len(x)):
+        total += abs(x[i] - y[i]) ** p
+    return scale * total ** (1 / p)
+
+
+def test_a_function_can_have_parameters():
+    X = rng.normal(size=(30, 3))
+    found = pairwise(X, metric=power_mean, p=3.0, scale=2.0)
+    np.testing.assert_allclose(found, 2 * pairwise(X, metric="minkowski", p=3.0), rtol=1e-10)
+    np.testing.assert_allclose(pairwise(X, metric=power_mean, p=3.0), found / 2, rtol=1e-12)
+    with pytest.raises(ParameterError, match="does not take these parameters"):
+        pairwise(X, metric=power_mean, q=3.0)

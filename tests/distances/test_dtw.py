@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.core.errors import InputError, ParameterError
+from coterie.core.errors import InputError, ParameterError, RangeWarning
 from coterie.distances import dtw, dtw_path, pairwise
 from coterie.distances.search import lb_keogh, lb_kim, nearest
 from coterie.distances.series import as_series, joined
@@ -307,7 +307,7 @@ WRONG_SERIES = [
         r"x must be a series \(length,\) or \(length, channels\); its shape is \(3, 2, 2\)",
     ),
     ((["a", "b"], [1, 2]), "x must be numbers"),
-    (([1e200, 0], [-1e200, 3]), "so large that their squares overflow"),
+    (([1.7e308, 0], [-1.7e308, 3]), "distances float64 cannot represent"),
 ]
 
 
@@ -371,3 +371,43 @@ def test_other_parameters_are_checked():
         Itakura(0.5)
     with pytest.raises(ParameterError, match="one pair of series"):
         pairwise([[1, 2], [2, 3]], metric="dtw", window=np.ones((2, 2), bool))
+
+
+@pytest.mark.parametrize("power", [-1000, -565, 565, 1000])
+@pytest.mark.parametrize("cost", ["squared", "absolute"])
+def test_series_times_a_power_of_two(cost, power):
+    """Squares of series of 1e-170 underflow, those of 1e170 overflow: they are divided by a power of two before."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(12, 2)), rng.normal(size=(9, 2))
+    a, b = np.ldexp(x, power), np.ldexp(y, power)
+    for window in (None, 4):
+        expected = dtw(x, y, window=window, cost=cost)
+        assert dtw(a, b, window=window, cost=cost) == np.ldexp(expected, power)
+        limit = np.ldexp(expected, power)
+        assert dtw(a, b, window=window, cost=cost, best_so_far=limit) == limit
+        assert dtw(a, b, window=window, cost=cost, best_so_far=0.99 * limit) == np.inf
+        assert lb_keogh(a, b, window=window, cost=cost) == np.ldexp(lb_keogh(x, y, window=window, cost=cost), power)
+    assert lb_kim(a, b, cost=cost) == np.ldexp(lb_kim(x, y, cost=cost), power)
+    labels, distances = nearest([a, b], [b, a], cost=cost)
+    assert labels.tolist() == [1, 0]
+    assert distances.tolist() == [0, 0]
+    _, distances = nearest([a], [b], cost=cost)
+    assert distances[0] == np.ldexp(dtw(x, y, cost=cost), power)
+
+
+def test_a_path_is_right_at_any_scale():
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=12), rng.normal(size=9)
+    expected = dtw_path(x, y)
+    with pytest.warns(RangeWarning, match="cannot be represented in float64"):
+        np.testing.assert_array_equal(dtw_path(np.ldexp(x, -600), np.ldexp(y, -600)).path, expected.path)
+    scaled = dtw_path(np.ldexp(x, 400), np.ldexp(y, 400))
+    np.testing.assert_array_equal(scaled.path, expected.path)
+    np.testing.assert_array_equal(scaled.cost, np.ldexp(expected.cost, 800))
+    with pytest.raises(InputError, match="squares overflow"):
+        dtw_path(np.ldexp(x, 600), np.ldexp(y, 600))
+
+
+def test_best_so_far_may_be_any_number():
+    assert dtw([0.0, 1.0], [0.0, 3.0], best_so_far=1e300) == 2.0
+    assert dtw([0.0, 1.0], [0.0, 3.0], best_so_far=np.inf) == 2.0

@@ -80,6 +80,22 @@ def test_the_pseudo_inverse_is_the_distance_of_independent_columns(dtype):
     np.testing.assert_allclose(found, pairwise(X, metric="mahalanobis"), rtol=1e-4 if dtype == np.float32 else 1e-11)
 
 
+def test_the_pseudo_inverse_of_a_given_covariance_is_that_of_independent_columns():
+    rng = np.random.default_rng(2)
+    X = rng.integers(-50, 50, (60, 3)) / 8
+    rows = np.column_stack([X, X[:, 0] + X[:, 2], np.full(60, 7), X[:, 1]]) * 10.0 ** np.arange(-6, 6, 2)
+    found = pairwise(rows, metric="mahalanobis", cov=np.cov(rows.T), pseudo_inverse=True)
+    np.testing.assert_allclose(found, pairwise(X, metric="mahalanobis"), rtol=1e-6)
+
+
+def test_shrinkage_within_rounding_does_not_mend_the_rank():
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(40, 3))
+        rows = np.column_stack([X, X.sum(axis=1)])
+        with pytest.raises(InputError, match="rank 3, and X has 4 columns"):
+            pairwise(rows, metric="mahalanobis", shrinkage=1e-18)
+
+
 def test_a_given_covariance_must_have_full_rank_too():
     for rng, X in tables(60):
         rows = np.column_stack([X, X @ rng.normal(size=X.shape[1])]).astype(np.float64)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.core.errors import ParameterError
+from coterie.core.errors import InputError, ParameterError
 from coterie.distances import dtw, dtw_path, soft_dtw
 from coterie.distances.series import joined
 from coterie.distances.soft_dtw import soft_gradient
@@ -109,3 +111,16 @@ def test_where_costs_are_large_beside_gamma_moments_meet_as_on_the_best_path(ops
     np.testing.assert_array_equal(met, np.bincount(path[:, 0]))
     assert cost[0] == pytest.approx(dtw(x, y) ** 2, rel=1e-12)
     np.testing.assert_allclose(sum_dx, [(y[path[path[:, 0] == i, 1]] - x[i]).sum(axis=0) for i in range(12)], 1e-12)
+
+
+def test_series_too_large_for_squares_are_one_clear_error():
+    x, y = np.ldexp(np.arange(5.0), 600), np.ldexp(np.arange(4.0), 600)
+    for call in (soft_dtw, soft_gradient, partial(soft_dtw, divergence=True)):
+        with pytest.raises(InputError, match="squares overflow"):
+            call(x, y)
+
+
+def test_small_series_have_the_value_of_equal_ones():
+    """Squares of 1e-170 are nothing beside gamma: every path costs the same."""
+    x, y = np.arange(5.0), np.arange(4.0)
+    assert soft_dtw(x * 1e-170, y * 1e-170) == soft_dtw(x * 0, y * 0)

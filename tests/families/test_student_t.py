@@ -8,7 +8,7 @@ from scipy import stats
 
 from coterie import Mixture
 from coterie.core.errors import ParameterError
-from coterie.families import Gaussian, StudentT
+from coterie.families import Gaussian, StudentT, tails
 from cuts import has_many_parts
 
 rng = np.random.default_rng(11)
@@ -152,3 +152,48 @@ def test_samples_of_a_singular_scatter_are_rows_of_its_density(family, structure
     params = fitted._params._replace(**{fitted._params._fields[1]: 0.0 * fitted._params[1]})
     rows = fitted._learned.draw(params, 0, 5, np.random.default_rng(0))
     np.testing.assert_allclose(rows, np.broadcast_to(params[0], rows.shape), atol=1e-4)
+
+
+def groups_of_rows(seed):
+    """Several groups of different sizes and spreads: each may be a maximum of the likelihood."""
+    local = np.random.default_rng(seed)
+    d, k = local.integers(1, 5), local.integers(2, 6)
+    spreads = [10.0 ** local.uniform(-2.5, 0.3, size=d if seed % 2 else 1) for _ in range(k)]
+    places = 5 * local.normal(size=(k, d))
+    return np.concatenate(
+        [local.normal(size=(local.integers(3, 25), d)) * s + at for s, at in zip(spreads, places, strict=True)]
+    )
+
+
+def seeds_with_likelier(structure, seeds, rows):
+    """Seeds of tables on which a start at some row, with a small or a large scatter, leads to a likelier maximum."""
+    lower = []
+    for seed in seeds:
+        X = groups_of_rows(seed)
+        family = StudentT(structure=structure)
+        family = family.learned(family.survey(X))
+        family.reg_covar, family._rows, family._finest = 0.0, float(len(X)), 1e-13  # as `fit` does
+        features, w = family.features(X), np.ones(len(X))
+        first = family.estimate(family.statistics(None, features, w[:, None]))
+        best = -np.inf
+        for i in np.random.default_rng(seed).permutation(len(X))[:rows]:
+            for factor in (0.3, 0.003):
+                start = first._replace(location=X[i : i + 1], scale=first.scale * factor, dof=np.ones(1))
+                params, _ = tails._climbed(family, features, w, start, True, 60, tails.roughly_likeliest)
+                if tails._is_thick(params, first):
+                    best = max(best, float(family.scores(family.prepare(params), features).sum()))
+        params = tails.fitted(family, features, w)
+        if float(family.scores(family.prepare(params), features).sum()) < best - 1e-5 * abs(best):
+            lower.append(seed)
+    return lower
+
+
+@STRUCTURES
+def test_no_starting_point_leads_to_a_likelier_component(structure):
+    assert seeds_with_likelier(structure, (2, 3, 15), 6) == []
+
+
+@pytest.mark.slow
+@STRUCTURES
+def test_few_tables_of_groups_have_a_likelier_component(structure):
+    assert len(seeds_with_likelier(structure, range(100), 20)) <= 3

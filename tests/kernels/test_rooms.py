@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from coterie.kernels import cpu
+from coterie.kernels.cpu import ladder
 from coterie.kernels.plain import Gaussians
 
 n, d, k = 700, 5, 4
@@ -47,3 +48,18 @@ def test_a_call_leaves_nothing_behind_for_the_next(name, dtype):
     again = call(X, w, 1.0)
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_cluster_of_the_ladder_that_has_lost_its_rows_has_sums_of_exactly_zero():
+    """Rows that leave one by one take away what they have added, up to rounding: it must not stay."""
+    X, w = rows(np.float64)
+    room = ladder.room(n, d, 1, 2)
+    regroup = getattr(ladder._regroup, "py_func", ladder._regroup)  # not compiled: one call
+    room.here[:] = -1
+    for cluster in (0, 1):
+        room.new[:] = cluster
+        assert regroup(X, w, room) == n
+    assert not room.sums[0].any()
+    assert room.weight[0] == room.count[0] == 0
+    np.testing.assert_allclose(room.sums[1], w @ X)
+    assert room.count[1] == n

@@ -87,7 +87,8 @@ WIDTHS = {
     "avx2": ("haswell", SSE + ",+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+xsave", 32),
     "sse": ("nehalem", SSE, 16),
 }
-# Each compiles all kernels anew: one type for each width, the others where there is time.
+# Each compiles all kernels for its processor, unless they are in the cache: its keys contain the name and the features
+# of a processor. One type for each width; the others are slow tests.
 NARROW = [
     ("avx2", "float32"),
     ("sse", "float64"),
@@ -98,9 +99,9 @@ NARROW = [
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86 processors")
 @pytest.mark.parametrize("width, dtype", NARROW)
-def test_narrow_registers_give_the_same_labels_and_sums(width, dtype, tmp_path):
+def test_narrow_registers_give_the_same_labels_and_sums(width, dtype):
     cpu, features, register = WIDTHS[width]
-    env = dict(os.environ, NUMBA_CPU_NAME=cpu, NUMBA_CPU_FEATURES=features, NUMBA_CACHE_DIR=str(tmp_path))
+    env = dict(os.environ, NUMBA_CPU_NAME=cpu, NUMBA_CPU_FEATURES=features)
     code = PROGRAM.format(register=register, dtype=dtype)
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

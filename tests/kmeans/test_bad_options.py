@@ -86,7 +86,7 @@ def test_an_invalid_number_of_threads_is_refused_where_there_are_no_threads(kind
 @pytest.mark.parametrize(
     "option, value, choices",
     [
-        ("algorithm", "elkan", ("'auto'", "'lloyd'", "'bounds'", "'exact'")),
+        ("algorithm", "hamerly", ("'auto'", "'lloyd'", "'bounds'", "'exact'")),
         ("search", "tabu", ("'none'",)),
         ("missing", "drop", ("'error'",)),
         ("metric_weights", "equal", ("None",)),

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BalancedKMeans, KMeans
 from coterie.core.errors import ParameterError
-from coterie.core.loop import Progress
+from coterie.core.progress import Progress
 from cuts import has_many_parts
 from kmeans.balanced_rows import cost_of, groups
 from kmeans.rows import SINGLE
@@ -153,12 +153,10 @@ def test_free_sizes_are_kmeans(n, d, k, dtype, form):
 def test_threads_change_nothing(form, dtype):
     X = form(groups(24_000, 24, 6).astype(dtype))
     assert has_many_parts(X)
-    alone = BalancedKMeans(6, random_state=0, n_jobs=1).fit(X)
-    for jobs in (2, 5):
-        together = BalancedKMeans(6, random_state=0, n_jobs=jobs).fit(X)
-        np.testing.assert_array_equal(together.labels_, alone.labels_)
-        np.testing.assert_array_equal(together.cluster_centers_, alone.cluster_centers_)
-        np.testing.assert_array_equal(together.history_, alone.history_)
+    alone, together = (BalancedKMeans(6, random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 5))
+    np.testing.assert_array_equal(together.labels_, alone.labels_)
+    np.testing.assert_array_equal(together.cluster_centers_, alone.cluster_centers_)
+    np.testing.assert_array_equal(together.history_, alone.history_)
 
 
 @SIZES

@@ -342,3 +342,33 @@ def test_a_memory_mapped_column_is_solved_like_one_in_memory(tmp_path):
     expected, actual = KMeans(**options).fit(X), KMeans(**options).fit(mapped)
     np.testing.assert_array_equal(actual.cluster_centers_, expected.cluster_centers_)
     np.testing.assert_array_equal(actual.labels_, expected.labels_)
+
+
+@pytest.mark.parametrize("n, d, k", [(20_000, 3, 2), (20_000, 8, 5), (5000, 3, 3)])
+def test_many_rows_are_rejected_without_work_on_all_of_them(n, d, k, monkeypatch):
+    sizes = []
+
+    def recorded(X, *args):
+        sizes.append(len(X))
+        return interleaved(X, *args)
+
+    interleaved = exact.interleaved
+    monkeypatch.setattr(exact, "interleaved", recorded)
+    X = np.random.default_rng(0).normal(size=(n, d))
+    with pytest.raises(ParameterError, match=rf"would take about \de\+\d+ steps for n={n} different rows"):
+        KMeans(k, algorithm="exact", random_state=0).fit(X)
+    assert max(sizes, default=0) <= exact.TRIAL
+
+
+def test_many_rows_in_clear_clusters_are_solved():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=exact.MANY + 100)
+    X = rng.normal(size=(len(labels), 2)) + 1000.0 * labels[:, None]
+    exact_fit = KMeans(3, algorithm="exact", random_state=0).fit(X)
+    assert exact_fit.inertia_ == pytest.approx(cost(X, labels, np.ones(len(X))), rel=1e-9)
+
+
+def test_the_estimate_counts_every_row_that_is_left():
+    easy = np.full(30, 10.0)
+    assert exact.expected(easy, 1030) == pytest.approx(10.0 * 1030)
+    assert np.isfinite(exact.expected(4.0 ** np.arange(30), 20_000))

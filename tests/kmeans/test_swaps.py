@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from coterie import FuzzyCMeans, KMedians, SphericalKMeans
+from coterie.base import in_memory
 from coterie.core.errors import ParameterError
+from coterie.core.loop import Progress
 from coterie.core.protocols import Chunk
 from coterie.data.memory import MemorySource
 from coterie.kmeans import swaps
@@ -20,6 +22,7 @@ GRID = np.stack(np.meshgrid(np.arange(3.0), np.arange(3.0)), axis=-1).reshape(-1
 NINE = np.repeat(GRID, 10, axis=0) + rng.normal(size=(90, 2))
 RELATIVES = [KMedians(9), KMedians(9, metric="l2"), SphericalKMeans(9), FuzzyCMeans(9)]
 MODELS = [Lloyd(4), Manhattan(4), Euclidean(4), Fuzzy(4, 1.7)]
+NINE_CENTERS = [Lloyd(9), Manhattan(9), Euclidean(9), Fuzzy(9, 1.7)]
 
 
 def cost(estimator):
@@ -33,16 +36,158 @@ def quiet(progress):
 @pytest.mark.parametrize("cost", [costs.SQUARES, costs.Manhattan(), costs.Shared(2.5)], ids=str)
 def test_what_rows_cost_without_a_center_is_what_they_cost_at_the_others(cost):
     table = rng.exponential(size=(30, 4))
-    for j, found in enumerate(swaps.left_out(cost, table)):
-        wanted = np.full(30, np.inf)
+    for j, without in enumerate(swaps.left_out(cost, table)):
+        expected = np.full(30, np.inf)
         for other in np.delete(table, j, axis=1).T:
-            wanted = cost.beside(wanted, other)
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+            expected = cost.beside(expected, other)
+        np.testing.assert_allclose(without, expected, rtol=1e-12)
 
 
 def test_swaps_are_in_the_order_of_what_they_cost_and_none_is_tried_twice():
     totals, owner = np.array([[5.0, 1.0, 2.0], [4.0, 9.0, 3.0]]), np.array([0, 1, 1])
     assert swaps.different(totals, owner, most=4.5) == [(0, 1), (1, 2), (1, 0)]
+
+
+def poor_start(model):
+    """Two centers in the first cluster and none in the last one: no descent leaves that optimum, but a swap does."""
+    start = GRID.copy()
+    start[-1] = GRID[0] + [0.1, 0.1]
+    search = swaps.Search(model, Chunk(NINE, None, 0), 1.0, np.random.default_rng(0), 100, quiet)
+    result = search._descend(model, start, quiet)
+    search.best = swaps.Solution(result.params, result.objective, start)
+    return search, search._descend(model, GRID, quiet).objective
+
+
+@pytest.mark.parametrize("model", NINE_CENTERS, ids=lambda model: type(model).__name__)
+def test_swaps_lead_out_of_a_poor_optimum(model):
+    search, least = poor_start(model)
+    assert search.best.objective > 1.2 * least
+    search._swap(1, swaps.EFFORTS["auto"]._replace(jumps=0))
+    assert search.best.objective <= 1.001 * least
+
+
+def test_jumps_alone_lead_out_of_a_poor_optimum(monkeypatch):
+    search, least = poor_start(Manhattan(9))
+    monkeypatch.setattr(search, "_round", lambda solution: None)
+    search._swap(1, swaps.EFFORTS["auto"]._replace(jumps=40))
+    assert search.best.objective <= 1.001 * least
+
+
+def test_a_large_table_has_few_jumps(monkeypatch):
+    search, _ = poor_start(Manhattan(9))
+    jumps = []
+    monkeypatch.setattr(search, "_round", lambda solution: None)
+    monkeypatch.setattr(search, "_jumped", lambda solution: jumps.append(solution) or solution)
+    search._swap(1, swaps.Effort(NINE.size * 9 * 12, 1, 1, 100, 6))
+    assert len(jumps) == 4
+    search._swap(1, swaps.Effort(1, 1, 1, 100, 6))
+    assert len(jumps) == 5
+
+
+def test_worse_solutions_are_never_taken(monkeypatch):
+    search, _ = poor_start(Manhattan(9))
+    best = search.best
+    monkeypatch.setattr(search, "swaps", lambda solution: iter([best.centers, np.repeat(NINE[:1], 9, axis=0)]))
+    monkeypatch.setattr(search, "max_iter", 1)
+    assert search._round(best) is None
+    worse = swaps.Solution(best.centers, 2 * best.objective, best.centers)
+    monkeypatch.setattr(search, "_round", lambda solution: worse)
+    monkeypatch.setattr(search, "most", 3)
+    search._improve(worse, 1, 0)
+    assert search.best is best
+
+
+def test_callbacks_see_the_objective_of_all_rows():
+    told = []
+    search = swaps.Search(Manhattan(9), Chunk(NINE, None, 0), 10.0, np.random.default_rng(0), 100, told.append)
+    best = search.run(1, swaps.EFFORTS["auto"])
+    assert told[-1].objective == pytest.approx(10.0 * best.objective)
+    assert {progress.run for progress in told} == {0, 1}
+
+
+def neighborhood(cost, k=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(25, 2)), rng.integers(0, 4, size=25).astype(float)
+    return swaps.Neighborhood(cost, Chunk(X, w, 0), rng.normal(size=(k, 2))), X, w
+
+
+def brute_force(cost, X, w, centers):
+    """What all rows cost at these centers together."""
+    together = np.full(len(X), np.inf)
+    for column in cost.table(X, centers).T:
+        together = cost.beside(together, column)
+    return float(w @ together)
+
+
+@pytest.mark.parametrize("cost", [costs.SQUARES, costs.Manhattan(), costs.Euclidean(), costs.Shared(2.5)], ids=str)
+def test_totals_are_the_weighted_costs_after_each_swap(cost):
+    around, X, w = neighborhood(cost)
+    totals = around._totals(around.without, cost.table(X, X[:3]))
+    assert around.total == pytest.approx(brute_force(cost, X, w, around.centers))
+    for j in range(4):
+        for i in range(3):
+            centers = around.centers.copy()
+            centers[j] = X[i]
+            assert totals[j, i] == pytest.approx(brute_force(cost, X, w, centers))
+
+
+@pytest.mark.parametrize("cost", [costs.Manhattan(), costs.Shared(2.5)], ids=str)
+def test_a_chain_goes_on_with_the_swap_that_is_cheapest_after_the_first(cost):
+    for seed in range(5):
+        around, X, w = neighborhood(cost, seed=seed)
+        owner = around.at_centers.argmin(axis=1)
+        chain = around._chain((1, 0), 2, cost.table(X, X), owner)
+        assert chain[0] == (1, 0)
+        costs_of_pairs = {}
+        for j in (0, 2, 3):
+            for i in range(1, len(X)):
+                centers = around.centers.copy()
+                centers[1], centers[j] = X[0], X[i]
+                costs_of_pairs[j, i] = brute_force(cost, X, w, centers)
+        assert costs_of_pairs[chain[1]] == pytest.approx(min(costs_of_pairs.values()))
+
+
+def test_no_swap_is_proposed_twice_and_none_ends_at_a_row_without_weight():
+    around, X, w = neighborhood(costs.Manhattan())
+    owner, proposals, lengths = around.at_centers.argmin(axis=1), [], set()
+    for seed in range(10):
+        for removed, rows in around.chains(np.random.default_rng(seed)):
+            numbers = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in rows]
+            assert w[numbers].all()
+            assert len(set(removed)) == len(set(numbers)) == len(rows)
+            proposals.append(frozenset(zip(removed, owner[numbers].tolist(), strict=True)))
+            lengths.add(len(rows))
+    assert len(set(proposals)) == len(proposals)
+    assert lengths == {1, 2, 3}
+
+
+def test_jumps_remove_centers_that_are_missed_little():
+    twins = np.concatenate([GRID, GRID[:1] + 0.01])
+    around = swaps.Neighborhood(costs.Manhattan(), Chunk(NINE, None, 0), twins)
+    drawn = [around.removed(1, np.random.default_rng(seed))[0] for seed in range(200)]
+    counts = np.bincount(drawn, minlength=10)
+    assert min(counts[0], counts[9]) > 2 * counts[1:9].max()
+
+
+def test_a_descent_is_given_up_once_it_cannot_catch_up():
+    watch = swaps.Hopeless(10.0, hope=2.0)
+    objectives = [100.0, 60.0, 40.0, 34.0]  # 40 - 2 * 20 <= 10, yet 34 - 2 * 6 > 10
+    assert [watch(Progress("iteration", i, objective=value)) for i, value in enumerate(objectives)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert watch.given_up
+    patient = swaps.Hopeless(10.0, hope=2.0, after=3)
+    assert not any(patient(Progress("iteration", i, objective=value)) for i, value in enumerate(objectives))
+
+
+def test_a_row_of_weight_two_is_that_row_twice():
+    w = np.random.default_rng(0).integers(1, 9, size=len(NINE))
+    weighted = KMedians(6, random_state=0).fit(NINE, sample_weight=w)
+    repeated = KMedians(6, random_state=0).fit(np.repeat(NINE, w, axis=0))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=5e-3)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -86,6 +231,30 @@ def test_rows_without_weight_are_not_searched():
     far = np.where(w[:, None] > 0, NINE, 1e6)
     found = KMedians(8, random_state=0).fit(far, sample_weight=w)
     np.testing.assert_allclose(found.objective_, KMedians(8, random_state=0).fit(NINE[10:]).objective_, rtol=5e-3)
+
+
+def test_the_rows_of_a_search_all_have_weight():
+    w = np.arange(90) % 3
+    for most in (90, 40):
+        rows, is_sample = swaps._rows(MemorySource(NINE, w.astype(float)), most, np.random.default_rng(0))
+        assert is_sample == (most < 90)
+        assert len(rows.X) == len(rows.w) <= most
+        assert rows.w.all()
+
+
+def test_the_start_of_a_large_table_is_the_cheaper_one_of_two():
+    source, engine = in_memory(Chunk(NINE, None, 0))
+    for centers, is_taken in ((GRID, True), (np.repeat(GRID[:1], 9, axis=0) + 1e3, False)):
+        start = swaps._better_start(Manhattan(9), source, engine, np.random.default_rng(0), centers)
+        assert (start is centers) == is_taken
+
+
+def test_fuzzy_centers_are_not_swapped_for_rows_themselves():
+    """A row on a center belongs to it alone, and would hold it there."""
+    search, _ = poor_start(Fuzzy(9, 1.7))
+    centers = search._swapped(GRID.copy(), [2], NINE[[-1]])
+    np.testing.assert_array_equal(np.delete(centers, 2, axis=0), np.delete(GRID, 2, axis=0))
+    assert not (centers[2] == NINE).all(axis=1).any()
 
 
 def test_a_start_that_is_given_is_not_searched_unless_asked_for():

@@ -35,6 +35,8 @@ from coterie.diagnosis import diagnose
 from coterie.distances import pairwise
 from coterie.selection import choose_k, g_means, gap_statistic, sweep, x_means
 
+SHORT = pytest.mark.usefixtures("short_searches")  # of any length, a search finds the same at any scale
+
 rng = np.random.default_rng(5)
 ROWS = rng.normal(size=(150, 3)) + 4 * rng.integers(0, 3, (150, 1))
 HOLES = np.where(rng.random(ROWS.shape) < 0.1, np.nan, ROWS)
@@ -84,6 +86,7 @@ def check_alike(plain, scaled, powers, rows, weights):
         np.testing.assert_array_equal(getattr(scaled, name), expected, err_msg=name)
 
 
+@SHORT
 @pytest.mark.parametrize("name", MODELS)
 def test_rows_times_a_power_of_two(name):
     model, X, powers = MODELS[name]
@@ -96,6 +99,7 @@ def test_rows_times_a_power_of_two(name):
         np.testing.assert_array_equal(scaled.transform(times(X, power)), np.ldexp(plain.transform(X), away))
 
 
+@SHORT
 @pytest.mark.parametrize("name", MODELS)
 def test_weights_times_a_power_of_two(name):
     model, X, powers = MODELS[name]
@@ -108,6 +112,7 @@ def test_weights_times_a_power_of_two(name):
         )
 
 
+@SHORT
 @pytest.mark.parametrize("name", MODELS)
 def test_float32_rows_and_weights(name):
     model, X, powers = MODELS[name]
@@ -141,13 +146,23 @@ def test_names_options_and_files_survive(tmp_path):
     np.testing.assert_array_equal(scaled.predict(ROWS), scaled.labels_)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_second_fit_forgets_the_scale_of_the_first(name):
+    model, X, _ = MODELS[name]
+    model, rows = fitted(model, times(X, -950)), times(X, 150)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RangeWarning)
+        model.fit(rows)
+    np.testing.assert_array_equal(model.transform(rows), fitted(model, rows).transform(rows))
+
+
 def test_a_row_without_weight_does_not_decide_the_scale():
-    X, w = np.ldexp(ROWS, -400), np.ones(150)
-    X[7], w[7] = 1.0, 0.0
+    X, w = np.ldexp(ROWS, -560), np.ones(150)
+    X[7], w[7] = 2.0**-100, 0.0
     plain = fitted(KMeans(3, random_state=0), np.delete(ROWS, 7, axis=0))
     np.testing.assert_array_equal(
         np.sort(fitted(KMeans(3, random_state=0), X, w).cluster_centers_, axis=0),
-        np.ldexp(np.sort(plain.cluster_centers_, axis=0), -400),
+        np.ldexp(np.sort(plain.cluster_centers_, axis=0), -560),
     )
 
 
@@ -237,7 +252,7 @@ def test_weights_that_are_numbers_of_rows_have_a_scale(index):
 
 METRICS = {  # power of the rows
     "euclidean": 1, "sqeuclidean": 2, "manhattan": 1, "chebyshev": 1, "minkowski": 1, "mahalanobis": 0, "cosine": 0,
-    "correlation": 0, "gower": 0,
+    "correlation": 0, "gower": 0, "dtw": 1,
 }  # fmt: skip
 
 
@@ -262,6 +277,46 @@ def test_squared_distances_that_no_number_can_hold_are_an_error(power):
         pairwise(np.ldexp(ROWS, power), metric="sqeuclidean")
 
 
+@pytest.mark.parametrize("options", [{"p": 1}, {"p": 2}, {"p": 3}, {"p": np.inf}], ids=str)
+def test_minkowski_distances_of_any_p_have_no_scale(options):
+    expected = pairwise(ROWS, metric="minkowski", **options)
+    for power in (-900, 900):
+        scaled = pairwise(np.ldexp(ROWS, power), metric="minkowski", **options)
+        np.testing.assert_array_equal(scaled, np.ldexp(expected, power))
+
+
+@pytest.mark.parametrize("power", [-900, -300, 300, 900])
+def test_mahalanobis_distances_with_a_covariance_in_another_unit(power):
+    cov = np.cov(ROWS.T)
+    expected = pairwise(ROWS, metric="mahalanobis", cov=cov)
+    for rows, unit in ((power, 0), (0, power)):
+        scaled = pairwise(np.ldexp(ROWS, rows), metric="mahalanobis", cov=np.ldexp(cov, unit))
+        np.testing.assert_allclose(scaled, np.ldexp(expected, rows - unit // 2), rtol=1e-12)
+    with pytest.raises(InputError, match="divide X by a power of two first"):
+        pairwise(np.ldexp(ROWS, 900), metric="mahalanobis", cov=np.ldexp(cov, -900))
+
+
+@pytest.mark.parametrize("n", [150, 20], ids=["compiled", "plain"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_distances_at_the_ends_of_the_range_are_right_or_an_error(metric, n):
+    """No NaN, no infinity and no warning leaves: the rows here have values up to the largest number there is."""
+    for dtype in (np.float64, np.float32):
+        limits = np.finfo(dtype)
+        X = (ROWS[:n] / np.abs(ROWS[:n]).max()).astype(dtype)
+        X[:2] = [[1], [-1]] * np.array([1, 1, 0.5], dtype)
+        for power in (limits.maxexp, limits.maxexp - 1, limits.maxexp - 4, limits.minexp - 8, limits.minexp + 8):
+            rows = np.ldexp(X * dtype(1 - limits.eps), power)
+            try:
+                distances = pairwise(rows, metric=metric)
+            except InputError as error:
+                assert "divide" in str(error)  # noqa: PT017
+                continue
+            expected = pairwise(np.ldexp(rows, -power), metric=metric)
+            ratio = np.ldexp(distances.astype(np.longdouble), -METRICS[metric] * power)
+            few_digits = METRICS[metric] and power < limits.minexp  # distances are rounded as much as the rows
+            np.testing.assert_allclose(ratio, expected, atol=(2**10 if few_digits else 16) * float(limits.eps))
+
+
 MEDOIDS = {"cluster_centers_": (1, 0), "inertia_": (1, 1), "history_": (1, 1)}
 SILHOUETTES = {"inertia_": (1, 1), "history_": (0, 1), "silhouette_": (0, 0)}
 TREES = {"distances_": (1, 0)}
@@ -283,6 +338,7 @@ BY_DISTANCE = {  # model, powers of what it finds
 }  # fmt: skip
 
 
+@SHORT
 @pytest.mark.parametrize("name", BY_DISTANCE)
 def test_distances_find_the_same_clusters_at_any_scale(name):
     model, powers = BY_DISTANCE[name]
@@ -295,6 +351,7 @@ def test_distances_find_the_same_clusters_at_any_scale(name):
             np.testing.assert_array_equal(scaled.predict(np.ldexp(X, rows)), plain.predict(X))
 
 
+@SHORT
 @pytest.mark.parametrize("name", [name for name in BY_DISTANCE if name != "divisive"])
 def test_weights_of_any_scale_with_distances(name):
     model, powers = BY_DISTANCE[name]

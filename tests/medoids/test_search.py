@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from coterie import KMedoids
 from coterie.core.errors import ParameterError
 from coterie.medoids import search
+from coterie.medoids.swaps import Found
 from coterie.medoids.table import Kept
 
 rng = np.random.default_rng(0)
@@ -26,6 +27,20 @@ def test_a_search_is_never_worse_than_its_starts():
     for seed in range(3):
         plain = KMedoids(6, search="none", n_init=3, random_state=seed).fit(ROWS).inertia_
         assert KMedoids(6, n_init=3, random_state=seed).fit(ROWS).inertia_ <= plain
+
+
+def test_the_best_of_all_descents_is_taken_and_jumps_begin_there():
+    table, losses, begins = Kept(cdist(ROWS, ROWS), np.arange(90)), iter([5.0, 3.0, 4.0]), []
+
+    def descend(medoids):
+        begins.append(medoids)
+        return Found(medoids, next(losses), (), True)
+
+    start = Found(np.array([50, 60, 70]), 4.5, (), True)
+    best = search.improved(start, table, np.ones(90), 3, np.random.default_rng(0), descend)
+    assert best.loss == 3.0
+    assert best.medoids is begins[1]
+    assert len(begins) == 3
 
 
 def test_any_number_of_threads_gives_the_same_medoids():

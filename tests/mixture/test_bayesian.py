@@ -78,7 +78,7 @@ def test_any_number_of_threads_gives_the_same_bits():
     assert has_many_parts(X)
     model = BayesianGaussianMixture(4, random_state=0, max_iter=8)
     alone = fit_quietly(clone(model).set_params(engine="serial"), X)
-    for n_jobs in (1, 2, 5):
+    for n_jobs in (1, 5):
         many = fit_quietly(clone(model).set_params(n_jobs=n_jobs, engine="threads"), X)
         np.testing.assert_array_equal(many.means_, alone.means_)
         np.testing.assert_array_equal(many.history_.lower_bound, alone.history_.lower_bound)

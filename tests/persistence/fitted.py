@@ -13,6 +13,7 @@ import coterie
 from coterie.distances.windows import Itakura
 from coterie.families import DirichletPrior, GammaPrior, Gaussian, Poisson, Product, StudentT
 from coterie.families.normal_prior import Prior
+from short_searches import short_searches
 
 rng = np.random.default_rng(0)
 X = np.vstack([rng.normal(size=(30, 3)) + shift for shift in (1, 7, 13)])
@@ -139,4 +140,5 @@ def fitted(name):
         number = "auto" if name.endswith("auto") else 2
         return coterie.Mixture.from_frame(MIXED, number, random_state=0), MIXED
     model, rows = UNFITTED[name]
-    return model.fit(rows), rows
+    with short_searches():
+        return model.fit(rows), rows

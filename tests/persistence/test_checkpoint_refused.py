@@ -18,7 +18,7 @@ from persistence.interrupted import CASES, MIXED, ROUGH, K, cut_short
     [
         ({"n_clusters": 5}, "n_clusters was 6 and is 5"),
         ({"tol": 1e-3}, "tol was 0.0001 and is 0.001"),
-        ({"init": MIXED[:6]}, "init changed"),
+        ({"init": MIXED[:6], "n_init": 1}, "init changed"),
         ({"random_state": 1}, "random_state was 0 and is 1"),
     ],
 )
@@ -151,7 +151,16 @@ FORGERIES = {
         set_content(*END, "fields", "notes", "dict", 0, 1, "tuple", 5, value={"tuple": ["an event"]}),
         set_tensor("trail.0", lambda vector: vector[:-1].copy()),
     ],
-    "Mixture student": [set_tensor("now.params.parts.dof", lambda dof: np.array(dof[0]))],
+    "GaussianMixture": [
+        set_tensor("now.params.weights", np.negative),
+        set_tensor("now.params.weights", np.zeros_like),
+        set_tensor("now.params.means", lambda means: means * 1e300),
+        set_tensor("now.params.factor", lambda factor: factor * 1e300),
+    ],
+    "Mixture student": [
+        set_tensor("now.params.parts.dof", lambda dof: np.array(dof[0])),
+        set_tensor("now.params.weights", np.negative),
+    ],
     "Mixture sparse": [set_tensor("now.params.parts.probability", lambda shares: shares[:, :2].copy())],
     "MiniBatchKMeans": [
         set_tensor("params", lambda centers: centers[:, :2].copy()),

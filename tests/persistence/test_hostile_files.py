@@ -378,3 +378,13 @@ def test_names_that_appear_twice_are_refused():
 def test_numbers_that_json_does_not_have_are_refused():
     with pytest.raises(ModelFileError, match="NaN"):
         container.parse('{"a": NaN}')
+
+
+@pytest.mark.parametrize("code", [np.nan, np.inf, -1.0, 7.0])
+def test_codes_that_are_no_category_are_rejected(code, folder):
+    content, tensors = container.read(written("Mixture frame", folder))
+    names = [name for name in tensors if "_levels" in name]
+    assert names
+    for name in names:
+        with pytest.raises(ModelFileError, match="do not match each other"):
+            coterie.load(forged(folder, content, tensors | {name: np.append(tensors[name][:-1], code)}))

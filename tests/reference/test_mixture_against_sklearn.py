@@ -92,7 +92,7 @@ def test_the_lower_bound_is_that_of_the_parameters_returned(kind):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_weights_means_or_precisions_alone_may_be_given(kind):
+def test_weights_means_or_precisions_alone_may_be_given(kind, short_searches):
     """The means decide which rows start where; what is not given follows from those rows."""
     X = table(300, 2, 4)
     start = given_start(X, 4, kind)

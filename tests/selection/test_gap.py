@@ -262,9 +262,9 @@ def test_a_stop_keeps_the_references_there_are(stop, kept):
         told.append(step)
         return step.done >= stop
 
-    found = gap_statistic(BLOBS, [1, 2], n_references=9, random_state=0, progress=progress)
+    found = gap_statistic(BLOBS, [1, 2], n_references=9, random_state=0, callback=progress)
     assert found.reference_log_w.shape == (kept, 2)
-    assert told[0].what == "data"
+    assert told[0].step == "data"
     assert told[-1].total == 10
 
 
@@ -277,7 +277,7 @@ def test_a_stop_keeps_the_references_there_are(stop, kept):
         (BLOBS, {"rule": "max"}, ParameterError, "rule must be 'tibs2001SEmax' or"),
         (BLOBS, {"se_factor": -1}, ParameterError, "se_factor"),
         (BLOBS, {"power": 0}, ParameterError, "power must be above 0"),
-        (BLOBS, {"progress": 1}, ParameterError, "progress must be"),
+        (BLOBS, {"callback": 1}, ParameterError, "callback must be"),
         (BLOBS, {"sample_weight": np.ones(3)}, InputError, "one number for each of the 240 rows"),
         (sparse.eye_array(9, format="csr"), {}, InputError, "X must be dense rows in memory"),
         (np.full((9, 2), np.inf), {}, InputError, "infinity"),

@@ -24,7 +24,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def full(rows):
-    return mixture_table(rows, range(1, 6), random_state=0)
+    return mixture_table(rows, range(1, 5), random_state=0)
 
 
 def test_criteria_follow_from_the_likelihood(full, rows):
@@ -81,11 +81,12 @@ def test_nor_where_there_is_nothing_to_find(seed):
     assert most_behind(found) < 0.05
 
 
+@pytest.mark.parametrize("k", [3, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_cells_are_about_as_likely_as_a_search_of_their_own(structure, full, rows):
+def test_cells_are_about_as_likely_as_a_search_of_their_own(structure, k, full, rows):
     j = full.structures.index(structure)
-    alone = [GaussianMixture(k, covariance_type=structure, random_state=1).fit(rows).log_likelihood_ for k in (2, 3)]
-    assert (full.log_likelihood[1:3, j] >= np.array(alone) - 0.1).all()
+    alone = GaussianMixture(k, covariance_type=structure, random_state=1).fit(rows)
+    assert full.log_likelihood[k - 1, j] >= alone.log_likelihood_ - 0.1
 
 
 def test_what_is_the_same_for_one_component_is_fitted_once(full):
@@ -193,7 +194,7 @@ def test_starts_come_from_a_sample_of_many_rows():
 
 def test_a_true_answer_to_progress_keeps_what_there_is(rows):
     seen = []
-    found = mixture_table(rows, [1, 2], SOME, progress=lambda report: seen.append(report.what) or len(seen) == 5)
+    found = mixture_table(rows, [1, 2], SOME, callback=lambda report: seen.append(report.step) or len(seen) == 5)
     assert seen == ["EII,1", "VVI,1", "EEE,1", "VVV,1", "EII,2"]
     assert np.isfinite(found.bic).sum() == 5
     assert found.failures[2, "VVV"] == "not fitted"
@@ -206,7 +207,7 @@ def test_a_true_answer_to_progress_keeps_what_there_is(rows):
         ({"structures": ["ABC"]}, ParameterError, "covariance_type must be one of"),
         ({"structures": []}, ParameterError, "structures is empty"),
         ({"ks": [0]}, ParameterError, "ks must be whole numbers"),
-        ({"progress": 2}, ParameterError, "progress must be"),
+        ({"callback": 2}, ParameterError, "callback must be"),
         ({"sample_weight": [1.0, 2.0]}, InputError, "sample_weight"),
         ({"prior": "flat"}, ParameterError, "prior"),
     ],

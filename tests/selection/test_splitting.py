@@ -212,7 +212,7 @@ def test_equal_rows_are_never_split(split):
 def test_a_true_answer_to_progress_ends_the_rounds(split, blobs):
     X, _ = blobs
     seen = []
-    found = split(X, progress=lambda report: seen.append(report) or True)
+    found = split(X, callback=lambda report: seen.append(report) or True)
     assert len(seen) == 1
     assert found.n_clusters <= 2
 
@@ -230,7 +230,7 @@ def test_a_search_finds_small_clusters_beside_large_ones():
         ({"k_min": 5, "k_max": 3}, ParameterError, "k_max must be a whole number of at least 5"),
         ({"significance": 0}, ParameterError, "significance must be a number between 0 and 1"),
         ({"search": "long"}, ParameterError, "search must be"),
-        ({"progress": 3}, ParameterError, "progress must be"),
+        ({"callback": 3}, ParameterError, "callback must be"),
         ({"sample_weight": [1.0]}, InputError, "sample_weight"),
     ],
 )

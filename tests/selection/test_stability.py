@@ -278,10 +278,10 @@ def test_of_many_rows_a_sample_is_compared():
 def test_a_true_answer_to_progress_keeps_what_there_is(blobs):
     seen = []
     found = stability(
-        KMeans(), blobs, [2, 3, 4], progress=lambda report: seen.append(report) or report.done == 2, **FAST
+        KMeans(), blobs, [2, 3, 4], callback=lambda report: seen.append(report) or report.done == 2, **FAST
     )
     assert found.ks.tolist() == [2, 3]
-    assert [report.what for report in seen] == ["K = 2", "K = 3"]
+    assert [report.step for report in seen] == ["K = 2", "K = 3"]
     assert found.mean.shape == found.standard_error.shape == (2,)
 
 
@@ -304,7 +304,7 @@ def test_it_prints_a_table(blobs):
         (KMeans(), {"method": "subsample", "share": 1.0}, ParameterError, "share must be"),
         (KMeans(), {"ks": [2, 161]}, InputError, "only 160 rows"),
         (KMeans(), {"ks": []}, ParameterError, "ks must be"),
-        (KMeans(), {"progress": 1}, ParameterError, "progress must be"),
+        (KMeans(), {"callback": 1}, ParameterError, "callback must be"),
         (object(), {}, ParameterError, "n_clusters or n_components"),
     ],
 )

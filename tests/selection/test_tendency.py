@@ -54,7 +54,7 @@ def test_references_lie_as_the_data_do():
 
 
 def test_progress_ends_it_with_two_of_each_kind():
-    found = tendency(blobs(), (2,), progress=lambda step: True, random_state=0)
+    found = tendency(blobs(), (2,), callback=lambda step: True, random_state=0)
     assert (len(found.even), len(found.normal)) == (2, 2)
 
 

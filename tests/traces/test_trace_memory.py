@@ -7,6 +7,7 @@ import pytest
 
 from coterie.core import loop
 from coterie.core.errors import ParameterError
+from coterie.core.progress import Progress
 from coterie.traces import recorder as recording
 from traces.cases import SOFT, X, anew, in_thirds, much, quiet
 
@@ -44,7 +45,7 @@ def test_only_the_best_restart_and_the_current_one_are_recorded():
     watch = recorder.watching(None, object(), *in_thirds())
     for start, end in enumerate([5.0, 2.0, 3.0]):
         for i in range(4):
-            watch(loop.Progress(start, i, np.zeros(2), end + 3 - i))
+            watch(Progress("iteration", i, run=start, params=np.zeros(2), objective=end + 3 - i))
         assert {recorder.current.number, getattr(recorder.best, "number", None)} <= {start, None, 0, 1}
     recorder.chose(loop.Fit(np.zeros(2), 2.0, (), True, 1))
     assert recorder.run.number == 1
@@ -54,7 +55,7 @@ def test_only_the_best_restart_and_the_current_one_are_recorded():
 def test_a_best_restart_that_was_not_recorded_is_an_error():
     recorder = recording.Recorder()
     watch = recorder.watching(None, object(), *in_thirds())
-    watch(loop.Progress(2, 0, np.zeros(2), 4.0))
+    watch(Progress("iteration", 0, run=2, params=np.zeros(2), objective=4.0))
     with pytest.raises(ParameterError, match="checkpoint"):
         recorder.chose(loop.Fit(np.zeros(2), 2.0, (), True, 1))
 

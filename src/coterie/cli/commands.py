@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from coterie import jobs
+from coterie.algorithms import Algorithm
 from coterie.cli.options import (
     FILES,
     AlgorithmOptions,
@@ -27,7 +28,6 @@ from coterie.cli.options import (
 from coterie.cli.printable import printable
 from coterie.cli.screen import progress_of, show
 from coterie.jobs import Budget, ModelMissing
-from coterie.jobs.methods import Algorithm
 
 ANY_DATA, ANY_ALGORITHM, PLAIN, PRINTED = DataOptions(), AlgorithmOptions(), RunOptions(), PrintOptions()
 NO_TABLE, NO_FILES, NO_PAGE = TableOptions(), FitFileOptions(), PageOptions()

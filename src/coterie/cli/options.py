@@ -10,7 +10,7 @@ from cyclopts import Group, Parameter
 
 from coterie.core.errors import ParameterError
 from coterie.jobs import Device, Missing, Number, Scale
-from coterie.jobs.listing import parted
+from coterie.preparation.name_lists import split_names
 
 FILES = Group("Files", sort_key=1)
 DATA = Group("Data", sort_key=2)
@@ -272,7 +272,7 @@ class ForceOptions(Told):
 
 def split(options: Sequence[str] | None) -> tuple[str, ...]:
     """Names given one by one, or separated by commas; one that has a comma itself stands in double quotes."""
-    return parted(options or ())
+    return split_names(options or ())
 
 
 def as_number(text: str) -> Number:

@@ -13,23 +13,9 @@ import numpy as np
 from coterie.core.accelerate import Squarem
 from coterie.core.checkpoint import Keeper, Reached
 from coterie.core.clock import Descents
+from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Engine, Memo, Model, Params, Source
 from coterie.core.recovery import Recovery
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The argument of a callback, which is called after every iteration; returning True stops the fit."""
-
-    run: int  # number of the restart, from 0
-    iteration: int  # M-steps of this restart
-    params: Params
-    objective: float  # at exactly these parameters
-    stats: Any = None  # computed with these parameters
-    left: float | None = None  # estimated seconds until the fit ends; None: too early to estimate
-
-
-Callback = Callable[[Progress], bool | None]
 
 
 @dataclass(frozen=True)
@@ -106,7 +92,8 @@ class Report:
             return False
         iteration = len(fit.history) - 1
         left = self.clock.left(self.run, iteration, float(fit.objective))
-        return bool(self.callback(Progress(self.run, iteration, fit.params, fit.objective, fit.stats, left)))
+        progress = Progress("iteration", iteration, None, left, self.run, fit.params, fit.objective, fit.stats)
+        return bool(self.callback(progress))
 
 
 class Descent:

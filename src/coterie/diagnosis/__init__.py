@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coterie.diagnosis.diagnose import diagnose
 from coterie.diagnosis.diagnosis import Diagnosis
 from coterie.diagnosis.findings import Check, Finding
+from coterie.diagnosis.run_checks import diagnose
 
 __all__ = ["Check", "Diagnosis", "Finding", "diagnose"]

@@ -55,7 +55,7 @@ def outliers(sample: Sample, clusters: Partition | None) -> Check:
         m,
         0 < len(index) <= MAX_SHARE * m,
         "serious" if share_of_squares > 0.5 else "warning" if share_of_squares > 0.05 else "note",
-        # The list of rows must end the sentence: jobs replace it by row numbers of the input file.
+        # The list of rows must end the sentence: reports replace it by row numbers of the input file.
         f"{len(index):,} of {sample.description} {verb(len(index), 'lies', 'lie')} far from all clusters. The largest "
         f"robust z-score is {scores.z.max():.1f}, {ratio:.1f} times the limit. "
         f"{verb(len(index), 'This outlier accounts', 'The outliers account')} for {percent(share_of_squares)} of all "

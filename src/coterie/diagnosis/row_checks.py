@@ -7,8 +7,8 @@ from scipy.spatial.distance import pdist
 
 from coterie.diagnosis.findings import Check, count, make_check, not_measured, percent, verb
 from coterie.diagnosis.sample import Sample
+from coterie.preparation import DUPLICATE_SHARE
 
-MAX_DUPLICATES = 0.05
 MAX_DIMENSION = 50.0  # distances in as many independent columns have a standard deviation of a tenth of their mean
 ROWS_FOR_DISTANCES = 500
 
@@ -26,9 +26,9 @@ def duplicated_rows(sample: Sample) -> Check:
     return make_check(
         "duplicated_rows",
         share,
-        MAX_DUPLICATES,
+        DUPLICATE_SHARE,
         sample.n,
-        share > MAX_DUPLICATES,
+        share > DUPLICATE_SHARE,
         "warning" if share > 0.5 else "note",
         f"{sample.n_duplicates:,} of {sample.n:,} rows ({percent(share)}) "
         f"{verb(sample.n_duplicates, 'is a duplicate', 'are duplicates')}: there are only "

@@ -32,7 +32,7 @@ class Cosine(Euclidean):
         return self  # the length of a row does not matter
 
     def prepare(self, X: Array) -> Array:
-        return unit_rows(super().prepare(X), "is zero in every column: it points nowhere")
+        return unit_rows(super().prepare(of_unit_size(X)), "is zero in every column: it points nowhere")
 
 
 @stored("distance.Correlation")
@@ -43,6 +43,7 @@ class Correlation(Cosine):
     name = "correlation"
 
     def prepare(self, X: Array) -> Array:
+        X = of_unit_size(X)
         centered = X.astype(np.float64)
         centered -= centered.mean(axis=1, keepdims=True) if self.w is None else (centered @ self._share(X))[:, None]
         flat = np.abs(centered).max(axis=1) <= 8 * np.finfo(X.dtype).eps * np.abs(X).max(axis=1)
@@ -54,6 +55,11 @@ class Correlation(Cosine):
         w = as_column_weights(self.w, X.shape[1])
         share: Array = w / w.sum()
         return share
+
+
+def of_unit_size(X: Array) -> Array:
+    """Each row times a power of two, so that its largest value is about 1: its length does not matter."""
+    return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
 
 
 def unit_rows(X: Array, complaint: str) -> Array:

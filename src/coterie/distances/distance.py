@@ -79,6 +79,11 @@ _HOME = {
     "jaccard": "matching.Jaccard",
     "gower": "gower.Gower",
     "dtw": "dtw.DTW",
+    "braycurtis": "relative.BrayCurtis",
+    "canberra": "relative.Canberra",
+    "haversine": "haversine.Haversine",
+    "nan_euclidean": "euclidean.NanEuclidean",
+    "seuclidean": "euclidean.StandardizedEuclidean",
 }
 _OTHER_NAMES = {"cityblock": "manhattan", "l1": "manhattan", "l2": "euclidean", "squared_euclidean": "sqeuclidean"}
 _registered: dict[str, Distance] = {}
@@ -91,7 +96,7 @@ def as_distance(metric: Any, **params: Any) -> Distance:
     if callable(metric):
         from coterie.distances.own import Own
 
-        return _without(params, Own(metric))
+        return Own(metric, params=params)
     if isinstance(metric, str) and metric in _registered:
         return _without(params, _registered[metric])
     name = _OTHER_NAMES.get(metric, metric) if isinstance(metric, str) else None
@@ -128,16 +133,15 @@ def register(name: str, metric: Any, *, symmetric: bool = True, triangle: bool =
     --------
     >>> import numpy as np
     >>> from coterie.distances import pairwise, register
-    >>> def canberra(x, y):
+    >>> def lorentzian(x, y):
     ...     total = 0.0
     ...     for i in range(len(x)):
-    ...         if x[i] != y[i]:
-    ...             total += abs(x[i] - y[i]) / (abs(x[i]) + abs(y[i]))
+    ...         total += np.log1p(abs(x[i] - y[i]))
     ...     return total
-    >>> register("canberra", canberra, triangle=True, definite=True)
-    >>> pairwise([[1.0, 2.0], [3.0, 2.0]], metric="canberra")
-    array([[0. , 0.5],
-           [0.5, 0. ]])
+    >>> register("lorentzian", lorentzian, triangle=True, definite=True)
+    >>> pairwise([[1.0, 2.0], [3.0, 2.0]], metric="lorentzian").round(3)
+    array([[0.   , 1.099],
+           [1.099, 0.   ]])
     """
     if not isinstance(name, str) or not name:
         raise ParameterError(f"name must be text; got {name!r}")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from coterie import kernels
-from coterie.core.errors import InputError, ParameterError
+from coterie.core.errors import InputError, ParameterError, RangeWarning
 from coterie.core.stored import stored
+from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Array, Distance
+from coterie.distances.euclidean import multiply
 from coterie.distances.series import Series, as_series, joined, one_series, same_channels
 from coterie.distances.windows import Band, Everywhere, Mask, as_window
 
@@ -75,14 +78,18 @@ def dtw(x: Any, y: Any, *, window: Any = None, cost: str = "squared", best_so_fa
     >>> dtw([0, 0, 4, 4], [0, 4, 4, 4], window=1)
     0.0
     """
-    A, B = pair(x, y)
+    A, B, exponent = in_range(*pair(x, y))
     absolute = one_cost(cost) == "absolute"
-    limit = _limit(best_so_far, absolute, A.dtype)
+    limit = _limit(best_so_far, absolute, A.dtype, exponent)
     out = np.empty((1, 1), A.dtype)
     costs_within(kernels_for(A, B), A, B, as_window(window), absolute, limit, out)
-    check_overflow(out, best_so_far is not None)
-    found = float(out[0, 0] if absolute else np.sqrt(out[0, 0]))
-    return found if best_so_far is None or found <= best_so_far else np.inf
+    if best_so_far is None:
+        check_overflow(out)
+    elif np.isinf(out[0, 0]):
+        return np.inf
+    distance = out if absolute else np.sqrt(out)
+    multiply(distance, exponent)
+    return float(distance[0, 0]) if best_so_far is None or distance[0, 0] <= best_so_far else np.inf
 
 
 def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared") -> Warping:
@@ -97,7 +104,8 @@ def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared") -> Wa
     -------
     Warping
         The pair (cost, path). ``cost[-1, -1]`` is the cost of the path, the square of `dtw` (with ``cost="absolute"``
-        `dtw` itself). Of equally cheap paths it is one that steps on in both series where it can.
+        `dtw` itself). Of equally cheap paths it is one that steps on in both series where it can. Costs too small for
+        their type are 0, with a `RangeWarning`; the path is right nevertheless.
 
     Examples
     --------
@@ -108,13 +116,14 @@ def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared") -> Wa
     >>> path.tolist()
     [[0, 0], [1, 1], [1, 2], [2, 3]]
     """
-    A, B = pair(x, y)
+    A, B, exponent = in_range(*pair(x, y))
     n, m = int(A.length[0]), int(B.length[0])
     low, high = as_window(window).band(n, m)
     ops = kernels.select("dtw", 1, n, m)
-    table = ops.accumulated(A(0), B(0), low, high, one_cost(cost) == "absolute")
-    check_overflow(table[-1:, -1:])
-    return Warping(table, ops.path(table))
+    absolute = one_cost(cost) == "absolute"
+    table = ops.accumulated(A(0), B(0), low, high, absolute)
+    path = ops.path(table)
+    return Warping(_in_units(table, exponent if absolute else 2 * exponent), path)
 
 
 @stored("distance.DTW")
@@ -124,6 +133,7 @@ class DTW(Distance):
 
     window: Any = None
     cost: str = "squared"
+    exponent_: int = 0  # series are divided by 2^exponent_ where their squares would leave the range of numbers
 
     name = "dtw"
     triangle = False
@@ -141,13 +151,24 @@ class DTW(Distance):
     def fitted(self, X: Series, Y: Any = None) -> Self:
         if Y is not None:
             same_channels(X, Y)
-        return self
+        return replace(self, exponent_=shared_exponent(*([X] if Y is None else [X, Y])))
+
+    def prepare(self, X: Series) -> Series:
+        return X.times_power(-self.exponent_)
+
+    def up_to_scale(self) -> Self:
+        return replace(self, exponent_=0)
 
     def between(self, A: Series, B: Series, out: Array) -> None:
-        least_costs(A.astype(out.dtype), B.astype(out.dtype), as_window(self.window), self.cost == "absolute", out)
+        with np.errstate(over="ignore"):  # new series may be much larger than those of the fit
+            least_costs(A.astype(out.dtype), B.astype(out.dtype), as_window(self.window), self.cost == "absolute", out)
         check_overflow(out)
         if self.cost == "squared":
             np.sqrt(out, out=out)
+        self.put_to_scale(out)
+
+    def put_to_scale(self, values: Array) -> None:
+        multiply(values, self.exponent_)
 
 
 def least_costs(A: Series, B: Series, window: Any, absolute: bool, out: Array) -> None:
@@ -203,18 +224,50 @@ def pair(x: Any, y: Any) -> tuple[Series, Series]:
     return A, B
 
 
-def _limit(best_so_far: float | None, absolute: bool, dtype: Any) -> Array:
-    """A little above the largest cost whose distance is not above `best_so_far`."""
+def shared_exponent(*series: Series) -> int:
+    """Exponent of the power of two just above the largest value; 0 where sums of squares stay in range."""
+    values = [np.abs(part.values) for part in series]  # NaN after the end of short series
+    size = max(float(np.fmax.reduce(part, axis=None)) for part in values)
+    return unsafe_exponent(size, np.result_type(*values))
+
+
+def in_range(A: Series, B: Series) -> tuple[Series, Series, int]:
+    """Series divided by a power of two where their squares would leave the range of numbers; and its exponent."""
+    exponent = shared_exponent(A, B)
+    return A.times_power(-exponent), B.times_power(-exponent), exponent
+
+
+def _in_units(table: Array, exponent: int) -> Array:
+    """A table of costs times 2^exponent: an error where they are too large, a warning where too small."""
+    if exponent == 0:
+        return table
+    with np.errstate(over="ignore", under="ignore"):
+        costs = np.ldexp(table, exponent)
+    check_overflow(costs[np.isfinite(table)])
+    if (costs[table > 0] < np.finfo(costs.dtype).tiny).any():
+        warnings.warn(
+            f"costs of about 2^{exponent} cannot be represented in {costs.dtype}: they are 0 or lose digits. "
+            "The path is exact",
+            RangeWarning,
+            stacklevel=3,
+        )
+    return costs
+
+
+def _limit(best_so_far: float | None, absolute: bool, dtype: Any, exponent: int) -> Array:
+    """A little above the largest cost whose distance is not above `best_so_far`, for series divided by 2^exponent."""
     if best_so_far is None:
         return np.empty(0, dtype)
     if isinstance(best_so_far, bool) or not isinstance(best_so_far, int | float | np.number) or not best_so_far >= 0:
         raise ParameterError(f"best_so_far must be a number from 0 up; got {best_so_far!r}")
-    cost = float(best_so_far) if absolute else float(best_so_far) ** 2
-    return np.array([cost * (1 + 8 * np.finfo(dtype).eps)], dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        largest = np.ldexp(np.float64(best_so_far), -exponent)
+        cost = largest if absolute else largest**2
+        return np.array([cost * (1 + 8 * np.finfo(dtype).eps)]).astype(dtype)
 
 
-def check_overflow(costs: Array, limited: bool = False) -> None:
-    if not limited and not np.isfinite(costs).all():
+def check_overflow(costs: Array) -> None:
+    if not np.isfinite(costs).all():
         raise InputError(
             "the series hold values so large that their squares overflow: divide all of them by their size"
         )

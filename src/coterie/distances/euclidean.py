@@ -45,15 +45,16 @@ class Euclidean(Distance):
         self.put_to_scale(out)
 
     def put_to_scale(self, values: Array) -> None:
-        if self.exponent_ == 0:
-            return
-        exponent, limits = self.exponent_ * (1 if self.root else 2), np.finfo(values.dtype)
-        if not limits.minexp < exponent < limits.maxexp:
-            raise InputError(
-                f"X has values up to about 2^{self.exponent_}, whose squared distances {values.dtype} cannot hold: "
-                "use metric='euclidean', or divide X by a power of two first"
-            )
-        np.ldexp(values, exponent, out=values)
+        if self.root:
+            multiply(values, self.exponent_)
+        elif self.exponent_:
+            exponent, limits = 2 * self.exponent_, np.finfo(values.dtype)
+            if not limits.minexp < exponent < limits.maxexp:
+                raise InputError(
+                    f"X has values up to about 2^{self.exponent_}, whose squared distances {values.dtype} cannot hold: "
+                    "use metric='euclidean', or divide X by a power of two first"
+                )
+            multiply(values, exponent)
 
 
 @stored("distance.SquaredEuclidean")
@@ -66,6 +67,96 @@ class SquaredEuclidean(Euclidean):
     triangle = False
 
 
+@stored("distance.StandardizedEuclidean", weights_="none | real D")
+@dataclass(frozen=True)
+class StandardizedEuclidean(Euclidean):
+    r""":math:`\bigl(\sum_j (x_j - y_j)^2 / V_j\bigr)^{1/2}`, the variances `V` those of the rows unless given.
+
+    Variances are those of all rows of `X` and `Y`, divided by n - 1. A constant column does not count.
+    """
+
+    V: Any = None
+    weights_: Any = None  # (d,) 1 / V
+
+    name = "seuclidean"
+
+    def __post_init__(self) -> None:
+        if self.w is not None:
+            raise ParameterError("metric='seuclidean' takes the variances V, and no weights w: use 'euclidean' for w")
+
+    def fitted(self, X: Array, Y: Any = None) -> Self:
+        if self.V is None:
+            rows = (X if Y is None else np.concatenate([X, Y])).astype(np.float64)
+            if len(rows) < 2:
+                raise InputError("one row has no variance: pass V=")
+            size = np.frexp(np.abs(rows).max(axis=0))[1]  # squares of columns of any size stay in range
+            variances = np.ldexp(rows, -size).var(axis=0, ddof=1)
+            weights = np.where(variances > 0, 1 / np.where(variances > 0, variances, 1.0), 0.0)
+            weights = np.ldexp(weights, -2 * size)
+        else:
+            variances = as_column_weights(self.V, X.shape[1], "V")
+            if not (variances > 0).all():
+                raise ParameterError("V must be positive for every column: leave out columns of variance 0")
+            weights = 1 / variances
+        rest = Euclidean(weights).fitted(X, Y)
+        return replace(self, weights_=weights, exponent_=rest.exponent_)
+
+    def prepare(self, X: Array) -> Array:
+        return Euclidean(self.weights_, self.exponent_).prepare(X)
+
+
+@stored("distance.NanEuclidean")
+@dataclass(frozen=True)
+class NanEuclidean(Euclidean):
+    r""":math:`\bigl(\frac{d}{|J|} \sum_{j \in J} (x_j - y_j)^2\bigr)^{1/2}` over the columns J in which neither is NaN.
+
+    The same as scikit-learn's `nan_euclidean_distances`, but two rows without any column in common are an error. The
+    triangle inequality does not hold.
+    """
+
+    name = "nan_euclidean"
+    by_differences = False
+    triangle = False
+    definite = False
+
+    def rows(self, X: Any, name: str = "X") -> Any:
+        try:
+            rows = X if isinstance(X, np.ndarray) and X.dtype == np.float32 else as_floats(X)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} contains values that are not real numbers: convert or remove them") from None
+        if rows.ndim != 2:
+            raise InputError(f"{name} must be a table of rows and columns; its shape is {rows.shape}")
+        if np.isinf(rows).any():
+            raise InputError(f"{name} contains infinite values: remove these rows, or set the values to NaN")
+        return np.ascontiguousarray(rows)
+
+    def fitted(self, X: Array, Y: Any = None) -> Self:
+        return super().fitted(np.nan_to_num(X), None if Y is None else np.nan_to_num(Y))
+
+    def between(self, A: Array, B: Array, out: Array) -> None:
+        kernels.select("pairwise", A, B).nan_euclidean(A, B, out)
+        if np.isnan(out).any():
+            raise InputError(
+                "two rows have no column in which both have a value: remove rows or columns with many missing values"
+            )
+        self.put_to_scale(out)
+
+
+def multiply(values: Array, exponent: int) -> None:
+    """Multiply distances by 2^exponent in place."""
+    if exponent == 0:
+        return
+    with np.errstate(over="ignore", under="ignore"):
+        np.ldexp(values, exponent, out=values)
+    if not np.isfinite(values).all():
+        raise too_far_apart(values.dtype)
+
+
+def too_far_apart(dtype: Any) -> InputError:
+    """The error for rows whose distances are infinite."""
+    return InputError(f"X has rows whose distances {dtype} cannot represent: divide X by a power of two first")
+
+
 def weighted(X: Array, w: Any, power: float) -> Array:
     """Columns times their weights to a `power`, which makes sums of powers of differences weighted ones."""
     if w is None:
@@ -73,14 +164,14 @@ def weighted(X: Array, w: Any, power: float) -> Array:
     return np.ascontiguousarray(X * (as_column_weights(w, X.shape[1]) ** power).astype(X.dtype))
 
 
-def as_column_weights(w: Any, d: int) -> Array:
+def as_column_weights(w: Any, d: int, name: str = "w") -> Array:
     """Weights (d,), finite, from 0 up, not all 0."""
     try:
         weights: Array = as_floats(w)
     except (TypeError, ValueError):
-        raise ParameterError(f"w must be numbers, one for each of the {d} columns; got {w!r}") from None
+        raise ParameterError(f"{name} must be numbers, one for each of the {d} columns; got {w!r}") from None
     if weights.shape != (d,):
-        raise ParameterError(f"w must be one number for each of the {d} columns; its shape is {weights.shape}")
+        raise ParameterError(f"{name} must be one number for each of the {d} columns; its shape is {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise ParameterError("w must be finite, from 0 up, and not 0 for every column")
+        raise ParameterError(f"{name} must be finite, from 0 up, and not 0 for every column")
     return weights

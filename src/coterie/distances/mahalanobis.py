@@ -11,11 +11,14 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from coterie import machine
 from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.scale import Scale, ScaleError
 from coterie.core.stored import stored
+from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Array
-from coterie.distances.euclidean import Euclidean
-from coterie.distances.whitening import Whitening, centered, of_covariance, of_rows, of_shrunk, to_unit_size
+from coterie.distances.euclidean import Euclidean, too_far_apart, weighted
+from coterie.distances.whitening import Whitening, centered, of_covariance, of_inverse, of_rows, of_shrunk, to_unit_size
 
+WIDEST = 1000  # beyond this exponent, means and inverse standard deviations leave the range of float64
 REMEDIES = "remove such columns, or pass shrinkage='auto' or pseudo_inverse=True"
 
 
@@ -24,9 +27,10 @@ REMEDIES = "remove such columns, or pass shrinkage='auto' or pseudo_inverse=True
 class Mahalanobis(Euclidean):
     r""":math:`\bigl((x - y)^\top \Sigma^{-1} (x - y)\bigr)^{1/2}` [1]_.
 
-    The covariance :math:`\Sigma` is `cov` (d, d) if given. Otherwise it is that of the rows, shrunk by the share
-    `shrinkage` towards a multiple of the identity with the same trace. `shrinkage` is a number from 0 to 1, or 'auto'
-    for the share of Ledoit and Wolf [2]_, which suits tables with few rows and many columns.
+    The covariance :math:`\Sigma` is `cov` (d, d) if given, or the inverse of `VI` (d, d). Otherwise it is that of the
+    rows, shrunk by the share `shrinkage` towards a multiple of the identity with the same trace. `shrinkage` is a
+    number from 0 to 1, or 'auto' for the share of Ledoit and Wolf [2]_, which suits tables with few rows and many
+    columns.
 
     A singular covariance raises an error that states its rank. With ``pseudo_inverse=True`` it is accepted: directions
     in which the rows do not vary are then left out of the distances. The rank is that of the correlation matrix, so
@@ -39,6 +43,7 @@ class Mahalanobis(Euclidean):
     """
 
     cov: Any = None
+    VI: Any = None
     shrinkage: Any = 0.0
     pseudo_inverse: bool = False
     origin_: Any = None  # (d,) subtracted from all rows, so that distance from the origin costs no digits
@@ -49,6 +54,8 @@ class Mahalanobis(Euclidean):
     def __post_init__(self) -> None:
         if not isinstance(self.pseudo_inverse, bool | np.bool_):
             raise ParameterError(f"pseudo_inverse must be True or False; got {self.pseudo_inverse!r}")
+        if self.cov is not None and self.VI is not None:
+            raise ParameterError("pass either cov or its inverse VI, not both")
 
     @property
     def definite(self) -> bool:  # type: ignore[override]
@@ -56,33 +63,50 @@ class Mahalanobis(Euclidean):
 
     def fitted(self, X: Array, Y: Any = None) -> Self:
         rows = X if Y is None else np.concatenate([X, Y])
+        if exponent := unsafe_exponent(float(np.abs(rows).max()), rows.dtype, WIDEST):
+            raise ScaleError(Scale(exponent, 0))
         with machine.one_blas_thread:  # the same bits on any number of threads
-            if self.cov is None:
+            if self.cov is None and self.VI is None:
                 origin, whitening = self._estimated(rows)
-            else:
-                origin, whitening = rows[0].astype(np.float64), self._given(X.shape[1])
-        return replace(self, origin_=origin, whitening_=whitening.matrix)
+                return replace(self, origin_=origin, whitening_=whitening.matrix, exponent_=0)
+            origin, whitening = rows[0].astype(np.float64), self._from_matrix(X.shape[1])
+        distance = replace(self, origin_=origin, whitening_=whitening.matrix)
+        size = float(np.abs(distance._whitened(rows)).max())  # `cov` may have another unit than the rows
+        return replace(distance, exponent_=unsafe_exponent(size, rows.dtype))
 
     def prepare(self, X: Array) -> Array:
-        rows = super().prepare(X.astype(np.float64) - self.origin_)
-        with machine.one_blas_thread:
-            return np.ascontiguousarray(rows @ self.whitening_, dtype=X.dtype)
+        rows = self._whitened(X)
+        with np.errstate(under="ignore"):
+            rows = np.ldexp(rows, -self.exponent_) if self.exponent_ else rows
+            return np.ascontiguousarray(rows, dtype=X.dtype)
 
-    def _given(self, d: int) -> Whitening:
+    def _whitened(self, X: Array) -> Array:
+        """Rows less the origin, uncorrelated, with unit variance; in float64."""
+        with machine.one_blas_thread, np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            rows: Array = weighted(X.astype(np.float64) - self.origin_, self.w, 0.5) @ self.whitening_
+        if not np.isfinite(rows).all():
+            raise too_far_apart(X.dtype)
+        return rows
+
+    def _from_matrix(self, d: int) -> Whitening:
+        """The whitening of `cov`, or of the inverse of `VI`."""
+        name, value = ("cov", self.cov) if self.VI is None else ("VI", self.VI)
         try:
-            covariance = as_floats(self.cov)
+            matrix = as_floats(value)
         except (TypeError, ValueError):
-            raise ParameterError(f"cov must be a symmetric ({d}, {d}) matrix of real numbers") from None
-        kind = np.asarray(self.cov).dtype
-        precision = np.finfo(kind if kind.kind == "f" else np.float64).eps
-        if covariance.shape != (d, d):
-            raise ParameterError(f"cov must be a symmetric ({d}, {d}) matrix; its shape is {covariance.shape}")
-        whitening = of_covariance(covariance, float(precision))
+            raise ParameterError(f"{name} must be a symmetric ({d}, {d}) matrix of real numbers") from None
+        kind = np.asarray(value).dtype
+        precision = float(np.finfo(kind if kind.kind == "f" else np.float64).eps)
+        if matrix.shape != (d, d):
+            raise ParameterError(f"{name} must be a symmetric ({d}, {d}) matrix; its shape is {matrix.shape}")
+        whitening = of_covariance(matrix, precision) if name == "cov" else of_inverse(matrix, precision)
         if whitening is None:
-            raise ParameterError(f"cov must be a symmetric ({d}, {d}) matrix of finite numbers, positive semi-definite")
+            raise ParameterError(
+                f"{name} must be a symmetric ({d}, {d}) matrix of finite numbers, positive semi-definite"
+            )
         if whitening.rank < d and not self.pseudo_inverse:
             raise ParameterError(
-                f"cov has rank {whitening.rank}, and Mahalanobis distances of {d} columns need rank {d}: "
+                f"{name} has rank {whitening.rank}, and Mahalanobis distances of {d} columns need rank {d}: "
                 "pass a matrix of full rank, or pseudo_inverse=True"
             )
         return whitening

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from coterie import kernels
 from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
-from coterie.distances.euclidean import as_column_weights, weighted
+from coterie.distances.euclidean import Euclidean, as_column_weights, too_far_apart, weighted
+
+KINDS = {1.0: 2, np.inf: 3}  # of the kernel of differences, by p
 
 
 @stored("distance.Manhattan")
@@ -23,6 +25,10 @@ class Manhattan(Distance):
 
     name = "manhattan"
     by_differences = True
+
+    def fitted(self, X: Array, Y: Any = None) -> Self:
+        check_range(self, X, Y)
+        return self
 
     def prepare(self, X: Array) -> Array:
         return weighted(X, self.w, 1.0)
@@ -40,6 +46,10 @@ class Chebyshev(Distance):
 
     name = "chebyshev"
     by_differences = True
+
+    def fitted(self, X: Array, Y: Any = None) -> Self:
+        check_range(self, X, Y)
+        return self
 
     def prepare(self, X: Array) -> Array:
         return X if self.w is None else np.ascontiguousarray(X[:, as_column_weights(self.w, X.shape[1]) > 0])
@@ -64,12 +74,30 @@ class Minkowski(Distance):
         if not number or not self.p >= 1:
             raise ParameterError(f"p must be a number of at least 1, or a detour can be shorter; got {self.p!r}")
 
+    def fitted(self, X: Array, Y: Any = None) -> Self:
+        check_range(self, X, Y)
+        return self
+
     def prepare(self, X: Array) -> Array:
         return Chebyshev(self.w).prepare(X) if self.p == np.inf else weighted(X, self.w, 1 / self.p)
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        kinds = {1.0: 2, 2.0: 1, np.inf: 3}
-        if self.p in kinds:
-            kernels.select("pairwise", A, B).differences(A, B, kinds[float(self.p)], 1.0, out)
+        if self.p == 2:
+            distance = Euclidean().fitted(A, B)
+            distance.between(distance.prepare(A), distance.prepare(B), out)
+        elif self.p in KINDS:
+            kernels.select("pairwise", A, B).differences(A, B, KINDS[float(self.p)], 1.0, out)
         else:
             kernels.select("pairwise", A, B).minkowski(A, B, float(self.p), out)
+
+
+def check_range(distance: Distance, X: Array, Y: Any = None) -> None:
+    """Reject rows near the end of the range of numbers, whose distances may be infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = [distance.prepare(part) for part in (X, Y) if part is not None]
+        low = np.minimum.reduce([part.min(axis=0, keepdims=True) for part in rows])
+        high = np.maximum.reduce([part.max(axis=0, keepdims=True) for part in rows])
+        largest = np.empty((1, 1), low.dtype)  # between opposite corners: no two rows are farther apart
+        distance.between(low, high, largest)
+    if not np.isfinite(largest).all():
+        raise too_far_apart(low.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,21 +14,27 @@ from coterie.kernels import compile_pair
 
 
 class Own(Distance):
-    """A function of two rows, ``function(x, y) -> number``, compiled into the loop over all pairs.
+    """A function of two rows, ``function(x, y, **params) -> number``, compiled into the loop over all pairs.
 
-    Inside it, write loops over the numbers, or NumPy functions; loops are faster, for they make no arrays on the way.
+    Inside it, write loops over the numbers, or NumPy functions; loops are faster, because they create no arrays.
     """
 
     def __init__(
-        self, function: Callable[..., Any], symmetric: bool = True, triangle: bool = False, definite: bool = False
+        self,
+        function: Callable[..., Any],
+        symmetric: bool = True,
+        triangle: bool = False,
+        definite: bool = False,
+        params: dict[str, Any] | None = None,
     ):
         if not callable(function):
             raise ParameterError(f"metric must be a name, a Distance or a function of two rows; got {function!r}")
+        self.arguments = _arguments(function, params) if params else ()
         self.function, self.name = function, getattr(function, "__name__", "own")  # type: ignore[misc]
         self.symmetric, self.triangle, self.definite = symmetric, triangle, definite
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        kernel, cannot = compile_pair(self.function)
+        kernel, cannot = compile_pair(self.function, self.arguments)
         try:
             kernel(A, B, out)
         except cannot as error:
@@ -39,3 +46,16 @@ class Own(Distance):
         if not (np.isfinite(out).all() and out.min(initial=0) >= 0):
             i, j = np.argwhere(~np.isfinite(out) | (out < 0))[0]
             raise InputError(f"metric: {self.name} gave {out[i, j]} for two rows; distances are finite, from 0 up")
+
+
+def _arguments(function: Callable[..., Any], params: dict[str, Any]) -> tuple[Any, ...]:
+    """Parameters of a function in the order in which it takes them, after the two rows."""
+    plain = getattr(function, "py_func", function)  # of a function that Numba has compiled
+    try:
+        bound = inspect.signature(plain).bind(None, None, **params)
+    except TypeError as error:
+        raise ParameterError(f"metric: the function does not take these parameters ({error})") from None
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise ParameterError(f"metric: compiled functions take no keyword-only parameters: {', '.join(bound.kwargs)}")
+    return tuple(tuple(value) if isinstance(value, list) else value for value in bound.args[2:])

@@ -34,10 +34,10 @@ def pairwise(
     X, Y : array or frame (n, d), (m, d)
         The rows; lists of series for 'dtw'. If all are float32, so are the distances.
     metric : str, function or Distance, default='euclidean'
-        'euclidean', 'sqeuclidean', 'manhattan', 'chebyshev', 'minkowski' (`p`), 'mahalanobis' (`cov`, `shrinkage`,
-        `pseudo_inverse`), 'cosine', 'correlation', 'hamming', 'jaccard', 'gower' (mixed columns, holes), 'dtw'
-        (series); those of differences, and 'hamming' and 'gower', take weights `w` of the columns. A function of two
-        rows is compiled.
+        'euclidean', 'sqeuclidean', 'seuclidean' (`V`), 'nan_euclidean' (missing values), 'manhattan', 'chebyshev',
+        'minkowski' (`p`), 'mahalanobis' (`cov`, `VI`, `shrinkage`, `pseudo_inverse`), 'cosine', 'correlation',
+        'hamming', 'jaccard', 'canberra', 'braycurtis', 'haversine' (radians), 'gower' (mixed columns, missing values),
+        'dtw' (series). Most take weights `w` of the columns. A function ``f(x, y, **params)`` of two rows is compiled.
     condensed : bool, default=False
         Without `Y`: the n (n - 1) / 2 distances above the diagonal row by row, as SciPy's `pdist` has them.
     out : array, or path of an .npy file, optional

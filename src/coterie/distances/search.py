@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from coterie.distances.distance import Array
-from coterie.distances.dtw import costs_within, kernels_for, meetings, one_cost
-from coterie.distances.series import Series, as_series, joined, one_series, same_channels
+from coterie.distances.dtw import costs_within, in_range, kernels_for, meetings, one_cost, pair
+from coterie.distances.euclidean import multiply
+from coterie.distances.series import Series, as_series, same_channels
 from coterie.distances.windows import as_window
 
 
@@ -19,10 +20,11 @@ def lb_kim(x: Any, y: Any, *, cost: str = "squared") -> float:
     .. [1] Kim, Park & Chu (2001), An index-based approach for similarity search supporting time warping in large
        sequence databases, ICDE. https://doi.org/10.1109/ICDE.2001.914875
     """
-    a, b = one_series(x, "x"), one_series(y, "y")
+    A, B, exponent = in_range(*pair(x, y))
+    a, b = A(0), B(0)
     one = len(a) == 1 and len(b) == 1
     apart = np.abs((a[:1] - b[:1]) if one else np.stack([a[0] - b[0], a[-1] - b[-1]])).astype(np.float64)
-    return float(apart.sum() if one_cost(cost) == "absolute" else np.sqrt((apart**2).sum()))
+    return _distance(apart.sum() if one_cost(cost) == "absolute" else np.sqrt((apart**2).sum()), exponent)
 
 
 def lb_keogh(x: Any, y: Any, *, window: Any = None, cost: str = "squared") -> float:
@@ -33,12 +35,17 @@ def lb_keogh(x: Any, y: Any, *, window: Any = None, cost: str = "squared") -> fl
     .. [1] Keogh & Ratanamahatana (2005), Exact indexing of dynamic time warping, Knowl. Inf. Syst. 7.
        https://doi.org/10.1007/s10115-004-0154-9
     """
-    A, B = joined([one_series(x, "x")]), joined([one_series(y, "y")])
-    same_channels(A, B, ("x", "y"))
+    A, B, exponent = in_range(*(series.astype(np.float64) for series in pair(x, y)))
     absolute = one_cost(cost) == "absolute"
-    A, B = A.astype(np.float64), B.astype(np.float64)
-    bound = float(lower_bounds(kernels_for(A, B), B, A, as_window(window), absolute)[0, 0])
-    return bound if absolute else float(np.sqrt(bound))
+    bound = lower_bounds(kernels_for(A, B), B, A, as_window(window), absolute)[0, 0]
+    return _distance(bound if absolute else np.sqrt(bound), exponent)
+
+
+def _distance(value: Any, exponent: int) -> float:
+    """The distance of series that were divided by 2^exponent, in their units."""
+    distance = np.array([value], np.float64)
+    multiply(distance, exponent)
+    return float(distance[0])
 
 
 def nearest(X: Any, references: Any, *, window: Any = None, cost: str = "squared") -> tuple[Array, Array]:
@@ -56,8 +63,11 @@ def nearest(X: Any, references: Any, *, window: Any = None, cost: str = "squared
     rows, among = (as_series(x, name).astype(np.float64) for x, name in ((X, "X"), (references, "references")))
     same_channels(rows, among, ("X", "references"))
     absolute = one_cost(cost) == "absolute"
+    rows, among, exponent = in_range(rows, among)
     labels, costs = nearest_of(kernels_for(rows, among), rows, among, as_window(window), absolute)
-    return labels, costs if absolute else np.sqrt(costs)
+    distances = costs if absolute else np.sqrt(costs)
+    multiply(distances, exponent)
+    return labels, distances
 
 
 def nearest_of(

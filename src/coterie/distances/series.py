@@ -56,6 +56,10 @@ class Series:
     def astype(self, dtype: Any) -> Series:
         return self if self.dtype == dtype else replace(self, values=_read(self.values.astype(dtype)))
 
+    def times_power(self, exponent: int) -> Series:
+        """All values times 2^exponent."""
+        return self if exponent == 0 else replace(self, values=_read(np.ldexp(self.values, exponent)))
+
     def table(self) -> Array:
         """One row a series (n, longest x channels), moment after moment, NaN after its end."""
         longest, channels = self.longest, self.channels

@@ -70,7 +70,10 @@ def soft_gradient(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None) -> 
     sum_dx, met, cost = np.zeros(A(0).shape), np.zeros(int(A.length[0])), np.empty(1)
     ops = soft_kernels_for(A, B)
     low, high = as_window(window).band(int(A.length[0]), int(B.length[0]))
-    ops.soft_align(A(0), B.values, B.start, B.length, np.ones(1), low, high, as_gamma(gamma), sum_dx, met, cost)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ops.soft_align(A(0), B.values, B.start, B.length, np.ones(1), low, high, as_gamma(gamma), sum_dx, met, cost)
+    check_overflow(cost)
+    check_overflow(sum_dx)
     return float(cost[0]), -2.0 * sum_dx
 
 
@@ -99,6 +102,7 @@ def as_gamma(gamma: Any) -> float:
 
 def _value(A: Series, B: Series, gamma: float, window: Any) -> float:
     out = np.empty((1, 1))
-    soft_values(soft_kernels_for(A, B), A, B, window, gamma, out)
+    with np.errstate(over="ignore", invalid="ignore"):
+        soft_values(soft_kernels_for(A, B), A, B, window, gamma, out)
     check_overflow(out)
     return float(out[0, 0])

@@ -63,12 +63,33 @@ def to_unit_size(values: Array) -> tuple[Array, int]:
 
 
 def of_covariance(covariance: Array, precision: float) -> Whitening | None:
-    """For a covariance (d, d) known to the relative `precision`; None if it can be no covariance."""
-    if not np.isfinite(covariance).all() or (np.diag(covariance) < 0).any():
+    """For a covariance (d, d) known to the relative `precision`; None if it is not positive semi-definite."""
+    spectrum = _spectrum(covariance, precision)
+    if spectrum is None:
         return None
-    d, varies = len(covariance), np.diag(covariance) > 0
-    deviation = np.sqrt(np.where(varies, np.diag(covariance), 1.0))
-    correlation = covariance / deviation / deviation[:, None]
+    squares, directions, counts, deviation = spectrum
+    return _whitening(directions, np.sqrt(np.where(counts, squares, 1.0)), counts, deviation)
+
+
+def of_inverse(inverse: Array, precision: float) -> Whitening | None:
+    """For the inverse of a covariance (d, d), likewise."""
+    spectrum = _spectrum(inverse, precision)
+    if spectrum is None:
+        return None
+    squares, directions, counts, deviation = spectrum
+    return _whitening(directions, 1 / np.sqrt(np.where(counts, squares, 1.0)), counts, 1 / deviation)
+
+
+def _spectrum(matrix: Array, precision: float) -> tuple[Array, Array, Array, Array] | None:
+    """Of a positive semi-definite matrix with unit diagonal: eigenvalues, eigenvectors, which eigenvalues are not 0.
+
+    The last array holds the roots of the diagonal before. None if the matrix is not positive semi-definite.
+    """
+    if not np.isfinite(matrix).all() or (np.diag(matrix) < 0).any():
+        return None
+    d, varies = len(matrix), np.diag(matrix) > 0
+    deviation = np.sqrt(np.where(varies, np.diag(matrix), 1.0))
+    correlation = matrix / deviation / deviation[:, None]
     bound = 4 * ROUNDING * d * precision
     asymmetry = np.abs(correlation - correlation.T).max()
     if asymmetry > max(1e-8, bound) or (correlation[~varies] != 0).any():
@@ -76,8 +97,7 @@ def of_covariance(covariance: Array, precision: float) -> Whitening | None:
     squares, directions = np.linalg.eigh((correlation + correlation.T) / 2)
     if squares[0] < -max(bound * squares[-1], asymmetry * d):
         return None
-    counts = squares > bound * squares[-1]
-    return _whitening(directions, np.sqrt(np.where(counts, squares, 1.0)), counts, deviation)
+    return squares, directions, squares > bound * squares[-1], deviation
 
 
 def _whitening(directions: Array, spread: Array, counts: Array, deviation: Array) -> Whitening:

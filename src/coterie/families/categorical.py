@@ -21,7 +21,18 @@ class Chances(NamedTuple):
     probability: np.ndarray  # (k, categories of all columns, one column after the other)
 
 
-@stored("family.Categorical", attributes="n_categories prior holes _levels")
+def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether the categories of each column are finite and ascending."""
+    return all(
+        isinstance(levels, np.ndarray)
+        and levels.ndim == 1
+        and np.isfinite(levels).all()
+        and (np.diff(levels) > 0).all()
+        for levels in family.get("_levels", ())
+    )
+
+
+@stored("family.Categorical", attributes="n_categories prior holes _levels", check=_is_consistent)
 class Categorical(ExponentialFamily):
     r"""A category in each column, columns independent given the component: a mixture of it is latent class analysis.
 

@@ -11,7 +11,20 @@ from coterie.core.stored import stored
 from coterie.families.groups import Grouped, Groups, numbers
 
 
-@stored("family.Product", attributes="groups table holes _groups")
+def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether the codes of text columns are positions in their lists of categories."""
+    table = family.get("table")
+    if table is None:
+        return True
+    for group, columns in family.get("_groups", ()):
+        for column, levels in zip(np.arange(len(table.names))[columns], getattr(group, "_levels", ()), strict=False):
+            categories = table.categories[column]
+            if categories is not None and not np.isin(levels, np.arange(len(categories))).all():
+                return False
+    return True
+
+
+@stored("family.Product", attributes="groups table holes _groups", check=_is_consistent)
 class Product(Grouped):
     r"""Groups of columns that are independent given the component: tables of mixed columns, latent classes, profiles.
 

@@ -10,11 +10,13 @@ likelihood itself of a higher one and of a lower one is taken along: it adds up 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, special
+from scipy.spatial.distance import cdist
 
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
@@ -26,6 +28,10 @@ MOST = 100.0  # for each column, at most, that are estimated: with more it is al
 FEWEST = 1.0  # that are estimated: with fewer, a component of equal rows can be made ever likelier
 LEAPS = np.array([0.6, 1.7])  # times as many are tried
 STEPS, TOL = 1000, 1e-12  # of a fit of one component; the tolerance is relative
+SAMPLE, SCREENING = 400, 20  # rows, and steps, by which dense groups of rows are compared as starting points
+SHARES = (3, 8, 20)  # a dense group is a third of the rows, an eighth, or a twentieth
+BEST = 2  # of these starting points that are fitted to all rows
+THINNEST = 1e-10  # times the variances of all rows: a thinner scatter is one of equal rows, not of a group
 
 
 @stored("parameters.StudentT")
@@ -132,23 +138,73 @@ def leaping(found: Tails, before: Tails, stats: TailSums, stepped: np.ndarray) -
 def fitted(family: Any, features: Rows, w: np.ndarray) -> Tails:
     """Parameters of one component for rows of weight `w` (n,).
 
-    The likelihood can have several maxima, such as a light-tailed one over all rows and a heavy-tailed one at the
-    densest cluster. So unknown degrees of freedom start from both ends, and the likelier result is returned.
+    The likelihood can have several maxima, such as a light-tailed one over all rows and a heavy-tailed one at each
+    dense group of rows. So unknown degrees of freedom start from both ends and from the best of the dense groups, and
+    the likeliest result is returned.
     """
     first = family.estimate(family.statistics(None, features, w[:, None]))
     if family.dof is not None:
         return _climbed(family, features, w, first, False)[0]
     heavy, _ = _climbed(family, features, w, first._replace(dof=np.array([FEWEST])), False)
-    return max((_climbed(family, features, w, start, True) for start in (first, heavy)), key=lambda found: found[1])[0]
+    starts = first, heavy, *_dense_groups(family, features, w, first)
+    return max((_climbed(family, features, w, start, True) for start in starts), key=lambda fit: fit[1])[0]
 
 
-def _climbed(family: Any, features: Rows, w: np.ndarray, params: Tails, free: bool) -> tuple[Tails, float]:
-    """A maximum near `params` and its log-likelihood; `free` degrees of freedom are the likeliest at every step."""
-    before = -np.inf
-    for _ in range(STEPS):
+def _dense_groups(family: Any, features: Rows, w: np.ndarray, first: Tails) -> list[Tails]:
+    """The likeliest of components that begin at dense groups of a sample of the rows."""
+    rows = np.flatnonzero(w > 0)
+    rows = rows[:: -(-len(rows) // SAMPLE)]
+    sample, weight = Rows(features.Z[rows], {}), w[rows]
+    candidates = []
+    for group in _groups(sample.Z):
+        start = family.estimate(family.statistics(None, sample, (weight * group)[:, None]))
+        start = start._replace(dof=np.array([FEWEST]))
+        candidates.append(_climbed(family, sample, weight, start, True, SCREENING, roughly_likeliest))
+    sound = [fit for fit in candidates if np.isfinite(fit[1]) and _is_thick(fit[0], first)]
+    return [params for params, _ in sorted(sound, key=lambda fit: -fit[1])[:BEST]]
+
+
+def _groups(Z: np.ndarray) -> Iterator[np.ndarray]:
+    """Masks (n,) of groups of neighbouring rows, the densest first, until all rows are in one; for each size."""
+    n, d = Z.shape
+    squares = cdist(Z, Z, "sqeuclidean")
+    neighbours = np.argsort(squares, axis=1, kind="stable")
+    for size in sorted({min(n, max(d + 2, -(-n // share))) for share in SHARES}):
+        reach = squares[np.arange(n), neighbours[:, size - 1]]
+        left = np.ones(n, bool)
+        while left.any():
+            row = int(np.argmin(np.where(left, reach, np.inf)))
+            group = np.zeros(n, bool)
+            group[neighbours[row, :size]] = True
+            left &= ~group
+            left[row] = False
+            yield group
+
+
+def _is_thick(params: Tails, first: Tails) -> bool:
+    """Whether a scatter is no thinner in any direction than `THINNEST` times that of all rows."""
+    scale, whole = params.scale[0], first.scale[0]
+    if scale.ndim == 1:
+        return bool((scale >= THINNEST * whole).all())
+    deviation = np.sqrt(np.diag(whole))
+    return bool(np.linalg.eigvalsh(scale / np.multiply.outer(deviation, deviation))[0] >= THINNEST)
+
+
+def _climbed(
+    family: Any,
+    features: Rows,
+    w: np.ndarray,
+    params: Tails,
+    free: bool,
+    steps: int = STEPS,
+    choose: Callable[[np.ndarray, np.ndarray, int], float] | None = None,
+) -> tuple[Tails, float]:
+    """A maximum near `params` and its log-likelihood; `free` degrees of freedom are chosen anew at every step."""
+    before, choose = -np.inf, likeliest if choose is None else choose
+    for _ in range(steps):
         prepared = family.prepare(params)
         if free:
-            dof = likeliest(family.distances(prepared, features)[0], w, features.Z.shape[1])
+            dof = choose(family.distances(prepared, features)[0], w, features.Z.shape[1])
             params = params._replace(dof=np.array([dof]))
             prepared = family.prepare(params)
         likelihood = float(w @ family.scores(prepared, features)[:, 0])
@@ -172,6 +228,12 @@ def likeliest(squares: np.ndarray, w: np.ndarray, d: int) -> float:
     found = optimize.minimize_scalar(cost, bounds=np.log([FEWEST, MOST * d]), method="bounded", options={"xatol": 1e-8})
     ends = min(FEWEST, MOST * d, key=lambda dof: cost(np.log(dof)))
     return ends if cost(np.log(ends)) <= found.fun else float(np.exp(found.x))
+
+
+def roughly_likeliest(squares: np.ndarray, w: np.ndarray, d: int) -> float:
+    """The same, of a few degrees of freedom."""
+    dof = np.geomspace(FEWEST, MOST * d, 20)
+    return float(dof[np.argmax(w @ log_kernel(squares, dof, d) + w.sum() * log_constant(dof, d))])
 
 
 def known(stats: TailSums, dof: np.ndarray, d: int) -> np.ndarray:

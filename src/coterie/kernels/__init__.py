@@ -68,11 +68,14 @@ def for_centers(X: Any, k: int, n_total: int = 0) -> ModuleType:
     return _load("sparse" if hasattr(X, "indptr") else "cpu")
 
 
-def compile_pair(function: Callable[..., Any]) -> tuple[Callable[..., None], type[Exception]]:
+def compile_pair(
+    function: Callable[..., Any], arguments: tuple[Any, ...] = ()
+) -> tuple[Callable[..., None], type[Exception]]:
     """A kernel made of a user's function of two rows, and the exception it raises if that cannot be compiled."""
     from coterie.kernels.cpu.pairwise import CannotCompile, compiled
 
-    return compiled(function), CannotCompile
+    block = compiled(function)
+    return lambda A, B, out: block(A, B, out, arguments), CannotCompile
 
 
 @cache

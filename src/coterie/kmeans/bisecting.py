@@ -17,6 +17,7 @@ from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callback
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, ParameterError
+from coterie.core.progress import Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, Powers, ScaleError
 from coterie.core.stats import Stats
@@ -121,7 +122,7 @@ class BisectingKMeans(Partitional):
     engine, n_jobs, random_state
         As in `KMeans`.
     callback : callable or None
-        Called after every cut with a `coterie.core.loop.Progress`; a true return ends the fit.
+        Called after every cut with a `coterie.core.Progress`; a true return ends the fit.
     verbose : int, default=0
         1 prints a line now and then, 2 one for every cut.
 
@@ -249,7 +250,7 @@ class BisectingKMeans(Partitional):
                     break
                 history.append(growth.cost())
                 centers = np.stack([growth.centers[node] for node in growth.open()])
-                if watch(loop.Progress(0, len(history) - 1, centers, history[-1])):
+                if watch(Progress("split", len(history) - 1, params=centers, objective=history[-1])):
                     break
         return history
 

@@ -17,6 +17,9 @@ from coterie.kmeans.lloyd import Lloyd
 LIMIT = 4e9  # steps, each of one row, cluster and column: about a minute
 HOPELESS = 100.0  # times as many, as the sizes solved so far let expect (roughly), are not begun
 UNSURE = 0.01  # of the limit: what may be spent before that is judged
+EASIEST = 1.3  # steps, as a share of m * m * k * d, that even well separated clusters take (measured)
+TRIAL = 200  # rows of a random sample that is solved first, so that hard problems are rejected at once
+MANY = 1000  # rows beyond which that is done
 RUNS = 20  # of K-means, whose best is to be beaten
 MAPPED = 1 << 30  # bytes of a memory-mapped column that is read as a whole
 
@@ -56,11 +59,18 @@ class Exact(Lloyd):
             return np.repeat(np.arange(k), np.diff(starts, append=m))
         if k == 1:
             return np.zeros(m, np.int64)
-        refuse_beyond_limit(m, k, 0.5 * m * m * k * d)
+        refuse_beyond_limit(m, k, EASIEST * m * m * k * d)
+        scaled, weight = (rows - np.average(rows, axis=0, weights=weight)) / self.unit, weight / weight.max()
+        if m > MANY:
+            sample = np.sort(rng.choice(m, TRIAL, replace=False))
+            start = self._best_of_runs(rows[sample], weight[sample], k, rng)
+            branch_and_bound(scaled[sample], weight[sample], k, start, n_rows=m)
+        return branch_and_bound(scaled, weight, k, self._best_of_runs(rows, weight, k, rng))
+
+    def _best_of_runs(self, rows: np.ndarray, weight: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+        """The labels of the best of some runs of K-means."""
         model, chunk = Lloyd(k, unit=self.unit), Chunk(rows, weight, 0)
-        found = loop.fit(model, *in_memory(chunk), rng=rng, n_init=RUNS)
-        scaled = (rows - np.average(rows, axis=0, weights=weight)) / self.unit
-        return branch_and_bound(scaled, weight / weight.max(), k, model.assign(found.params, chunk))
+        return model.assign(loop.fit(model, *in_memory(chunk), rng=rng, n_init=RUNS).params, chunk)
 
 
 def exact_if_possible(algorithm: str, model: Lloyd, source: Source) -> Lloyd:
@@ -104,25 +114,32 @@ def means(rows: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> np.ndarra
     return rows[first] + np.stack([np.bincount(labels, weight * x) / total for x in moved.T], axis=1)
 
 
-def branch_and_bound(X: np.ndarray, w: np.ndarray, k: int, labels: np.ndarray) -> np.ndarray:
-    """The labels of the best partition (m,), given those of a good one."""
+def branch_and_bound(X: np.ndarray, w: np.ndarray, k: int, labels: np.ndarray, n_rows: int | None = None) -> np.ndarray:
+    """The labels of the best partition (m,), given those of a good one.
+
+    With `n_rows`, X is a random sample of so many rows: only the time that these would take is estimated. The labels
+    are then not optimal if the estimate needs more than twice `UNSURE` of the limit.
+    """
     from coterie.kernels.cpu.branch import best_partition
 
     (m, d), order = X.shape, interleaved(X, w, k, labels)
     X, w, given = X[order].copy(), w[order].copy(), labels[order].astype(np.int64)
     best = np.arange(m)[::-1] % k  # up to k rows are a cluster each
     tail, trials = np.zeros(m + 1), np.zeros(m + 1)
+    total, limit = (m, LIMIT) if n_rows is None else (n_rows, 2 * UNSURE * LIMIT)
     for first in range(m - k - 1, -1, -1):
         spent = trials.sum() * k * d
-        refuse_beyond_limit(m, k, expected(trials[first + 1 : m - k][::-1], m - k) * k * d, spent)
+        refuse_beyond_limit(total, k, expected(trials[first + 1 : m - k][::-1], total - k) * k * d, spent)
+        if spent >= limit:
+            break
         cost, best = cheapest(X[first:], w[first:], k, best[first:], given[first:])
         best = np.concatenate([given[:first], best])
-        left = int((LIMIT - spent) / (k * d))
+        left = int((limit - spent) / (k * d))
         tail[first], trials[first] = best_partition(X, w, k, first, tail, cost, best, left)
-    refuse_beyond_limit(m, k, trials.sum() * k * d)
-    found = np.empty(m, np.int64)
-    found[order] = best
-    return found
+    refuse_beyond_limit(total, k, trials.sum() * k * d)
+    result = np.empty(m, np.int64)
+    result[order] = best
+    return result
 
 
 def interleaved(X: np.ndarray, w: np.ndarray, k: int, labels: np.ndarray) -> np.ndarray:
@@ -166,7 +183,7 @@ def expected(trials: np.ndarray, m: int) -> float:
     few = 6
     recent, earlier = trials[-few:].max(initial=1.0), trials[-2 * few : -few].max(initial=1.0)
     growth = min(max(recent / earlier, 1.0) ** (1.0 / few), 4.0)
-    left = np.arange(1.0, min(m - len(trials), 400) + 1.0)
+    left = np.minimum(np.arange(1.0, m - len(trials) + 1.0), 400.0)  # no estimate overflows
     return float(trials.sum() + recent * (growth**left).sum())
 
 

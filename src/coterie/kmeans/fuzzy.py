@@ -174,14 +174,10 @@ class FuzzyCMeans(Centers):
     init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
         Where the centers start, as in `KMeans`; those that are found by name take one step of K-means first.
     n_init : int or 'auto', default='auto'
-        Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
-        callables, 3 before a search (2 on a sample of the rows, 5 if "fast"), else 1.
+        Number of initialisations; the best result is kept. 'auto' depends on `init` and `search` as in `KMedians`.
     search : {'auto', 'none', 'fast'}, default='auto'
-        Search for a better optimum than initialisations find: a center is swapped for a row, and the iterations go on
-        from there. 'auto' is a short search for ``init='k-means++'``. For a large table it
-        searches a random sample of the rows for the initial centers, unless `n_init` is a number. 'fast' searches
-        longer, and up to 16 million values. 'none' runs the `n_init` initialisations alone. A fit
-        that resumes from a `checkpoint` repeats the search.
+        Search for a better optimum than initialisations find, by swaps of centers for rows, as in `KMedians`. 'none'
+        runs the `n_init` initialisations alone.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -54,13 +55,13 @@ class KMeans(Traced, Partitional):
         answer does not depend on speed or threads; None is 10 for 'fast' and 200 for 'global', and a tenth of a
         second's work where those are less. Text such as '2.5s' is seconds, and then the answer may differ from call
         to call.
-    algorithm : {'auto', 'lloyd', 'bounds', 'exact'}, default='auto'
-        'bounds' skips distances that the triangle inequality rules out, 'lloyd' takes them all, with the same result
-        to the last bit. 'exact' finds the global optimum, whatever `init`, `n_init` and `search` are: of one column
-        always, of several columns for a few dozen rows, up to hundreds if clusters are well separated; it raises an
-        error if it would take too long. 'auto' is exact for one dense column that fits in memory unless `init` gives
-        the centers, and elsewhere uses bounds where they can pay. With missing values neither bounds nor 'exact' are
-        available.
+    algorithm : {'auto', 'lloyd', 'bounds', 'elkan', 'exact'}, default='auto'
+        'bounds' skips distances that the triangle inequality rules out, 'lloyd' computes them all, with the same result
+        to the last bit. 'elkan' is another name for 'bounds'. 'exact' finds the global optimum, and ignores `init`,
+        `n_init` and `search`: it solves one column always, several columns for a few dozen rows, or hundreds if
+        clusters are well separated; it raises an error if it would take too long. 'auto' is exact for one dense column
+        that fits in memory unless `init` gives the centers, and elsewhere uses bounds where they can pay. With missing
+        values neither bounds nor 'exact' are available.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4
@@ -84,12 +85,14 @@ class KMeans(Traced, Partitional):
     random_state : None, int, RandomState or Generator
         A number gives the same answer every time, on any number of threads.
     callback : callable or None
-        Called after every iteration with a `coterie.core.loop.Progress`; a true return ends the fit.
+        Called after every iteration with a `coterie.core.Progress`; a true return ends the fit.
     verbose : int, default=0
         1 prints a line now and then, with the time left where that can be told; 2 prints one every iteration.
     checkpoint : str, path or None, default=None
-        A file to go on from: written about once a second while the fit runs, and removed when it is done. A fit that
-        finds the file of a fit that was cut short goes on from there, and gives the same bits.
+        File in which the state of the fit is saved about once a second. If the file exists, the fit resumes from it and
+        returns the same result as an uninterrupted fit. The file is deleted when the fit completes.
+    copy_x : bool, default=True
+        Ignored: `X` is never changed. For compatibility with scikit-learn.
 
     Attributes
     ----------
@@ -158,6 +161,7 @@ class KMeans(Traced, Partitional):
         callback=None,
         verbose=0,
         checkpoint=None,
+        copy_x=True,
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -176,6 +180,7 @@ class KMeans(Traced, Partitional):
         self.callback = callback
         self.verbose = verbose
         self.checkpoint = checkpoint
+        self.copy_x = copy_x
 
     _powers = CENTERS
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1, "frozen_centers": 1}
@@ -264,7 +269,7 @@ class KMeans(Traced, Partitional):
 
     def _check_options(self) -> tuple[int, int, Any]:
         whole_number("n_clusters", self.n_clusters, 1)
-        one_of("algorithm", self.algorithm, ("auto", "lloyd", "bounds", "exact"))
+        one_of("algorithm", self.algorithm, ("auto", "lloyd", "bounds", "elkan", "exact"))
         if one_of("search", self.search, ("none", *MULTIPLES)) != "none" or self.search_budget is not None:
             as_budget(self.search, self.search_budget)
         one_of("missing", self.missing, ("error", "ignore"))
@@ -274,6 +279,12 @@ class KMeans(Traced, Partitional):
             )
         not_negative("tol", self.tol)
         watch = callbacks(self.callback, self.verbose)
+        if self.n_init not in ("auto", 1) and not isinstance(self.init, str) and not callable(self.init):
+            warnings.warn(
+                f"init gives the centers to start from: n_init={self.n_init!r} has no effect, set n_init=1",
+                RuntimeWarning,
+                stacklevel=3,
+            )
         return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
 
 

@@ -44,11 +44,12 @@ class KMedians(Centers):
         Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
         callables, 3 before a search (2 on a sample of the rows, 5 if "fast"), else 1.
     search : {'auto', 'none', 'fast'}, default='auto'
-        Search for a better optimum than initialisations find: a center is swapped for a row, and the iterations go on
-        from there. 'auto' is a short search for ``init='k-means++'``. For a large table it
-        searches a random sample of the rows for the initial centers, unless `n_init` is a number. 'fast' searches
-        longer, and up to 16 million values. 'none' runs the `n_init` initialisations alone. A fit
-        that resumes from a `checkpoint` repeats the search.
+        Search for a better optimum than initialisations find. One to three centers are swapped for rows, and the
+        iterations continue from there; then several centers jump at random, and the swaps start again. 'auto' is a
+        short search for ``init='k-means++'``, about 0.1 to 0.5 seconds. For a large table it searches a random sample
+        of the rows for the initial centers, unless `n_init` is a number. 'fast' searches longer, and up to 16 million
+        values. 'none' runs the `n_init` initialisations alone. A fit that resumes from a `checkpoint` repeats the
+        search.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4

@@ -11,11 +11,12 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.base import CENTERS_STORED, Partitional, Summary, callbacks, in_memory
-from coterie.core import loop, online
+from coterie.core import online
 from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.checkpoint import Batches, Store
 from coterie.core.clock import Clock
 from coterie.core.errors import FitInterruptedWarning
+from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk
 from coterie.core.scale import LENGTHS, SQUARES, Powers, ScaleError
 from coterie.core.stored import stored
@@ -258,7 +259,7 @@ class _Course:
         self.done = self.stopping.go_on(last.stopping)
         return True
 
-    def go(self, steps: int, watch: loop.Callback) -> None:
+    def go(self, steps: int, watch: Callback) -> None:
         self.clock = Clock(before=len(self.history) / steps)
         with interrupts.deferred(), interrupts.outermost() as keeps:
             try:
@@ -272,13 +273,13 @@ class _Course:
                 warnings.warn("interrupted: the centers reached so far are kept", FitInterruptedWarning, stacklevel=3)
                 self._leave()
 
-    def _step(self, steps: int, watch: loop.Callback) -> None:
+    def _step(self, steps: int, watch: Callback) -> None:
         before, rng = self.state.params, self.rows.rng
         self.state, stats = _learn(self.model, self.state, self.rows.any(self.batch_size), self.ratio, rng)
         self.history.append(float(stats.cost.sum() / stats.weight.sum()))
         left = self.clock.left(len(self.history) / steps) if self.stopping.never else None
-        told = loop.Progress(0, len(self.history), self.state.params, self.history[-1], left=left)
-        stopped = bool(watch(told))
+        progress = Progress("batch", len(self.history), None, left, 0, self.state.params, self.history[-1])
+        stopped = bool(watch(progress))
         self.done = self.stopping(before, self.state.params, self.history[-1]) or stopped
         if self.store is not None:
             self.complete = self.state, len(self.history), rng.bit_generator.state, self.stopping.known()

@@ -77,7 +77,7 @@ class Observed(Lloyd):
 
 def check_options_for_holes(algorithm: str, search: str) -> None:
     """What `KMeans` cannot do with rows that have holes."""
-    if algorithm in ("exact", "bounds"):
+    if algorithm in ("exact", "bounds", "elkan"):
         raise ParameterError(
             f"algorithm={algorithm!r} and missing='ignore' do not go together, for X has NaN: use algorithm='auto', or "
             "fill in X first (sklearn.impute)"

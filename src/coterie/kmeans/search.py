@@ -18,6 +18,7 @@ from coterie.core import loop
 from coterie.core.checkpoint import Keeper, Store
 from coterie.core.clock import Clock
 from coterie.core.errors import FitInterruptedWarning
+from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.kmeans.budget import Budget, Purse, purse_for
 from coterie.kmeans.lloyd import Lloyd
@@ -44,9 +45,9 @@ def searched(
     rng: np.random.Generator,
     n_init: int,
     max_iter: int,
-    watch: loop.Callback,
+    watch: Callback,
     store: Store | None = None,
-) -> tuple[Lloyd, loop.Callback]:
+) -> tuple[Lloyd, Callback]:
     """The model, to be started where a search from the best of `n_init` runs has ended, and the callback from there on.
 
     'fast': split the cluster that gains most by it and remove the center that is missed least [1]_, Lloyd from there,
@@ -76,13 +77,13 @@ def searched(
         # a sample, or rounding to the data's type, can mislead
         centers = better if model.objective(better, stats) <= first.objective else centers
 
-    def watch_the_end(progress: loop.Progress) -> bool:
+    def watch_the_end(progress: Progress) -> bool:
         return stopped or bool(watch(replace(progress, run=n_init + 1)))
 
     return replace(model, start=centers), watch_the_end
 
 
-def _untimed(watch: loop.Callback, progress: loop.Progress) -> bool | None:
+def _untimed(watch: Callback, progress: Progress) -> bool | None:
     """The runs are the lesser part: how long the search will take is not known yet."""
     return watch(replace(progress, left=None))
 
@@ -121,7 +122,7 @@ class Climb:
         k: int,
         rng: np.random.Generator,
         purse: Purse,
-        watch: loop.Callback,
+        watch: Callback,
         run: int,
         store: Store | None = None,
     ):
@@ -293,7 +294,9 @@ class Climb:
             self.best, self.least = self.here.centers.copy(), self.value
         objective = self.least * self.rows.unit**2 / self.rows.share
         left = self.clock.left(self.purse.share)
-        self.stopped |= bool(self.watch(loop.Progress(self.run, self.steps, self.centers, objective, left=left)))
+        self.stopped |= bool(
+            self.watch(Progress("iteration", self.steps, None, left, self.run, self.centers, objective))
+        )
         self.steps += 1
 
 

@@ -29,8 +29,6 @@ class Spherical(Lloyd):
     .. [1] Dhillon & Modha (2001), Concept decompositions for large sparse text data using clustering, Mach. Learn. 42.
     """
 
-    patience = 2  # times the rounds in vain that end a search: descents are short, and there are many optima
-
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         centers = super().init(source, engine, rng)
         zero = ~centers.any(axis=1)
@@ -87,14 +85,10 @@ class SphericalKMeans(Centers):
         Where they start, as in `KMeans`; of an array only the directions count, and a callable is given the rows at
         unit length.
     n_init : int or 'auto', default='auto'
-        Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
-        callables, 3 before a search (2 on a sample of the rows, 5 if "fast"), else 1.
+        Number of initialisations; the best result is kept. 'auto' depends on `init` and `search` as in `KMedians`.
     search : {'auto', 'none', 'fast'}, default='auto'
-        Search for a better optimum than initialisations find: a center is swapped for a row, and the iterations go on
-        from there. 'auto' is a short search for ``init='k-means++'``. For a large table it
-        searches a random sample of the rows for the initial centers, unless `n_init` is a number. 'fast' searches
-        longer, and up to 16 million values. 'none' runs the `n_init` initialisations alone. A fit
-        that resumes from a `checkpoint` repeats the search.
+        Search for a better optimum than initialisations find, by swaps of centers for rows, as in `KMedians`. 'none'
+        runs the `n_init` initialisations alone.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4

@@ -1,1 +1,7 @@
-"""K-medoids: centers that are rows, by any distance."""
+"""K-medoids: clusters whose centers are rows, with any distance."""
+
+from coterie.core.lazy import attach
+
+__all__ = ["KMedoids"]
+
+__getattr__ = attach("coterie.medoids", dict.fromkeys(__all__, "coterie"))

@@ -16,7 +16,7 @@ from coterie import interrupts, machine
 from coterie.base import ByDistance, callbacks
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
-from coterie.core.loop import Progress
+from coterie.core.progress import Progress
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.data import opened
@@ -65,7 +65,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Number of initialisations; the best result is kept. 'auto' is 3 for 'random' and before a search, else 1.
     search : {'auto', 'none', 'fast'}, default='auto'
         Search for a better optimum than swaps find: up to three medoids are replaced at random, and swaps go on from
-        there. 'auto' does so 17 times for ``init='lab'``, and less often for more than 2,000 rows: it looks at about
+        there. 'auto' does so 40 times for ``init='lab'``, and less often for more than 1,400 rows: it looks at about
         3e8 distances, so that there is no search for more than 9,000 rows. 'fast' does so 100 times. 'none' runs the
         `n_init` initialisations alone.
     max_iter : int, default=100
@@ -80,7 +80,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     random_state : None, int, RandomState or Generator
         A number gives the same answer every time.
     callback : callable or None
-        Called after every round with a `coterie.core.loop.Progress`; a true return ends the fit.
+        Called after every round with a `coterie.core.Progress`; a true return ends the fit.
     verbose : int, default=0
         1 prints a line now and then, 2 one for every round.
 
@@ -341,7 +341,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
 
 def _tell(watch: Any, run: int, rounds: int, loss: float) -> Any:
-    return watch(Progress(run, rounds, None, loss))
+    return watch(Progress("iteration", rounds, run=run, objective=loss))
 
 
 def _given(init: Any, k: int, counted: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from coterie.medoids.swaps import ROUNDING, Found
 from coterie.medoids.table import Array
 
-STARTS, JUMPS = 3, 17  # of a short search at most: descents from a start, and from a jump
+STARTS, JUMPS = 3, 40  # of a short search at most: descents from a start, and from a jump
 LONG_JUMPS = 100  # of a long search
 WORK = 1 << 28  # distances that a short search looks at, about
 ROUNDS = 3  # through all candidates that a descent takes, about

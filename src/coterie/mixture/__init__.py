@@ -1,7 +1,8 @@
-"""Mixtures fitted by EM."""
+"""Mixture models fitted by EM and variational Bayes."""
 
-from __future__ import annotations
-
+from coterie.core.lazy import attach
 from coterie.families.normal_prior import Prior
 
-__all__ = ["Prior"]
+__all__ = ["BayesianGaussianMixture", "GaussianMixture", "Mixture", "Prior"]
+
+__getattr__ = attach("coterie.mixture", dict.fromkeys(__all__[:3], "coterie"))

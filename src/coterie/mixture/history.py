@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import ObjectiveRoseWarning
-from coterie.core.loop import Progress
+from coterie.core.progress import Progress
 from coterie.core.stored import stored
 from coterie.mixture.em import EM, Event
 

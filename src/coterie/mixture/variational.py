@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.core.errors import ObjectiveRoseWarning
-from coterie.core.loop import Progress
+from coterie.core.progress import Progress
 from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
 from coterie.families import forms

@@ -242,7 +242,9 @@ class Decoder:
         kind, declaration = self._declared(tag)
         if declaration.attributes is None:
             raise ModelFileError(f"{tag} is not an object")
-        return _with_attributes(kind, self._fields(tag, values, lengths, declaration.attributes))
+        made = self._fields(tag, values, lengths, declaration.attributes)
+        check_fields(declaration, made, lengths)
+        return _with_attributes(kind, made)
 
     def _declared(self, tag: Any) -> tuple[Any, Declaration]:
         kind = classes.class_of(tag) if isinstance(tag, str) else None

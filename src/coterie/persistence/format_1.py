@@ -103,7 +103,8 @@ ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write
     "distance.Cosine": _EXPONENT,
     "distance.Euclidean": _EXPONENT,
     "distance.SquaredEuclidean": _EXPONENT,
-    "distance.Mahalanobis": {**_EXPONENT, "pseudo_inverse": False},
+    "distance.DTW": _EXPONENT,
+    "distance.Mahalanobis": {**_EXPONENT, "pseudo_inverse": False, "VI": None},
 }
 
 

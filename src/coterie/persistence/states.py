@@ -82,8 +82,14 @@ def _check_reached(reached: Reached, estimator: str, model: Any, source: Source)
     if estimator != "BalancedKMeans":  # whose parameters are the labels of all rows
         with quiet(), raising("its parameters do not go with the rows"):
             chunk = source.pick(np.arange(min(ROWS, source.shape[0])))
+            if chunk.w is not None:  # a row without weight may have the density 0
+                counted = np.flatnonzero(chunk.w > 0)
+                y = None if chunk.y is None else chunk.y[counted]
+                chunk = chunk._replace(X=chunk.X[counted], w=chunk.w[counted], y=y)
             stats, _ = model.e_step(reached.params, chunk, None)
-            model.objective(reached.params, stats)
+            objective = model.objective(reached.params, stats)
+        if estimator in NOTED and not np.isfinite(objective):
+            raise ModelFileError("its parameters give rows of X no finite likelihood")
 
 
 def _goes_with(params: Any, estimator: str, model: Any, source: Source) -> bool:

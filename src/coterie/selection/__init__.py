@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coterie.core.progress import Progress
 from coterie.selection.choose import choose_k
 from coterie.selection.chosen import ChooseK
 from coterie.selection.criteria import Curve
@@ -9,7 +10,6 @@ from coterie.selection.dendrogram import DendrogramGap, dendrogram_gap
 from coterie.selection.gap import Gap, gap_statistic
 from coterie.selection.knee import Knee, kneedle, second_derivative
 from coterie.selection.mixtures import MixtureTable, mixture_table
-from coterie.selection.progress import Progress
 from coterie.selection.splitting import Split, Splitting, g_means, x_means
 from coterie.selection.stability import Stability, stability
 from coterie.selection.sweep import Sweep, sweep

@@ -9,10 +9,10 @@ import numpy as np
 from coterie import interrupts
 from coterie.core.arguments import as_rng, one_of
 from coterie.core.errors import ParameterError
+from coterie.core.progress import Callback, check_callback
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.chosen import ChooseK
 from coterie.selection.gap import counting_rows
-from coterie.selection.progress import Callback, check_callback
 from coterie.selection.resampling import count_option
 from coterie.selection.study import CRITERIA, Effort, Study
 from coterie.selection.sweep import as_ks
@@ -39,7 +39,7 @@ def choose_k(
     sample_weight: Any = None,
     n_jobs: int | None = None,
     random_state: Any = 0,
-    progress: Callback | None = None,
+    callback: Callback | None = None,
 ) -> ChooseK:
     r"""How many clusters there are, and how sure that is.
 
@@ -89,7 +89,7 @@ def choose_k(
     n_jobs : int or None, default=None
         Threads; None is all cores. The answer does not depend on it.
     random_state : None, int, RandomState or Generator, default=0
-    progress : callable or None
+    callback : callable or None, default=None
         Called with a `coterie.selection.Progress` after each piece of work; a true answer ends it with what there is.
 
     Returns
@@ -122,7 +122,7 @@ def choose_k(
     Rows without clusters would have a silhouette of 0.55 ± 0.02; these have 0.93.
     """
     effort = EFFORTS[one_of("budget", budget, tuple(EFFORTS))]
-    names, watch = _names(methods, effort), check_callback(progress)
+    names, watch = _names(methods, effort), check_callback(callback)
     wanted = None if isinstance(ks, str) and ks == "auto" else as_ks(ks)
     rng = as_rng(random_state)
     everything, weights = counting_rows(X, sample_weight)

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from coterie import machine, metrics
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.progress import Callback, check_callback, reported
 from coterie.data import as_source
 from coterie.data.memory import MemorySource
 from coterie.data.summary import summarize
@@ -20,7 +21,6 @@ from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.engines.local import Serial
 from coterie.selection.ladder import CANDIDATES, HOPE, too_few_distinct
-from coterie.selection.progress import Callback, check_callback, watched
 from coterie.selection.references import REFERENCES, Array, Box, box_about
 from coterie.selection.sweep import as_ks, sweep
 from coterie.selection.tables import aligned
@@ -101,7 +101,7 @@ def gap_statistic(
     estimator: Any = None,
     n_jobs: int | None = None,
     random_state: Any = None,
-    progress: Callback | None = None,
+    callback: Callback | None = None,
 ) -> Gap:
     r"""The gap statistic [1]_: how much tighter K clusters of the data are than K clusters of rows without clusters.
 
@@ -140,7 +140,7 @@ def gap_statistic(
     n_jobs : int or None, default=None
         Threads, each of which takes a reference at a time; None is all cores. The result does not depend on it.
     random_state : None, int, RandomState or Generator
-    progress : callable or None
+    callback : callable or None, default=None
         Called with a `Progress` after the data and after every reference; a true answer ends it with the references
         there are by then, but not before there are two.
 
@@ -171,7 +171,7 @@ def gap_statistic(
     >>> gap_statistic(X, range(1, 7), n_references=20, random_state=0).recommended
     3
     """
-    wanted, progress = as_ks(ks), check_callback(progress)
+    wanted, callback = as_ks(ks), check_callback(callback)
     whole_number("n_references", n_references, FEWEST)
     one_of("reference", reference, REFERENCES)
     one_of("rule", rule, tuple(RULES))
@@ -185,10 +185,10 @@ def gap_statistic(
     draw = partial(_table, rows, box_about(rows, w, reference))
     chances = as_rng(random_state).spawn(1 + n_references)
     names = ["data", *(f"reference {b}" for b in range(1, 1 + n_references))]
-    asked = progress and (lambda step: bool(progress(step)) and step.done > FEWEST)
+    asked = callback and (lambda step: bool(callback(step)) and step.done > FEWEST)
     with machine.one_blas_thread:
         calls = [(draw, w, wanted, float(power), within, i, rng) for i, rng in enumerate(chances)]
-        found = np.array(list(watched(machine.in_threads(_log_within, calls, n_jobs), names, asked)))
+        found = np.array(list(reported(machine.in_threads(_log_within, calls, n_jobs), names, asked)))
     return Gap(np.array(wanted), found[0], found[1:], rule, se_factor, reference, float(power))
 
 

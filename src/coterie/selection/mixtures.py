@@ -11,6 +11,7 @@ import numpy as np
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import ParameterError
+from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.protocols import Chunk
 from coterie.data import as_source
 from coterie.families.structures import STRUCTURES, as_structure
@@ -18,7 +19,6 @@ from coterie.mixture.gaussian import Components, GaussianEM
 from coterie.mixture.mixture import GaussianMixture
 from coterie.mixture.search import sound_first
 from coterie.selection.mixture_starts import Starts
-from coterie.selection.progress import Callback, check_callback, watched
 from coterie.selection.sweep import Sweep, as_ks
 from coterie.selection.tables import aligned
 
@@ -96,7 +96,7 @@ def mixture_table(
     starts: Any = "search",
     n_jobs: int | None = None,
     random_state: Any = None,
-    progress: Callback | None = None,
+    callback: Callback | None = None,
 ) -> MixtureTable:
     r"""BIC, AIC and ICL of Gaussian mixtures over the number of components and the covariance structure.
 
@@ -130,8 +130,8 @@ def mixture_table(
     n_jobs : int or None, default=None
         Threads, one a cell; None is all cores. The result does not depend on it.
     random_state : None, int, RandomState or Generator
-    progress : callable, optional
-        Called after every cell with a `coterie.selection.progress.Progress`; a true return ends it with what there is.
+    callback : callable or None, default=None
+        Called after every cell with a `Progress`; a true return ends it with what there is.
 
     Returns
     -------
@@ -166,14 +166,14 @@ def mixture_table(
     >>> str(found.best()[0])
     'VVV,3'
     """
-    numbers, watch = as_ks(ks), check_callback(progress)
+    numbers, watch = as_ks(ks), check_callback(callback)
     source = as_source(X, sample_weight)
     names = _names(structures, source.shape[1])
     grid = _Grid(getattr(source, "X", X), sample_weight, prior, reg_covar, as_rng(random_state), n_jobs)
     rows = grid.rows(numbers, names) if _is_search(starts) else grid.coarse_rows(numbers, names, starts)
     cells = [f"{name},{k}" for k in numbers for name in names]
     with machine.one_blas_thread, interrupts.outermost():
-        found = list(watched(rows, cells, watch, [k for k in numbers for _ in names]))
+        found = list(reported(rows, cells, watch, [k for k in numbers for _ in names]))
     return _table(numbers, names, found)
 
 

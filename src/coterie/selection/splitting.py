@@ -12,12 +12,12 @@ from scipy import sparse
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import as_source
 from coterie.data.summary import summarize
 from coterie.engines.local import Serial
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.normality import LEAST, anderson_darling, critical_value
-from coterie.selection.progress import Callback, Progress, check_callback
 from coterie.selection.tables import aligned
 
 Array = np.ndarray[Any, Any]
@@ -86,7 +86,7 @@ def x_means(
     search: str = "none",
     n_jobs: int | None = None,
     random_state: Any = None,
-    progress: Callback | None = None,
+    callback: Callback | None = None,
 ) -> Splitting:
     r"""X-means [1]_: every cluster becomes two for as long as that lowers BIC.
 
@@ -125,8 +125,8 @@ def x_means(
         Threads; None is all cores. The result does not depend on it.
     random_state : None, int, RandomState or Generator
         Of the first `k_min` centers, if they are more than one, and of the search: splits do not draw.
-    progress : callable, optional
-        Called after every round with a `coterie.selection.progress.Progress`; a true return ends the rounds.
+    callback : callable or None, default=None
+        Called after every round with a `Progress`; a true return ends the rounds.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def x_means(
     5
     """
     rounds = _Rounds(X, sample_weight, _lowers_bic, 0.0, n_jobs, search, AHEAD)
-    rounds.go(k_min, k_max, random_state, progress)
+    rounds.go(k_min, k_max, random_state, callback)
     return rounds.result(min(rounds.models, key=rounds.bic))
 
 
@@ -164,7 +164,7 @@ def g_means(
     search: str = "none",
     n_jobs: int | None = None,
     random_state: Any = None,
-    progress: Callback | None = None,
+    callback: Callback | None = None,
 ) -> Splitting:
     r"""G-means [1]_: every cluster becomes two for as long as its rows do not look Gaussian.
 
@@ -180,7 +180,7 @@ def g_means(
 
     Parameters
     ----------
-    X, k_min, k_max, sample_weight, search, n_jobs, random_state, progress
+    X, k_min, k_max, sample_weight, search, n_jobs, random_state, callback
         As in `x_means`; of clusters that ask to be split, those of the largest statistic go first.
     significance : float, default=1e-4
         The probability of splitting a Gaussian cluster, in one test: small, for there are many tests. The paper's too.
@@ -215,7 +215,7 @@ def g_means(
     ):
         raise ParameterError(f"significance must be a number between 0 and 1; got {significance!r}")
     rounds = _Rounds(X, sample_weight, _is_not_normal, critical_value(significance), n_jobs, search)
-    rounds.go(k_min, k_max, random_state, progress)
+    rounds.go(k_min, k_max, random_state, callback)
     return rounds.result(rounds.models[-1])
 
 
@@ -272,16 +272,16 @@ class _Rounds:
         self.history: list[Split] = []
         self.ahead = ahead
 
-    def go(self, k_min: int, k_max: int | None, random_state: Any, progress: Callback | None) -> None:
+    def go(self, k_min: int, k_max: int | None, random_state: Any, callback: Callback | None) -> None:
         k = whole_number("k_min", k_min, 1)
         one_of("search", self.search, ("none", "fast", "global"))
         most = self.X.shape[0] if k_max is None else whole_number("k_max", k_max, k)
-        watch = check_callback(progress)
+        watch = check_callback(callback)
         seed = int(as_rng(random_state).integers(2**31))
         self.models.append(self._fit(k, seed))
         while self._hopeful() and len(centers := self._grown(most)) > len(self.models[-1].cluster_centers_):
             self.models.append(self._fit(len(centers), seed, init=centers, n_init=1))
-            report = Progress(len(self.models) - 1, len(self.models), f"{len(centers)} clusters")
+            report = Progress(f"{len(centers)} clusters", len(self.models) - 1, len(self.models))
             if watch is not None and watch(report):
                 break
 

@@ -11,9 +11,9 @@ import numpy as np
 from coterie import interrupts
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
+from coterie.core.progress import Callback, check_callback, reported
 from coterie.selection.agreement import adjusted_rand, jaccard, shared, strengths
 from coterie.selection.consensus import ambiguous_share, area_under_cdf, consensus_matrix
-from coterie.selection.progress import Callback, check_callback, watched
 from coterie.selection.resampling import METHODS, Draw, Table, all_labels, count_option
 from coterie.selection.sweep import as_ks
 from coterie.selection.tables import aligned
@@ -104,7 +104,7 @@ def stability(
     sample_weight: Any = None,
     n_jobs: int | None = None,
     random_state: Any = None,
-    progress: Callback | None = None,
+    callback: Callback | None = None,
 ) -> Stability:
     r"""How far the clusters of resampled rows agree, for each number of clusters.
 
@@ -151,8 +151,8 @@ def stability(
         Threads, one a draw; None is all cores. The result does not depend on it.
     random_state : None, int, RandomState or Generator
         Draws and fits; the same draws for every K.
-    progress : callable, optional
-        Called after every K with a `coterie.selection.progress.Progress`; a true return ends it with what there is.
+    callback : callable or None, default=None
+        Called after every K with a `Progress`; a true return ends it with what there is.
 
     Returns
     -------
@@ -193,13 +193,13 @@ def stability(
         method = "halves" if measure == "prediction_strength" else "bootstrap"
     if method == "halves" and not hasattr(estimator, "predict"):
         raise ParameterError(f"method='halves' needs an estimator with predict; {type(estimator).__name__} has none")
-    numbers, watch = as_ks(ks), check_callback(progress)
+    numbers, watch = as_ks(ks), check_callback(callback)
     table = Table(estimator, X, sample_weight)
     if numbers[-1] > len(table.counting):
         raise InputError(f"ks go up to {numbers[-1]}, and only {len(table.counting)} rows (of weight above 0) count")
     study = _Study(table, measure, method, n_resamples, _share(share), as_rng(random_state), n_jobs)
     with interrupts.outermost():
-        found = list(watched(map(study.look, numbers), [f"K = {k}" for k in numbers], watch, numbers))
+        found = list(reported(map(study.look, numbers), [f"K = {k}" for k in numbers], watch, numbers))
     values, clusters, labels, divisions = zip(*found, strict=True)
     tried = np.array(numbers[: len(found)])
     mean = np.mean(values, axis=1)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from coterie.core.clock import Clock
 from coterie.core.errors import InputError
+from coterie.core.progress import Callback, Progress
 from coterie.families import Gaussian
 from coterie.hierarchy import linkage
 from coterie.mixture.family_mixture import Mixture
@@ -19,7 +20,6 @@ from coterie.selection.dendrogram import dendrogram_gap
 from coterie.selection.gap import gap_statistic
 from coterie.selection.knee import kneedle
 from coterie.selection.mixtures import MixtureTable, mixture_table
-from coterie.selection.progress import Callback, Progress
 from coterie.selection.splitting import g_means, x_means
 from coterie.selection.stability import Stability, stability
 from coterie.selection.sweep import Sweep, sweep
@@ -128,7 +128,7 @@ class Study:
         for done, name in enumerate(names, start=1):
             found.append(CRITERIA[name](self, name, ks))
             left = self.clock.left((SWEEPS + sum(costs[:done])) / (SWEEPS + sum(costs)))
-            if watch is not None and watch(Progress(done, len(names), name, left)):
+            if watch is not None and watch(Progress(name, done, len(names), left)):
                 break
         return _counted(found, self.results.get("tendency"), ks)
 

@@ -10,11 +10,11 @@ import numpy as np
 from coterie import interrupts
 from coterie.core.clock import Clock
 from coterie.core.errors import ParameterError
+from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.selection.criteria import Curve, curve_of
 from coterie.selection.kinds import KINDS, Fitted, one_by_one, without_checkpoint
 from coterie.selection.ladder import Array
-from coterie.selection.progress import Callback, Progress, check_callback
 from coterie.selection.tables import aligned
 
 
@@ -57,7 +57,7 @@ class Sweep:
         return aligned(self.table())
 
 
-def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, progress: Callback | None = None) -> Sweep:
+def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, callback: Callback | None = None) -> Sweep:
     r"""Fit an estimator for many numbers of clusters K, sharing the work among them.
 
     More clusters never fit worse: :math:`J_K \ge J_{K'}` for :math:`K < K'`. Fits that know nothing of each other break
@@ -73,7 +73,7 @@ def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, progres
         Numbers of clusters, from 1 up, in any order.
     X : what the estimator takes
     sample_weight : array (n,), optional
-    progress : callable or None
+    callback : callable or None, default=None
         Called with a `Progress` after every piece of work; a true answer ends the sweep with the K there are by then.
 
     Returns
@@ -112,12 +112,12 @@ def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, progres
     >>> found.curve("silhouette").best
     2
     """
-    wanted, progress = as_ks(ks), check_callback(progress)
+    wanted, callback = as_ks(ks), check_callback(callback)
     if not any(hasattr(estimator, name) for name in ("n_clusters", "n_components")) or not hasattr(estimator, "fit"):
         raise ParameterError(f"estimator must have n_clusters or n_components, and fit; got {type(estimator).__name__}")
     estimator, X = without_checkpoint(estimator), opened(X)
     kind = KINDS.get(type(estimator), one_by_one)
-    report = _Report(progress, wanted)
+    report = _Report(callback, wanted)
     found: list[Fitted] = []
     with interrupts.outermost():
         for fitted in kind(estimator, wanted, X, sample_weight, report.halfway):
@@ -158,8 +158,8 @@ def _table(given: Any) -> str:
 class _Report:
     """Tells the caller how far a sweep is: finding centers for K is half of the work, fitting with them the rest."""
 
-    def __init__(self, progress: Callback | None, ks: list[int]):
-        self.progress, self.ks, self.halves = progress, ks, 1
+    def __init__(self, callback: Callback | None, ks: list[int]):
+        self.callback, self.ks, self.halves = callback, ks, 1
         self.done, self.spent, self.stopped, self.clock = 0, 0, False, Clock()
 
     def halfway(self, what: str) -> bool:
@@ -174,7 +174,7 @@ class _Report:
     def _tell(self, what: str, k: int) -> bool:
         self.done, self.spent = self.done + 1, self.spent + k
         total = self.halves * len(self.ks)
-        if self.progress is not None:
+        if self.callback is not None:
             left = self.clock.left(self.spent / (self.halves * sum(self.ks)))
-            self.stopped = bool(self.progress(Progress(self.done, total, what, left)))
+            self.stopped = bool(self.callback(Progress(what, self.done, total, left)))
         return self.stopped

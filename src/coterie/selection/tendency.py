@@ -12,8 +12,8 @@ from scipy import stats
 from coterie import machine, metrics
 from coterie.core.arguments import as_rng, whole_number
 from coterie.core.errors import InputError
+from coterie.core.progress import Callback, check_callback, reported
 from coterie.selection.gap import FEWEST, counting_rows, ladder_of
-from coterie.selection.progress import Callback, check_callback, watched
 from coterie.selection.references import Array, box_about
 from coterie.selection.sweep import as_ks
 
@@ -68,7 +68,7 @@ def tendency(
     sample_weight: Any = None,
     n_jobs: int | None = None,
     random_state: Any = None,
-    progress: Callback | None = None,
+    callback: Callback | None = None,
 ) -> Tendency:
     r"""Whether rows fall into clusters: is their best silhouette better than that of rows without any?
 
@@ -89,7 +89,7 @@ def tendency(
     n_jobs : int or None, default=None
         Threads, a reference each; None is all cores. The result does not depend on it.
     random_state : None, int, RandomState or Generator
-    progress : callable or None
+    callback : callable or None, default=None
         Called with a `Progress` after every table; a true answer ends it with those there are, two of each kind at
         least.
 
@@ -118,7 +118,7 @@ def tendency(
     >>> tendency(np.random.default_rng(0).normal(size=(300, 2)), random_state=0).clustered
     False
     """
-    wanted, progress = as_ks(ks), check_callback(progress)
+    wanted, callback = as_ks(ks), check_callback(callback)
     whole_number("n_references", n_references, FEWEST)
     rng = as_rng(random_state)
     rows, w = counting_rows(X, sample_weight)
@@ -131,10 +131,10 @@ def tendency(
     kinds = (partial(box_about(rows, w, "pca").draw, len(rows), rows.dtype), partial(_normal_rows, rows, w))
     tables = [None, *kinds * n_references]
     names = ["data", *(f"reference {b}" for b in range(1, len(tables)))]
-    asked = progress and (lambda step: bool(progress(step)) and step.done > 2 * FEWEST)
+    asked = callback and (lambda step: bool(callback(step)) and step.done > 2 * FEWEST)
     with machine.one_blas_thread:
         calls = [(rows, w, wanted, draw, child) for draw, child in zip(tables, rng.spawn(len(tables)), strict=True)]
-        found = np.array(list(watched(machine.in_threads(_silhouettes, calls, n_jobs), names, asked)))
+        found = np.array(list(reported(machine.in_threads(_silhouettes, calls, n_jobs), names, asked)))
     best = found[1:].max(axis=1)
     return Tendency(np.array(wanted), found[0], best[::2], best[1::2])
 

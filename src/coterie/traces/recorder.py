@@ -11,6 +11,7 @@ import numpy as np
 
 from coterie.core import loop
 from coterie.core.errors import ParameterError
+from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Engine, Source
 from coterie.core.stats import Stats
 
@@ -66,13 +67,13 @@ class Recorder:
 
     def watching(
         self,
-        callback: loop.Callback | None,
+        callback: Callback | None,
         model: Any,
         source: Source,
         engine: Engine,
         key: Callable[[loop.Fit], Any] | None = None,
         start: Any = None,
-    ) -> loop.Callback:
+    ) -> Callback:
         """Return a callback that records each iteration and then calls `callback`.
 
         `key` ranks restarts, as in the loop. `start` holds the initial parameters of a fit by batches.
@@ -82,7 +83,7 @@ class Recorder:
         if self.is_online:
             self.current = Run(0, [Iteration(0, start, np.nan)])
 
-        def watch(progress: loop.Progress) -> bool | None:
+        def watch(progress: Progress) -> bool | None:
             self._record(progress)
             return None if callback is None else callback(progress)
 
@@ -104,14 +105,14 @@ class Recorder:
         assert self.best is not None
         return self.best
 
-    def _record(self, progress: loop.Progress) -> None:
+    def _record(self, progress: Progress) -> None:
         if self.current is None or self.current.number != progress.run:
             self._finish_run()
             self.current = Run(progress.run)
         previous = self.current.iterations[-1] if self.current.iterations else None
         self.current.add(self._iteration(progress, previous))
 
-    def _iteration(self, progress: loop.Progress, previous: Iteration | None) -> Iteration:
+    def _iteration(self, progress: Progress, previous: Iteration | None) -> Iteration:
         stats, objective = progress.stats, float(progress.objective)
         weight: Any = getattr(stats, "weight", None)
         if not hasattr(self.model, "climbs"):

@@ -180,16 +180,76 @@ def gower(A, B, w, numbers, out):
             out[i, j] = total / weight if weight > 0 else np.nan
 
 
+@jit
+def canberra(A, B, w, out):
+    """Columns in which both values are 0 count as 0."""
+    for i in range(len(A)):
+        for j in range(len(B)):
+            total = 0.0
+            for t in range(A.shape[1]):
+                x, y = 0.5 * A[i, t], 0.5 * B[j, t]  # halves: no sum overflows
+                size = abs(x) + abs(y)
+                if size > 0:
+                    total += w[t] * (abs(x - y) / size)
+            out[i, j] = total
+
+
+@jit
+def braycurtis(A, B, out):
+    """Two rows of zeros have distance 0; infinite where the sums of values are all 0."""
+    largest = 0.0
+    for i in range(len(A)):
+        for t in range(A.shape[1]):
+            largest = max(largest, abs(A[i, t]))
+    for j in range(len(B)):
+        for t in range(B.shape[1]):
+            largest = max(largest, abs(B[j, t]))
+    scale = largest * A.shape[1] if largest > 0 else 1.0
+    for i in range(len(A)):
+        for j in range(len(B)):
+            apart, size = 0.0, 0.0
+            for t in range(A.shape[1]):
+                x, y = A[i, t] / scale, B[j, t] / scale
+                apart += abs(x - y)
+                size += abs(x + y)
+            out[i, j] = 0.0 if apart == 0 else apart / size if size > 0 else np.inf
+
+
+@jit
+def haversine(A, B, out):
+    """Latitudes and longitudes in radians."""
+    for i in range(len(A)):
+        for j in range(len(B)):
+            lat = np.sin(0.5 * (float(A[i, 0]) - B[j, 0]))
+            lon = np.sin(0.5 * (float(A[i, 1]) - B[j, 1]))
+            square = lat * lat + np.cos(float(A[i, 0])) * np.cos(float(B[j, 0])) * lon * lon
+            out[i, j] = 2 * np.arcsin(np.sqrt(min(square, 1.0)))
+
+
+@jit
+def nan_euclidean(A, B, out):
+    """NaN where two rows have no column in common."""
+    for i in range(len(A)):
+        for j in range(len(B)):
+            total, n_present = 0.0, 0
+            for t in range(A.shape[1]):
+                apart = float(A[i, t]) - B[j, t]
+                if apart == apart:
+                    total += apart * apart
+                    n_present += 1
+            out[i, j] = np.sqrt(total * (A.shape[1] / n_present)) if n_present > 0 else np.nan
+
+
 @cache
 def compiled(function: Callable[..., Any]) -> Callable[..., None]:
     """A block of distances by a function of two rows, compiled into one loop with it."""
     pair = function if isinstance(function, numba.core.dispatcher.Dispatcher) else _pair(function)
 
     @compiling(cache=False)  # the cache does not know of changes in the user's own code
-    def block(A, B, out):
+    def block(A, B, out, arguments):
         for i in range(len(A)):
             for j in range(len(B)):
-                out[i, j] = pair(A[i], B[j])
+                out[i, j] = pair(A[i], B[j], *arguments)
 
     return block
 

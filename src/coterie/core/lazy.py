@@ -1,0 +1,20 @@
+"""Import public names of a package when they are first used, so that `import coterie` stays fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def attach(package: str, homes: dict[str, str], modules: tuple[str, ...] = ()) -> Callable[[str], Any]:
+    """A ``__getattr__`` for `package`: names are attributes of the modules in `homes`, `modules` are its submodules."""
+
+    def __getattr__(name: str) -> Any:
+        if name in homes:
+            return getattr(import_module(homes[name]), name)
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return __getattr__

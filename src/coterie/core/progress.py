@@ -1,0 +1,57 @@
+"""The argument of every callback of the library, and the calls themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.core.clock import Clock
+from coterie.core.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a computation. A callback that returns True stops it; what is complete by then is returned."""
+
+    step: str  # the unit of work, such as "iteration", or the one that was completed last, such as "K = 3"
+    done: int  # units completed
+    total: int | None = None  # all units; None: unknown
+    left: float | None = None  # estimated seconds until the end; None: too early to estimate
+    run: int = 0  # number of the restart, from 0
+    params: Any = None  # parameters of the model after this iteration
+    objective: Any = None  # at exactly these parameters
+    stats: Any = None  # sufficient statistics computed with these parameters
+
+    @property
+    def iteration(self) -> int:
+        """Iterations of this restart."""
+        return self.done
+
+
+Callback = Callable[[Progress], bool | None]
+
+
+def check_callback(callback: Any) -> Callback | None:
+    """The callback; `ParameterError` if it cannot be called."""
+    if callback is not None and not callable(callback):
+        raise ParameterError(f"callback must be None or a function of one argument; got {callback!r}")
+    checked: Callback | None = callback
+    return checked
+
+
+def reported(
+    results: Iterable[Any], steps: list[str], callback: Callback | None, costs: Sequence[float] | None = None
+) -> Iterator[Any]:
+    """Results, one for each of `steps`, until the callback stops.
+
+    `costs` are the times that the steps take relative to each other, if they are known.
+    """
+    clock, spent = Clock(), 0.0
+    costs = [1.0] * len(steps) if costs is None else costs
+    for done, (step, result, cost) in enumerate(zip(steps, results, costs, strict=False), start=1):
+        yield result
+        spent += cost
+        left = clock.left(spent / sum(costs) if done < len(steps) else 1.0)
+        if callback is not None and callback(Progress(step, done, len(steps), left)):
+            return

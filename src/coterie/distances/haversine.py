@@ -1,0 +1,44 @@
+"""Distances on the surface of a sphere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie import kernels
+from coterie.core.errors import InputError
+from coterie.core.stored import stored
+from coterie.distances.distance import Array, Distance
+
+POLE = np.pi / 2 * (1 + 1e-6)  # float32 degrees converted to radians may be a little above
+
+
+@stored("distance.Haversine")
+@dataclass(frozen=True)
+class Haversine(Distance):
+    """Great-circle distance between points given as latitude and longitude in radians, on a sphere of radius 1.
+
+    Multiply by 6371 for kilometers on Earth. `np.radians` converts degrees.
+    """
+
+    name = "haversine"
+    definite = False  # longitudes that differ by a full turn are the same point
+
+    def rows(self, X: Any, name: str = "X") -> Any:
+        rows = super().rows(X, name)
+        if rows.shape[1] != 2:
+            raise InputError(
+                f"metric='haversine' needs two columns, latitude and longitude; {name} has {rows.shape[1]}"
+            )
+        largest = float(np.abs(rows[:, 0]).max(initial=0.0))
+        if largest > POLE:
+            raise InputError(
+                f"metric='haversine' needs latitudes in radians, from -pi/2 to pi/2; {name} has one of size "
+                f"{largest:.6g}: np.radians({name}) converts degrees"
+            )
+        return rows
+
+    def between(self, A: Array, B: Array, out: Array) -> None:
+        kernels.select("pairwise", A, B).haversine(A, B, out)

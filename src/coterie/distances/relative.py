@@ -1,0 +1,62 @@
+"""Distances relative to the size of the values: Canberra and Bray-Curtis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie import kernels
+from coterie.core.errors import InputError
+from coterie.core.stored import stored
+from coterie.distances.distance import Array, Distance
+from coterie.distances.euclidean import as_column_weights
+
+
+@stored("distance.Canberra")
+@dataclass(frozen=True)
+class Canberra(Distance):
+    r""":math:`\sum_j w_j |x_j - y_j| / (|x_j| + |y_j|)`; columns in which both values are 0 count as 0 [1]_.
+
+    .. [1] Lance & Williams (1967), Mixed-data classificatory programs I, Aust. Comput. J. 1.
+    """
+
+    w: Any = None
+
+    name = "canberra"
+
+    def between(self, A: Array, B: Array, out: Array) -> None:
+        d = A.shape[1]
+        w = np.ones(d) if self.w is None else as_column_weights(self.w, d)
+        kernels.select("pairwise", A, B).canberra(A, B, w, out)
+
+
+@stored("distance.BrayCurtis")
+@dataclass(frozen=True)
+class BrayCurtis(Distance):
+    r""":math:`\sum_j w_j |x_j - y_j| / \sum_j w_j |x_j + y_j|`, for counts and abundances [1]_.
+
+    Two rows of zeros have distance 0. The triangle inequality does not hold. Values may be negative, but rows `x` and
+    `-x` have no distance, which is an error.
+
+    .. [1] Bray & Curtis (1957), An ordination of the upland forest communities of southern Wisconsin, Ecol. Monogr. 27.
+    """
+
+    w: Any = None
+
+    name = "braycurtis"
+    triangle = False
+    definite = False  # only for values from 0 on
+
+    def prepare(self, X: Array) -> Array:
+        rows = X if self.w is None else X * as_column_weights(self.w, X.shape[1]).astype(X.dtype)
+        return np.ascontiguousarray(rows)
+
+    def between(self, A: Array, B: Array, out: Array) -> None:
+        kernels.select("pairwise", A, B).braycurtis(A, B, out)
+        if not np.isfinite(out).all():
+            raise InputError(
+                "metric='braycurtis' is not defined for two rows whose values add up to 0 in every column: "
+                "use values from 0 on, or another metric"
+            )

@@ -1,0 +1,37 @@
+"""Shorter searches for a good initialisation, by the same steps: for tests that are not about the quality of a result.
+
+Estimators are then constructed as users construct them, with all their defaults, and every step of a search still runs.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from coterie.kmeans import swaps
+from coterie.medoids import search as medoid_search
+from coterie.mixture import family_starts, search
+
+SHORT = [
+    (search, {"RUNS": 9, "MANY": 9, "STEPS": 900, "MORE": 900, "PATIENCE": 1}),
+    (family_starts, {"RUNS": 6, "FINALISTS": 2, "LONG": 15}),
+    (swaps, {"EFFORTS": swaps.EFFORTS | {"auto": swaps.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
+    (medoid_search, {"JUMPS": 3}),
+]
+
+
+@contextmanager
+def short_searches():
+    """A context in which searches of mixtures, centers and medoids are short."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, constants in SHORT:
+            for name, value in constants.items():
+                patch.setattr(module, name, value)
+        yield
+
+
+@pytest.fixture(name="short_searches")
+def _short_searches():
+    with short_searches():
+        yield
