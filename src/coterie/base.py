@@ -29,7 +29,7 @@ from coterie.data.scale import check_weights, divided
 from coterie.data.summary import Summary, summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
-from coterie.twins import HasTwin
+from coterie.sklearn_export import SklearnExport
 
 PAUSE = 1.0  # seconds between two lines that are printed
 
@@ -44,7 +44,7 @@ def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
     return MemorySource(chunk.X, chunk.w), local.Serial()
 
 
-class Estimator(HasTwin, BaseEstimator):
+class Estimator(SklearnExport, BaseEstimator):
     """An estimator around a model: opens the rows, runs the loop, and asks the model for answers.
 
     A subclass has the options `engine`, `n_jobs` and `random_state`, builds its model in `_model`, and keeps what a
@@ -286,7 +286,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return tags
 
 
-class ByDistance(HasTwin, BaseEstimator):
+class ByDistance(SklearnExport, BaseEstimator):
     """An estimator that needs distances and nothing else: those of a `metric`, or given ones."""
 
     metric: Any

@@ -119,7 +119,7 @@ def test_every_demo_table_can_be_read_as_it_is_written(folder, capsys, name):
         (["demo", "penguins"], 2, "penguins.csv exists already. Use --force"),
         (["demo", "iris"], 2, 'no demo table "iris". There are: penguins, customers'),
         (["demo", "pengins"], 2, 'Did you mean "penguins"?'),
-        (["demo", "moons", "-o", "moons.xlsx"], 2, "a demo table ends in .csv or .parquet"),
+        (["demo", "moons", "-o", "moons.xlsx"], 2, "the file name must end in .csv or .parquet"),
         (["demo", "penguins", "-o", "nowhere/p.csv"], 3, "nowhere/p.csv"),
     ],
 )

@@ -88,8 +88,8 @@ def test_the_covariance_can_be_chosen_by_bic(blobs, capsys):
         (["-a", "mixture", "--scale", "standard"], "--scale standard is not for mixture"),
         (["-a", "mixture", "--missing", "mean"], "--missing mean is not for mixture: use drop or ignore."),
         (["-a", "kmeans-dtw", "--missing", "median"], "--missing median is not for K-means by time warping: use drop."),
-        (["-a", "mixture", "-k", "2:4"], "give mixture one, such as -k 3"),
-        (["-a", "kmeans-dtw", "-k", "auto"], "give kmeans-dtw one, such as -k 3"),
+        (["-a", "mixture", "-k", "2:4"], "set it for mixture, for example -k 3"),
+        (["-a", "kmeans-dtw", "-k", "auto"], "set it for kmeans-dtw, for example -k 3"),
         (["-a", "gmm", "--covariance", "round"], "covariance_type"),
         (["--threads", "0"], "threads must be at least 1"),
         (["--max-iter", "0"], "max_iter must be at least 1"),
@@ -123,7 +123,7 @@ def test_a_range_is_chosen_from_for_any_algorithm(blobs, capsys, name):
     result = json.loads(captured.out)
     assert [row["k"] for row in result["choice"]["table"]] == [2, 3, 4, 5]
     assert result["recommended"] == result["k"] == 3
-    assert ("chosen by clusters of K-means" in captured.err) is (name == "divisive")
+    assert ("chosen with clusters of K-means" in captured.err) is (name == "divisive")
 
 
 def test_a_table_without_clusters_is_warned_about(folder, capsys):
@@ -132,7 +132,7 @@ def test_a_table_without_clusters_is_warned_about(folder, capsys):
     assert main(["fit", "even.csv", "--budget", "quick"]) == 0
     captured = capsys.readouterr()
     assert "K-means, k = 1" in captured.out
-    assert "warning: the table looks as if it had no clusters" in captured.err
+    assert "warning: the table seems to have no clusters" in captured.err
 
 
 # Columns that are not numbers

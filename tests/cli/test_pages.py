@@ -90,7 +90,7 @@ def test_a_page_of_a_model_has_the_clusters_that_predict_gives(penguins, folder,
         ([*FIT, "--animate", "p.html", "--checkpoint", "c"], "leave out --checkpoint"),
         ([*FIT[:4], "-a", "mixture", "--missing", "drop", "--animate", "p.html"], "; not to mixture."),
         (["report", "penguins.csv"], "either --labels COLUMN or --model FILE"),
-        (["report", "penguins.csv", "--labels", "species", "--model", "m.safetensors"], "leave one of them out"),
+        (["report", "penguins.csv", "--labels", "species", "--model", "m.safetensors"], "leave out one of them"),
         (["report", "penguins.csv", "--labels", "species", "-o", "r.txt"], "a report ends in .html"),
     ],
 )

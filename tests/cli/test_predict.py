@@ -204,7 +204,7 @@ def test_a_model_is_described(penguins, capsys):
             "--proba is for mixtures",
         ),
         (["m.safetensors", "penguins.csv", "--missing", "drop", "--distance"], 2, "name it with -o"),
-        (["m.safetensors", "penguins.csv", "--missing", "ignore"], 2, "were fitted so"),
+        (["m.safetensors", "penguins.csv", "--missing", "ignore"], 2, "were fitted with it"),
         (["m.safetensors", "penguins.csv", "--missing", "drop", "-o", "penguins.csv"], 2, "exists already"),
     ],
 )

@@ -94,9 +94,9 @@ def test_an_engine_that_is_none_is_refused(cloud, capsys, arguments, message):
 
 def test_a_cluster_that_does_not_answer_is_named(cloud, capsys, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("coterie.engines.dask.PATIENCE", "200ms")
+    monkeypatch.setattr("coterie.engines.dask.TIMEOUT", "200ms")
     assert main([*CLOUD, "--engine", "dask:tcp://127.0.0.1:9"]) == 2
-    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    assert "could not connect to a Dask scheduler at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
 def test_dask_that_is_not_installed_says_what_to_run(cloud, capsys, monkeypatch):
@@ -166,7 +166,7 @@ def test_copies_of_rows_are_counted_once_they_are_many(folder, capsys):
     pl.DataFrame(np.vstack([X, X[:2]]), schema=["a", "b"]).write_csv(folder / "few.csv")
     (found,) = warned(capsys, "fit", "many.csv", "-k", "2")
     assert "25 of 125 rows (20.0%) are duplicates of an earlier row in the columns used" in found
-    assert "centers are drawn to them" in found
+    assert "pull centers towards them" in found
     assert warned(capsys, "fit", "few.csv", "-k", "2") == []
 
 
@@ -211,7 +211,7 @@ def test_criteria_that_agree_are_not_warned_of(folder, capsys):
 
 def test_a_table_without_clusters_is_said_to_have_none(cloud, capsys):
     (found,) = warned(capsys, "choose-k", "x.npy", "-k", "1:4", "--budget", "quick")
-    assert "the table looks as if it had no clusters" in found
+    assert "the table seems to have no clusters" in found
 
 
 # Help

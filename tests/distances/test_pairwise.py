@@ -95,7 +95,7 @@ def test_bad_rows_are_said():
 
 def test_what_does_not_fit_is_refused_before_it_is_begun(monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda: 10_000)
-    with pytest.raises(InputError, match=r"\(230, 230\) distances would take 423 KB and 10 KB are free: pass out="):
+    with pytest.raises(InputError, match=r"distances would take 423 KB of memory, but only 10 KB are free: pass out="):
         pairwise(X)
 
 

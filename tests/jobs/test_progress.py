@@ -56,7 +56,8 @@ def test_runs_of_a_comparison_are_counted(rows):
 @pytest.mark.parametrize("method", ["average", "complete", "weighted", "divisive"])
 def test_distances_that_do_not_fit_are_refused_with_what_would(rows, monkeypatch, method):
     monkeypatch.setattr(machine, "free_memory", lambda: 50_000)
-    with pytest.raises(InputError, match=r"80 rows .* 51.2 KB and 50 KB are free: try -a bisecting .* --sample 20000"):
+    message = r"80 rows .* 51.2 KB of memory, but only 50 KB are free: try -a bisecting .* --sample 20000"
+    with pytest.raises(InputError, match=message):
         run(Job(rows, method=method, k=3))
     run(Job(rows, method=method, k=3, sample=60))
 

@@ -194,7 +194,7 @@ def test_what_cannot_be_frozen_is_refused(frozen, words):
 
 def test_a_start_of_all_centers_is_refused_with_the_number_of_those_that_are_free():
     X = groups(90, 2, 3)
-    with pytest.raises(ParameterError, match=r"init must be 2, n_clusters=3 less 1 frozen centers of 2 columns"):
+    with pytest.raises(ParameterError, match=r"init must be 2, n_clusters=3 minus 1 frozen centers of 2 columns"):
         KMeans(3, init=X[:3], frozen_centers=X[:1]).fit(X)
 
 

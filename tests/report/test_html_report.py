@@ -409,7 +409,7 @@ def test_a_model_says_the_clusters_that_predict_says(tmp_path):
 
 @pytest.mark.parametrize(
     "given, told",
-    [({}, "either --labels COLUMN or --model FILE"), ({"labels": "x0", "model": "m.safetensors"}, "leave one of them")],
+    [({}, "either --labels COLUMN or --model FILE"), ({"labels": "x0", "model": "m.safetensors"}, "leave out one")],
 )
 def test_a_report_needs_clusters_from_one_place(tmp_path, given, told):
     with pytest.raises(ParameterError, match=told):

@@ -305,7 +305,7 @@ def test_the_table_prints():
             "ks must not go beyond 3",
         ),
         (BisectingKMeans(), [2, 5], np.repeat(BLOBS[:3], 9, axis=0), InputError, "X has 3 distinct rows"),
-        (AgglomerativeClustering(), [61], BLOBS, InputError, "n_samples=60 rows cannot make n_clusters=61"),
+        (AgglomerativeClustering(), [61], BLOBS, InputError, "n_samples=60 rows, fewer than n_clusters=61"),
         (KMedoids(objective="silhouette"), [2], BLOBS, ParameterError, "does not fall with more clusters"),
         (KMeans(), [2], np.full((5, 2), np.nan), InputError, "NaN"),
     ],

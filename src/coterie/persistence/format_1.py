@@ -95,6 +95,7 @@ TAGS = {
     "mixture.variational.VariationalGaussians": "bayesian.Model",
 }
 RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by the tag of today: the old name, and today's
+    "DivisiveClustering": {"_way": "_splits"},
     "KernelKMeans": {"_found": "_centers"},
 }
 _EXPONENT = {"exponent_": 0}

@@ -150,7 +150,7 @@ def _cut_height(tree: Tree, k: int) -> float | None:
     """Return the height half way between the merge that leaves k clusters and the next one; None if k = 1."""
     if k < 2:
         return None
-    heights = np.sort(tree.highest(tree.height))
+    heights = np.sort(tree.subtree_max(tree.height))
     n = tree.n_leaves
     above = float(heights[n - k])
     return (float(heights[n - k - 1]) + above) / 2 if k < n else above / 2

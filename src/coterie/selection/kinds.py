@@ -243,14 +243,14 @@ def by_merges(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str
     n, kept = whole._columns
     weight = as_weights(w, n)
     weight = np.ones(len(kept)) if weight is None else weight[kept]
-    objects = whole._objects(X if len(kept) == n else whole._some(X, kept))
+    objects = whole._objects(X if len(kept) == n else whole._subset(X, kept))
     tree = as_tree(whole.linkage_matrix_)
     costs = 0.5 * np.cumsum(tree.height**2) if whole.linkage == "ward" else np.maximum.accumulate(tree.height)
     for k in ks:
         made = tree.n_leaves - k
         model = copy.copy(whole).set_params(n_clusters=k)
         labels = clusters_below(tree, np.arange(len(tree.height)) < made)
-        model._clusters = assign.remember(whole.linkage, tree, labels, weight, *objects)
+        model._clusters = assign.clusters_of_tree(whole.linkage, tree, labels, weight, *objects)
         model.labels_, model.n_clusters_ = labels, k
         if len(kept) < n:
             model.labels_ = model.predict(X)

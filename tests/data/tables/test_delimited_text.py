@@ -84,7 +84,7 @@ def test_some_rows_at_a_time_are_the_rows_of_the_whole_file(
         return
     with mock.patch.object(tables, "ROWS", at_a_time), mock.patch.object(text, "BLOCK", block):
         found = tables.scan(path)
-        nothing = found.nothing
+        nothing = found.empty_columns
     assert found.schema == dict(typed.schema)
     assert found.n_rows == raw.height
     assert_frame_equal(joined(found.batches(rows=at_a_time), typed), typed)

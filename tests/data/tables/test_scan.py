@@ -106,7 +106,7 @@ def test_columns_without_a_value_are_found_wherever_their_values_might_be(tmp_pa
     }
     kinds = {name: pl.String if name == "word" else pl.Float64 for name in columns}
     found = tables.scan(saved(pl.DataFrame(columns, schema=kinds), tmp_path, suffix))
-    assert found.nothing == {"null", "nan", "both", "word"}
+    assert found.empty_columns == {"null", "nan", "both", "word"}
 
 
 def test_a_name_is_that_of_one_file_whatever_marks_are_in_it(frame, tmp_path):
@@ -206,7 +206,7 @@ def test_what_is_no_such_file_is_refused_in_a_line(tmp_path, suffix):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("line, words", [('{"a": 1', "line 7 is not JSON"), ("[1, 2]", "line 7 is no object")])
+@pytest.mark.parametrize("line, words", [('{"a": 1', "line 7 is not JSON"), ("[1, 2]", "line 7 is not a JSON object")])
 def test_a_line_that_is_no_row_of_json_is_named(tmp_path, line, words):
     (tmp_path / "t.ndjson").write_text('{"a": 1}\n' * 6 + line + "\n" + '{"a": 1}\n')
     with pytest.raises(InputError, match=words):

@@ -1,4 +1,4 @@
-"""Demo tables that are drawn by chance: the same every time, with the groups they are said to have."""
+"""Synthetic demo tables: the same every time, and with the documented clusters."""
 
 import os
 
@@ -9,11 +9,11 @@ import pytest
 from coterie import KMeans, TimeSeriesKMeans
 from coterie.core.errors import ParameterError
 from coterie.datasets import demo_file, load_demo, write_demo
-from coterie.datasets.made import MADE, customers
+from coterie.datasets.synthetic_tables import SYNTHETIC, customers
 from coterie.metrics import adjusted_rand_score
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", SYNTHETIC)
 def test_a_table_is_the_same_every_time_and_reads_back_from_either_kind_of_file(tmp_path, name):
     table = load_demo(name)
     for suffix in (".csv", ".parquet"):
@@ -30,7 +30,7 @@ def test_a_table_is_the_same_every_time_and_reads_back_from_either_kind_of_file(
             np.testing.assert_array_equal(back.astype(table[column].dtype), table[column])
 
 
-def test_customers_buy_in_five_ways_that_marketing_knows_in_part():
+def test_customers_have_five_clusters_and_an_imprecise_segment():
     columns, groups = customers()
     assert len(groups) == 12_000
     assert [values.dtype.kind for values in columns.values()] == list("iUUifffif")
@@ -46,20 +46,20 @@ def test_customers_buy_in_five_ways_that_marketing_knows_in_part():
 
 
 def test_blobs_are_six_and_float32():
-    columns, groups = MADE["blobs"]()
+    columns, groups = SYNTHETIC["blobs"]()
     X = np.column_stack(list(columns.values()))
     assert X.dtype == np.float32
     assert adjusted_rand_score(groups, KMeans(6, n_init=5, random_state=0).fit(X).labels_) > 0.98
 
 
 def test_moons_are_not_found_by_centers():
-    columns, groups = MADE["moons"]()
+    columns, groups = SYNTHETIC["moons"]()
     X = np.column_stack([columns["x"], columns["y"]])
     assert adjusted_rand_score(groups, KMeans(2, n_init=5, random_state=0).fit(X).labels_) < 0.6
 
 
-def test_courses_are_found_by_time_warping_and_not_moment_by_moment():
-    columns, groups = MADE["series"]()
+def test_shapes_are_found_by_dtw_and_not_by_euclidean_distances():
+    columns, groups = SYNTHETIC["series"]()
     X = np.column_stack([values for name, values in columns.items() if name != "course"])
     ends = np.isnan(X)
     assert (ends == np.logical_and.accumulate(ends[:, ::-1], axis=1)[:, ::-1]).all()
@@ -68,8 +68,8 @@ def test_courses_are_found_by_time_warping_and_not_moment_by_moment():
     assert adjusted_rand_score(groups, warped) > 0.7 > 0.5 > adjusted_rand_score(groups, plain)
 
 
-def test_files_have_the_names_that_fit_their_kind():
-    assert {name: str(demo_file(name)) for name in ("penguins", *MADE)} == {
+def test_default_file_names_have_the_right_suffix():
+    assert {name: str(demo_file(name)) for name in ("penguins", *SYNTHETIC)} == {
         "penguins": "penguins.csv",
         "customers": "customers.csv",
         "blobs": "blobs.parquet",
@@ -84,7 +84,7 @@ def test_an_empty_field_of_penguins_is_missing_in_parquet(tmp_path):
     assert read["bill_length_mm"].null_count() == 2
 
 
-def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_no_incomplete_table_is_left_when_writing_fails(tmp_path, monkeypatch):
     (tmp_path / "moons.csv").write_text("mine")
 
     def full(handle):
@@ -97,6 +97,6 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert (tmp_path / "moons.csv").read_text() == "mine"
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    with pytest.raises(ParameterError, match=r"ends in .csv or .parquet"):
+def test_another_file_type_is_an_error(tmp_path):
+    with pytest.raises(ParameterError, match=r"must end in .csv or .parquet"):
         write_demo("moons", tmp_path / "moons.npy")

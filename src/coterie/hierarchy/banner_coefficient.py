@@ -1,4 +1,4 @@
-"""How clear the structure is that a tree shows."""
+"""Agglomerative and divisive coefficients."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ from coterie.hierarchy.tree import as_tree
 
 
 def banner_coefficient(Z: Any) -> float:
-    r"""The agglomerative coefficient of a tree of merges, and the divisive one of a tree of splits.
+    r"""Compute the agglomerative coefficient of a tree of merges, or the divisive coefficient of a tree of splits.
 
     .. math:: \frac{1}{n} \sum_i \Bigl(1 - \frac{h(i)}{h}\Bigr)
 
-    Here :math:`h(i)` is the height at which leaf :math:`i` is first merged, or at last split off, and :math:`h` the
-    height of the whole tree: 0 for no structure, near 1 for tight clusters far apart. It grows with n, so that tables
-    of different size cannot be compared by it. The `ac` of R's `agnes`, and the `dc` of `diana` [1]_.
+    :math:`h(i)` is the height of the first merge of leaf :math:`i` (or of its last split), and :math:`h` the height of
+    the whole tree. 0 means no structure; values near 1 mean compact clusters far apart. The coefficient increases with
+    n: do not use it to compare data sets of different sizes. It is `ac` of R's `agnes`, and `dc` of `diana` [1]_.
+
+    Parameters
+    ----------
+    Z : array (n - 1, 4)
+        Linkage matrix.
+
+    Returns
+    -------
+    float
 
     References
     ----------
@@ -32,5 +41,5 @@ def banner_coefficient(Z: Any) -> float:
     n = tree.n_leaves
     highest = tree.height.max(initial=0.0)
     if highest == 0:
-        raise InputError("Z has no merge above height 0: without any distance there is no structure to judge")
+        raise InputError("Z has no merge above height 0: the coefficient needs at least one positive height")
     return float(1 - (tree.height[tree.parent[:n] - n] / highest).mean())

@@ -41,7 +41,7 @@ def test_every_bundled_table_states_its_licence_and_has_columns_of_equal_length(
     assert {len(table[column]) for column in table.columns} == {len(table)}
 
 
-def test_an_unknown_table_is_refused_with_the_names_there_are():
+def test_an_unknown_table_is_an_error_that_lists_the_tables():
     with pytest.raises(ParameterError, match=r'no demo table "iris".*penguins'):
         load_demo("iris")
 
@@ -53,7 +53,7 @@ def test_the_file_written_has_every_row(tmp_path):
     assert lines[4] == "Adelie,Torgersen,,,,,,2007"
 
 
-def test_an_existing_file_is_replaced_only_when_asked(tmp_path):
+def test_an_existing_file_is_replaced_only_with_overwrite(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("mine")
     with pytest.raises(FileExistsError):

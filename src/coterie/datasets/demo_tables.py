@@ -1,4 +1,4 @@
-"""Small tables to try things on: a real one that comes with the package, and some that are drawn by chance."""
+"""Small demo tables: a real one that is part of the package, and synthetic ones."""
 
 import csv
 import errno
@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 
 from coterie.core.errors import ParameterError
 from coterie.core.writing import exists, place_of, write_whole
-from coterie.datasets.made import MADE
+from coterie.datasets.synthetic_tables import SYNTHETIC
 
-PENGUINS = (
+PENGUINS_LICENCE = (
     "CC0 1.0. Gorman, Williams and Fraser (2014), doi:10.1371/journal.pone.0090081; "
     "tidied by Horst, Hill and Gorman in the palmerpenguins package."
 )
-DRAWN = "CC0 1.0. Drawn by chance, with a fixed seed."
+SYNTHETIC_LICENCE = "CC0 1.0. Synthetic, generated with a fixed seed."
 DEMOS = MappingProxyType(
     {
-        "penguins": "344 birds of three species: bills, flippers, weights, with missing values; a real table",
-        "customers": "12,000 customers of a shop: five ways of buying in six columns, beside an id, a city, a segment",
+        "penguins": "344 penguins of three species: bills, flippers, weights, with missing values; a real table",
+        "customers": "12,000 customers of a shop: five groups in six numeric columns; also an id, a city and a segment",
         "blobs": "10,000 rows of eight columns in six round clusters, as Parquet",
-        "moons": "1,000 rows on two half circles, which K-means cannot tell apart",
-        "series": "180 series of up to 64 moments with one of three courses, as Parquet; for -a kmeans-dtw",
+        "moons": "1,000 rows on two half circles, which K-means cannot separate",
+        "series": "180 time series of up to 64 values with one of three shapes, as Parquet; for -a kmeans-dtw",
     }
 )
 AS_PARQUET = ("blobs", "series")
@@ -44,12 +44,13 @@ class DemoTable:
     Attributes
     ----------
     name : str
+        Name of the table.
     columns : tuple of str
         Column names, in the order of the file.
     data : dict of ndarray
-        Columns by name. A missing number is NaN, a missing text is empty.
+        Columns by name. Missing numbers are NaN, missing text is empty.
     licence : str
-        Under which terms the table may be used, and where it comes from.
+        Licence and origin of the table.
     """
 
     name: str
@@ -86,32 +87,50 @@ def load_demo(name: str) -> DemoTable:
     39.1
     """
     _check(name)
-    if name in MADE:
-        columns = MADE[name]().columns
-        return DemoTable(name, tuple(columns), columns, DRAWN)
+    if name in SYNTHETIC:
+        columns = SYNTHETIC[name]().columns
+        return DemoTable(name, tuple(columns), columns, SYNTHETIC_LICENCE)
     header, *rows = csv.reader(_bundled(name).decode().splitlines())
     fields = zip(*rows, strict=True)
     data = {column: _typed(values) for column, values in zip(header, fields, strict=True)}
-    return DemoTable(name, tuple(header), data, PENGUINS)
+    return DemoTable(name, tuple(header), data, PENGUINS_LICENCE)
 
 
 def demo_file(name: str) -> Path:
-    """What the file of a demo table is called unless it is given another name."""
+    """Return the default file name of a demo table.
+
+    Parameters
+    ----------
+    name : str
+        One of ``DEMOS``.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from coterie.datasets import demo_file
+    >>> str(demo_file("blobs"))
+    'blobs.parquet'
+    """
     _check(name)
     return Path(f"{name}{'.parquet' if name in AS_PARQUET else '.csv'}")
 
 
 def write_demo(name: str, path: str | PathLike[str], *, overwrite: bool = False) -> Path:
-    """Write a demo table to `path`, whole or not at all.
+    """Write a demo table to a file.
+
+    If writing fails, no incomplete file is left at `path`.
 
     Parameters
     ----------
     name : str
         One of ``DEMOS``.
     path : path-like
-        File to write, ``.csv`` or ``.parquet``; the latter needs Polars.
-    overwrite : bool
-        Whether to replace a file that is there already.
+        File to write, ``.csv`` or ``.parquet``; Parquet requires Polars.
+    overwrite : bool, default=False
+        Overwrite an existing file.
 
     Returns
     -------
@@ -121,17 +140,22 @@ def write_demo(name: str, path: str | PathLike[str], *, overwrite: bool = False)
     Raises
     ------
     FileExistsError
-        If `path` exists and `overwrite` is false.
+        If `path` exists and `overwrite` is False.
+
+    Examples
+    --------
+    >>> from coterie.datasets import write_demo
+    >>> path = write_demo("moons", "moons.csv")  # doctest: +SKIP
     """
     _check(name)
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:
-        raise ParameterError(f'cannot write "{target}": a demo table ends in {" or ".join(SUFFIXES)}.')
+        raise ParameterError(f'cannot write "{target}": the file name must end in {" or ".join(SUFFIXES)}.')
     if target.exists() and not overwrite:
         raise exists(target)
     if not place_of(target).parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target))
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target))
     content = _as_parquet(load_demo(name)) if suffix == ".parquet" else _as_csv(name)
     write_whole(target, content, overwrite)
     return target
@@ -149,7 +173,7 @@ def _bundled(name: str) -> bytes:
 
 
 def _as_csv(name: str) -> bytes:
-    if name not in MADE:
+    if name not in SYNTHETIC:
         return _bundled(name)
     table, text = load_demo(name), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

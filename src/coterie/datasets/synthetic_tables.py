@@ -1,4 +1,4 @@
-"""Demo tables that are drawn by chance, with a fixed seed: the same rows every time, and nobody's."""
+"""Synthetic demo tables, generated with fixed seeds."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -11,14 +11,14 @@ from coterie.datasets.generators import make_blobs, make_moons
 Columns: TypeAlias = dict[str, NDArray[Any]]
 
 
-class Made(NamedTuple):
-    """Columns of a table, and the group that each row was drawn from."""
+class SyntheticTable(NamedTuple):
+    """Columns of a table, and the true cluster of each row."""
 
     columns: Columns
     groups: NDArray[np.int64]
 
 
-# Customers of a shop. Of each group: its share, what marketing calls it, and the means of its columns.
+# Customers of a shop. For each group: its name in marketing, its share, and the means of its columns.
 CUSTOMERS = 12_000
 GROUPS = {
     "gold": (0.29, 12.0, 24.0, 58.0, 4.0, 62.0, 14.0),
@@ -28,16 +28,16 @@ GROUPS = {
     "occasional": (0.11, 95.0, 4.0, 235.0, 7.0, 55.0, 9.0),
 }
 CITIES = ("Lyon", "Porto", "Gdansk", "Turin", "Ghent", "Malmo", "Graz", "Bilbao", "Brno", "Cork")
-TOLD_APART = 0.8  # share of customers that marketing has in the segment of their group
+SEGMENT_ACCURACY = 0.8  # share of customers in the right segment; the others are in a random one
 
 
-def customers() -> Made:
-    """What customers of a shop did: five ways of buying, mixed up with a city and marketing's own segments."""
+def customers() -> SyntheticTable:
+    """Customers of a shop: five groups in six numeric columns, and an id, a city and an imprecise segment."""
     rng = np.random.default_rng(20)
     shares, *means = np.array(list(GROUPS.values())).T
     y = rng.choice(len(shares), CUSTOMERS, p=shares / shares.sum())
     recency, orders, basket, returns, tenure, discount = (mean[y] for mean in means)
-    segments = np.where(rng.random(CUSTOMERS) < TOLD_APART, y, rng.integers(len(shares), size=CUSTOMERS))
+    segments = np.where(rng.random(CUSTOMERS) < SEGMENT_ACCURACY, y, rng.integers(len(shares), size=CUSTOMERS))
     columns = {
         "customer_id": rng.permutation(CUSTOMERS) + 100_001,
         "city": rng.choice(CITIES, CUSTOMERS, p=np.arange(len(CITIES), 0, -1) / 55),
@@ -49,30 +49,30 @@ def customers() -> Made:
         "tenure_months": rng.gamma(12.0, tenure / 12.0).round().astype(np.int64),
         "discount_pct": (100 * _share(discount, 50.0, rng)).round(1),
     }
-    return Made(columns, y)
+    return SyntheticTable(columns, y)
 
 
-def blobs() -> Made:
-    """Six round clusters of float32."""
+def blobs() -> SyntheticTable:
+    """Six round clusters, in float32."""
     X, y = make_blobs(10_000, 8, centers=6, cluster_std=1.5, random_state=21, dtype=np.float32)
-    return Made({f"x{j}": X[:, j] for j in range(X.shape[1])}, y)
+    return SyntheticTable({f"x{j}": X[:, j] for j in range(X.shape[1])}, y)
 
 
-def moons() -> Made:
-    """Two half circles that no center describes."""
+def moons() -> SyntheticTable:
+    """Two interleaving half circles, which cannot be described by centers."""
     X, y = make_moons(1_000, noise=0.06, random_state=22)
     columns = {"x": X[:, 0].round(4), "y": X[:, 1].round(4), "moon": np.array(["upper", "lower"])[y]}
-    return Made(columns, y)
+    return SyntheticTable(columns, y)
 
 
 SERIES, SHORTEST, LONGEST = 180, 48, 64
 SHAPES = ("plateau", "rise", "fall")
 
 
-def series() -> Made:
-    """Cylinder, bell and funnel: an event that sets on at some time, takes some time, and has one of three courses.
+def series() -> SyntheticTable:
+    """Cylinder, bell and funnel: series with an event of random start, duration and height, and one of three shapes.
 
-    A row is a series, and what is missing at its end is its end.
+    Each row is a series. Series have different lengths: missing values at the end of a row are not part of it.
 
     References
     ----------
@@ -85,12 +85,12 @@ def series() -> Made:
         length = int(rng.integers(SHORTEST, LONGEST + 1))
         row[:length] = _event(length, SHAPES[shape], rng)
     columns: Columns = {"course": np.array(SHAPES)[y]}
-    return Made(columns | {f"t{j:02}": rows[:, j] for j in range(LONGEST)}, y)
+    return SyntheticTable(columns | {f"t{j:02}": rows[:, j] for j in range(LONGEST)}, y)
 
 
-def _share(percent: NDArray[np.float64], sure: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Shares of that mean, the nearer to it the larger `sure` is."""
-    return rng.beta(sure * percent / 100, sure * (1 - percent / 100))
+def _share(percent: NDArray[np.float64], concentration: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Beta-distributed shares with this mean; a larger `concentration` means a smaller variance."""
+    return rng.beta(concentration * percent / 100, concentration * (1 - percent / 100))
 
 
 def _event(length: int, shape: str, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -98,10 +98,15 @@ def _event(length: int, shape: str, rng: np.random.Generator) -> NDArray[np.floa
     stop = start + rng.uniform(0.3, 0.6) * length
     time = np.arange(length)
     rise = (time - start) / (stop - start)
-    course = {"plateau": np.ones(length), "rise": rise, "fall": 1.0 - rise}[shape]
+    profile = {"plateau": np.ones(length), "rise": rise, "fall": 1.0 - rise}[shape]
     height = 6.0 + rng.normal()
-    inside = (time >= start) & (time <= stop)
-    return (height * course * inside + 0.4 * rng.standard_normal(length)).round(3)
+    is_event = (time >= start) & (time <= stop)
+    return (height * profile * is_event + 0.4 * rng.standard_normal(length)).round(3)
 
 
-MADE: dict[str, Callable[[], Made]] = {"customers": customers, "blobs": blobs, "moons": moons, "series": series}
+SYNTHETIC: dict[str, Callable[[], SyntheticTable]] = {
+    "customers": customers,
+    "blobs": blobs,
+    "moons": moons,
+    "series": series,
+}

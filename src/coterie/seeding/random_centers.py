@@ -1,4 +1,4 @@
-"""The two oldest starts: rows taken at random, and the means of random clusters."""
+"""Random initial centers: random rows (Forgy), and the means of a random partition."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from scipy import sparse
 
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.kernels.membership import membership
 from coterie.seeding.costs import SQUARES, Cost
 
 
 @dataclass(frozen=True)
 class FirstRows(Stats):
-    """The rows with the smallest keys."""
+    """The `count` rows with the smallest keys."""
 
     key: Any  # (m,) ascending
     rows: Any  # (m, d)
-    count: int  # how many are kept
+    count: int
 
     def __add__(self, other: FirstRows) -> FirstRows:
         key, rows = np.concatenate([self.key, other.key]), np.concatenate([self.rows, other.rows])
@@ -37,9 +38,9 @@ class LabelledSums(Stats):
 def forgy(
     source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, cost: Cost = SQUARES
 ) -> np.ndarray[Any, Any]:
-    """`k` different rows, drawn in proportion to their weights without replacement [1]_. One pass.
+    """Choose `k` different rows at random, with probabilities proportional to their weights [1]_.
 
-    If fewer than `k` rows have a weight above zero, these are repeated.
+    Takes one pass over the data. If fewer than `k` rows have a positive weight, they are repeated.
 
     .. [1] Efraimidis & Spirakis (2006), Weighted random sampling with a reservoir, Inf. Process. Lett. 97.
     """
@@ -50,7 +51,7 @@ def forgy(
 def random_partition(
     source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, cost: Cost = SQUARES
 ) -> np.ndarray[Any, Any]:
-    """Means of `k` clusters that rows join by chance: all near the middle of the data. One pass."""
+    """Compute the means of a random partition into `k` clusters; all are near the mean of the data. Takes one pass."""
     sums = engine.sum(partial(_labelled_sums, int(rng.integers(2**63)), k, cost), source)
     empty = sums.weight == 0
     means = sums.sum_x / np.where(empty, 1, sums.weight)[:, None]
@@ -69,12 +70,9 @@ def _first_rows(seed: int, k: int, cost: Cost, chunk: Chunk) -> FirstRows:
 
 
 def _labelled_sums(seed: int, k: int, cost: Cost, chunk: Chunk) -> LabelledSums:
-    n = chunk.X.shape[0]
-    labels = _rng(seed, chunk).integers(k, size=n)
-    w = np.ones(n) if chunk.w is None else chunk.w
-    picked = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k)).T
-    sum_x = picked @ cost.as_centers(chunk.X)
-    return LabelledSums(picked.sum(axis=1), sum_x.toarray() if sparse.issparse(sum_x) else sum_x)
+    members = membership(_rng(seed, chunk).integers(k, size=chunk.X.shape[0]), k, chunk.w)
+    sum_x = members @ cost.as_centers(chunk.X)
+    return LabelledSums(members.sum(axis=1), sum_x.toarray() if sparse.issparse(sum_x) else sum_x)
 
 
 def _rng(seed: int, chunk: Chunk) -> np.random.Generator:
