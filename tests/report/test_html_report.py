@@ -304,7 +304,7 @@ def test_the_density_of_a_page_counts_every_row_in_its_cluster(tmp_path, monkeyp
         column = pl.read_parquet(tmp_path / "blobs.parquet")[axis["name"]]
         assert axis["low"] < column.min()
         assert axis["high"] > column.max()
-    assert report.map.told.startswith("density of all 51,000 rows")
+    assert report.map.description.startswith("density of all 51,000 rows")
 
 
 # What to watch for

@@ -17,7 +17,7 @@ from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import write_model
-from coterie.plots.silhouettes import SilhouetteDisplay
+from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import fit_warnings, not_converged, notes, summaries, table_fields

@@ -17,7 +17,7 @@ from coterie.families.table import product_of
 from coterie.jobs import TableJob
 from coterie.machine import check_room
 from coterie.metrics import adjusted_rand_score
-from coterie.plots.descent import Starts
+from coterie.plots.convergence_plot import Starts
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build.fitted_model import FittedModel
 from coterie.selection import Sweep, mixture_table

@@ -17,7 +17,7 @@ from coterie.jobs.fitting import caught_warnings, fitted_model, scores_of
 from coterie.jobs.option_checks import check_table_options
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
-from coterie.plots.silhouettes import SilhouetteDisplay
+from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import check_categories
 from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weights

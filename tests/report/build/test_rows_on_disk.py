@@ -11,7 +11,7 @@ import pytest
 from coterie.data import memory
 from coterie.data.tables import reader as table
 from coterie.jobs import CompareJob, Job, ReportJob
-from coterie.plots import rows, silhouettes
+from coterie.plots import projection, silhouette_plot
 from coterie.report.build import cluster_moments as passes
 from coterie.report.build import feature_space as spaces
 from coterie.report.build import fit_report, profiles, python_code, reliability, reproducibility
@@ -163,8 +163,8 @@ def test_a_report_of_rows_on_disk_never_has_them_in_memory(tmp_path, monkeypatch
     calls = kept_calls(monkeypatch)
     small = {
         passes: {"ROWS": 200, "PIVOT_ROWS": 50}, spaces: {"BLOCK": 1 << 14, "POINTS": 200, "VALUES": 1000},
-        profiles: {"MANY_ROWS": 200, "MIN_ROWS": 100}, rows: {"BLOCK": 200},
-        silhouettes: {"EXACT": 200}, memory: {"SMALL_PART": 1 << 18, "LARGE_PART": 1 << 18},
+        profiles: {"MANY_ROWS": 200, "MIN_ROWS": 100}, projection: {"BLOCK": 200},
+        silhouette_plot: {"EXACT": 200}, memory: {"SMALL_PART": 1 << 18, "LARGE_PART": 1 << 18},
     }  # fmt: skip
     for module, values in small.items():
         for name, value in values.items():
@@ -258,7 +258,7 @@ def test_drawn_rows_are_diagnosed_and_called_by_their_places_in_the_table(tmp_pa
 def test_axes_of_a_very_wide_table_are_those_of_drawn_rows_and_the_page_says_so(tmp_path, monkeypatch):
     leave_out_resamples(monkeypatch)
     monkeypatch.setattr(spaces, "WIDE", 3)
-    monkeypatch.setattr(rows, "WIDE", 3)
+    monkeypatch.setattr(projection, "WIDE", 3)
     monkeypatch.setattr(spaces, "AXIS_VALUES", 4 * 1200)
     X = np.random.default_rng(0).normal(size=(3_000, 4)) * [1, 9, 1, 4]
     np.save(tmp_path / "x.npy", X)

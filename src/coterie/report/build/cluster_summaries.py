@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from coterie.algorithms import method_of
 from coterie.data.tables.reader import Table
-from coterie.plots.silhouettes import SilhouetteDisplay
+from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import EXCLUDED, NOT_SELECTED, ROW_NAMES, ROW_WEIGHTS
 from coterie.preparation.fit_preparation import CONSTANT, PreparedTable

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from coterie import machine
 from coterie.data.picking import some
 from coterie.plots.cloud import Cloud
-from coterie.plots.gaussians import normals_of
-from coterie.plots.rows import WIDE, Groups, Rows, View, as_rows
+from coterie.plots.ellipses_plot import gaussian_components
+from coterie.plots.projection import WIDE, Groups, Rows, View, as_rows
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build.cluster_moments import Moments, extremes, moments, scatter
 from coterie.web import ClusterMap, Densities
@@ -173,7 +173,7 @@ def _ellipses(
     """Centers (k, p) and covariances (k, p, p): of the components of a Gaussian mixture, or of the rows of clusters."""
     is_gaussian = hasattr(model, "covariances_") and hasattr(model, "means_")
     if is_gaussian and not space.standardised and len(model.means_) == k:
-        normals = normals_of(model, space.X.shape[1])
+        normals = gaussian_components(model, space.X.shape[1])
         return normals.means @ A + b, np.einsum("di,kde,ej->kij", A, normals.covariances, A)
     means = (clusters or cluster_points(space, codes, k)).means
     return means @ A + b, scatter(space.X, codes, means, space.points, A, space.threads)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.plots.descent import Starts
+from coterie.plots.convergence_plot import Starts
 from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
 
 BLOCK_ROWS = 8192

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.data.picking import some
 from coterie.data.tables.reader import Table
 from coterie.plots import ProfilesDisplay
-from coterie.plots.heatmap import MOST_COLUMNS
+from coterie.plots.profiles_plot import MAX_COLUMNS
 from coterie.preparation.column_selection import CATEGORIES
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.scaling import quantiles
@@ -49,7 +49,7 @@ def means(
     scores = np.nan_to_num(scores)
     order = np.argsort(-np.abs(scores).max(axis=0, initial=0.0), kind="stable")
     sizes = np.array([one.rows for one in clusters])
-    n_shown = min(MOST_COLUMNS, max(MIN_COLUMNS, CELLS // len(clusters)))
+    n_shown = min(MAX_COLUMNS, max(MIN_COLUMNS, CELLS // len(clusters)))
     return ProfilesDisplay(names, sizes, columns, cluster_means, scores, np.sort(order[:n_shown]))
 
 

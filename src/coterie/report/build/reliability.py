@@ -13,7 +13,7 @@ from sklearn.base import clone
 from coterie.data.picking import some
 from coterie.diagnosis import diagnose
 from coterie.diagnosis.diagnosis import Diagnosis
-from coterie.diagnosis.findings import Check, listed
+from coterie.diagnosis.findings import Check, join_names
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.preparation import Preparation
 from coterie.report.build.fitted_model import FittedModel
@@ -136,7 +136,7 @@ def _in_table(check: Check, table_rows: NDArray[np.integer]) -> Check:
         return check
     sample_indices = finding.details["indices"]
     indices = table_rows[sample_indices].tolist()
-    old, new = (listed([str(i) for i in rows[:NAMED]]) for rows in (sample_indices, indices))
+    old, new = (join_names([str(i) for i in rows[:NAMED]]) for rows in (sample_indices, indices))
     head, _, tail = finding.sentence.rpartition(old)
     finding = replace(finding, sentence=f"{head}{new}{tail}", details={**finding.details, "indices": indices})
     return replace(check, finding=finding)
