@@ -15,7 +15,7 @@ from coterie.distances.precomputed import check_values
 from coterie.hierarchy.linkage_from_rows import rescale_heights, scale_to_unit
 from coterie.hierarchy.linkage_input import empty_matrix
 from coterie.hierarchy.linkage_methods import Method, Progress
-from coterie.kernels.plain.linkage import CENTER, WARD, Merges
+from coterie.kernels.plain.linkage import CENTER, LARGEST, WARD, Merges
 
 Array = np.ndarray[Any, Any]
 
@@ -31,7 +31,7 @@ def merge_rows(
     else:
         pairwise(X, metric=distance, out=D, n_jobs=n_jobs)
         check_values(D, "distances")
-        exponent = _scale_distances(D, method.squared)
+        exponent = _scale_distances(D, method)
     d = rows.shape[1] if isinstance(rows, np.ndarray) else len(rows)
     return _merge(D, method, weight, exponent, d, progress)
 
@@ -48,7 +48,7 @@ def fill(D: Array, rows: Array, distance: Distance, n_jobs: int | None) -> None:
 
 def merge_distances(D: Array, method: Method, weight: Array, progress: Progress) -> Merges:
     """Merge by precomputed distances, which are overwritten."""
-    exponent = _scale_distances(D, method.squared)
+    exponent = _scale_distances(D, method)
     if method.squared:
         np.multiply(D, D, out=D)
     return _merge(D, method, weight, exponent, 1, progress)
@@ -73,10 +73,15 @@ def _merge(D: Array, method: Method, weight: Array, exponent: int, d: int, progr
     return merges._replace(height=rescale_heights(height, exponent))
 
 
-def _scale_distances(D: Array, squared: bool) -> int:
-    """Divide distances by a power of 2 if sums of them could overflow; return the exponent."""
+def _scale_distances(D: Array, method: Method) -> int:
+    """Divide distances by a power of 2 if sums of them could overflow; return the exponent.
+
+    Single and complete linkage add no distances, so theirs stay as they are.
+    """
+    if method.kind in (None, LARGEST):
+        return 0
     largest = float(D.max(initial=0.0))
-    exponent = int(np.frexp(largest)[1]) if squared else unsafe_exponent(largest, D.dtype)
+    exponent = int(np.frexp(largest)[1]) if method.squared else unsafe_exponent(largest, D.dtype)
     if exponent:
         np.ldexp(D, -exponent, out=D)
     return exponent
