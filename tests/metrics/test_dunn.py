@@ -64,7 +64,7 @@ def test_limits():
 
 
 def test_invalid_input_is_an_error():
-    with pytest.raises(InputError, match="so far apart that their distances overflow|cannot represent"):
+    with pytest.raises(InputError, match=r"so far apart that their distances overflow|cannot represent"):
         dunn_score(np.tile(X / np.abs(X).max() * 3e38, 20).astype(np.float32), LABELS, metric="manhattan")
     with pytest.raises(ParameterError, match="intercluster must be 'single' or"):
         dunn_score(X, LABELS, intercluster="ward")

@@ -256,7 +256,7 @@ def test_invalid_options_are_errors(options, message):
 def test_distances_that_overflow_are_an_error():
     far = (X / np.abs(X).max() * 3e38).astype(np.float32)
     for method in ("exact", "sampled", "medoid"):
-        with pytest.raises(InputError, match="so far apart that their distances overflow|cannot represent"):
+        with pytest.raises(InputError, match=r"so far apart that their distances overflow|cannot represent"):
             silhouette_score(far, LABELS, method=method, metric="manhattan")
         found = silhouette_score(far, LABELS, method=method, random_state=0)
         assert found == pytest.approx(silhouette_score(X, LABELS, method=method, random_state=0), abs=1e-5)

@@ -273,6 +273,7 @@ class KMeans(Traced, Partitional):
         if one_of("search", self.search, ("none", *MULTIPLES)) != "none" or self.search_budget is not None:
             as_budget(self.search, self.search_budget)
         one_of("missing", self.missing, ("error", "ignore"))
+        one_of("copy_x", self.copy_x, (True, False))
         if self.frozen_centers is not None and self.search != "none":
             raise ParameterError(
                 f"frozen_centers need search='none', for a search moves all; got search={self.search!r}"
