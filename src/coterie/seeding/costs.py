@@ -37,7 +37,7 @@ class Cost:
 
         The potential is the weighted sum of all costs, in `unit`. `again`: `closest` already includes points[0].
         """
-        costs = self.table(X, points) / unit**self.degree
+        costs = self._in_unit(X, points, unit, closest.dtype)
         if not again:
             closest[:] = self.beside(closest, costs[:, 0])
         combined = self.beside(closest[:, None], costs)
@@ -53,12 +53,17 @@ class Cost:
         owner, is_nearer = np.zeros(n, np.int32), np.zeros(n, bool)
         for first in range(0, n, size):
             rows = slice(first, first + size)
-            costs = self.table(X[rows], points) / unit**self.degree
+            costs = self._in_unit(X[rows], points, unit, closest.dtype)
             owner[rows] = costs.argmin(axis=1)
             is_nearer[rows] = costs.min(axis=1) < closest[rows]
             for column in costs.T:
                 closest[rows] = self.beside(closest[rows], column)
         return owner, is_nearer
+
+    def _in_unit(self, X: Any, points: Array, unit: float, dtype: Any) -> Array:
+        """`table` in `unit`; a row of weight 0 may be so far away that its cost is limited to the range of `dtype`."""
+        costs: Array = np.minimum(self.table(X, points) / unit**self.degree, np.finfo(dtype).max)
+        return costs
 
     def as_centers(self, X: Any) -> Any:
         """Rows as centers: missing values are imputed."""
