@@ -61,7 +61,7 @@ def test_other_commands_write_pages_and_replace_them_when_forced_only(penguins, 
     assert page.startswith(b"<!")
     (folder / "r.html").write_text("mine")
     assert main(command) == 2
-    assert "r.html exists already. Use --force" in capsys.readouterr().err
+    assert "r.html already exists. Use --force" in capsys.readouterr().err
     assert (folder / "r.html").read_text() == "mine"
     assert main([*command, "--force"]) == 0
     assert (folder / "r.html").read_bytes().startswith(b"<!")
