@@ -12,14 +12,14 @@ from coterie.engines.local import Threads
 from coterie.families import Bernoulli, Categorical, DirichletPrior, GammaPrior, Gaussian, Multinomial, Poisson, Product
 from coterie.families.normal_prior import Prior, as_penalty
 from coterie.families.structures import as_structure
-from coterie.kmeans.fuzzy import Fuzzy
-from coterie.kmeans.gram import Linear, Rbf
+from coterie.kmeans.dtw_lloyd import Warped
+from coterie.kmeans.fuzzy_c_means import Fuzzy
+from coterie.kmeans.kernel_functions import Linear, Rbf
 from coterie.kmeans.kernel_lloyd import KernelLloyd
 from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.median_models import Euclidean, Manhattan
-from coterie.kmeans.observed import Observed
-from coterie.kmeans.spherical import Spherical, unit_rows
-from coterie.kmeans.warped import Warped
+from coterie.kmeans.missing_lloyd import Observed
+from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
 from coterie.mixture.beliefs import Dirichlet, NormalWishart, Sticks
 from coterie.mixture.dirichlet import Believed, DirichletProcess, with_conjugate_prior
 from coterie.mixture.family_em import MixtureEM

@@ -5,16 +5,16 @@ import time
 import numpy as np
 import pytest
 
-from coterie.kmeans import search
+from coterie.kmeans import global_search
 
 
 def climb(n, d, k, seed, weighted):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) + 3 * rng.integers(0, 3, size=(n, d))
     w = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
-    rows = search.Rows(X, w, np.zeros(d), 1.0, 1.0)
-    purse = search.Purse(np.inf, time.perf_counter() + 60)
-    made = search.Climb("fast", rows, k, rng, purse, lambda progress: False, 0)
+    rows = global_search.Rows(X, w, np.zeros(d), 1.0, 1.0)
+    purse = global_search.Purse(np.inf, time.perf_counter() + 60)
+    made = global_search.Climb("fast", rows, k, rng, purse, lambda progress: False, 0)
     made.begin(X[rng.choice(n, k, replace=False)])
     return made
 

@@ -8,8 +8,8 @@ from sklearn.exceptions import NotFittedError
 
 from coterie import KMeans, MiniBatchKMeans
 from coterie.core.errors import InputError, ParameterError
-from kmeans.refusals import ROWS, as_frame, refused, with_holes
-from kmeans.rows import BOTH
+from kmeans.error_cases import ROWS, as_frame, refused, with_holes
+from kmeans.kmeans_cases import BOTH
 
 # sample_weight
 

@@ -14,8 +14,8 @@ from coterie import BalancedKMeans, KMeans
 from coterie.core.errors import ParameterError
 from coterie.core.progress import Progress
 from cuts import has_many_parts
-from kmeans.balanced_rows import cost_of, groups
-from kmeans.rows import SINGLE
+from kmeans.balanced_cases import cost_of, groups
+from kmeans.kmeans_cases import SINGLE
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 # NumPy kernels; compiled kernels, in several parts

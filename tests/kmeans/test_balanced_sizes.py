@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BalancedKMeans
 from coterie.core.errors import FitInterruptedWarning
-from kmeans.balanced_rows import cost_of, groups
+from kmeans.balanced_cases import cost_of, groups
 
 # sizes
 

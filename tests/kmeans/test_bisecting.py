@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BisectingKMeans, KMeans
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
-from coterie.kmeans import bisecting
+from coterie.kmeans import bisecting_kmeans
 from cuts import has_many_parts, many_parts, weights_of_many_digits
 from reference.shared_data import published
 
@@ -333,7 +333,7 @@ def many_rows(n=40_000):
 def test_a_sketch_on_a_sample_ends_where_all_rows_would(monkeypatch):
     X = many_rows()
     sketched = BisectingKMeans(4, random_state=0).fit(X)
-    monkeypatch.setattr(bisecting, "MANY", 100)
+    monkeypatch.setattr(bisecting_kmeans, "MANY", 100)
     whole = BisectingKMeans(4, random_state=0).fit(X)
     assert sketched.inertia_ == pytest.approx(whole.inertia_, rel=1e-3)
     np.testing.assert_array_equal(sketched.labels_, sketched.predict(X))

@@ -15,7 +15,7 @@ from coterie import KMeans
 from coterie.core.errors import ParameterError
 from coterie.kernels.cpu import one_column as compiled
 from coterie.kernels.plain import one_column as plain
-from coterie.kmeans import exact
+from coterie.kmeans import exact_kmeans
 from reference.shared_data import published
 
 KERNELS = pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
@@ -295,7 +295,7 @@ def test_branch_and_bound_improves_on_a_bad_start():
     rng = np.random.default_rng(4)
     X, weight = rng.normal(size=(9, 2)), rng.exponential(size=9)
     for start in (np.arange(9) % 3, np.repeat([0, 1, 2], 3), np.zeros(9, int)):
-        labels = exact.branch_and_bound(X, weight, 3, start)
+        labels = exact_kmeans.branch_and_bound(X, weight, 3, start)
         assert cost(X, labels, weight) == pytest.approx(best_partition(X, weight, 3), rel=1e-9)
 
 
@@ -327,7 +327,7 @@ def test_equal_rows_count_as_one_of_their_weight():
 
 @pytest.mark.parametrize("n, k", [(300, 12), (200_000, 5)])
 def test_what_would_take_too_long_is_refused_with_the_estimate(n, k, monkeypatch):
-    monkeypatch.setattr(exact, "LIMIT", 1e7)
+    monkeypatch.setattr(exact_kmeans, "LIMIT", 1e7)
     X = np.random.default_rng(0).normal(size=(n, 4))
     message = rf"algorithm='exact' would take about \de\+\d+ steps for n={n} different rows and k={k} .*search='global'"
     with pytest.raises(ParameterError, match=message):
@@ -352,17 +352,17 @@ def test_many_rows_are_rejected_without_work_on_all_of_them(n, d, k, monkeypatch
         sizes.append(len(X))
         return interleaved(X, *args)
 
-    interleaved = exact.interleaved
-    monkeypatch.setattr(exact, "interleaved", recorded)
+    interleaved = exact_kmeans.interleaved
+    monkeypatch.setattr(exact_kmeans, "interleaved", recorded)
     X = np.random.default_rng(0).normal(size=(n, d))
     with pytest.raises(ParameterError, match=rf"would take about \de\+\d+ steps for n={n} different rows"):
         KMeans(k, algorithm="exact", random_state=0).fit(X)
-    assert max(sizes, default=0) <= exact.TRIAL
+    assert max(sizes, default=0) <= exact_kmeans.TRIAL
 
 
 def test_many_rows_in_clear_clusters_are_solved():
     rng = np.random.default_rng(0)
-    labels = rng.integers(3, size=exact.MANY + 100)
+    labels = rng.integers(3, size=exact_kmeans.MANY + 100)
     X = rng.normal(size=(len(labels), 2)) + 1000.0 * labels[:, None]
     exact_fit = KMeans(3, algorithm="exact", random_state=0).fit(X)
     assert exact_fit.inertia_ == pytest.approx(cost(X, labels, np.ones(len(X))), rel=1e-9)
@@ -370,5 +370,5 @@ def test_many_rows_in_clear_clusters_are_solved():
 
 def test_the_estimate_counts_every_row_that_is_left():
     easy = np.full(30, 10.0)
-    assert exact.expected(easy, 1030) == pytest.approx(10.0 * 1030)
-    assert np.isfinite(exact.expected(4.0 ** np.arange(30), 20_000))
+    assert exact_kmeans.expected(easy, 1030) == pytest.approx(10.0 * 1030)
+    assert np.isfinite(exact_kmeans.expected(4.0 ** np.arange(30), 20_000))

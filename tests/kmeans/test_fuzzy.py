@@ -14,7 +14,7 @@ from coterie import FuzzyCMeans, KMeans
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
 from coterie.kernels import cpu, plain
-from coterie.kmeans.fuzzy import Fuzzy
+from coterie.kmeans.fuzzy_c_means import Fuzzy
 from cuts import has_many_parts, weights_of_many_digits
 from reference.shared_data import load, published
 

@@ -6,10 +6,10 @@ from scipy import sparse
 from sklearn.metrics import pairwise
 
 from coterie import KernelKMeans, KMeans
-from coterie.kmeans.gram import Linear
+from coterie.kmeans.kernel_functions import Linear
+from coterie.kmeans.kernel_hartigan import best_moves, exchanged
 from coterie.kmeans.kernel_lloyd import KernelLloyd
-from coterie.kmeans.kernel_moves import best_moves, exchanged
-from kmeans.kernel_rows import (
+from kmeans.kernel_cases import (
     BY_NAME,
     WEIGHTED,
     blobs,
@@ -22,7 +22,7 @@ from kmeans.kernel_rows import (
     some_weights,
     squares_to_means,
 )
-from kmeans.rows import SINGLE
+from kmeans.kmeans_cases import SINGLE
 
 
 def rings(n=300, seed=0):

@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KernelKMeans
 from coterie.core.errors import InputError, ParameterError
-from coterie.kmeans.gram import Own
-from kmeans.kernel_rows import NAMES, apart, blobs, gram, some_weights
+from coterie.kmeans.kernel_functions import Own
+from kmeans.kernel_cases import NAMES, apart, blobs, gram, some_weights
 
 # edges
 

@@ -10,12 +10,12 @@ from sklearn.metrics import pairwise
 
 from coterie import KernelKMeans
 from coterie.data.memory import MemorySource
-from coterie.kmeans import kernel as estimator
+from coterie.kmeans import kernel_kmeans as estimator
 from coterie.kmeans import nystrom
-from coterie.kmeans.gram import Precomputed, facts
+from coterie.kmeans.kernel_functions import Precomputed, facts
 from coterie.kmeans.kernel_lloyd import Partition
 from cuts import many_parts
-from kmeans.kernel_rows import (
+from kmeans.kernel_cases import (
     BY_NAME,
     NAMES,
     WEIGHTED,
@@ -29,7 +29,7 @@ from kmeans.kernel_rows import (
     some_weights,
     squares_to_means,
 )
-from kmeans.rows import SINGLE
+from kmeans.kmeans_cases import SINGLE
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "sigmoid"])
@@ -49,7 +49,7 @@ def test_no_room_for_the_matrix_is_no_error(monkeypatch):
     X = blobs(300)
     kept = KernelKMeans(3, random_state=0).fit(X)
 
-    monkeypatch.setattr("coterie.kmeans.gram.np", FullMemory())
+    monkeypatch.setattr("coterie.kmeans.kernel_functions.np", FullMemory())
     anew = KernelKMeans(3, random_state=0).fit(X)
     np.testing.assert_array_equal(kept.labels_, anew.labels_)
     assert kept.inertia_ == anew.inertia_

@@ -7,8 +7,8 @@ from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from coterie import KMeans
 from cuts import has_many_parts
-from kmeans.holes import SIZES, STARTS, gappy, groups, means, observing, squares, with_holes
-from kmeans.rows import SINGLE
+from kmeans.kmeans_cases import SINGLE
+from kmeans.missing_values import SIZES, STARTS, gappy, groups, means, observing, squares, with_holes
 
 
 def naive_fit(X, w, centers, v=1.0):

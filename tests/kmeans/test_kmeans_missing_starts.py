@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
-from kmeans.holes import SIZES, STARTS, gappy, groups, means, observing, squares
-from kmeans.rows import SINGLE
+from kmeans.kmeans_cases import SINGLE
+from kmeans.missing_values import SIZES, STARTS, gappy, groups, means, observing, squares
 
 # Starts, and clusters that lose their rows
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
-from kmeans.rows import SINGLE, SIZES, groups, objective, squares
+from kmeans.kmeans_cases import SINGLE, SIZES, groups, objective, squares
 
 # weights
 

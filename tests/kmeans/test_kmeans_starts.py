@@ -5,7 +5,7 @@ import pytest
 
 from coterie import KMeans, MiniBatchKMeans
 from cuts import has_many_parts, weights_of_many_digits
-from kmeans.rows import BOTH, STARTS, groups, in_order, islands, objective
+from kmeans.kmeans_cases import BOTH, STARTS, groups, in_order, islands, objective
 
 # starts
 

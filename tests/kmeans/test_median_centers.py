@@ -11,7 +11,7 @@ from coterie.kernels.cpu import medians as cpu
 from coterie.kernels.plain import medians as plain
 from coterie.kmeans import median_models as module
 from coterie.kmeans.median_models import Manhattan
-from kmeans.medians import TYPES, draws, lengths, weighted_median
+from kmeans.median_reference import TYPES, draws, lengths, weighted_median
 
 
 def one_cluster(X, w=None, center=None, part_rows=None):

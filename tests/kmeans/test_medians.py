@@ -15,7 +15,7 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk
 from coterie.kmeans.median_models import Euclidean, Manhattan
 from cuts import has_many_parts, weights_of_many_digits
-from kmeans.medians import METRICS, TYPES, draws, lengths, weighted_median
+from kmeans.median_reference import METRICS, TYPES, draws, lengths, weighted_median
 
 # NumPy kernels; compiled kernels
 SIZES = pytest.mark.parametrize("X, k", [(zoo.SMALL, 3), (zoo.LARGE, 9)], ids=["small", "large"])

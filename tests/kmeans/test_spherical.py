@@ -9,7 +9,7 @@ from coterie import KMeans, SphericalKMeans
 from coterie.core import online
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
-from coterie.kmeans.spherical import Spherical, unit_rows
+from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
 from cuts import has_many_parts, weights_of_many_digits
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -20,7 +20,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
 from coterie.distances import dba, dtw, pairwise, soft_dtw
 from coterie.distances.windows import Everywhere, Itakura, SakoeChiba
-from coterie.kmeans.warped import Warped
+from coterie.kmeans.dtw_lloyd import Warped
 from cuts import weights_of_many_digits
 from reference.shared_data import FOLDER, read_index
 

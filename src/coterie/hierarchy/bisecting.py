@@ -14,7 +14,7 @@ from coterie.core.stored import stored
 from coterie.hierarchy.estimator import check_enough
 from coterie.hierarchy.splits import Splits
 from coterie.hierarchy.tree import Array
-from coterie.kmeans.bisecting import Bisected, BisectingKMeans, Growth, Tree
+from coterie.kmeans.bisecting_kmeans import Bisected, BisectingKMeans, Growth, Tree
 from coterie.kmeans.kmeans import check_enough_rows
 
 NODE = 600  # bytes of a node beside its center

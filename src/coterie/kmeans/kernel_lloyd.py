@@ -16,9 +16,9 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
-from coterie.kmeans.gram import COLUMNS, Kernel, first_alike
-from coterie.kmeans.kernel_moves import best_moves, exchanged, first_of, together, weight_together
-from coterie.kmeans.kernel_starts import METHODS, Space, check_labels
+from coterie.kmeans.kernel_functions import COLUMNS, Kernel, first_alike
+from coterie.kmeans.kernel_hartigan import best_moves, exchanged, first_of, together, weight_together
+from coterie.kmeans.kernel_seeding import METHODS, Space, check_labels
 
 SLACK = 8.0  # roundings that squared distances may differ by and count as equal
 NOTHING = 2.0**-100  # of the largest weight: what weighs less could not be told from 0 in sums of float32

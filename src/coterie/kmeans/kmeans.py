@@ -14,12 +14,12 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
 from coterie.core.scale import ScaleError
 from coterie.core.stored import stored
-from coterie.kmeans.budget import MULTIPLES, as_budget
-from coterie.kmeans.exact import Exact, exact_if_possible
-from coterie.kmeans.given import as_frozen, as_roots, in_units, scale_columns, scaled, trace_in_units
+from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
+from coterie.kmeans.global_search import searched
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
-from coterie.kmeans.observed import Observed, check_options_for_holes
-from coterie.kmeans.search import searched
+from coterie.kmeans.metric_weights import as_frozen, as_roots, in_units, scale_columns, scaled, trace_in_units
+from coterie.kmeans.missing_lloyd import Observed, check_options_for_holes
+from coterie.kmeans.search_budget import MULTIPLES, as_budget
 from coterie.seeding import check_start, starts
 from coterie.traces import Trace, Traced
 

@@ -13,7 +13,7 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
-from coterie.kmeans.gram import Kernel, first_alike
+from coterie.kmeans.kernel_functions import Kernel, first_alike
 from coterie.kmeans.lloyd import KMeansStats, Lloyd
 
 POOL = 5  # rows for every landmark that landmarks are chosen from

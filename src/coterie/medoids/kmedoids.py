@@ -23,9 +23,9 @@ from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.pairwise import strips
-from coterie.medoids import search, starts, swaps
-from coterie.medoids.objects import Rows, Things, as_objects
-from coterie.medoids.table import Array, Kept, Made, sampled
+from coterie.medoids import fasterpam, medoid_search, medoid_seeding
+from coterie.medoids.distance_table import Array, Kept, Made, sampled
+from coterie.medoids.medoid_objects import Rows, Things, as_objects
 
 EXACT_ROWS = 100_000  # beyond which distances that do not fit into memory are not made again and again
 
@@ -181,7 +181,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         effort = self._effort(table.shape)
         n_init = max(n_init, effort.starts) if isinstance(self.n_init, str) else n_init
         begins = self._starts(table, weights, k, n_init, counted, rng)
-        jump = partial(search.improved, table=table, w=weights, jumps=effort.jumps, rng=rng)
+        jump = partial(medoid_search.improved, table=table, w=weights, jumps=effort.jumps, rng=rng)
         found = self._best(table, weights, begins, jump, max_iter, watch)
         medoids = counted[found.medoids]
         medoid_rows = objects.medoids(medoids)
@@ -252,19 +252,21 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self, table: Any, w: Array, k: int, n_init: int, counted: Array, rng: np.random.Generator
     ) -> Iterator[Array]:
         if isinstance(self.init, str):
-            method = starts.METHODS[self.init]
+            method = medoid_seeding.METHODS[self.init]
             return (method(table, w, k, rng, self.n_jobs) for _ in range(n_init))
         return iter([_given(self.init, k, counted)])
 
-    def _effort(self, shape: tuple[int, int]) -> search.Effort:
+    def _effort(self, shape: tuple[int, int]) -> medoid_search.Effort:
         """The effort that `search` means for a table of that shape."""
         kind = self.search
         if kind == "auto" and (not isinstance(self.init, str) or self.init != "lab"):
             kind = "none"
-        return search.NO_SEARCH if self.n_clusters in ("auto", 1) else search.effort_of(kind, shape)
+        return medoid_search.NO_SEARCH if self.n_clusters in ("auto", 1) else medoid_search.effort_of(kind, shape)
 
-    def _best(self, table: Any, w: Array, begins: Iterator[Array], jump: Any, max_iter: int, watch: Any) -> swaps.Found:
-        best: swaps.Found | None = None
+    def _best(
+        self, table: Any, w: Array, begins: Iterator[Array], jump: Any, max_iter: int, watch: Any
+    ) -> fasterpam.Found:
+        best: fasterpam.Found | None = None
         run = -1
         with interrupts.deferred(), interrupts.outermost() as keeps:
             try:
@@ -285,13 +287,13 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 warnings.warn("interrupted: the best start so far is kept", FitInterruptedWarning, stacklevel=3)
         return best
 
-    def _descend(self, table: Any, w: Array, medoids: Array, max_iter: int, watch: swaps.Watch) -> swaps.Found:
+    def _descend(self, table: Any, w: Array, medoids: Array, max_iter: int, watch: fasterpam.Watch) -> fasterpam.Found:
         if self.n_clusters == "auto":
-            return swaps.descend_to_two(table, w, medoids, max_iter, self.n_jobs, watch)
+            return fasterpam.descend_to_two(table, w, medoids, max_iter, self.n_jobs, watch)
         if len(medoids) == 1:
-            return swaps.single(table, w, medoids, self.n_jobs)
-        kind = swaps.Silhouettes if self.objective == "silhouette" else swaps.Deviations
-        return swaps.descend(table, kind(table, w, medoids), max_iter, self.n_jobs, watch)
+            return fasterpam.single(table, w, medoids, self.n_jobs)
+        kind = fasterpam.Silhouettes if self.objective == "silhouette" else fasterpam.Deviations
+        return fasterpam.descend(table, kind(table, w, medoids), max_iter, self.n_jobs, watch)
 
     def _nearest_two(self, objects: Any, medoids: Any) -> tuple[Array, Array, Array]:
         """Distances to the nearest and the second nearest medoid, infinite where there is but one; and the nearest."""
@@ -332,7 +334,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if self._given_distances and self.approximation == "sample":
             raise ParameterError("approximation='sample' needs rows; with metric='precomputed' all distances are there")
         if isinstance(self.init, str):
-            one_of("init", self.init, tuple(starts.METHODS))
+            one_of("init", self.init, tuple(medoid_seeding.METHODS))
         watch = callbacks(self.callback, self.verbose)
         n_init = self.n_init
         if isinstance(n_init, str) and n_init == "auto":
@@ -352,7 +354,7 @@ def _given(init: Any, k: int, counted: Array) -> Array:
         rows = np.empty(0)
     if rows.shape != (k,) or rows.dtype.kind not in "iu" or len(np.unique(rows)) < k:
         raise ParameterError(
-            f"init must be {', '.join(map(repr, starts.METHODS))} or the numbers of n_clusters={k} different rows; "
+            f"init must be {', '.join(map(repr, medoid_seeding.METHODS))} or the numbers of n_clusters={k} different rows; "
             f"got {init!r}"
         )
     places = np.searchsorted(counted, rows)

@@ -16,8 +16,8 @@ from coterie.core import loop
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-from coterie.kmeans.fuzzy import Fuzzy
-from coterie.kmeans.swaps import Hopeless
+from coterie.kmeans.fuzzy_c_means import Fuzzy
+from coterie.kmeans.swap_search import Hopeless
 from coterie.seeding.costs import Cost
 from coterie.seeding.plusplus import Draws, drawn_rows, uniform
 

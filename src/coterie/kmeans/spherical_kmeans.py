@@ -12,7 +12,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers
 from coterie.core.stored import stored
-from coterie.kmeans.centers import Centers
+from coterie.kmeans.center_estimator import Centers
 from coterie.kmeans.lloyd import KMeansStats, Lloyd
 from coterie.seeding import forgy
 

@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise
 from coterie.core import loop
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
-from coterie.kmeans.gram import Cosine, Linear, Polynomial, Rbf, Sigmoid
+from coterie.kmeans.kernel_functions import Cosine, Linear, Polynomial, Rbf, Sigmoid
 
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 NAMES = ["linear", "rbf", "poly", "sigmoid", "cosine"]

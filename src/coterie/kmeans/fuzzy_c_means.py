@@ -16,7 +16,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
-from coterie.kmeans.centers import Centers
+from coterie.kmeans.center_estimator import Centers
 from coterie.kmeans.lloyd import Lloyd, alike
 from coterie.seeding.costs import Cost, Shared
 

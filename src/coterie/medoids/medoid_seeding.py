@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
-from coterie.medoids.swaps import total_distances
-from coterie.medoids.table import Array, batches
+from coterie.medoids.distance_table import Array, batches
+from coterie.medoids.fasterpam import total_distances
 
 
 def build(table: Any, w: Array, k: int, rng: np.random.Generator, n_jobs: int | None) -> Array:

@@ -9,8 +9,8 @@ from scipy import sparse
 
 from coterie import KMeans
 from coterie.core.errors import FitInterruptedWarning, ParameterError
-from coterie.kmeans import budget as budgets
-from coterie.kmeans import search
+from coterie.kmeans import global_search
+from coterie.kmeans import search_budget as budgets
 from cuts import has_many_parts
 
 rng = np.random.default_rng(5)
@@ -157,7 +157,7 @@ def test_rows_far_from_the_origin_lose_nothing():
 
 
 def test_a_sample_is_searched_where_there_are_too_many_rows(monkeypatch):
-    monkeypatch.setattr(search, "MOST_VALUES", 600)
+    monkeypatch.setattr(global_search, "MOST_VALUES", 600)
     for form in (np.asarray, sparse.csr_array):
         found = searching(10, "fast").fit(form(X))
         assert found.inertia_ <= KMeans(10, random_state=0).fit(form(X)).inertia_

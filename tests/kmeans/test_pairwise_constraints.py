@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BalancedKMeans, KMeans
 from coterie.core.errors import ParameterError
-from coterie.kmeans.links import as_links, check_links, colourable
+from coterie.kmeans.pairwise_constraints import as_links, check_links, colourable
 
 QUICK = settings(max_examples=80, deadline=None)
 

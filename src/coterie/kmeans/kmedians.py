@@ -8,7 +8,7 @@ from coterie.base import CENTERS_STORED, Summary
 from coterie.core.arguments import one_of
 from coterie.core.scale import LENGTHS, Powers
 from coterie.core.stored import stored
-from coterie.kmeans.centers import Centers
+from coterie.kmeans.center_estimator import Centers
 from coterie.kmeans.median_models import Euclidean, Manhattan
 
 METRICS = {"l1": Manhattan, "l2": Euclidean}

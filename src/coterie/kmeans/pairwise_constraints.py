@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from coterie.core.errors import ParameterError
-from coterie.kmeans.placing import Search, program
+from coterie.kmeans.constrained_assignment import Search, program
 
 SHOWN = 8  # rows that a message names at most
 

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from coterie import KMeans
 from coterie.core.errors import InputError, ParameterError
-from kmeans.holes import gappy, observing, squares
-from kmeans.refusals import refused
+from kmeans.error_cases import refused
+from kmeans.missing_values import gappy, observing, squares
 
 # What is refused
 

@@ -14,8 +14,8 @@ from coterie import kernels, seeding
 from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
-from coterie.kmeans.links import Links
 from coterie.kmeans.lloyd import NO_BOUNDS, Bounds, KMeansStats, Lloyd, alike
+from coterie.kmeans.pairwise_constraints import Links
 
 FAR = 1e306  # squares beyond add up to infinity
 ALIKE = 1e-12  # of the objective: a smaller fall is rounding

@@ -16,9 +16,9 @@ from coterie.core.stored import stored
 from coterie.distances.series import as_series, from_table
 from coterie.distances.soft_dtw import as_gamma
 from coterie.distances.windows import Mask, SakoeChiba, as_window
+from coterie.kmeans.dtw_lloyd import Warped
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
-from coterie.kmeans.warped import Warped
 from coterie.seeding import starts
 from coterie.traces import Traced
 

@@ -13,9 +13,17 @@ from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
-from coterie.kmeans.gram import Kernel, Precomputed, as_kernel, check_matrix, facts, is_symmetric, kernel_matrix
+from coterie.kmeans.kernel_functions import (
+    Kernel,
+    Precomputed,
+    as_kernel,
+    check_matrix,
+    facts,
+    is_symmetric,
+    kernel_matrix,
+)
 from coterie.kmeans.kernel_lloyd import KernelLloyd, Partition
-from coterie.kmeans.kernel_starts import check_labels, check_start
+from coterie.kmeans.kernel_seeding import check_labels, check_start
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.kmeans.nystrom import FeatureLloyd, features_of

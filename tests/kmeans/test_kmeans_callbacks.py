@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans, MiniBatchKMeans
 from coterie.core.errors import FitInterruptedWarning
-from kmeans.rows import groups, objective
+from kmeans.kmeans_cases import groups, objective
 
 # iterations
 

@@ -11,7 +11,7 @@ import numpy as np
 from coterie.core.stored import stored
 from coterie.distances.distance import Distance
 from coterie.distances.precomputed import as_cross, as_square
-from coterie.medoids.table import Array, Kept, Made
+from coterie.medoids.distance_table import Array, Kept, Made
 
 
 @stored("medoids.Rows", distance="<distance.*>", A="float K D | bool K D | <series.Series>", numbers="none | real K D")

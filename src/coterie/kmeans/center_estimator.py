@@ -10,7 +10,7 @@ from coterie.base import CENTERS, Partitional, callbacks
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.protocols import Source
 from coterie.core.scale import ScaleError
-from coterie.kmeans import swaps
+from coterie.kmeans import swap_search
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import check_start, starts
@@ -49,9 +49,9 @@ class Centers(Traced, Partitional):
         check_start(self.init, source, self.n_clusters)
         model, rng, store = self._model(summary), as_rng(self.random_state), self._store(source, engine)
         if (kind := self._search_for(source)) != "none":
-            n_init = swaps.EFFORTS[kind].starts if self.n_init == "auto" else n_init
+            n_init = swap_search.EFFORTS[kind].starts if self.n_init == "auto" else n_init
             chance = rng if store is None else store.chance(rng)
-            model, watch = swaps.searched(kind, model, source, engine, chance, n_init, max_iter, watch)
+            model, watch = swap_search.searched(kind, model, source, engine, chance, n_init, max_iter, watch)
             n_init = 1
         found, labels = self._descend(model, source, engine, n_init, max_iter, watch, rng, store)
         self._learn_columns(X, source)
@@ -69,7 +69,7 @@ class Centers(Traced, Partitional):
             return self.search
         if not isinstance(self.init, str) or self.init != "k-means++":
             return "none"
-        if source.shape[0] <= swaps.largest(swaps.EFFORTS["auto"], source, self.n_clusters):
+        if source.shape[0] <= swap_search.largest(swap_search.EFFORTS["auto"], source, self.n_clusters):
             return "auto"
         return "sample" if self.n_init == "auto" else "none"
 

@@ -20,8 +20,8 @@ from coterie.core.clock import Clock
 from coterie.core.errors import FitInterruptedWarning
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.kmeans.budget import Budget, Purse, purse_for
 from coterie.kmeans.lloyd import Lloyd
+from coterie.kmeans.search_budget import Budget, Purse, purse_for
 from coterie.kmeans.search_state import Searched, check_alike
 
 MOST_VALUES = 1 << 25  # of rows that are searched; beyond, of a sample of them

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.medoids.swaps import ROUNDING, Found
-from coterie.medoids.table import Array
+from coterie.medoids.distance_table import Array
+from coterie.medoids.fasterpam import ROUNDING, Found
 
 STARTS, JUMPS = 3, 40  # of a short search at most: descents from a start, and from a jump
 LONG_JUMPS = 100  # of a long search

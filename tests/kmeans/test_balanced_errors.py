@@ -5,7 +5,7 @@ import pytest
 
 from coterie import BalancedKMeans
 from coterie.core.errors import InputError, ParameterError
-from kmeans.balanced_rows import groups
+from kmeans.balanced_cases import groups
 
 # refused
 

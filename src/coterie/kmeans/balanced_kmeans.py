@@ -12,11 +12,11 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Source
 from coterie.core.scale import ScaleError
 from coterie.core.stored import stored
-from coterie.kmeans.centers import Centers
+from coterie.kmeans.balanced_lloyd import Division, Transport, in_parts
+from coterie.kmeans.center_estimator import Centers
 from coterie.kmeans.kmeans import check_enough_rows
-from coterie.kmeans.links import as_links, check_links
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
-from coterie.kmeans.transport import Division, Transport, in_parts
+from coterie.kmeans.pairwise_constraints import as_links, check_links
 from coterie.seeding import check_start
 
 
@@ -57,7 +57,7 @@ class BalancedKMeans(Centers):
     engine : {'auto', 'serial', 'threads'} or an engine, default='auto'
         Where to compute; rows must be in memory.
     callback : callable or None
-        As in `KMeans`; the `params` it is told of are a `coterie.kmeans.transport.Division`.
+        As in `KMeans`; the `params` it is told of are a `coterie.kmeans.balanced_lloyd.Division`.
     n_jobs, random_state, verbose, checkpoint
         As in `KMeans`.
 

@@ -8,9 +8,9 @@ from scipy.spatial.distance import cdist
 
 from coterie import KMedoids
 from coterie.core.errors import ParameterError
-from coterie.medoids import search
-from coterie.medoids.swaps import Found
-from coterie.medoids.table import Kept
+from coterie.medoids import medoid_search
+from coterie.medoids.distance_table import Kept
+from coterie.medoids.fasterpam import Found
 
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(90, 2)) * [1.0, 4.0] + 6.0 * rng.integers(4, size=(90, 1))
@@ -37,7 +37,7 @@ def test_the_best_of_all_descents_is_taken_and_jumps_begin_there():
         return Found(medoids, next(losses), (), True)
 
     start = Found(np.array([50, 60, 70]), 4.5, (), True)
-    best = search.improved(start, table, np.ones(90), 3, np.random.default_rng(0), descend)
+    best = medoid_search.improved(start, table, np.ones(90), 3, np.random.default_rng(0), descend)
     assert best.loss == 3.0
     assert best.medoids is begins[1]
     assert len(begins) == 3
@@ -52,7 +52,7 @@ def test_a_jump_replaces_some_medoids_by_rows_that_are_none():
     table, w = Kept(cdist(ROWS, ROWS), np.arange(90)), np.ones(90)
     w[:40] = 0
     for seed in range(20):
-        made = search.jumped(np.array([50, 60, 70]), table, w, np.random.default_rng(seed))
+        made = medoid_search.jumped(np.array([50, 60, 70]), table, w, np.random.default_rng(seed))
         assert len(set(made.tolist())) == 3
         assert len(set(made.tolist()) - {50, 60, 70}) > 0
         assert made.min() >= 40
@@ -65,9 +65,9 @@ def test_a_search_ends_where_every_row_is_on_a_medoid():
 
 
 def test_a_large_table_is_not_searched():
-    assert search.effort_of("auto", (600, 600)) == (search.STARTS, search.JUMPS)
-    assert search.effort_of("auto", (20_000, 20_000)) == search.NO_SEARCH
-    assert search.effort_of("fast", (20_000, 20_000)).jumps == search.LONG_JUMPS
+    assert medoid_search.effort_of("auto", (600, 600)) == (medoid_search.STARTS, medoid_search.JUMPS)
+    assert medoid_search.effort_of("auto", (20_000, 20_000)) == medoid_search.NO_SEARCH
+    assert medoid_search.effort_of("fast", (20_000, 20_000)).jumps == medoid_search.LONG_JUMPS
 
 
 def test_a_wrong_search_is_refused():

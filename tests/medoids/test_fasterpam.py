@@ -10,8 +10,8 @@ import pytest
 from coterie.distances import pairwise
 from coterie.kernels.cpu import medoids as cpu
 from coterie.kernels.plain import medoids as plain
-from coterie.medoids import starts, swaps
-from coterie.medoids.table import Kept, Made, batches
+from coterie.medoids import fasterpam, medoid_seeding
+from coterie.medoids.distance_table import Kept, Made, batches
 
 rng = np.random.default_rng(5)
 
@@ -30,7 +30,7 @@ def silhouette_loss(D, w, medoids):
     return w @ np.divide(two[0], two[1], out=np.zeros(len(w)), where=two[0] > 0)
 
 
-LOSS = {swaps.Deviations: deviation, swaps.Silhouettes: silhouette_loss}
+LOSS = {fasterpam.Deviations: deviation, fasterpam.Silhouettes: silhouette_loss}
 KINDS = list(LOSS)
 
 
@@ -80,7 +80,7 @@ def test_compiled_state_stays_that_of_its_numpy_twin(kind):
 @pytest.mark.parametrize("n, k", [(30, 2), (30, 4), (400, 7)])
 def test_a_descent_falls_and_ends_where_no_swap_helps(kind, n, k):
     table, w = kept(n), rng.random(n) + 0.1
-    found = swaps.descend(table, kind(table, w, np.arange(k)), 100, 1, lambda *_: None)
+    found = fasterpam.descend(table, kind(table, w, np.arange(k)), 100, 1, lambda *_: None)
     assert found.converged
     assert (np.diff(found.history) <= 1e-9).all()
     assert found.loss == pytest.approx(LOSS[kind](table.D, w, found.medoids))
@@ -97,7 +97,9 @@ def test_tiny_tables_reach_the_best_there_is():
         table, w = Kept(D, np.arange(12)), np.ones(12)
         best = min(deviation(D, w, each) for each in combinations(range(12), 3))
         found = min(
-            swaps.descend(table, swaps.Deviations(table, w, starts.random(table, w, 3, rng, 1)), 50, 1, print).loss
+            fasterpam.descend(
+                table, fasterpam.Deviations(table, w, medoid_seeding.random(table, w, 3, rng, 1)), 50, 1, print
+            ).loss
             for _ in range(10)
         )
         assert found == pytest.approx(best)
@@ -106,8 +108,8 @@ def test_tiny_tables_reach_the_best_there_is():
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_threads_change_nothing(n_jobs):
     table, w = kept(700, dtype=np.float32), rng.random(700)
-    one = swaps.descend(table, swaps.Deviations(table, w, np.arange(9)), 100, 1, lambda *_: None)
-    many = swaps.descend(table, swaps.Deviations(table, w, np.arange(9)), 100, n_jobs, lambda *_: None)
+    one = fasterpam.descend(table, fasterpam.Deviations(table, w, np.arange(9)), 100, 1, lambda *_: None)
+    many = fasterpam.descend(table, fasterpam.Deviations(table, w, np.arange(9)), 100, n_jobs, lambda *_: None)
     np.testing.assert_array_equal(one.medoids, many.medoids)
     assert one.history == many.history
 
@@ -116,15 +118,15 @@ def test_the_silhouette_chooses_the_number_of_clusters():
     corners = np.array([[0, 0], [30, 0], [0, 30], [30, 30], [15, 60]])
     X = corners[np.arange(200) % 5] + rng.normal(size=(200, 2))
     table, w = Kept(pairwise(X), np.arange(200)), np.ones(200)
-    found = swaps.descend_to_two(table, w, starts.plusplus(table, w, 12, rng, 1), 100, 1, lambda *_: None)
+    found = fasterpam.descend_to_two(table, w, medoid_seeding.plusplus(table, w, 12, rng, 1), 100, 1, lambda *_: None)
     assert sorted(found.medoids % 5) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("method", starts.METHODS)
+@pytest.mark.parametrize("method", medoid_seeding.METHODS)
 @pytest.mark.parametrize("k", [1, 4, 25])
 def test_starts_are_different_rows(method, k):
     table = kept(25)
-    chosen = starts.METHODS[method](table, np.ones(25), k, np.random.default_rng(0), 2)
+    chosen = medoid_seeding.METHODS[method](table, np.ones(25), k, np.random.default_rng(0), 2)
     assert len(set(chosen.tolist())) == k
     assert (chosen >= 0).all()
     assert (chosen < 25).all()
@@ -132,13 +134,13 @@ def test_starts_are_different_rows(method, k):
 
 def test_starts_of_rows_that_are_all_alike_are_different_rows():
     table = Kept(np.zeros((9, 9)), np.arange(9))
-    for method in starts.METHODS.values():
+    for method in medoid_seeding.METHODS.values():
         assert len(set(method(table, np.ones(9), 4, rng, 1).tolist())) == 4
 
 
 def test_build_is_greedy():
     table, w = kept(40), rng.random(40)
-    chosen = starts.build(table, w, 4, rng, 1)
+    chosen = medoid_seeding.build(table, w, 4, rng, 1)
     for i in range(4):
         losses = [deviation(table.D, w, [*chosen[:i], c]) for c in range(40)]
         assert losses[chosen[i]] == pytest.approx(min(losses))

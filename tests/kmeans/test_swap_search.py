@@ -11,8 +11,8 @@ from coterie.core.errors import ParameterError
 from coterie.core.loop import Progress
 from coterie.core.protocols import Chunk
 from coterie.data.memory import MemorySource
-from coterie.kmeans import swaps
-from coterie.kmeans.fuzzy import Fuzzy
+from coterie.kmeans import swap_search
+from coterie.kmeans.fuzzy_c_means import Fuzzy
 from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.median_models import Euclidean, Manhattan
 from coterie.seeding import costs
@@ -36,7 +36,7 @@ def quiet(progress):
 @pytest.mark.parametrize("cost", [costs.SQUARES, costs.Manhattan(), costs.Shared(2.5)], ids=str)
 def test_what_rows_cost_without_a_center_is_what_they_cost_at_the_others(cost):
     table = rng.exponential(size=(30, 4))
-    for j, without in enumerate(swaps.left_out(cost, table)):
+    for j, without in enumerate(swap_search.left_out(cost, table)):
         expected = np.full(30, np.inf)
         for other in np.delete(table, j, axis=1).T:
             expected = cost.beside(expected, other)
@@ -45,16 +45,16 @@ def test_what_rows_cost_without_a_center_is_what_they_cost_at_the_others(cost):
 
 def test_swaps_are_in_the_order_of_what_they_cost_and_none_is_tried_twice():
     totals, owner = np.array([[5.0, 1.0, 2.0], [4.0, 9.0, 3.0]]), np.array([0, 1, 1])
-    assert swaps.different(totals, owner, most=4.5) == [(0, 1), (1, 2), (1, 0)]
+    assert swap_search.different(totals, owner, most=4.5) == [(0, 1), (1, 2), (1, 0)]
 
 
 def poor_start(model):
     """Two centers in the first cluster and none in the last one: no descent leaves that optimum, but a swap does."""
     start = GRID.copy()
     start[-1] = GRID[0] + [0.1, 0.1]
-    search = swaps.Search(model, Chunk(NINE, None, 0), 1.0, np.random.default_rng(0), 100, quiet)
+    search = swap_search.Search(model, Chunk(NINE, None, 0), 1.0, np.random.default_rng(0), 100, quiet)
     result = search._descend(model, start, quiet)
-    search.best = swaps.Solution(result.params, result.objective, start)
+    search.best = swap_search.Solution(result.params, result.objective, start)
     return search, search._descend(model, GRID, quiet).objective
 
 
@@ -62,14 +62,14 @@ def poor_start(model):
 def test_swaps_lead_out_of_a_poor_optimum(model):
     search, least = poor_start(model)
     assert search.best.objective > 1.2 * least
-    search._swap(1, swaps.EFFORTS["auto"]._replace(jumps=0))
+    search._swap(1, swap_search.EFFORTS["auto"]._replace(jumps=0))
     assert search.best.objective <= 1.001 * least
 
 
 def test_jumps_alone_lead_out_of_a_poor_optimum(monkeypatch):
     search, least = poor_start(Manhattan(9))
     monkeypatch.setattr(search, "_round", lambda solution: None)
-    search._swap(1, swaps.EFFORTS["auto"]._replace(jumps=40))
+    search._swap(1, swap_search.EFFORTS["auto"]._replace(jumps=40))
     assert search.best.objective <= 1.001 * least
 
 
@@ -78,9 +78,9 @@ def test_a_large_table_has_few_jumps(monkeypatch):
     jumps = []
     monkeypatch.setattr(search, "_round", lambda solution: None)
     monkeypatch.setattr(search, "_jumped", lambda solution: jumps.append(solution) or solution)
-    search._swap(1, swaps.Effort(NINE.size * 9 * 12, 1, 1, 100, 6))
+    search._swap(1, swap_search.Effort(NINE.size * 9 * 12, 1, 1, 100, 6))
     assert len(jumps) == 4
-    search._swap(1, swaps.Effort(1, 1, 1, 100, 6))
+    search._swap(1, swap_search.Effort(1, 1, 1, 100, 6))
     assert len(jumps) == 5
 
 
@@ -90,7 +90,7 @@ def test_worse_solutions_are_never_taken(monkeypatch):
     monkeypatch.setattr(search, "swaps", lambda solution: iter([best.centers, np.repeat(NINE[:1], 9, axis=0)]))
     monkeypatch.setattr(search, "max_iter", 1)
     assert search._round(best) is None
-    worse = swaps.Solution(best.centers, 2 * best.objective, best.centers)
+    worse = swap_search.Solution(best.centers, 2 * best.objective, best.centers)
     monkeypatch.setattr(search, "_round", lambda solution: worse)
     monkeypatch.setattr(search, "most", 3)
     search._improve(worse, 1, 0)
@@ -99,8 +99,8 @@ def test_worse_solutions_are_never_taken(monkeypatch):
 
 def test_callbacks_see_the_objective_of_all_rows():
     told = []
-    search = swaps.Search(Manhattan(9), Chunk(NINE, None, 0), 10.0, np.random.default_rng(0), 100, told.append)
-    best = search.run(1, swaps.EFFORTS["auto"])
+    search = swap_search.Search(Manhattan(9), Chunk(NINE, None, 0), 10.0, np.random.default_rng(0), 100, told.append)
+    best = search.run(1, swap_search.EFFORTS["auto"])
     assert told[-1].objective == pytest.approx(10.0 * best.objective)
     assert {progress.run for progress in told} == {0, 1}
 
@@ -108,7 +108,7 @@ def test_callbacks_see_the_objective_of_all_rows():
 def neighborhood(cost, k=4, seed=0):
     rng = np.random.default_rng(seed)
     X, w = rng.normal(size=(25, 2)), rng.integers(0, 4, size=25).astype(float)
-    return swaps.Neighborhood(cost, Chunk(X, w, 0), rng.normal(size=(k, 2))), X, w
+    return swap_search.Neighborhood(cost, Chunk(X, w, 0), rng.normal(size=(k, 2))), X, w
 
 
 def brute_force(cost, X, w, centers):
@@ -163,14 +163,14 @@ def test_no_swap_is_proposed_twice_and_none_ends_at_a_row_without_weight():
 
 def test_jumps_remove_centers_that_are_missed_little():
     twins = np.concatenate([GRID, GRID[:1] + 0.01])
-    around = swaps.Neighborhood(costs.Manhattan(), Chunk(NINE, None, 0), twins)
+    around = swap_search.Neighborhood(costs.Manhattan(), Chunk(NINE, None, 0), twins)
     drawn = [around.removed(1, np.random.default_rng(seed))[0] for seed in range(200)]
     counts = np.bincount(drawn, minlength=10)
     assert min(counts[0], counts[9]) > 2 * counts[1:9].max()
 
 
 def test_a_descent_is_given_up_once_it_cannot_catch_up():
-    watch = swaps.Hopeless(10.0, hope=2.0)
+    watch = swap_search.Hopeless(10.0, hope=2.0)
     objectives = [100.0, 60.0, 40.0, 34.0]  # 40 - 2 * 20 <= 10, yet 34 - 2 * 6 > 10
     assert [watch(Progress("iteration", i, objective=value)) for i, value in enumerate(objectives)] == [
         False,
@@ -179,7 +179,7 @@ def test_a_descent_is_given_up_once_it_cannot_catch_up():
         True,
     ]
     assert watch.given_up
-    patient = swaps.Hopeless(10.0, hope=2.0, after=3)
+    patient = swap_search.Hopeless(10.0, hope=2.0, after=3)
     assert not any(patient(Progress("iteration", i, objective=value)) for i, value in enumerate(objectives))
 
 
@@ -193,11 +193,11 @@ def test_a_row_of_weight_two_is_that_row_twice():
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_a_search_ends_no_worse_than_it_begins(model):
     for seed in range(2):
-        search = swaps.Search(model, Chunk(NINE, None, 0), 1.0, np.random.default_rng(seed), 100, quiet)
+        search = swap_search.Search(model, Chunk(NINE, None, 0), 1.0, np.random.default_rng(seed), 100, quiet)
         search._start(2)
         first = search.best
-        again = swaps.Search(model, Chunk(NINE, None, 0), 1.0, np.random.default_rng(seed), 100, quiet)
-        assert again.run(2, swaps.EFFORTS["auto"]).objective <= first.objective
+        again = swap_search.Search(model, Chunk(NINE, None, 0), 1.0, np.random.default_rng(seed), 100, quiet)
+        assert again.run(2, swap_search.EFFORTS["auto"]).objective <= first.objective
 
 
 @pytest.mark.parametrize("estimator", RELATIVES, ids=str)
@@ -236,7 +236,7 @@ def test_rows_without_weight_are_not_searched():
 def test_the_rows_of_a_search_all_have_weight():
     w = np.arange(90) % 3
     for most in (90, 40):
-        rows, is_sample = swaps._rows(MemorySource(NINE, w.astype(float)), most, np.random.default_rng(0))
+        rows, is_sample = swap_search._rows(MemorySource(NINE, w.astype(float)), most, np.random.default_rng(0))
         assert is_sample == (most < 90)
         assert len(rows.X) == len(rows.w) <= most
         assert rows.w.all()
@@ -245,7 +245,7 @@ def test_the_rows_of_a_search_all_have_weight():
 def test_the_start_of_a_large_table_is_the_cheaper_one_of_two():
     source, engine = in_memory(Chunk(NINE, None, 0))
     for centers, is_taken in ((GRID, True), (np.repeat(GRID[:1], 9, axis=0) + 1e3, False)):
-        start = swaps._better_start(Manhattan(9), source, engine, np.random.default_rng(0), centers)
+        start = swap_search._better_start(Manhattan(9), source, engine, np.random.default_rng(0), centers)
         assert (start is centers) == is_taken
 
 
@@ -267,7 +267,7 @@ def test_a_start_that_is_given_is_not_searched_unless_asked_for():
 def test_a_large_table_is_searched_by_a_sample_that_cannot_lose_a_small_cluster():
     large = np.concatenate([rng.normal(size=(20_000, 8)), rng.normal(size=(3, 8)) + 1e5])
     estimator = KMedians(2, random_state=0)
-    assert len(large) > swaps.largest(swaps.EFFORTS["auto"], MemorySource(large), 2)
+    assert len(large) > swap_search.largest(swap_search.EFFORTS["auto"], MemorySource(large), 2)
     assert np.bincount(estimator.fit(large).labels_).min() == 3
 
 

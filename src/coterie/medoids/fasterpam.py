@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
-from coterie.medoids.table import Array, batches
+from coterie.medoids.distance_table import Array, batches
 
 SLICE = 64  # candidates a thread judges at a time
 ROUNDING = 1e-12  # of the loss: what a swap must gain at least
