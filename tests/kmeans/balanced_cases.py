@@ -1,4 +1,4 @@
-"""Groups of very different sizes, and what a division of them costs."""
+"""Groups of very different sizes, and the cost of an assignment."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows to refuse, and how an error must read."""
+"""Invalid rows, and a check of error messages."""
 
 import re
 
@@ -8,7 +8,7 @@ import pytest
 ROWS = np.random.default_rng(0).normal(size=(30, 3))
 
 
-def with_holes(value):
+def with_missing(value):
     """`ROWS` with two of `value` in column 0 and one in column 2."""
     X = ROWS.copy()
     X[[4, 9], 0] = X[7, 2] = value
@@ -19,6 +19,6 @@ def as_frame(library, X, names):
     return library.DataFrame({name: X[:, j] for j, name in enumerate(names)})
 
 
-def refused(error, *words):
-    """Expects `error`, with every one of `words` (regular expressions) in its message."""
+def rejects(error, *words):
+    """Expect `error` with every one of `words` (regular expressions) in its message."""
     return pytest.raises(error, match=re.compile("".join(f"(?=.*{word})" for word in words), re.DOTALL))

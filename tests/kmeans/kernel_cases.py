@@ -23,7 +23,7 @@ def blobs(n=700, d=3, k=4, seed=0):
 
 
 def apart(k=3, each=60, seed=0):
-    """Groups that nobody can mistake for others, around a common middle."""
+    """Well separated groups around a common mean."""
     rng = np.random.default_rng(seed)
     return 10 * np.repeat(np.eye(k), each, axis=0) + rng.normal(size=(k * each, k))
 
@@ -43,7 +43,7 @@ def indefinite(n=300, seed=0):
 
 
 def built(kernel, X):
-    """The kernel object that the estimator would make."""
+    """Kernel object of the estimator."""
     mean, total = X.mean(axis=0), X.var(axis=0).sum()
     return {
         "linear": Linear(mean, 1.0), "rbf": Rbf(mean, 1 / total), "poly": Polynomial(1 / X.shape[1], 3, 1.0),
@@ -52,7 +52,7 @@ def built(kernel, X):
 
 
 def gram(kernel, X, Y=None):
-    """The kernel matrix as scikit-learn has it, with the default options."""
+    """Kernel matrix of scikit-learn with the default options."""
     X = np.asarray(X, np.float64)
     Y = X if Y is None else np.asarray(Y, np.float64)
     gamma = {"gamma": 1 / X.var(axis=0).sum() if kernel == "rbf" else 1 / X.shape[1]}
@@ -68,7 +68,7 @@ def squares_to_means(K, w, labels, k):
 
 
 def cost_of(K, w, labels, k):
-    """What a partition costs."""
+    """Cost of a partition."""
     return float(w @ squares_to_means(K, w, labels, k)[np.arange(len(K)), labels])
 
 

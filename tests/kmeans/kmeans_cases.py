@@ -8,7 +8,7 @@ from coterie import KMeans, MiniBatchKMeans
 STARTS = ["k-means++", "forgy", "random", "random_partition", "farthest"]
 BOTH = pytest.mark.parametrize("kind", [KMeans, MiniBatchKMeans])
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
-# Up to 131072 multiply-adds are done by NumPy, more by compiled kernels; 16 clusters and more have bounds.
+# NumPy kernels are used for up to 131072 multiply-adds, compiled kernels for more; large k * d uses bounds.
 SIZES = pytest.mark.parametrize("n, d, k", [(90, 2, 4), (4000, 8, 5), (3000, 8, 20)], ids=["small", "large", "bounds"])
 
 
@@ -33,7 +33,7 @@ def groups(n, d, k, seed=0, apart=4.0):
 
 
 def islands():
-    """Three groups of 20 rows that nobody can mistake for others, and their means."""
+    """Three well separated groups of 20 rows, and their means."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 2)) + np.repeat([[0, 0], [100, 0], [0, 100]], 20, axis=0)
     return X, X.reshape(3, 20, 2).mean(axis=1)

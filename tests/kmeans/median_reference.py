@@ -17,8 +17,8 @@ def lengths(X, centers, metric):
 
 
 def weighted_median(x, w):
-    """By sorting: the mean of the least values up to which lies at least, and more than, half of the weight."""
+    """Weighted median by sorting: the mean of the smallest values up to which the weight is >= half and > half."""
     x, w = x[w > 0], w[w > 0]
     order = np.argsort(x)
-    until, half = np.cumsum(w[order]), w.sum() / 2
-    return (x[order][np.argmax(until >= half)] + x[order][np.argmax(until > half)]) / 2
+    cumulative, half = np.cumsum(w[order]), w.sum() / 2
+    return (x[order][np.argmax(cumulative >= half)] + x[order][np.argmax(cumulative > half)]) / 2

@@ -1,4 +1,4 @@
-"""The global optimum: of one column always, of a few rows in several columns."""
+"""Exact K-means: one column always, several columns for a few rows."""
 
 import itertools
 import subprocess
@@ -23,7 +23,7 @@ SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 
 def cost(X, labels, weight):
-    """Of a partition, about the means of its clusters; each taken from a row of its own, so that nothing cancels."""
+    """Cost of a partition; each mean is computed relative to a row, so that nothing cancels."""
     total = 0.0
     for j in np.unique(labels):
         rows, w = X[labels == j] - X[labels == j][0], weight[labels == j]
@@ -37,13 +37,13 @@ def runs(m, starts):
 
 
 def best_runs(values, weight, k):
-    """The least cost of all partitions of the sorted values into `k` runs."""
+    """Minimum cost of all partitions of the sorted values into `k` runs."""
     every = itertools.combinations(range(1, len(values)), k - 1)
     return min(cost(values[:, None], runs(len(values), (0, *inner)), weight) for inner in every)
 
 
 def best_partition(X, weight, k):
-    """The least cost of all partitions into at most `k` clusters, whatever their shape."""
+    """Minimum cost of all partitions into at most `k` clusters, whatever their shape."""
     X = X - np.average(X, axis=0, weights=weight)
     labels = np.array([(0, *others) for others in itertools.product(range(k), repeat=len(X) - 1)])
     saved = np.zeros(len(labels))
@@ -132,7 +132,7 @@ def test_runs_that_weigh_nothing_beside_the_others_do_no_harm():
 
 
 def check(model, X, weight=None):
-    """What holds of every fitted model, and of an exact one."""
+    """Properties of every fitted model, and of an exact one."""
     w = np.ones(len(X)) if weight is None else np.asarray(weight)
     squares = (X.astype(np.float64)[:, None, :] - model.cluster_centers_.astype(np.float64)) ** 2
     squares = squares.sum(axis=2)
@@ -231,7 +231,7 @@ def test_fewer_distinct_rows_than_clusters_leave_clusters_empty_with_a_warning(d
 @pytest.mark.parametrize(
     "options", [{"init": np.arange(4.0)[:, None]}, {"init": lambda X, k, random_state: X[:k]}, {"algorithm": "lloyd"}]
 )
-def test_whoever_gives_a_start_or_asks_for_lloyd_gets_iterations(options):
+def test_initial_centers_or_algorithm_lloyd_run_the_iterations(options):
     seen = []
     X = np.random.default_rng(0).normal(size=(100, 1))
     KMeans(4, n_init=1, random_state=0, callback=seen.append, **options).fit(X)
@@ -326,10 +326,10 @@ def test_equal_rows_count_as_one_of_their_weight():
 
 
 @pytest.mark.parametrize("n, k", [(300, 12), (200_000, 5)])
-def test_what_would_take_too_long_is_refused_with_the_estimate(n, k, monkeypatch):
+def test_a_problem_that_takes_too_long_is_rejected_with_the_estimate(n, k, monkeypatch):
     monkeypatch.setattr(exact_kmeans, "LIMIT", 1e7)
     X = np.random.default_rng(0).normal(size=(n, 4))
-    message = rf"algorithm='exact' would take about \de\+\d+ steps for n={n} different rows and k={k} .*search='global'"
+    message = rf"algorithm='exact' would take about \de\+\d+ steps for n={n} distinct rows and k={k} .*search='global'"
     with pytest.raises(ParameterError, match=message):
         KMeans(k, algorithm="exact", random_state=0).fit(X)
 
@@ -355,7 +355,7 @@ def test_many_rows_are_rejected_without_work_on_all_of_them(n, d, k, monkeypatch
     interleaved = exact_kmeans.interleaved
     monkeypatch.setattr(exact_kmeans, "interleaved", recorded)
     X = np.random.default_rng(0).normal(size=(n, d))
-    with pytest.raises(ParameterError, match=rf"would take about \de\+\d+ steps for n={n} different rows"):
+    with pytest.raises(ParameterError, match=rf"would take about \de\+\d+ steps for n={n} distinct rows"):
         KMeans(k, algorithm="exact", random_state=0).fit(X)
     assert max(sizes, default=0) <= exact_kmeans.TRIAL
 

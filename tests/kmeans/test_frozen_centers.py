@@ -1,4 +1,4 @@
-"""K-means beside centers that stay where they are."""
+"""K-means with fixed centers."""
 
 import numpy as np
 import pytest
@@ -112,7 +112,7 @@ def test_dask_rows_give_the_same():
 
 
 @pytest.mark.parametrize("init", ["k-means++", "farthest"])
-def test_starts_keep_away_from_frozen_centers(init):
+def test_initial_centers_avoid_frozen_centers(init):
     islands = np.random.default_rng(1).normal(size=(5, 20, 2)) + 100 * np.arange(5)[:, None, None]
     for seed in range(10):
         model = KMeans(5, init=init, frozen_centers=[[0.0, 0.0], [200.0, 200.0]], random_state=seed)
@@ -156,7 +156,7 @@ def test_a_frozen_center_without_rows_stays_without_a_warning():
     assert set(model.labels_) == {1, 2}
 
 
-def test_a_free_center_without_rows_starts_anew():
+def test_a_free_center_without_rows_is_moved():
     X = groups(90, 2, 3)
     model = KMeans(3, init=[[1e6, 1e6], [0.0, 0.0]], frozen_centers=[[1.0, 1.0]]).fit(X)
     assert set(model.labels_) == {0, 1, 2}
@@ -172,7 +172,7 @@ def test_if_every_row_is_a_frozen_center_the_others_stay_empty_with_a_warning():
 def test_there_may_be_fewer_rows_than_frozen_centers():
     model = KMeans(4, frozen_centers=[[0.0], [5.0], [9.0]], random_state=0).fit([[1.0], [20.0]])
     assert model.labels_.tolist() == [0, 3]
-    with pytest.raises(InputError, match=r"n_samples=2 rows.*ask for fewer"):
+    with pytest.raises(InputError, match=r"n_samples=2 rows.*n_clusters=4 minus 1 frozen centers: use n_clusters <= 3"):
         KMeans(4, frozen_centers=[[0.0]]).fit([[1.0], [20.0]])
 
 
@@ -187,26 +187,26 @@ def test_there_may_be_fewer_rows_than_frozen_centers():
         ("these", r"must be None or numbers \(f, 2\); got 'these'"),
     ],
 )
-def test_what_cannot_be_frozen_is_refused(frozen, words):
+def test_invalid_frozen_centers_are_rejected(frozen, words):
     with pytest.raises(ParameterError, match=f"frozen_centers.*{words}"):
         KMeans(3, frozen_centers=frozen).fit(groups(90, 2, 3))
 
 
-def test_a_start_of_all_centers_is_refused_with_the_number_of_those_that_are_free():
+def test_initial_centers_for_all_clusters_are_rejected_with_the_number_of_free_ones():
     X = groups(90, 2, 3)
     with pytest.raises(ParameterError, match=r"init must be 2, n_clusters=3 less 1 frozen centers of 2 columns"):
         KMeans(3, init=X[:3], frozen_centers=X[:1]).fit(X)
 
 
-def test_a_search_is_refused():
+def test_a_search_is_rejected():
     X = groups(90, 2, 3)
-    with pytest.raises(ParameterError, match=r"frozen_centers need search='none'.*got search='fast'"):
+    with pytest.raises(ParameterError, match=r"frozen_centers require search='none'.*got search='fast'"):
         KMeans(3, search="fast", frozen_centers=X[:1]).fit(X)
 
 
-def test_the_exact_algorithm_is_refused_and_one_column_is_not_solved_by_it():
+def test_the_exact_algorithm_is_rejected_and_one_column_is_not_solved_by_it():
     X = groups(90, 1, 3)
-    with pytest.raises(ParameterError, match="algorithm='exact' knows no frozen centers"):
+    with pytest.raises(ParameterError, match="algorithm='exact' does not support frozen_centers"):
         KMeans(3, algorithm="exact", frozen_centers=X[:1]).fit(X)
     assert KMeans(3, frozen_centers=[[0.25]], random_state=0).fit(X).cluster_centers_[0].tolist() == [0.25]
 

@@ -1,4 +1,4 @@
-"""The search past local optima: never worse, the same bits everywhere, and it stops where it is told to."""
+"""Search of K-means for a better optimum: never worse, identical on any number of threads, and within its budget."""
 
 import itertools
 import warnings
@@ -44,7 +44,7 @@ def test_it_is_never_worse_than_the_same_seed_without(kind, k, seed):
 
 @KINDS
 def test_it_leaves_a_local_optimum(kind):
-    """Two centers in one of three distant groups, one between the others: Lloyd stays there for ever."""
+    """Two centers in one of three distant groups, one between the others: Lloyd stays there forever."""
     groups = np.repeat([[0.0, 0.0], [40.0, 0.0], [40.0, 9.0]], 30, axis=0)
     rows = groups + rng.normal(size=groups.shape)
     start = np.array([[-1.0, 0.0], [1.0, 0.0], [40.0, 4.5]])
@@ -157,7 +157,7 @@ def test_rows_far_from_the_origin_lose_nothing():
 
 
 def test_a_sample_is_searched_where_there_are_too_many_rows(monkeypatch):
-    monkeypatch.setattr(global_search, "MOST_VALUES", 600)
+    monkeypatch.setattr(global_search, "MAX_VALUES", 600)
     for form in (np.asarray, sparse.csr_array):
         found = searching(10, "fast").fit(form(X))
         assert found.inertia_ <= KMeans(10, random_state=0).fit(form(X)).inertia_
@@ -236,13 +236,13 @@ def test_an_end_before_the_search_is_an_end():
 
 def spent(kind, budget, monkeypatch):
     """The work of a search and that of one run, in multiply-adds."""
-    made = []
-    monkeypatch.setattr(budgets, "Purse", lambda *args: made.append(Purse(*args)) or made[-1])
+    limits = []
+    monkeypatch.setattr(budgets, "WorkLimit", lambda *args: limits.append(WorkLimit(*args)) or limits[-1])
     searching(20, kind, search_budget=budget).fit(X)
-    return float(made[0].spent[0]), made[0].allowed
+    return float(limits[0].spent[0]), limits[0].allowed
 
 
-Purse = budgets.Purse
+WorkLimit = budgets.WorkLimit
 
 
 @KINDS
@@ -273,17 +273,17 @@ def test_seconds_are_kept():
 
 
 @pytest.mark.parametrize("budget", [0, -1, np.nan, np.inf, True, "10", "s", "-2s", "0s", "two s", [10], b"2s"])
-def test_a_budget_that_is_none_is_refused(budget):
+def test_an_invalid_budget_is_rejected(budget):
     with pytest.raises(ParameterError, match=r"search_budget must be None, a number above 0 .*'2\.5s'; got"):
         KMeans(3, search="fast", search_budget=budget).fit(X)
 
 
-def test_a_budget_without_a_search_is_refused():
+def test_a_budget_without_a_search_is_rejected():
     with pytest.raises(ParameterError, match="search_budget"):
         KMeans(3, search_budget=10).fit(X)
 
 
-def test_an_unknown_search_is_refused():
+def test_an_unknown_search_is_rejected():
     with pytest.raises(ParameterError, match="search must be 'none' or 'fast' or 'global'; got 'slow'"):
         KMeans(3, search="slow").fit(X)
 

@@ -1,4 +1,4 @@
-"""What a fit of K-means finds, also where rows are alike or clusters lose theirs."""
+"""K-means results, also for equal rows and empty clusters."""
 
 import numpy as np
 import pytest

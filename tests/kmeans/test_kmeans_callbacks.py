@@ -1,4 +1,4 @@
-"""How a fit of K-means ends, whom it tells, and how it is interrupted."""
+"""Convergence, callbacks, verbosity and interruption of a K-means fit."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Weights of any size, and numbers far out."""
+"""K-means with weights of any size, and with rows far from the origin."""
 
 import warnings
 

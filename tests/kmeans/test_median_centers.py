@@ -1,4 +1,4 @@
-"""Centers of K-medians: medians against sorting, geometric ones against an optimiser, kernels against twins."""
+"""Centers of K-medians: medians against sorting, geometric medians against an optimiser, kernels against NumPy."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_large_clusters_have_exact_medians_in_a_few_passes(bins, monkeypatch):
 
 
 def geometric(X, w, start):
-    """The least sum of distances that an optimiser finds, and where."""
+    """Minimum sum of distances found by an optimiser, and its location."""
 
     def cost(c):
         return w @ np.sqrt(((X - c) ** 2).sum(axis=1))

@@ -1,4 +1,4 @@
-"""How mini-batch K-means learns."""
+"""Mini-batch K-means."""
 
 import numpy as np
 import pytest

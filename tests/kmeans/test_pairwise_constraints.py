@@ -1,4 +1,4 @@
-"""Rows that must be in one cluster, rows that cannot: every division is the cheapest that keeps the links."""
+"""Must-link and cannot-link constraints: every assignment is the cheapest that satisfies them."""
 
 import itertools
 import warnings
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BalancedKMeans, KMeans
 from coterie.core.errors import ParameterError
-from coterie.kmeans.pairwise_constraints import as_links, check_links, colourable
+from coterie.kmeans.pairwise_constraints import as_constraints, check_constraints, colourable
 
 QUICK = settings(max_examples=80, deadline=None)
 
@@ -21,55 +21,55 @@ def groups(n, d, k, seed=0, apart=4.0):
     return rng.normal(size=(n, d)) + apart * rng.normal(size=(k, d))[rng.integers(k, size=n)]
 
 
-def keeps(labels, must_link, cannot_link):
+def satisfies(labels, must_link, cannot_link):
     return all(labels[i] == labels[j] for i, j in must_link) and all(labels[i] != labels[j] for i, j in cannot_link)
 
 
-def cheapest(costs, least, most, must_link, cannot_link):
-    """The least cost over all divisions that keep sizes and links; infinite if there is none."""
+def cheapest(costs, size_min, size_max, must_link, cannot_link):
+    """Minimum cost over all assignments that satisfy sizes and constraints; infinite if there is none."""
     n, k = costs.shape
     best = np.inf
     for labels in itertools.product(range(k), repeat=n):
         size = np.bincount(labels, minlength=k)
-        if (least <= size).all() and (size <= most).all() and keeps(labels, must_link, cannot_link):
+        if (size_min <= size).all() and (size <= size_max).all() and satisfies(labels, must_link, cannot_link):
             best = min(best, costs[np.arange(n), labels].sum())
     return best
 
 
 @st.composite
 def problems(draw):
-    """Costs of a few rows, sizes, and links that may contradict each other."""
+    """Costs of a few rows, sizes, and constraints that may contradict each other."""
     n, k = draw(st.integers(2, 7)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     costs = rng.random((n, k)) if draw(st.booleans()) else rng.integers(0, 3, (n, k)).astype(float)
     size = np.bincount(rng.integers(k, size=n), minlength=k)
     loose = draw(st.sampled_from([0, 1, n]))
-    least, most = np.maximum(size - loose, 0), size + loose
+    size_min, size_max = np.maximum(size - loose, 0), size + loose
     pairs = st.lists(st.permutations(range(n)).map(lambda rows: tuple(rows[:2])), max_size=3)
     prices = rng.normal(size=k) * draw(st.booleans())
-    return costs, least, most, draw(pairs), draw(pairs), prices
+    return costs, size_min, size_max, draw(pairs), draw(pairs), prices
 
 
 @given(problems())
 @QUICK
-def test_a_division_is_the_cheapest_that_keeps_links_and_sizes_or_there_is_none(problem):
-    costs, least, most, must_link, cannot_link, prices = problem
+def test_an_assignment_is_the_cheapest_that_satisfies_constraints_and_sizes_or_none_exists(problem):
+    costs, size_min, size_max, must_link, cannot_link, prices = problem
     n, k = costs.shape
-    best, everyone = cheapest(costs, least, most, must_link, cannot_link), np.ones(n, bool)
+    best, counts = cheapest(costs, size_min, size_max, must_link, cannot_link), np.ones(n, bool)
     try:
-        links = as_links(must_link, cannot_link, n)
-        check_links(links, everyone, least, most)
+        constraints = as_constraints(must_link, cannot_link, n)
+        check_constraints(constraints, counts, size_min, size_max)
     except ParameterError:
         assert best == np.inf
         return
     assert best < np.inf
-    if links is not None:
+    if constraints is not None:
         labels = np.full(n, -1, np.int32)
-        links.divide(costs, everyone, least, most, prices, labels)
-        assert keeps(labels, must_link, cannot_link)
+        constraints.assign(costs, counts, size_min, size_max, prices, labels)
+        assert satisfies(labels, must_link, cannot_link)
         size = np.bincount(labels, minlength=k)
-        assert (least <= size).all()
-        assert (size <= most).all()
+        assert (size_min <= size).all()
+        assert (size <= size_max).all()
         assert costs[np.arange(n), labels].sum() == pytest.approx(best, abs=1e-6)
 
 
@@ -84,12 +84,12 @@ def test_every_step_of_a_fit_is_at_the_cheapest_division(seed, sizes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of empty clusters
         model = BalancedKMeans(3, callback=seen.append, **options).fit(X, sample_weight=w)
-    least, most = {(): (2, 3), (0,): (0, 7), (1, 4): (1, 4)}[tuple(sizes.values())]
-    assert keeps(model.labels_, must_link, cannot_link)
+    size_min, size_max = {(): (2, 3), (0,): (0, 7), (1, 4): (1, 4)}[tuple(sizes.values())]
+    assert satisfies(model.labels_, must_link, cannot_link)
     assert (np.diff(model.history_) <= 1e-12 * model.history_[:-1]).all()
     for progress in seen:
         costs = w[:, None] * ((X[:, None] - progress.params.centers) ** 2).sum(axis=2)
-        best = cheapest(costs, np.full(3, least), np.full(3, most), must_link, cannot_link)
+        best = cheapest(costs, np.full(3, size_min), np.full(3, size_max), must_link, cannot_link)
         assert progress.objective == pytest.approx(best, rel=1e-6)
 
 
@@ -104,13 +104,13 @@ def test_links_and_sizes_hold_among_many_rows(sizes):
     pairs = rng.permutation(1000)[:80].reshape(-1, 2)
     must_link, cannot_link = pairs[:15], pairs[15:]
     model = BalancedKMeans(4, must_link=must_link, cannot_link=cannot_link, random_state=0, **sizes).fit(X)
-    assert keeps(model.labels_, must_link, cannot_link)
+    assert satisfies(model.labels_, must_link, cannot_link)
     assert (np.diff(model.history_) <= 1e-12 * model.history_[:-1]).all()
     assert model.cluster_sizes_.min() >= sizes.get("size_min", 250)
     assert model.cluster_sizes_.max() <= (sizes.get("size_max", 1000) if sizes else 250)
 
 
-def test_links_that_the_clusters_keep_anyway_change_nothing():
+def test_constraints_that_hold_anyway_change_nothing():
     X = groups(300, 3, 3, apart=30.0)
     plain = KMeans(3, init=X[:3]).fit(X)
     same = np.flatnonzero(plain.labels_ == 0)[:6].reshape(-1, 2)
@@ -131,15 +131,15 @@ def test_all_rows_in_groups_of_two_are_shared_out_evenly():
     pairs = np.arange(24).reshape(-1, 2)
     model = BalancedKMeans(3, must_link=pairs, random_state=0).fit(X)
     assert model.cluster_sizes_.tolist() == [8, 8, 8]
-    assert keeps(model.labels_, pairs, [])
+    assert satisfies(model.labels_, pairs, [])
 
 
 def test_rows_of_weight_zero_keep_their_links_and_take_no_place():
     X = groups(33, 2, 3)
     w = np.repeat([1.0, 0.0], [30, 3])
-    links = {"must_link": [(30, 0)], "cannot_link": [(31, 32), (31, 1)]}
-    model = BalancedKMeans(3, random_state=0, **links).fit(X, sample_weight=w)
-    assert keeps(model.labels_, **links)
+    constraints = {"must_link": [(30, 0)], "cannot_link": [(31, 32), (31, 1)]}
+    model = BalancedKMeans(3, random_state=0, **constraints).fit(X, sample_weight=w)
+    assert satisfies(model.labels_, **constraints)
     assert model.cluster_sizes_.tolist() == [10, 10, 10]
     np.testing.assert_array_equal(np.bincount(model.labels_[:30]), [10, 10, 10])
 
@@ -162,42 +162,45 @@ CYCLE = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]
     [
         (
             {"must_link": [(3, 5), (5, 8)], "cannot_link": [(3, 8)]},
-            r"cannot_link \(3, 8\) contradicts must_link: rows 3, 5, 8 are linked; drop one of them",
+            r"cannot_link \(3, 8\) contradicts must_link, which links rows 3, 5, 8: remove one of these",
         ),
         (
             {"cannot_link": list(itertools.combinations([1, 4, 7, 9], 2)), "n_clusters": 3},
-            "cannot_link needs more than n_clusters=3 clusters: rows 1, 4, 7, 9 exclude each other; ask for more",
+            "cannot_link needs more than n_clusters=3 clusters: rows 1, 4, 7, 9 exclude each other; raise n_clusters",
         ),
-        ({"cannot_link": CYCLE, "n_clusters": 2}, "cannot_link needs more than n_clusters=2 clusters; ask for more"),
+        (
+            {"cannot_link": CYCLE, "n_clusters": 2},
+            "cannot_link needs more than n_clusters=2 clusters; raise n_clusters",
+        ),
         (
             {"must_link": [(i, i + 1) for i in range(11)], "size_min": 0, "size_max": 10},
-            r"must_link joins 12 rows \(0, 1, 2, 3, 4, 5, 6, 7 and 4 more\), and size_max=10 is all",
+            r"must_link joins 12 rows \(0, 1, 2, 3, 4, 5, 6, 7 and 4 more\), but a cluster has at most size_max=10",
         ),
         (
             {"must_link": [(2 * i, 2 * i + 1) for i in range(10)], "n_clusters": 4},
-            "must_link, cannot_link, size_min and size_max cannot all hold: no clusters of these sizes",
+            "must_link, cannot_link, size_min and size_max cannot all be satisfied: relax the sizes",
         ),
         (
             {"cannot_link": [(0, i) for i in range(1, 16)], "n_clusters": 2},
-            "must_link, cannot_link, size_min and size_max cannot all hold",
+            "must_link, cannot_link, size_min and size_max cannot all be satisfied",
         ),
-        ({"must_link": [(0, 20)]}, "must_link names row 20, but the rows of X are 0 to 19"),
-        ({"cannot_link": [(-1, 2)]}, "cannot_link names row -1, but the rows of X are 0 to 19"),
+        ({"must_link": [(0, 20)]}, "must_link contains row 20, but the rows of X are 0 to 19"),
+        ({"cannot_link": [(-1, 2)]}, "cannot_link contains row -1, but the rows of X are 0 to 19"),
         ({"must_link": [(3, 3)]}, r"must_link must pair different rows; got \(3, 3\)"),
         ({"cannot_link": [(3, 3)]}, r"cannot_link must pair different rows; got \(3, 3\)"),
-        ({"must_link": [1, 2]}, r"must_link must be None or pairs of row numbers \(m, 2\); got int64 of shape \(2,\)"),
+        ({"must_link": [1, 2]}, r"must_link must be None or pairs of row indices \(m, 2\); got int64 of shape \(2,\)"),
         (
             {"must_link": [(1.0, 2.0)]},
-            r"must_link must be None or pairs of row numbers .* got float64 of shape \(1, 2\)",
+            r"must_link must be None or pairs of row indices .* got float64 of shape \(1, 2\)",
         ),
         (
             {"cannot_link": [(1, 2), (3,)]},
-            r"cannot_link must be None or pairs of row numbers .* got \[\(1, 2\), \(3,\)\]",
+            r"cannot_link must be None or pairs of row indices .* got \[\(1, 2\), \(3,\)\]",
         ),
-        ({"cannot_link": "all"}, r"cannot_link must be None or pairs of row numbers .* got <U3 of shape \(\)"),
+        ({"cannot_link": "all"}, r"cannot_link must be None or pairs of row indices .* got <U3 of shape \(\)"),
     ],
 )
-def test_contradictions_are_told_before_any_work(options, words):
+def test_contradictory_constraints_are_rejected_before_any_work(options, words):
     def watch(progress):
         raise AssertionError("it was begun")
 

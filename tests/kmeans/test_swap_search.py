@@ -1,4 +1,4 @@
-"""The search of the relatives of K-means: a center is swapped for a row, and the model goes on from there."""
+"""Search by swaps of centers for rows, for `KMedians`, `FuzzyCMeans` and `SphericalKMeans`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def quiet(progress):
 @pytest.mark.parametrize("cost", [costs.SQUARES, costs.Manhattan(), costs.Shared(2.5)], ids=str)
 def test_what_rows_cost_without_a_center_is_what_they_cost_at_the_others(cost):
     table = rng.exponential(size=(30, 4))
-    for j, without in enumerate(swap_search.left_out(cost, table)):
+    for j, without in enumerate(swap_search.costs_without(cost, table)):
         expected = np.full(30, np.inf)
         for other in np.delete(table, j, axis=1).T:
             expected = cost.beside(expected, other)
@@ -45,7 +45,7 @@ def test_what_rows_cost_without_a_center_is_what_they_cost_at_the_others(cost):
 
 def test_swaps_are_in_the_order_of_what_they_cost_and_none_is_tried_twice():
     totals, owner = np.array([[5.0, 1.0, 2.0], [4.0, 9.0, 3.0]]), np.array([0, 1, 1])
-    assert swap_search.different(totals, owner, most=4.5) == [(0, 1), (1, 2), (1, 0)]
+    assert swap_search.distinct_swaps(totals, owner, limit=4.5) == [(0, 1), (1, 2), (1, 0)]
 
 
 def poor_start(model):
@@ -77,7 +77,7 @@ def test_a_large_table_has_few_jumps(monkeypatch):
     search, _ = poor_start(Manhattan(9))
     jumps = []
     monkeypatch.setattr(search, "_round", lambda solution: None)
-    monkeypatch.setattr(search, "_jumped", lambda solution: jumps.append(solution) or solution)
+    monkeypatch.setattr(search, "_jump_from", lambda solution: jumps.append(solution) or solution)
     search._swap(1, swap_search.Effort(NINE.size * 9 * 12, 1, 1, 100, 6))
     assert len(jumps) == 4
     search._swap(1, swap_search.Effort(1, 1, 1, 100, 6))
@@ -92,7 +92,7 @@ def test_worse_solutions_are_never_taken(monkeypatch):
     assert search._round(best) is None
     worse = swap_search.Solution(best.centers, 2 * best.objective, best.centers)
     monkeypatch.setattr(search, "_round", lambda solution: worse)
-    monkeypatch.setattr(search, "most", 3)
+    monkeypatch.setattr(search, "max_steps", 3)
     search._improve(worse, 1, 0)
     assert search.best is best
 
@@ -112,7 +112,7 @@ def neighborhood(cost, k=4, seed=0):
 
 
 def brute_force(cost, X, w, centers):
-    """What all rows cost at these centers together."""
+    """Cost of all rows with these centers."""
     together = np.full(len(X), np.inf)
     for column in cost.table(X, centers).T:
         together = cost.beside(together, column)
@@ -170,7 +170,7 @@ def test_jumps_remove_centers_that_are_missed_little():
 
 
 def test_a_descent_is_given_up_once_it_cannot_catch_up():
-    watch = swap_search.Hopeless(10.0, hope=2.0)
+    watch = swap_search.AbandonHopeless(10.0, patience=2.0)
     objectives = [100.0, 60.0, 40.0, 34.0]  # 40 - 2 * 20 <= 10, yet 34 - 2 * 6 > 10
     assert [watch(Progress("iteration", i, objective=value)) for i, value in enumerate(objectives)] == [
         False,
@@ -178,8 +178,8 @@ def test_a_descent_is_given_up_once_it_cannot_catch_up():
         False,
         True,
     ]
-    assert watch.given_up
-    patient = swap_search.Hopeless(10.0, hope=2.0, after=3)
+    assert watch.abandoned
+    patient = swap_search.AbandonHopeless(10.0, patience=2.0, after=3)
     assert not any(patient(Progress("iteration", i, objective=value)) for i, value in enumerate(objectives))
 
 
@@ -216,7 +216,7 @@ def test_any_number_of_threads_gives_the_same_bits(estimator):
 @pytest.mark.parametrize("estimator", RELATIVES, ids=str)
 @pytest.mark.parametrize("k", [1, 3, 4])
 def test_a_search_ends_where_many_rows_are_equal(estimator, k):
-    """Swaps between equal rows gain nothing, and must not be taken for ever."""
+    """Swaps between equal rows gain nothing, and must not be repeated forever."""
     corners = np.tile([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [3.0, 1.0]], (5, 1))
     w = np.arange(20) % 3 + 1.0
     found = estimator.set_params(n_clusters=k, search="fast", random_state=0).fit(corners, sample_weight=w)
@@ -250,14 +250,14 @@ def test_the_start_of_a_large_table_is_the_cheaper_one_of_two():
 
 
 def test_fuzzy_centers_are_not_swapped_for_rows_themselves():
-    """A row on a center belongs to it alone, and would hold it there."""
+    """A row on a center has membership 1 in it, and would keep the center in place."""
     search, _ = poor_start(Fuzzy(9, 1.7))
     centers = search._swapped(GRID.copy(), [2], NINE[[-1]])
     np.testing.assert_array_equal(np.delete(centers, 2, axis=0), np.delete(GRID, 2, axis=0))
     assert not (centers[2] == NINE).all(axis=1).any()
 
 
-def test_a_start_that_is_given_is_not_searched_unless_asked_for():
+def test_initial_centers_are_not_searched_by_default():
     start = NINE[:9]
     plain = KMedians(9, init=start).fit(NINE)
     assert cost(plain) == cost(KMedians(9, init=start, search="none").fit(NINE))
@@ -267,7 +267,7 @@ def test_a_start_that_is_given_is_not_searched_unless_asked_for():
 def test_a_large_table_is_searched_by_a_sample_that_cannot_lose_a_small_cluster():
     large = np.concatenate([rng.normal(size=(20_000, 8)), rng.normal(size=(3, 8)) + 1e5])
     estimator = KMedians(2, random_state=0)
-    assert len(large) > swap_search.largest(swap_search.EFFORTS["auto"], MemorySource(large), 2)
+    assert len(large) > swap_search.max_rows(swap_search.EFFORTS["auto"], MemorySource(large), 2)
     assert np.bincount(estimator.fit(large).labels_).min() == 3
 
 
@@ -283,11 +283,11 @@ def test_a_callback_can_end_the_search():
     assert cost(found) == told[0].objective
 
 
-def test_the_descent_is_told_from_the_seeds_where_the_search_finds_nothing_better():
+def test_the_callback_sees_the_descent_from_the_seeds_if_the_search_finds_nothing_better():
     found = KMedians(2, random_state=0).fit(NINE)
     assert found.history_[0] > found.history_[-1] == found.objective_
 
 
-def test_a_wrong_search_is_refused():
+def test_a_wrong_search_is_rejected():
     with pytest.raises(ParameterError, match="search must be"):
         KMedians(2, search="global").fit(NINE)

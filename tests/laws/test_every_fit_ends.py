@@ -62,8 +62,10 @@ def test_rows_that_are_equally_well_off_in_two_clusters_do_not_change_for_ever(m
     """A pass over single rows that lowers the objective by nothing is the last one."""
     monkeypatch.setattr(global_search, "PASSES", 20)
     passes = []
-    polish = global_search.Climb._polish
-    monkeypatch.setattr(global_search.Climb, "_polish", lambda climb: passes.append(climb.value) or polish(climb))
+    polish = global_search.KMeansSearch._polish
+    monkeypatch.setattr(
+        global_search.KMeansSearch, "_polish", lambda search: passes.append(search.objective) or polish(search)
+    )
     X = np.array([[0.0], [1.0], [2.0]]).repeat(4, axis=0) @ np.ones((1, 2))
     KMeans(2, search="fast", search_budget=1.0, random_state=0).fit(X)
     assert 0 < len(passes) < 20

@@ -1,4 +1,4 @@
-"""The search of K-medoids: some medoids are replaced at random, and swaps go on from there."""
+"""Search of K-medoids: replace some medoids at random, and continue with swaps."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from scipy.spatial.distance import cdist
 from coterie import KMedoids
 from coterie.core.errors import ParameterError
 from coterie.medoids import medoid_search
-from coterie.medoids.distance_table import Kept
-from coterie.medoids.fasterpam import Found
+from coterie.medoids.distance_table import StoredDistances
+from coterie.medoids.fasterpam import SwapResult
 
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(90, 2)) * [1.0, 4.0] + 6.0 * rng.integers(4, size=(90, 1))
@@ -30,17 +30,17 @@ def test_a_search_is_never_worse_than_its_starts():
 
 
 def test_the_best_of_all_descents_is_taken_and_jumps_begin_there():
-    table, losses, begins = Kept(cdist(ROWS, ROWS), np.arange(90)), iter([5.0, 3.0, 4.0]), []
+    table, losses, initial = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), iter([5.0, 3.0, 4.0]), []
 
     def descend(medoids):
-        begins.append(medoids)
-        return Found(medoids, next(losses), (), True)
+        initial.append(medoids)
+        return SwapResult(medoids, next(losses), (), True)
 
-    start = Found(np.array([50, 60, 70]), 4.5, (), True)
-    best = medoid_search.improved(start, table, np.ones(90), 3, np.random.default_rng(0), descend)
+    start = SwapResult(np.array([50, 60, 70]), 4.5, (), True)
+    best = medoid_search.jump_and_descend(start, table, np.ones(90), 3, np.random.default_rng(0), descend)
     assert best.loss == 3.0
-    assert best.medoids is begins[1]
-    assert len(begins) == 3
+    assert best.medoids is initial[1]
+    assert len(initial) == 3
 
 
 def test_any_number_of_threads_gives_the_same_medoids():
@@ -49,13 +49,13 @@ def test_any_number_of_threads_gives_the_same_medoids():
 
 
 def test_a_jump_replaces_some_medoids_by_rows_that_are_none():
-    table, w = Kept(cdist(ROWS, ROWS), np.arange(90)), np.ones(90)
+    table, w = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), np.ones(90)
     w[:40] = 0
     for seed in range(20):
-        made = medoid_search.jumped(np.array([50, 60, 70]), table, w, np.random.default_rng(seed))
-        assert len(set(made.tolist())) == 3
-        assert len(set(made.tolist()) - {50, 60, 70}) > 0
-        assert made.min() >= 40
+        new_medoids = medoid_search.random_jump(np.array([50, 60, 70]), table, w, np.random.default_rng(seed))
+        assert len(set(new_medoids.tolist())) == 3
+        assert len(set(new_medoids.tolist()) - {50, 60, 70}) > 0
+        assert new_medoids.min() >= 40
 
 
 def test_a_search_ends_where_every_row_is_on_a_medoid():
@@ -70,6 +70,6 @@ def test_a_large_table_is_not_searched():
     assert medoid_search.effort_of("fast", (20_000, 20_000)).jumps == medoid_search.LONG_JUMPS
 
 
-def test_a_wrong_search_is_refused():
+def test_a_wrong_search_is_rejected():
     with pytest.raises(ParameterError, match="search must be"):
         KMedoids(2, search="global").fit(ROWS)

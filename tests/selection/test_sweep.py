@@ -127,7 +127,7 @@ def test_medoids_never_fit_worse_wherever_they_start(monkeypatch):
     """Without swaps a start is the answer, and more random medoids may well be worse."""
 
     def stay(table, state, *_):
-        return fasterpam.Found(state.medoids, state.loss, (state.loss,), True)
+        return fasterpam.SwapResult(state.medoids, state.loss, (state.loss,), True)
 
     monkeypatch.setattr(fasterpam, "descend", stay)
     for seed in range(5):

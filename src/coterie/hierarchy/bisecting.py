@@ -14,7 +14,7 @@ from coterie.core.stored import stored
 from coterie.hierarchy.estimator import check_enough
 from coterie.hierarchy.splits import Splits
 from coterie.hierarchy.tree import Array
-from coterie.kmeans.bisecting_kmeans import Bisected, BisectingKMeans, Growth, Tree
+from coterie.kmeans.bisecting_kmeans import BisectingKMeans, Growth, Tree, TreeModel
 from coterie.kmeans.kmeans import check_enough_rows
 
 NODE = 600  # bytes of a node beside its center
@@ -32,14 +32,14 @@ class Bisections(BisectingKMeans):
 
     def split(self, X: Any, sample_weight: Any, n_clusters: int | None, most: int | None, least: float) -> Splits:
         """Splits into `most` clusters (None: all there can be), or until none is as high as `least`."""
-        self._growth, summary = self._plant(X, sample_weight)
+        self._growth, summary = self._new_tree(X, sample_weight)
         n = self._growth.source.shape[0]
         check_enough(n, n_clusters)
         check_enough_rows(n_clusters or 1, summary)
         _check_room(self._growth.source, most or n)
         # BLAS is limited once, not for every split; a split that Ctrl-C cut short is of no use without those below it
         with machine.one_blas_thread, interrupts.outermost():
-            while (most is None or len(self._growth.cuts) + 1 < most) and self._growth.cut(least):
+            while (most is None or len(self._growth.splits) + 1 < most) and self._growth.split(least):
                 pass
         self._numbers, splits = _splits(self._growth, n)
         return splits
@@ -59,20 +59,20 @@ class Bisections(BisectingKMeans):
         """Labels of new rows, of the columns that `owner` has seen."""
         source, engine, _ = self._open(X, None, first=True)
         self._check_columns(X, source, owner, reset=False)
-        return source.join(engine.map(partial(Bisected().assign, self.tree_), source))
+        return source.join(engine.map(partial(TreeModel().assign, self.tree_), source))
 
 
 def _splits(growth: Growth, n: int) -> tuple[Array, Splits]:
     """The number of every node's cluster while it was one, and the splits."""
-    number, parted = np.zeros(2 * len(growth.cuts) + 1, np.int64), np.empty(len(growth.cuts), np.int64)
-    for s, (node, _) in enumerate(growth.cuts):
+    number, parted = np.zeros(2 * len(growth.splits) + 1, np.int64), np.empty(len(growth.splits), np.int64)
+    for s, (node, _) in enumerate(growth.splits):
         parted[s] = number[2 * s + 1] = number[node]
         number[2 * s + 2] = s + 1
     cluster = np.empty(n, np.int64)
     for node, rows in enumerate(growth.rows):
         if rows is not None:
             cluster[rows] = number[node]
-    height = np.minimum.accumulate([height for _, height in growth.cuts] or np.empty(0))
+    height = np.minimum.accumulate([height for _, height in growth.splits] or np.empty(0))
     return number, Splits(parted, height, cluster)
 
 

@@ -1,4 +1,4 @@
-"""K-means from the top: the worst cluster is cut in two, until there are enough."""
+"""Bisecting K-means: split one cluster in two until there are enough clusters."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from coterie.core.scale import LENGTHS, Powers, ScaleError
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.kmeans.kmeans import check_enough_rows
-from coterie.kmeans.lloyd import Lloyd, alike
+from coterie.kmeans.lloyd import Lloyd, same_dtype
 from coterie.seeding import check_start, starts
 
-SAMPLE = 8192  # rows on which a cut of many rows is sketched
-MANY = 4  # times as many
+SAMPLE = 8192  # random rows for the first iterations of a split of many rows
+MANY = 4  # a cluster has many rows from this multiple of SAMPLE on
 
 
 def _is_ordered(tree: dict[str, Any], lengths: dict[str, int]) -> bool:
-    """Whether the two parts of a cluster follow it, side by side, so that every path down the tree ends."""
+    """Whether the two children of a node follow it with successive indices, so that every path down the tree ends."""
     first, second = tree["children"].T
     is_split, nodes = first >= 0, np.arange(len(first))
-    after = (first[is_split] > nodes[is_split]).all() and (second[is_split] == first[is_split] + 1).all()
+    is_after = (first[is_split] > nodes[is_split]).all() and (second[is_split] == first[is_split] + 1).all()
     leaves = tree["clusters"][~is_split]
-    numbered = (tree["clusters"][is_split] < 0).all() and (np.sort(leaves) == np.arange(len(leaves))).all()
-    return bool(after and numbered and (second[~is_split] < 0).all())
+    is_numbered = (tree["clusters"][is_split] < 0).all() and (np.sort(leaves) == np.arange(len(leaves))).all()
+    return bool(is_after and is_numbered and (second[~is_split] < 0).all())
 
 
 @stored("bisecting.Tree", check=_is_ordered, children="index-<m m 2", centers="real m D", clusters="index-<m m")
 class Tree(NamedTuple):
-    """All clusters there ever were. Node 0 is all rows; the two halves of a node have successive numbers."""
+    """All clusters of a bisecting fit. Node 0 has all rows; the two children of a node have successive indices."""
 
-    children: np.ndarray  # (m, 2) the nodes a node was cut into; -1: it is a cluster
+    children: np.ndarray  # (m, 2) children of a node, or -1 for a leaf
     centers: np.ndarray  # (m, d)
-    clusters: np.ndarray  # (m,) the label of a node that is a cluster, else -1
+    clusters: np.ndarray  # (m,) label of a leaf, or -1 for a node that was split
 
     def leaves(self) -> np.ndarray:
-        """The nodes that are clusters, in the order of their labels."""
-        found = np.flatnonzero(self.clusters >= 0)
-        return found[np.argsort(self.clusters[found])]
+        """Leaves in the order of their labels."""
+        leaves = np.flatnonzero(self.clusters >= 0)
+        return leaves[np.argsort(self.clusters[leaves])]
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,21 @@ class Cost(Stats):
 
 
 @dataclass(frozen=True)
-class Bisected:
-    """Answers by a tree of centers: a row goes to the nearer of two, and on from there."""
+class TreeModel:
+    """Predict by a tree of centers: a row goes to the nearer of two children until it reaches a leaf."""
 
     def assign(self, tree: Tree, chunk: Chunk) -> np.ndarray:
         labels = np.empty(chunk.X.shape[0], np.int32)
-        waiting = [(0, np.arange(len(labels)))]
-        while waiting:
-            node, rows = waiting.pop()
+        stack = [(0, np.arange(len(labels)))]
+        while stack:
+            node, rows = stack.pop()
             first = tree.children[node, 0]
             if first < 0 or len(rows) == 0:
                 labels[rows] = tree.clusters[node]
                 continue
             X = chunk.X if node == 0 else chunk.X[rows]
-            second = Lloyd(2).assign(tree.centers[first : first + 2], Chunk(X, None, chunk.part)) == 1
-            waiting += [(first, rows[~second]), (first + 1, rows[second])]
+            is_second = Lloyd(2).assign(tree.centers[first : first + 2], Chunk(X, None, chunk.part)) == 1
+            stack += [(first, rows[~is_second]), (first + 1, rows[is_second])]
         return labels
 
     def distances(self, tree: Tree, chunk: Chunk) -> np.ndarray:
@@ -82,7 +82,7 @@ class Bisected:
 
     def e_step(self, tree: Tree, chunk: Chunk, memo: None = None) -> tuple[Cost, None]:
         labels = self.assign(tree, chunk)
-        chunk, centers = alike(chunk, tree.centers[tree.leaves()])
+        chunk, centers = same_dtype(chunk, tree.centers[tree.leaves()])
         squares = kernels.for_centers(chunk.X, len(centers)).own_squares(chunk.X, centers, labels)
         return Cost(float(squares.sum() if chunk.w is None else chunk.w @ squares)), None
 
@@ -92,64 +92,65 @@ class Bisected:
 
 @stored("BisectingKMeans", **CENTERS_STORED, tree_="<bisecting.Tree>")
 class BisectingKMeans(Partitional):
-    r"""Bisecting K-means: all rows are one cluster, and the worst cluster is cut in two until there are `n_clusters`.
+    r"""Bisecting K-means: start with one cluster and split the worst cluster in two until there are `n_clusters`.
 
     .. math:: J = \sum_i w_i \lVert x_i - \mu_{c(i)} \rVert^2
 
-    Every cut is a `KMeans` of two clusters on the rows of that cluster alone [1]_. The clusters are thus the leaves of
-    a tree, and :math:`c(i)` is where row :math:`i` ends when it goes to the nearer of two centers at every fork.
-    Clusters are of more even size than those of `KMeans`, and many of them cost little more than few.
+    Every split is a K-means fit with two clusters on the rows of one cluster [1]_. The clusters are the leaves of a
+    tree, and :math:`c(i)` is the leaf that row :math:`i` reaches if it goes to the nearer of two centers at every node.
 
-    Do not use it where the objective counts: rows cannot cross an early cut, so it is usually worse than that of
-    `KMeans`, and a row need not be in the cluster of its nearest center.
+    Use it for many clusters, which cost little more than few, for clusters of more even size than those of `KMeans`,
+    and if a hierarchy is useful. Use `KMeans` if the objective matters: rows cannot cross an early split, so the
+    objective is usually worse, and a row need not be in the cluster of its nearest center.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters.
+        Number of clusters.
     init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'} or callable
-        Where the two centers of a cut start. A callable is called as ``init(X, 2, random_state)`` with the rows of
-        the cluster, or a sample of many, and returns centers.
+        Initialisation method of the two centers of a split. Default: 'k-means++'. A callable is called as ``init(X, 2,
+        random_state)`` with the rows of the cluster, or a random sample if there are many, and returns centers.
     n_init : int or 'auto', default='auto'
-        Starts of every cut, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.
+        Number of initialisations of every split; the best result is kept. 'auto' is 10 for 'forgy', 'random',
+        'random_partition' and callables, and 1 for the others.
     max_iter : int, default=300
-        Iterations of one start at most.
+        Maximum number of iterations of one run.
     tol : float, default=1e-4
-        A cut ends when the squared step of its centers is below `tol` times the mean variance of the columns, within
-        the cluster that is cut.
+        Relative tolerance. A split stops when the squared movement of its centers falls below `tol` times the mean
+        variance of the columns within the cluster that is split.
     bisecting_strategy : {'biggest_inertia', 'largest_cluster'}, default='biggest_inertia'
-        Which cluster is cut next: the one that costs most, or the one of the largest weight.
+        Cluster to split next: the one with the largest inertia, or the one with the largest weight.
     engine, n_jobs, random_state
         As in `KMeans`.
-    callback : callable or None
-        Called after every cut with a `coterie.core.Progress`; a true return ends the fit.
+    callback : callable or None, default=None
+        Called after every split with a `coterie.core.Progress`. A true return value stops the fit.
     verbose : int, default=0
-        1 prints a line now and then, 2 one for every cut.
+        1 prints a line from time to time, 2 prints a line for every split.
 
     Attributes
     ----------
     cluster_centers_ : array (k, d)
-        In the type of the data; neighbours in the tree are neighbours here.
+        Centers, in the dtype of the data. Clusters that are neighbours in the tree are neighbours here.
     labels_ : array (n,) of int32
-        Always what `predict` says of the same rows.
+        Cluster of each row. `predict` returns the same labels for the same rows.
     inertia_ : float
-        The objective at exactly `cluster_centers_` and `labels_`.
+        Objective at exactly `cluster_centers_` and `labels_`.
     history_ : array (k,)
-        The objective with 1, 2, ... clusters.
+        Objective with 1, 2, ... clusters.
     tree_ : Tree
-        Three arrays over the 2k - 1 nodes, of which node 0 is all rows: `children` (m, 2), the numbers of the two
-        nodes that a node was cut into, or -1; `centers` (m, d); `clusters` (m,), the label of a node that was not
-        cut, or -1. A node made later has a higher number.
+        Three arrays over the 2k - 1 nodes; node 0 has all rows. `children` (m, 2) are the indices of the two children
+        of a node, or -1 for a leaf. `centers` (m, d) are the centers. `clusters` (m,) are the labels of the leaves, or
+        -1 for a node that was split. Nodes are numbered in the order in which they were created.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    A cut costs 4 n' d operations an iteration on the n' rows of its cluster, so that k clusters of even size cost about
-    as much as log2(k) fits of two clusters. Of 32 768 rows or more, a sample of 8192 takes most iterations, and all
-    rows take the last ones, from where those ended. Beside the rows it keeps a copy of those of the cluster that is
-    cut, and 8 bytes a row. A cluster of equal rows is not cut; if only such are left there are fewer clusters than
-    asked for, with a warning. The same bits on any number of threads.
+    A split costs 4 n' d operations per iteration for the n' rows of its cluster. k clusters of even size therefore cost
+    about as much as log2(k) fits with two clusters. With 32 768 rows or more, most iterations use a random sample of
+    8192 rows, and the last iterations use all rows. The memory is a copy of the rows of the cluster that is split, and
+    8 bytes per row. A cluster of equal rows is not split. If only such clusters are left, there are fewer clusters than
+    `n_clusters`, with a warning. The result does not depend on the number of threads.
 
     References
     ----------
@@ -196,24 +197,29 @@ class BisectingKMeans(Partitional):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Cut the rows of `X` in two, and again, until there are enough clusters.
+        """Split the rows of `X` in two, repeatedly, until there are `n_clusters` clusters.
 
         Parameters
         ----------
         X : array, sparse matrix, frame, LazyFrame, path of a file, or Dask array (n, d)
-            The rows.
+            Rows to cluster.
         y : ignored
         sample_weight : array (n,), optional
-            How much each row counts; a row of weight two is that row twice.
+            Weights of the rows. A row of weight two has the effect of that row twice.
+
+        Returns
+        -------
+        self : BisectingKMeans
+            The fitted estimator.
         """
         whole_number("n_clusters", self.n_clusters, 1)
-        watch = callbacks(self.callback, self.verbose)
+        callback = callbacks(self.callback, self.verbose)
         try:
-            growth, summary = self._plant(X, sample_weight)
+            growth, summary = self._new_tree(X, sample_weight)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight)
         check_enough_rows(self.n_clusters, summary)
-        history = self._grow(growth, watch)
+        history = self._split_clusters(growth, callback)
         tree = growth.tree()
         labels = growth.labels(tree)
         self._learn_columns(X, growth.source)
@@ -226,35 +232,35 @@ class BisectingKMeans(Partitional):
 
     _powers: ClassVar[dict[str, Powers]] = {**CENTERS, "tree_": LENGTHS}
 
-    def _plant(self, X: Any, sample_weight: Any) -> tuple[Growth, Summary]:
-        """A tree of all rows that can be cut, and their summary."""
+    def _new_tree(self, X: Any, sample_weight: Any) -> tuple[Growth, Summary]:
+        """Growing tree with one leaf of all rows, and the summary of the rows."""
         n_init, max_iter = self._check_options()
         source, engine, summary = self._open(X, sample_weight, first=True)
         check_start(self.init, source, 2)
-        halve = partial(self._halve, source, engine, n_init, max_iter, as_rng(self.random_state))
-        return Growth(source, engine, summary, self.bisecting_strategy, halve), summary
+        split = partial(self._split, source, engine, n_init, max_iter, as_rng(self.random_state))
+        return Growth(source, engine, summary, self.bisecting_strategy, split), summary
 
-    def _grow(self, growth: Growth, watch: Any) -> list[float]:
-        """Cuts until there are enough clusters, or none is left to cut; the objective at first and after each."""
+    def _split_clusters(self, growth: Growth, callback: Any) -> list[float]:
+        """Split until there are enough clusters or none can be split; return the objective of every step."""
         history = [growth.cost()]
-        with interrupts.deferred(), interrupts.outermost() as keeps:
+        with interrupts.deferred(), interrupts.outermost() as is_outermost:
             while len(history) < self.n_clusters:
                 try:
-                    found = growth.cut()
+                    result = growth.split()
                 except KeyboardInterrupt:
-                    if not keeps or len(history) == 1:
+                    if not is_outermost or len(history) == 1:
                         raise
                     warnings.warn("interrupted: the clusters so far are kept", FitInterruptedWarning, stacklevel=3)
                     break
-                if found is None:
+                if result is None:
                     break
                 history.append(growth.cost())
-                centers = np.stack([growth.centers[node] for node in growth.open()])
-                if watch(Progress("split", len(history) - 1, params=centers, objective=history[-1])):
+                centers = np.stack([growth.centers[node] for node in growth.leaves()])
+                if callback(Progress("split", len(history) - 1, params=centers, objective=history[-1])):
                     break
         return history
 
-    def _halve(
+    def _split(
         self,
         source: Source,
         engine: Engine,
@@ -263,20 +269,20 @@ class BisectingKMeans(Partitional):
         rng: np.random.Generator,
         leaf: Leaf,
     ) -> tuple[loop.Fit, np.ndarray]:
-        """Two clusters of the rows of a leaf, and which of them are in the second."""
+        """Two clusters of the rows of a leaf, and a mask of the rows in the second."""
         spread = leaf.cost / leaf.weight  # the sum of the variances of the columns
         unit = 2.0 ** float(np.ceil(0.5 * np.log2(spread))) if spread > 0 else 1.0
         model = Lloyd(2, self.init, unit, float(self.tol) * spread / source.shape[1], n_total=source.shape[0])
         rows = source if leaf.rows is None else source.subset(leaf.rows)
-        few = _sample(rows, rng)
-        if few is not None:  # most iterations are those of a few rows; all rows take the last ones
-            sketch, _ = self._descend(model, few, engine, n_init, max_iter, None, rng=rng)
-            model, n_init = replace(model, start=sketch.params), 1
-        found, labels = self._descend(model, rows, engine, n_init, max_iter, None, rng=rng)
-        return found, np.asarray(labels) == 1
+        sample = _sample(rows, rng)
+        if sample is not None:  # most iterations use the sample; the last ones use all rows
+            approximate, _ = self._descend(model, sample, engine, n_init, max_iter, None, rng=rng)
+            model, n_init = replace(model, start=approximate.params), 1
+        result, labels = self._descend(model, rows, engine, n_init, max_iter, None, rng=rng)
+        return result, np.asarray(labels) == 1
 
-    def _model(self, summary: Summary | None = None) -> Bisected:
-        return Bisected()
+    def _model(self, summary: Summary | None = None) -> TreeModel:
+        return TreeModel()
 
     @property
     def _params(self) -> Tree:
@@ -287,40 +293,41 @@ class BisectingKMeans(Partitional):
         not_negative("tol", self.tol)
         if not isinstance(self.init, str) and not callable(self.init):
             raise ParameterError(
-                "init must be the name of a method or a callable, for every cut starts anew; "
+                "init must be the name of a method or a callable, because every split needs new initial centers; "
                 f"got {type(self.init).__name__}"
             )
         return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1)
 
 
-def warn_of_few_rows(found: int, n_clusters: int) -> None:
+def warn_of_few_rows(count: int, n_clusters: int) -> None:
+    """Warn that there are too few distinct rows for `n_clusters` clusters."""
     warnings.warn(
-        f"only {found} of {n_clusters} clusters have rows: X has too few distinct rows for more",
+        f"only {count} of {n_clusters} clusters have rows: X has too few distinct rows for more",
         ConvergenceWarning,
         stacklevel=3,
     )
 
 
 def _sample(rows: Source, rng: np.random.Generator) -> Source | None:
-    """Some rows of many, if one of them counts."""
+    """Random sample of many rows; None if there are few, or if all sampled rows have weight zero."""
     n = rows.shape[0]
     if n < MANY * SAMPLE:
         return None
-    few = rows.subset(np.sort(rng.choice(n, SAMPLE, replace=False)))
-    w = few.pick(np.arange(SAMPLE)).w
-    return few if w is None or w.any() else None
+    sample = rows.subset(np.sort(rng.choice(n, SAMPLE, replace=False)))
+    w = sample.pick(np.arange(SAMPLE)).w
+    return sample if w is None or w.any() else None
 
 
 class Leaf(NamedTuple):
-    rank: float  # the least is cut first
+    rank: float  # the leaf with the smallest rank is split first
     node: int  # decides between equal ranks
-    rows: np.ndarray | None  # their numbers; None: all
+    rows: np.ndarray | None  # indices of its rows; None for all rows
     weight: float
     cost: float
 
 
 class Growth:
-    """A tree that grows: its nodes, and the clusters that may yet be cut."""
+    """Tree that grows: its nodes, and the leaves that can be split."""
 
     def __init__(
         self,
@@ -328,68 +335,68 @@ class Growth:
         engine: Engine,
         summary: Summary,
         strategy: str,
-        halve: Callable[[Leaf], tuple[loop.Fit, np.ndarray]],
+        split_leaf: Callable[[Leaf], tuple[loop.Fit, np.ndarray]],
     ):
-        self.source, self.engine, self.halve = source, engine, halve
+        self.source, self.engine, self.split_leaf = source, engine, split_leaf
         self.by_weight = strategy == "largest_cluster"
         self.children: list[tuple[int, int]] = []
         self.centers: list[np.ndarray] = []
         self.costs: list[float] = []
-        self.rows: list[Any] = []  # of a node that was not cut; None: cut
-        self.cuts: list[tuple[int, float]] = []  # the node that was cut, and the cost or weight that singled it out
-        self.waiting: list[Leaf] = []
+        self.rows: list[Any] = []  # of a leaf; None for a node that was split
+        self.splits: list[tuple[int, float]] = []  # node that was split, and its cost or weight, which decided
+        self.queue: list[Leaf] = []
         self.exhausted = False
         mean = summary.mean.astype(source.dtype)
         stats, _ = engine.scan(partial(Lloyd(1, bounds=False).e_step, mean[None]), source, None)
         self._add(mean, None, float(stats.weight[0]), float(stats.cost[0]))
 
-    def cut(self, least: float = 0.0) -> loop.Fit | None:
-        """Cuts the first cluster in rank, of a cost (weight) of `least` at least; None if there is none to cut."""
-        while self.waiting and -self.waiting[0].rank >= least:
-            leaf = heapq.heappop(self.waiting)
-            found, second = self.halve(leaf)
-            if (found.stats.weight > 0).all():  # else its rows are all alike
-                self._cut(leaf, found, second)
-                return found
-        self.exhausted = not self.waiting
+    def split(self, minimum: float = 0.0) -> loop.Fit | None:
+        """Split the first leaf in rank with a cost (or weight) of at least `minimum`; return None if there is none."""
+        while self.queue and -self.queue[0].rank >= minimum:
+            leaf = heapq.heappop(self.queue)
+            result, is_second = self.split_leaf(leaf)
+            if (result.stats.weight > 0).all():  # otherwise all its rows are equal
+                self._add_split(leaf, result, is_second)
+                return result
+        self.exhausted = not self.queue
         return None
 
-    def _cut(self, leaf: Leaf, found: loop.Fit, second: np.ndarray) -> None:
+    def _add_split(self, leaf: Leaf, result: loop.Fit, is_second: np.ndarray) -> None:
         self.children[leaf.node] = len(self.children), len(self.children) + 1
-        self.cuts.append((leaf.node, -leaf.rank))
-        for j, half in enumerate((~second, second)):
-            rows = np.flatnonzero(half) if leaf.rows is None else leaf.rows[half]
-            self._add(found.params[j], rows, float(found.stats.weight[j]), float(found.stats.cost[j]))
+        self.splits.append((leaf.node, -leaf.rank))
+        for j, mask in enumerate((~is_second, is_second)):
+            rows = np.flatnonzero(mask) if leaf.rows is None else leaf.rows[mask]
+            self._add(result.params[j], rows, float(result.stats.weight[j]), float(result.stats.cost[j]))
         self.rows[leaf.node] = None
 
     def cost(self) -> float:
-        """The objective."""
-        return sum(self.costs[node] for node in self.open())
+        """Objective of the current leaves."""
+        return sum(self.costs[node] for node in self.leaves())
 
-    def open(self) -> list[int]:
-        """The nodes that were not cut, those of one branch beside each other."""
-        found, stack = [], [0]
+    def leaves(self) -> list[int]:
+        """Leaves in the order of the tree, so that leaves of one branch are neighbours."""
+        leaves, stack = [], [0]
         while stack:
             node = stack.pop()
             first, second = self.children[node]
             if first < 0:
-                found.append(node)
+                leaves.append(node)
             else:
                 stack += [second, first]
-        return found
+        return leaves
 
     def tree(self) -> Tree:
-        leaves = self.open()
+        open_nodes = self.leaves()
         clusters = np.full(len(self.children), -1, np.int32)
-        clusters[leaves] = np.arange(len(leaves))
+        clusters[open_nodes] = np.arange(len(open_nodes))
         return Tree(np.array(self.children, np.int32), np.stack(self.centers), clusters)
 
     def labels(self, tree: Tree) -> Any:
-        """What the tree says of every row; where there is room for it, it is known already."""
-        room = self.source.room(-1, np.int32)
-        if room[0] is None:
-            return self.source.join(self.engine.map(partial(Bisected().assign, tree), self.source))
-        labels = self.source.join(room)
+        """Label of every row. The fit already knows it if the source has memory for labels."""
+        parts = self.source.room(-1, np.int32)
+        if parts[0] is None:
+            return self.source.join(self.engine.map(partial(TreeModel().assign, tree), self.source))
+        labels = self.source.join(parts)
         for cluster, node in enumerate(tree.leaves()):
             labels[self.rows[node]] = cluster
         return labels
@@ -401,4 +408,4 @@ class Growth:
         self.costs.append(cost)
         self.rows.append(slice(None) if rows is None else rows)
         if cost > 0:
-            heapq.heappush(self.waiting, Leaf(-weight if self.by_weight else -cost, node, rows, weight, cost))
+            heapq.heappush(self.queue, Leaf(-weight if self.by_weight else -cost, node, rows, weight, cost))

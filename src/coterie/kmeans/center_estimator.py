@@ -1,4 +1,4 @@
-"""What the relatives of K-means have in common: their whole fit is one descent of a model to centers."""
+"""Base class of the estimators that fit one model of centers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from coterie.seeding import check_start, starts
 from coterie.traces import Traced
 
 
-class Centers(Traced, Partitional):
-    """An estimator with the options of `KMeans` that its model needs, and no others.
+class CenterEstimator(Traced, Partitional):
+    """Estimator with the options of `KMeans` that its model needs.
 
-    A subclass builds its model in `_model`, says what its objective is called, and checks options of its own.
+    A subclass creates its model in `_model`, names the attribute of its objective, and checks its own options.
     """
 
     _objective = "inertia_"
     _powers = CENTERS
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1}
-    _distinct = "rows"  # of which there may be too few
-    search: Any = "none"  # of an estimator that has no such option
+    _distinct = "rows"  # noun of the warning about too few distinct rows
+    search: Any = "none"  # for estimators without this option
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers of `X`.
@@ -35,12 +35,17 @@ class Centers(Traced, Partitional):
         Parameters
         ----------
         X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
-            The rows; sparse ones where the class says so.
+            Rows to cluster. `SphericalKMeans` also accepts sparse matrices.
         y : ignored
         sample_weight : array (n,), optional
-            How much each row counts; a row of weight two is that row twice.
+            Weights of the rows. A row of weight two has the effect of that row twice.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
         """
-        n_init, max_iter, watch = self._check_options()
+        n_init, max_iter, callback = self._check_options()
         try:
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
@@ -50,26 +55,28 @@ class Centers(Traced, Partitional):
         model, rng, store = self._model(summary), as_rng(self.random_state), self._store(source, engine)
         if (kind := self._search_for(source)) != "none":
             n_init = swap_search.EFFORTS[kind].starts if self.n_init == "auto" else n_init
-            chance = rng if store is None else store.chance(rng)
-            model, watch = swap_search.searched(kind, model, source, engine, chance, n_init, max_iter, watch)
+            search_rng = rng if store is None else store.chance(rng)
+            model, callback = swap_search.search_start(
+                kind, model, source, engine, search_rng, n_init, max_iter, callback
+            )
             n_init = 1
-        found, labels = self._descend(model, source, engine, n_init, max_iter, watch, rng, store)
+        result, labels = self._descend(model, source, engine, n_init, max_iter, callback, rng, store)
         self._learn_columns(X, source)
-        self.cluster_centers_, self.labels_ = found.params, labels
-        setattr(self, self._objective, found.objective)
-        self.history_, self.n_iter_ = np.array(found.history), len(found.history) - 1
-        self.converged_ = found.converged
+        self.cluster_centers_, self.labels_ = result.params, labels
+        setattr(self, self._objective, result.objective)
+        self.history_, self.n_iter_ = np.array(result.history), len(result.history) - 1
+        self.converged_ = result.converged
         self._n_features_out = self.n_clusters
-        warn_of_empty_clusters(found.stats, f"X has too few distinct {self._distinct} for more")
+        warn_of_empty_clusters(result.stats, f"X has too few distinct {self._distinct} for more")
         return self
 
     def _search_for(self, source: Source) -> str:
-        """The search that `search` means for these rows."""
+        """Kind of search for these rows: resolve `search='auto'`."""
         if self.search != "auto":
             return self.search
         if not isinstance(self.init, str) or self.init != "k-means++":
             return "none"
-        if source.shape[0] <= swap_search.largest(swap_search.EFFORTS["auto"], source, self.n_clusters):
+        if source.shape[0] <= swap_search.max_rows(swap_search.EFFORTS["auto"], source, self.n_clusters):
             return "auto"
         return "sample" if self.n_init == "auto" else "none"
 
@@ -81,5 +88,5 @@ class Centers(Traced, Partitional):
         whole_number("n_clusters", self.n_clusters, 1)
         not_negative("tol", self.tol)
         one_of("search", self.search, ("auto", "none", "fast"))
-        watch = callbacks(self.callback, self.verbose)
-        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
+        callback = callbacks(self.callback, self.verbose)
+        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), callback

@@ -1,4 +1,4 @@
-"""The cheapest clusters for groups of rows that stay together or apart, with all other rows divided around them."""
+"""Cheapest clusters for must-linked groups of rows, with all other rows assigned around them."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from coterie import kernels
 
-EXACT = 1e-6  # of what a group can gain or lose on average, and of all that sizes cost: what is not told apart
+EXACT = 1e-6  # tolerance, relative to the mean cost range of a group and to the extra cost of sizes and constraints
 
-INFEASIBLE = 2  # in the words of scipy.optimize.milp
+INFEASIBLE = 2  # status of scipy.optimize.milp
 
 
-class Placing(NamedTuple):
-    """A cluster for every group, and the cheapest division of the other rows beside them."""
+class GroupAssignment(NamedTuple):
+    """Cluster of every group, and the cheapest assignment of the other rows."""
 
-    cost: float  # of all
+    cost: float  # of all rows
     groups: np.ndarray  # (m,)
     labels: np.ndarray  # (n,) of the other rows
-    prices: np.ndarray  # (k,) of a place in each cluster, which prove that division
-    bound: float  # no placing costs less, as far as these prices can tell
+    prices: np.ndarray  # (k,) dual prices of the clusters, which prove that the labels are optimal
+    bound: float  # lower bound of the cost of all assignments, from these prices
 
 
-class Search:
-    r"""For the cheapest placing: an integer program that knows the other rows by what prices say of them.
+class AssignmentSearch:
+    r"""Search for the cheapest assignment by Benders decomposition.
 
-    At whatever prices p, to divide the rows so that cluster a gets :math:`m_a` of them costs no less than
-    :math:`\sum_i \min_a (c_{ia} + p_a) - \sum_a p_a m_a`, and just that at the prices that prove the division.
-    Every placing that is tried adds its prices to the program, whose optimum is a lower bound until it is reached [1]_.
+    An integer program assigns the groups and bounds the cost of the other rows by prices. For any prices p, an
+    assignment of the rows with :math:`m_a` rows in cluster a costs at least :math:`\sum_i \min_a (c_{ia} + p_a) -
+    \sum_a p_a m_a`. Equality holds at the optimal dual prices. Every assignment that is tried adds its prices to the
+    program as a cut. The optimum of the program is a lower bound until an assignment reaches it [1]_.
 
     .. [1] Benders (1962), Partitioning procedures for solving mixed-variables programming problems, Numer. Math. 4.
     """
@@ -38,93 +39,107 @@ class Search:
     def __init__(
         self,
         group_costs: np.ndarray,  # (m, k)
-        sizes: np.ndarray,  # (m,) places that a group takes
-        apart: np.ndarray,  # (e, 2) groups that cannot share a cluster
+        sizes: np.ndarray,  # (m,) number of rows of a group
+        exclusions: np.ndarray,  # (e, 2) groups that cannot share a cluster
         row_costs: np.ndarray,  # (n, k) of the other rows
-        labels: np.ndarray,  # (n,) of the other rows, to begin with
-        least: np.ndarray,  # (k,) places of a cluster that are taken at least
-        most: np.ndarray,  # (k,) and at most
+        labels: np.ndarray,  # (n,) initial labels of the other rows
+        size_min: np.ndarray,  # (k,)
+        size_max: np.ndarray,  # (k,)
     ):
-        self.group_costs, self.sizes, self.apart = group_costs, sizes, apart
+        self.group_costs, self.sizes, self.exclusions = group_costs, sizes, exclusions
         self.row_costs, self.labels = row_costs, labels
-        self.least, self.most = least, most
+        self.size_min, self.size_max = size_min, size_max
         self.cheapest_groups = group_costs.min(axis=1, keepdims=True)
-        self.cheapest_rows = self._at(np.zeros(len(least)))
+        self.cheapest_rows = self._cost_at_prices(np.zeros(len(size_min)))
         self.scale = float(np.ptp(group_costs, axis=1).mean()) or 1.0
-        self.tried: dict[bytes, Placing] = {}
+        self.tried: dict[bytes, GroupAssignment] = {}
 
-    def best(self, prices: np.ndarray, before: np.ndarray | None) -> Placing:
-        """No worse than the placing `before`, which is tried first, then the one that is the cheapest at the prices."""
+    def best(self, prices: np.ndarray, before: np.ndarray | None) -> GroupAssignment:
+        """Cheapest assignment. It first tries `before`, then the cheapest groups at `prices`."""
         at_prices = (self.group_costs + self.sizes[:, None] * prices).argmin(axis=1)
         for groups in (before, at_prices):
-            if groups is not None and self._allowed(groups):
+            if groups is not None and self._is_feasible(groups):
                 self._try(groups, prices)
         bound = -np.inf
         while True:
-            best = min(self.tried.values(), key=lambda placing: placing.cost, default=None)
-            if best is not None and self._close(best, max(bound, *(placing.bound for placing in self.tried.values()))):
+            best = min(self.tried.values(), key=lambda assignment: assignment.cost, default=None)
+            if best is not None and self._is_optimal(
+                best, max(bound, *(assignment.bound for assignment in self.tried.values()))
+            ):
                 return best
-            groups, bound = self._program()
+            groups, bound = self._solve_program()
             if best is not None and groups.tobytes() in self.tried:
                 return best
             self._try(groups, prices if best is None else best.prices)
 
-    def _close(self, best: Placing, bound: float) -> bool:
-        above = best.cost - float(self.cheapest_groups.sum()) - self.cheapest_rows  # what links and sizes cost
-        return best.cost <= bound + EXACT * max(self.scale, 1e-3 * above)
+    def _is_optimal(self, best: GroupAssignment, bound: float) -> bool:
+        constraint_cost = best.cost - float(self.cheapest_groups.sum()) - self.cheapest_rows
+        return best.cost <= bound + EXACT * max(self.scale, 1e-3 * constraint_cost)
 
-    def _allowed(self, groups: np.ndarray) -> bool:
-        first, second = groups[self.apart].T
-        taken, n = self._taken(groups), len(self.labels)
-        fits = (taken <= self.most).all() and np.maximum(self.least - taken, 0).sum() <= n <= (self.most - taken).sum()
+    def _is_feasible(self, groups: np.ndarray) -> bool:
+        first, second = groups[self.exclusions].T
+        used, n = self._group_sizes(groups), len(self.labels)
+        fits = (used <= self.size_max).all() and np.maximum(self.size_min - used, 0).sum() <= n <= (
+            self.size_max - used
+        ).sum()
         return bool(fits and (first != second).all())
 
-    def _taken(self, groups: np.ndarray) -> np.ndarray:
-        return np.bincount(groups, self.sizes, len(self.least)).astype(np.int64)
+    def _group_sizes(self, groups: np.ndarray) -> np.ndarray:
+        return np.bincount(groups, self.sizes, len(self.size_min)).astype(np.int64)
 
     def _try(self, groups: np.ndarray, prices: np.ndarray) -> None:
-        taken, labels, prices = self._taken(groups), self.labels.copy(), prices.copy()
+        used, labels, prices = self._group_sizes(groups), self.labels.copy(), prices.copy()
         ops = kernels.select("transport", *self.row_costs.shape)
-        ops.transport(self.row_costs, np.maximum(self.least - taken, 0), self.most - taken, prices, labels)
+        ops.transport(self.row_costs, np.maximum(self.size_min - used, 0), self.size_max - used, prices, labels)
         rows = self.row_costs[np.arange(len(labels)), labels].sum()
         cost = float(self.group_costs[np.arange(len(groups)), groups].sum() + rows)
-        paid = (np.maximum(prices, 0) * self.most + np.minimum(prices, 0) * self.least).sum()
-        bound = (self.group_costs + self.sizes[:, None] * prices).min(axis=1).sum() + self._at(prices) - paid
-        self.tried[groups.tobytes()] = Placing(cost, groups, labels, prices, float(bound))
+        price_total = (np.maximum(prices, 0) * self.size_max + np.minimum(prices, 0) * self.size_min).sum()
+        bound = (
+            (self.group_costs + self.sizes[:, None] * prices).min(axis=1).sum()
+            + self._cost_at_prices(prices)
+            - price_total
+        )
+        self.tried[groups.tobytes()] = GroupAssignment(cost, groups, labels, prices, float(bound))
 
-    def _at(self, prices: np.ndarray) -> float:
-        """What the other rows cost if each is in its cheapest cluster at these prices."""
+    def _cost_at_prices(self, prices: np.ndarray) -> float:
+        """Cost of the other rows if each is in its cheapest cluster at these prices."""
         return float((self.row_costs + prices).min(axis=1).sum())
 
-    def _program(self) -> tuple[np.ndarray, float]:
-        """The groups of the cheapest placing as far as is known, and a lower bound of the cost of all placings."""
+    def _solve_program(self) -> tuple[np.ndarray, float]:
+        """Groups of the cheapest assignment according to the cuts so far, and a lower bound of the cost."""
         costs = (self.group_costs - self.cheapest_groups) / self.scale
         cuts = [
-            (placing.prices / self.scale, (self._at(placing.prices) - self.cheapest_rows) / self.scale)
-            for placing in self.tried.values()
+            (
+                assignment.prices / self.scale,
+                (self._cost_at_prices(assignment.prices) - self.cheapest_rows) / self.scale,
+            )
+            for assignment in self.tried.values()
         ]
-        found = program(self.apart, self.sizes, len(self.labels), self.least, self.most, costs, cuts)
-        assert found is not None  # links and sizes were found to agree before the first pass
-        groups, value = found
+        solution = integer_program(
+            self.exclusions, self.sizes, len(self.labels), self.size_min, self.size_max, costs, cuts
+        )
+        assert solution is not None  # `check_constraints` has checked that an assignment exists
+        groups, value = solution
         return groups, value * self.scale + float(self.cheapest_groups.sum()) + self.cheapest_rows
 
 
-def program(
-    apart: np.ndarray,  # (e, 2)
+def integer_program(
+    exclusions: np.ndarray,  # (e, 2)
     sizes: np.ndarray,  # (m,)
-    rows: int,  # that are in no group
-    least: np.ndarray,  # (k,)
-    most: np.ndarray,  # (k,)
+    rows: int,  # number of rows without a group
+    size_min: np.ndarray,  # (k,)
+    size_max: np.ndarray,  # (k,)
     costs: np.ndarray,  # (m, k)
-    cuts: list[tuple[np.ndarray, float]],  # prices (k,), and what all rows cost at them
+    cuts: list[tuple[np.ndarray, float]],  # prices (k,), and the cost of all other rows at these prices
 ) -> tuple[np.ndarray, float] | None:
-    """A cluster for each group (m,) and the cost of the cheapest placing; None if there is no placing at all.
+    """Cluster of each group (m,) and the cost of the cheapest assignment; None if no assignment is feasible.
 
-    Unknown are whether group g is in cluster a, how many other rows cluster a gets, and what those cost, from 0 up.
+    The variables are: whether group g is in cluster a, how many other rows cluster a gets, and the cost of these rows
+    (>= 0).
     """
-    (m, k), e = costs.shape, len(apart)
+    (m, k), e = costs.shape, len(exclusions)
     clusters = sparse.eye_array(k)
-    pairs = sparse.csr_array((np.ones(2 * e), (np.repeat(np.arange(e), 2), apart.ravel())), shape=(e, m))
+    pairs = sparse.csr_array((np.ones(2 * e), (np.repeat(np.arange(e), 2), exclusions.ravel())), shape=(e, m))
     lines = sparse.block_array(
         [
             [sparse.kron(sparse.eye_array(m), np.ones((1, k))), None, None],
@@ -136,17 +151,17 @@ def program(
         format="csr",
     )
     values = [value for _, value in cuts]
-    low = np.concatenate([np.ones(m), np.zeros(e * k), least, [rows], values])
-    high = np.concatenate([np.ones(m), np.ones(e * k), most, [rows], np.full(len(cuts), np.inf)])
-    found = milp(
+    lower = np.concatenate([np.ones(m), np.zeros(e * k), size_min, [rows], values])
+    upper = np.concatenate([np.ones(m), np.ones(e * k), size_max, [rows], np.full(len(cuts), np.inf)])
+    solution = milp(
         np.concatenate([costs.ravel(), np.zeros(k), [1.0]]),
-        constraints=LinearConstraint(lines, low, high),
+        constraints=LinearConstraint(lines, lower, upper),
         integrality=np.concatenate([np.ones(m * k), np.zeros(k + 1)]),
         bounds=Bounds(0.0, np.concatenate([np.ones(m * k), np.full(k + 1, np.inf)])),
         options={"mip_rel_gap": 0.0},
     )
-    if found.status == INFEASIBLE:
+    if solution.status == INFEASIBLE:
         return None
-    if found.x is None:
-        raise RuntimeError(f"the integer program of the links was given up: {found.message}")
-    return found.x[: m * k].reshape(m, k).argmax(axis=1), float(found.fun)
+    if solution.x is None:
+        raise RuntimeError(f"the integer program of must_link and cannot_link was not solved: {solution.message}")
+    return solution.x[: m * k].reshape(m, k).argmax(axis=1), float(solution.fun)

@@ -1,4 +1,4 @@
-"""Fuzzy c-means: every row belongs to every cluster, to the near ones more."""
+"""Fuzzy c-means: every row has a membership in every cluster, larger for near clusters."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
-from coterie.kmeans.center_estimator import Centers
-from coterie.kmeans.lloyd import Lloyd, alike
+from coterie.kmeans.center_estimator import CenterEstimator
+from coterie.kmeans.lloyd import Lloyd, same_dtype
 from coterie.seeding.costs import Cost, Shared
 
-BLOCK = 4096  # rows whose memberships are held together
+BLOCK = 4096  # rows whose memberships are in memory at the same time
 
 
 @dataclass(frozen=True)
 class FuzzyStats(Stats):
-    """Sums about the centers they were taken with; memberships are counted in units of 1 / k."""
+    """Sums relative to the current centers; memberships are in units of 1 / k."""
 
     weight: Any  # (k,) of w (k u)^m
     sum_dx: Any  # (k, d) of w (k u)^m (x - c)
@@ -33,8 +33,8 @@ class FuzzyStats(Stats):
 
 
 @dataclass(frozen=True)
-class Crispness(Stats):
-    """How nearly each row belongs to one cluster alone."""
+class MembershipSums(Stats):
+    """Sums over memberships, for the partition coefficient and entropy."""
 
     weight: Any  # of all rows
     square: Any  # of w u^2
@@ -43,16 +43,16 @@ class Crispness(Stats):
 
 @dataclass(frozen=True)
 class Fuzzy:
-    r"""Minimises :math:`\sum_i w_i \sum_k u_{ik}^m \|x_i - c_k\|^2`, each row's memberships u adding up to 1 [1]_.
+    r"""Minimises :math:`\sum_i w_i \sum_k u_{ik}^m \|x_i - c_k\|^2`; the memberships u of each row add up to 1 [1]_.
 
     .. [1] Bezdek (1981), Pattern recognition with fuzzy objective function algorithms, Plenum.
     """
 
     n_clusters: int
     m: float = 2.0  # above 1
-    start: Any = "k-means++"  # the name of a method, or centers
-    unit: float = 1.0  # a power of two of the size of the data
-    tol: float = 0.0  # the squared step of all centers that ends a fit
+    start: Any = "k-means++"  # name of an initialisation method, or the initial centers
+    unit: float = 1.0  # power of two near the scale of the data
+    tol: float = 0.0  # converged if the squared movement of all centers is at most this
 
     converges = True
 
@@ -62,22 +62,22 @@ class Fuzzy:
             return centers
         return self.off_rows(centers, np.arange(len(centers)), source, engine)
 
-    def off_rows(self, centers: np.ndarray, which: np.ndarray, source: Source, engine: Engine) -> np.ndarray:
-        """The centers, of which those of number `which` are rows: these move to the means of the rows nearest to them.
+    def off_rows(self, centers: np.ndarray, indices: np.ndarray, source: Source, engine: Engine) -> np.ndarray:
+        """Move the centers `indices`, which equal rows, to the means of the rows nearest to them.
 
-        A row on a center belongs to it alone, and would hold it there.
+        A row on a center has membership 1 in it, and would keep the center in place.
         """
         hard = Lloyd(len(centers), bounds=False)
         stats, _ = engine.scan(partial(hard.e_step, centers), source, None)
         moved = centers.copy()
-        moved[which] = hard.m_step(centers, stats)[which]
+        moved[indices] = hard.m_step(centers, stats)[indices]
         return moved
 
     def begin(self, source: Source) -> None:
         return None
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: None = None) -> tuple[FuzzyStats, None]:
-        chunk, centers = alike(chunk, centers)
+        chunk, centers = same_dtype(chunk, centers)
         return FuzzyStats(*kernels.for_centers(chunk.X, len(centers)).fuzzy(chunk.X, chunk.w, centers, self.m)), None
 
     def m_step(self, centers: np.ndarray, stats: FuzzyStats) -> np.ndarray:
@@ -86,20 +86,23 @@ class Fuzzy:
     def repair(
         self, centers: np.ndarray, stats: FuzzyStats, source: Source, engine: Engine, memos: list[None]
     ) -> np.ndarray:
-        """With m near 1 a center may be far from all rows: it starts anew at the row that costs most, as in K-means."""
+        """Move a center without weight to the row with the largest cost, as in K-means.
+
+        With m near 1 a center can be so far from all rows that its weight is zero.
+        """
         if np.all(stats.weight > 0):
             return centers
-        _, labelled = engine.scan(partial(self._hard.e_step, centers), source, None)
-        return self._hard.repair(centers, stats, source, engine, labelled)
+        _, memos = engine.scan(partial(self._hard.e_step, centers), source, None)
+        return self._hard.repair(centers, stats, source, engine, memos)
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> FuzzyStats:
-        """What rows cost that belong as the centers `before` have it, with these already at `after`."""
+        """Statistics with the memberships of the centers `before`, measured from the centers `after`."""
         k, weight, cost = len(after), np.zeros(len(after)), 0.0
         for rows in self._blocks(chunk):
-            counted = (k * self.memberships(before, rows).astype(np.float64)) ** self.m
-            counted *= 1.0 if rows.w is None else rows.w[:, None]
-            weight += counted.sum(axis=0)
-            cost += float((counted * self.distances(after, rows).astype(np.float64) ** 2).sum())
+            powers = (k * self.memberships(before, rows).astype(np.float64)) ** self.m
+            powers *= 1.0 if rows.w is None else rows.w[:, None]
+            weight += powers.sum(axis=0)
+            cost += float((powers * self.distances(after, rows).astype(np.float64) ** 2).sum())
         return FuzzyStats(weight, 0.0, cost / k)
 
     def objective(self, centers: np.ndarray, stats: FuzzyStats) -> float:
@@ -117,24 +120,24 @@ class Fuzzy:
         return bool((step**2).sum() <= self.tol or history[-1] >= history[-2] > 0)
 
     def assign(self, centers: np.ndarray, chunk: Chunk, memo: None = None) -> np.ndarray:
-        """The largest membership is that of the nearest center."""
+        """Nearest center, which has the largest membership."""
         return self._hard.assign(centers, chunk)
 
     def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
         return self._hard.distances(centers, chunk)
 
     def memberships(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
-        chunk, centers = alike(chunk, centers)
+        chunk, centers = same_dtype(chunk, centers)
         return kernels.for_centers(chunk.X, len(centers)).memberships(chunk.X, centers, self.m)
 
-    def crispness(self, centers: np.ndarray, chunk: Chunk) -> Crispness:
-        found = Crispness(0.0, 0.0, 0.0)
+    def membership_sums(self, centers: np.ndarray, chunk: Chunk) -> MembershipSums:
+        sums = MembershipSums(0.0, 0.0, 0.0)
         for rows in self._blocks(chunk):
             u = self.memberships(centers, rows).astype(np.float64)
             w = np.ones(len(u)) if rows.w is None else rows.w
-            surprise = -u * np.log(np.where(u > 0, u, 1.0))
-            found += Crispness(float(w.sum()), float(w @ (u**2).sum(axis=1)), float(w @ surprise.sum(axis=1)))
-        return found
+            entropy = -u * np.log(np.where(u > 0, u, 1.0))
+            sums += MembershipSums(float(w.sum()), float(w @ (u**2).sum(axis=1)), float(w @ entropy.sum(axis=1)))
+        return sums
 
     @staticmethod
     def _blocks(chunk: Chunk) -> Iterator[Chunk]:
@@ -152,62 +155,65 @@ class Fuzzy:
 
 
 @stored("FuzzyCMeans", **CENTERS_STORED)
-class FuzzyCMeans(Centers):
-    r"""Fuzzy c-means: `n_clusters` centers, to each of which every row belongs in part.
+class FuzzyCMeans(CenterEstimator):
+    r"""Fuzzy c-means: find `n_clusters` centers, and the membership of every row in every cluster.
 
     .. math:: J = \sum_i w_i \sum_k u_{ik}^m \lVert x_i - \mu_k \rVert^2, \qquad \sum_k u_{ik} = 1
 
-    Memberships are :math:`u_{ik} \propto \lVert x_i - \mu_k \rVert^{-2 / (m - 1)}`, centers are means weighted by
-    :math:`w_i u_{ik}^m`, in turn [1]_ [2]_. The objective never rises; the answer is a local optimum.
+    The algorithm alternates between memberships :math:`u_{ik} \propto \lVert x_i - \mu_k \rVert^{-2 / (m - 1)}` and
+    centers, which are means weighted by :math:`w_i u_{ik}^m` [1]_ [2]_. The objective never increases. The result is a
+    local optimum.
 
-    Do not use it for probabilities: memberships say how near a row is to each center beside the others, so an outlier
-    belongs to all about equally, and small clusters next to large ones are drawn towards them (`GaussianMixture`). Nor
-    where the rows spread alike in many directions: unless m is near 1, all centers then end at the common mean [3]_.
+    Use it if clusters overlap and a degree of membership is more useful than one label. Memberships are not
+    probabilities: they compare the distances to the centers. An outlier has about equal memberships in all clusters,
+    and small clusters next to large ones are drawn towards them; use `GaussianMixture` in these cases. If the rows
+    spread equally in many directions, all centers end at the common mean unless m is near 1 [3]_.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers.
+        Number of clusters, and of centers.
     m : float, default=2.0
-        How fuzzy, above 1. Towards 1 the fit tends to that of `KMeans`; as m grows all memberships tend to
-        1 / n_clusters.
+        Fuzziness, greater than 1. As m approaches 1, the result approaches that of `KMeans`. As m grows, all
+        memberships approach 1 / n_clusters.
     init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Where the centers start, as in `KMeans`; those that are found by name take one step of K-means first.
+        Initialisation method, or the initial centers, as in `KMeans`. Default: 'k-means++'. A named method is followed
+        by one iteration of K-means.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' depends on `init` and `search` as in `KMedians`.
     search : {'auto', 'none', 'fast'}, default='auto'
-        Search for a better optimum than initialisations find, by swaps of centers for rows, as in `KMedians`. 'none'
-        runs the `n_init` initialisations alone.
+        Search for a better optimum than initialisations find, by swapping centers for rows, as in `KMedians`. 'none'
+        only runs the `n_init` initialisations.
     max_iter : int, default=300
-        Iterations of one start at most.
+        Maximum number of iterations of one run.
     tol : float, default=1e-4
-        A fit ends when the squared step of all centers is below `tol` times the mean variance of the columns, or the
-        objective falls no more.
+        Relative tolerance. Iterations stop when the squared movement of all centers falls below `tol` times the mean
+        variance of the columns, or when the objective no longer decreases.
     engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
     ----------
     cluster_centers_ : array (k, d)
-        In the type of the data.
+        Centers, in the dtype of the data.
     labels_ : array (n,) of int32
-        The cluster each row belongs to most, always what `predict` says of the same rows.
+        Cluster with the largest membership of each row. `predict` returns the same labels for the same rows.
     objective_ : float
-        J at exactly `cluster_centers_`. As u^m is small for large m, so is J.
-    history_ : array (iterations + 1,)
-        The objective at the start and after every iteration of the best start.
+        J at exactly `cluster_centers_`. It is small for large m, because u^m is small.
+    history_ : array (n_iter_ + 1,)
+        Objective of the best run, initially and after every iteration.
     n_iter_ : int
-        Iterations of the best start.
+        Number of iterations of the best run.
     converged_ : bool
-        Whether it ended by itself.
+        True if the best run converged before `max_iter`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    An iteration costs about 6 n d k operations in one pass over the rows; memberships are not kept, `memberships`
-    finds them when asked. A row on a center belongs to it alone, on several to each equally. Sparse rows are refused:
-    every row has a share in every center, so their zeros would save nothing.
+    An iteration costs about 6 n d k operations in one pass over the rows. Memberships are not stored; `memberships`
+    computes them. A row on a center has membership 1 in it, or equal memberships if it is on several. Sparse rows are
+    rejected: every row has a share in every center, so sparsity would save nothing.
 
     References
     ----------
@@ -270,41 +276,71 @@ class FuzzyCMeans(Centers):
     }
 
     def memberships(self, X: Any) -> Any:
-        """How far every row belongs to each cluster (n, k), adding up to 1."""
+        """Memberships of every row in every cluster (n, k); they add up to 1 per row."""
         return self._map(X, "memberships")
 
     def predict_proba(self, X: Any) -> Any:
-        """`memberships` by the name that scikit-learn has for what adds up to 1; they are not probabilities."""
+        """Same as `memberships`, under scikit-learn's name. Memberships are not probabilities."""
         return self.memberships(X)
 
     def partition_coefficient(self, X: Any, sample_weight: Any = None, normalized: bool = False) -> float:
-        r"""The mean of :math:`\sum_k u_{ik}^2` over the rows, from 1 / k (all alike) to 1 (each row in one cluster).
+        r"""Partition coefficient: the mean of :math:`\sum_k u_{ik}^2` over the rows.
 
-        Normalised [4]_ it is :math:`(k V - 1) / (k - 1)`, from 0 to 1 for any k; a single cluster has 1.
+        It is between 1 / k (equal memberships) and 1 (each row in one cluster). Normalised [4]_ it is :math:`(k V - 1)
+        / (k - 1)`, between 0 and 1 for any k, and 1 for a single cluster.
 
+        Parameters
+        ----------
+        X : array (n, d)
+            Rows.
+        sample_weight : array (n,), optional
+            Weights of the rows.
+        normalized : bool, default=False
+            Return the normalised coefficient.
+
+        Returns
+        -------
+        coefficient : float
+
+        References
+        ----------
         .. [4] R. N. Dave (1996), Validating fuzzy partitions obtained through c-shells clustering, Pattern Recognition
            Letters 17, 613-623. https://doi.org/10.1016/0167-8655(96)00026-8
         """
-        found, k = self._crispness(X, sample_weight), len(self.cluster_centers_)
-        value = found.square / found.weight
+        sums, k = self._membership_sums(X, sample_weight), len(self.cluster_centers_)
+        value = sums.square / sums.weight
         if not normalized:
             return float(value)
         return float((k * value - 1) / (k - 1)) if k > 1 else 1.0
 
     def partition_entropy(self, X: Any, sample_weight: Any = None, normalized: bool = False) -> float:
-        r"""The mean of :math:`-\sum_k u_{ik} \log u_{ik}` over the rows, from 0 (each in one cluster) to log k nats.
+        r"""Partition entropy: the mean of :math:`-\sum_k u_{ik} \log u_{ik}` over the rows, in nats.
 
-        Normalised it is divided by log k: from 0 to 1 for any k; a single cluster has 0.
+        It is between 0 (each row in one cluster) and log k. Normalised it is divided by log k: between 0 and 1 for any
+        k, and 0 for a single cluster.
+
+        Parameters
+        ----------
+        X : array (n, d)
+            Rows.
+        sample_weight : array (n,), optional
+            Weights of the rows.
+        normalized : bool, default=False
+            Return the normalised entropy.
+
+        Returns
+        -------
+        entropy : float
         """
-        found, k = self._crispness(X, sample_weight), len(self.cluster_centers_)
-        value = found.entropy / found.weight
+        sums, k = self._membership_sums(X, sample_weight), len(self.cluster_centers_)
+        value = sums.entropy / sums.weight
         if not normalized:
             return float(value)
         return float(value / np.log(k)) if k > 1 else 0.0
 
-    def _crispness(self, X: Any, sample_weight: Any) -> Crispness:
+    def _membership_sums(self, X: Any, sample_weight: Any) -> MembershipSums:
         source, engine, model = self._answer(X, sample_weight)
-        return engine.sum(partial(model.crispness, self._params), source)
+        return engine.sum(partial(model.membership_sums, self._params), source)
 
     def _model(self, summary: Summary | None = None) -> Fuzzy:
         if summary is None:
@@ -318,6 +354,7 @@ class FuzzyCMeans(Centers):
 
 
 def above_one(name: str, value: Any) -> float:
+    """Raise an error unless `value` is a finite number greater than 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 1 < value < np.inf:
         raise ParameterError(f"{name} must be a finite number above 1 (KMeans is the limit 1); got {value!r}")
     return float(value)

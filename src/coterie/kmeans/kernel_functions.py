@@ -1,6 +1,7 @@
-"""Kernels: products of rows in a space that has no coordinates, in blocks.
+"""Kernel functions, evaluated in blocks of rows.
 
-A kernel brings rows into its own form once (`ready`), and takes two such sets of rows to the block of their products.
+A kernel transforms rows once (`prepare`). `block` takes two sets of prepared rows and returns the matrix of their
+kernel values.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
 
 NAMES = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "precomputed")
-COLUMNS = 512  # of a tile: its bounds are fixed, so that a product has the same bits whenever it is computed
-OWN_DIAGONAL = 32  # rows of the square blocks that the diagonal of a user's kernel is taken from
+COLUMNS = 512  # columns of a tile; tiles have fixed edges, so that a value is identical whenever it is computed
+DIAGONAL_ROWS = 32  # rows of the square blocks that give the diagonal of a user-defined kernel
 
 
 class Kernel:
-    """k(x, y) for rows dense or CSR; what it is not told otherwise, a subclass takes from here."""
+    """Base class of kernels k(x, y), for dense rows or CSR matrices."""
 
-    definite = True  # no sum of a_i a_j k(x_i, x_j) is negative
-    factor = 1.0  # values are in units of this
+    is_definite = True  # positive semi-definite: no sum of a_i a_j k(x_i, x_j) is negative
+    factor = 1.0  # kernel values are in units of this factor
 
-    def ready(self, X: Any) -> Any:
-        """The rows as `block` and `diagonal` want them."""
+    def prepare(self, X: Any) -> Any:
+        """Rows in the form that `block` and `diagonal` need."""
         return X
 
     def block(self, X: Any, Y: Any) -> np.ndarray:
-        """(n, m) in the type of the rows."""
+        """Kernel values (n, m), in the dtype of the rows."""
         raise NotImplementedError
 
     def diagonal(self, X: Any) -> np.ndarray:
@@ -45,49 +46,51 @@ class Kernel:
 @stored("kernel.Linear")
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """x . y, about an origin and in a unit that keep the numbers small: neither moves a row nearer to any mean."""
+    """x . y, centered and scaled to keep the numbers small. Neither changes which mean is nearest."""
 
-    origin: np.ndarray | None  # (d,); None: where it is, for sparse rows
+    origin: np.ndarray | None  # (d,); None for sparse rows, which are not centered
     unit: float
 
     @property
     def factor(self) -> float:
         return self.unit**2
 
-    def ready(self, X: Any) -> Any:
-        return moved(X, self.origin, 1 / self.unit)
+    def prepare(self, X: Any) -> Any:
+        return shifted_and_scaled(X, self.origin, 1 / self.unit)
 
     def block(self, X: Any, Y: Any) -> np.ndarray:
-        return products(X, Y)
+        return inner_products(X, Y)
 
     def diagonal(self, X: Any) -> np.ndarray:
-        return squares(X)
+        return squared_norms(X)
 
 
 @stored("kernel.Rbf")
 @dataclass(frozen=True)
 class Rbf(Kernel):
-    """exp(-gamma |x - y|^2), of rows moved to an origin among them: far from it differences would drown in rounding."""
+    """exp(-gamma |x - y|^2). Rows are centered, because differences of rows far from the origin lose precision."""
 
     origin: np.ndarray | None  # (d,)
     gamma: float
 
-    def ready(self, X: Any) -> Any:
+    def prepare(self, X: Any) -> Any:
         with np.errstate(over="ignore"):
-            X = moved(X, self.origin, np.sqrt(self.gamma))
-            largest = squares(X).max(initial=0)
+            X = shifted_and_scaled(X, self.origin, np.sqrt(self.gamma))
+            largest = squared_norms(X).max(initial=0)
         if not largest < np.finfo(X.dtype).max / 8:
-            raise InputError(f"gamma={self.gamma:g} times squared distances in X overflows: lower gamma, or scale X")
+            raise InputError(
+                f"gamma={self.gamma:g} times the squared distances in X overflows: lower gamma, or scale the columns"
+            )
         return X
 
     def block(self, X: Any, Y: Any) -> np.ndarray:
-        found = products(X, Y)
-        found *= 2
-        found -= squares(X).astype(found.dtype)[:, None]
-        found -= squares(Y).astype(found.dtype)
-        np.minimum(found, 0, out=found)
+        values = inner_products(X, Y)
+        values *= 2
+        values -= squared_norms(X).astype(values.dtype)[:, None]
+        values -= squared_norms(Y).astype(values.dtype)
+        np.minimum(values, 0, out=values)
         with np.errstate(under="ignore"):
-            return np.exp(found, out=found)
+            return np.exp(values, out=values)
 
     def diagonal(self, X: Any) -> np.ndarray:
         return np.ones(X.shape[0])
@@ -96,16 +99,16 @@ class Rbf(Kernel):
 @stored("kernel.Cosine")
 @dataclass(frozen=True)
 class Cosine(Kernel):
-    """x . y / (|x| |y|); 0 where either is zero."""
+    """x . y / (|x| |y|); 0 if either row is zero."""
 
-    def ready(self, X: Any) -> Any:
+    def prepare(self, X: Any) -> Any:
         return unit_length(X)
 
     def block(self, X: Any, Y: Any) -> np.ndarray:
-        return products(X, Y)
+        return inner_products(X, Y)
 
     def diagonal(self, X: Any) -> np.ndarray:
-        return squares(X)
+        return squared_norms(X)
 
 
 @stored("kernel.Polynomial")
@@ -118,22 +121,22 @@ class Polynomial(Kernel):
     coef0: float
 
     @property
-    def definite(self) -> bool:
+    def is_definite(self) -> bool:
         return self.coef0 >= 0
 
     def block(self, X: Any, Y: Any) -> np.ndarray:
-        return self._of(products(X, Y))
+        return self._from_products(inner_products(X, Y))
 
     def diagonal(self, X: Any) -> np.ndarray:
-        return self._of(squares(X))
+        return self._from_products(squared_norms(X))
 
-    def _of(self, found: np.ndarray) -> np.ndarray:
+    def _from_products(self, values: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
-            found *= self.gamma
-            found += self.coef0
-            power = found.copy()
-            for _ in range(self.degree - 1):  # far faster than a power, for degrees that anyone uses
-                power *= found
+            values *= self.gamma
+            values += self.coef0
+            power = values.copy()
+            for _ in range(self.degree - 1):  # much faster than `**` for small degrees
+                power *= values
         return power
 
 
@@ -145,62 +148,62 @@ class Sigmoid(Kernel):
     gamma: float
     coef0: float
 
-    definite = False
+    is_definite = False
 
     def block(self, X: Any, Y: Any) -> np.ndarray:
-        return self._of(products(X, Y))
+        return self._from_products(inner_products(X, Y))
 
     def diagonal(self, X: Any) -> np.ndarray:
-        return self._of(squares(X))
+        return self._from_products(squared_norms(X))
 
-    def _of(self, found: np.ndarray) -> np.ndarray:
+    def _from_products(self, values: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
-            found *= self.gamma
-            found += self.coef0
-        return np.tanh(found, out=found)
+            values *= self.gamma
+            values += self.coef0
+        return np.tanh(values, out=values)
 
 
 @dataclass(frozen=True)
-class Own(Kernel):
-    """A function of the user: function(X, Y) -> (n, m)."""
+class UserKernel(Kernel):
+    """User-defined kernel: function(X, Y) -> (n, m)."""
 
     function: Callable[..., Any]
     params: Mapping[str, Any]
 
-    definite = False
+    is_definite = False
 
     def block(self, X: Any, Y: Any) -> np.ndarray:
-        found = np.asarray(self.function(X, Y, **self.params))
-        wanted = X.shape[0], Y.shape[0]
-        if found.shape != wanted:
+        values = np.asarray(self.function(X, Y, **self.params))
+        expected = X.shape[0], Y.shape[0]
+        if values.shape != expected:
             raise ParameterError(
-                f"kernel must return the products of all rows of its arguments, shape {wanted}; got {found.shape}"
+                f"kernel must return an array of shape {expected}, one value per pair of rows; got {values.shape}"
             )
-        return np.ascontiguousarray(found, X.dtype)
+        return np.ascontiguousarray(values, X.dtype)
 
     def diagonal(self, X: Any) -> np.ndarray:
-        starts = range(0, X.shape[0], OWN_DIAGONAL)
-        blocks = (X[first : first + OWN_DIAGONAL] for first in starts)
+        starts = range(0, X.shape[0], DIAGONAL_ROWS)
+        blocks = (X[first : first + DIAGONAL_ROWS] for first in starts)
         return np.concatenate([self.block(rows, rows).diagonal() for rows in blocks]).astype(np.float64)
 
 
 @stored("kernel.Precomputed")
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """Rows are rows of the kernel matrix already."""
+    """The rows are already rows of the kernel matrix."""
 
-    definite = False
+    is_definite = False
 
 
 def as_kernel(estimator: Any, source: Source, summary: Summary) -> Kernel:
-    """The kernel that the options of `estimator` mean for these rows."""
-    kernel, given = estimator.kernel, estimator.kernel_params
+    """Kernel for these rows, from the options of `estimator`."""
+    kernel, params = estimator.kernel, estimator.kernel_params
     if callable(kernel):
-        return Own(kernel, dict(given or {}))
+        return UserKernel(kernel, dict(params or {}))
     one_of("kernel", kernel, NAMES)
-    if given:
+    if params:
         raise ParameterError(
-            f"kernel_params are for a kernel of your own; kernel={kernel!r} takes gamma, degree, coef0"
+            f"kernel_params requires a callable kernel, but kernel={kernel!r}: use gamma, degree and coef0 instead"
         )
     origin = None if hasattr(getattr(source, "X", None), "indptr") else summary.mean
     if kernel == "precomputed":
@@ -218,7 +221,7 @@ def as_kernel(estimator: Any, source: Source, summary: Summary) -> Kernel:
 
 
 def as_gamma(gamma: Any, kernel: str, summary: Summary) -> float:
-    """'scale' is 1 over the variances of all columns together, 'auto' 1 over how many columns there are."""
+    """Gamma as a number. 'scale' is 1 / (sum of the variances of the columns), 'auto' is 1 / (number of columns)."""
     if gamma is None:
         gamma = "scale" if kernel == "rbf" else "auto"
     if isinstance(gamma, str):
@@ -232,91 +235,94 @@ def as_gamma(gamma: Any, kernel: str, summary: Summary) -> float:
 
 
 def check_matrix(K: Any) -> None:
-    """Refuses what is no kernel matrix: not square, or not the same above the diagonal as below."""
+    """Raise an error if `K` is not a square symmetric matrix."""
     if K.shape[0] != K.shape[1]:
-        raise InputError(f"kernel='precomputed' needs the products of all rows, a square X; its shape is {K.shape}")
+        raise InputError(f"kernel='precomputed' needs a square kernel matrix X (n, n); its shape is {K.shape}")
     if not is_symmetric(K):
-        most, (i, j), _ = asymmetry(K)
+        difference, (i, j), _ = asymmetry(K)
         raise InputError(
             f"kernel='precomputed' needs a symmetric X: X[{i}, {j}] = {K[i, j]:g} and X[{j}, {i}] = {K[j, i]:g} "
-            f"differ by {most:g}, the most of all; (X + X.T) / 2 is symmetric"
+            f"differ by {difference:g}, the largest difference; use (X + X.T) / 2"
         )
 
 
 def is_symmetric(K: np.ndarray) -> bool:
-    """Square, and but for rounding its own mirror image."""
+    """Whether `K` is square and symmetric except for rounding."""
     if K.shape[0] != K.shape[1]:
         return False
-    most, _, size = asymmetry(K)
-    return bool(most <= np.sqrt(np.finfo(K.dtype).eps) * size)
+    difference, _, largest = asymmetry(K)
+    return bool(difference <= np.sqrt(np.finfo(K.dtype).eps) * largest)
 
 
 def asymmetry(K: np.ndarray, tile: int = COLUMNS) -> tuple[float, tuple[int, int], float]:
-    """The largest difference between an entry and its mirror image, where it is, and the largest entry."""
-    most, where, size = 0.0, (0, 0), 0.0
+    """Largest difference between an entry and its transpose, its indices, and the largest absolute entry."""
+    difference, indices, largest = 0.0, (0, 0), 0.0
     for i in range(0, len(K), tile):
         for j in range(0, i + tile, tile):
             block = K[i : i + tile, j : j + tile]
-            size = max(size, float(np.abs(block).max(initial=0)))
-            apart = np.abs(block.astype(np.float64) - K[j : j + tile, i : i + tile].T)
-            if apart.max(initial=0) > most:
-                r, c = np.unravel_index(apart.argmax(), apart.shape)
-                most, where = float(apart[r, c]), (i + int(r), j + int(c))
-    return most, where, size
+            largest = max(largest, float(np.abs(block).max(initial=0)))
+            differences = np.abs(block.astype(np.float64) - K[j : j + tile, i : i + tile].T)
+            if differences.max(initial=0) > difference:
+                r, c = np.unravel_index(differences.argmax(), differences.shape)
+                difference, indices = float(differences[r, c]), (i + int(r), j + int(c))
+    return difference, indices, largest
 
 
 def kernel_matrix(kernel: Kernel, source: Any, engine: Engine) -> Any:
-    """The source with products for rows, `facts` as what is known of each; None where memory has no room for it."""
+    """Source of the rows of the kernel matrix, with `y` from `diagonal_and_duplicates`; None if memory is too small."""
     n = source.shape[0]
     try:
         K = np.empty((n, n), source.dtype)
     except MemoryError:
         return None
     views = [K[first : first + source.chunk_rows] for first in range(0, n, source.chunk_rows)]
-    rows = kernel.ready(source.X)
+    rows = kernel.prepare(source.X)
     diagonal = engine.map(partial(_fill, kernel, rows), source, views)
-    return replace(source, X=K, y=facts(np.concatenate(diagonal), first_alike(rows)), columns=None)
+    return replace(
+        source, X=K, y=diagonal_and_duplicates(np.concatenate(diagonal), first_equal_rows(rows)), columns=None
+    )
 
 
-def facts(diagonal: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """(n, 2): k(x, x), and the number of the first row that is the same."""
+def diagonal_and_duplicates(diagonal: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """(n, 2): k(x, x), and the index of the first equal row."""
     return np.column_stack([diagonal.astype(np.float64), first])
 
 
-def first_alike(X: Any) -> np.ndarray:
-    """The number of the first row that equals each (n,)."""
-    numbers: dict[bytes, int] = {}
+def first_equal_rows(X: Any) -> np.ndarray:
+    """Index of the first row that equals each row (n,)."""
+    first: dict[bytes, int] = {}
     if hasattr(X, "indptr"):
         spans = zip(X.indptr, X.indptr[1:], strict=False)
         keys = (X.indices[start:stop].tobytes() + X.data[start:stop].tobytes() for start, stop in spans)
     else:
         keys = (row.tobytes() for row in X)
-    return np.array([numbers.setdefault(key, i) for i, key in enumerate(keys)], np.int64)
+    return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.int64)
 
 
 def _fill(kernel: Kernel, rows: Any, chunk: Chunk, out: np.ndarray) -> np.ndarray:
-    X = kernel.ready(chunk.X)
+    X = kernel.prepare(chunk.X)
     for first in range(0, rows.shape[0], COLUMNS):
         out[:, first : first + COLUMNS] = kernel.block(X, rows[first : first + COLUMNS])
     return kernel.diagonal(X)
 
 
-def products(X: Any, Y: Any) -> np.ndarray:
+def inner_products(X: Any, Y: Any) -> np.ndarray:
+    """Inner products of all rows of X with all rows of Y (n, m)."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        found = X @ Y.T
-    return found.toarray() if hasattr(found, "toarray") else found
+        values = X @ Y.T
+    return values.toarray() if hasattr(values, "toarray") else values
 
 
-def squares(X: Any) -> np.ndarray:
-    """The squared length of every row, in float64."""
+def squared_norms(X: Any) -> np.ndarray:
+    """Squared length of every row, in float64."""
     with np.errstate(over="ignore", under="ignore"):
         if hasattr(X, "indptr"):
             return _row_sums(X, X.data.astype(np.float64) ** 2)
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
-def moved(X: Any, origin: np.ndarray | None, scale: float) -> Any:
-    """The rows about `origin`, times `scale`, in their own type; sparse ones stay so where they need not be moved."""
+def shifted_and_scaled(X: Any, origin: np.ndarray | None, scale: float) -> Any:
+    """Rows minus `origin`, times `scale`, in the same dtype. Sparse rows stay sparse if there is no origin."""
     if hasattr(X, "indptr") and origin is not None:
         X = X.toarray()
     if hasattr(X, "indptr"):
@@ -326,7 +332,7 @@ def moved(X: Any, origin: np.ndarray | None, scale: float) -> Any:
 
 
 def unit_length(X: Any) -> Any:
-    """The rows at unit length, by way of their largest values, whose squares do; rows of zeros as they are."""
+    """Rows at unit length; rows of zeros stay zero. Dividing by the largest value first avoids overflow."""
     if hasattr(X, "indptr"):
         wide, rows = X.data.astype(np.float64), np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         largest = np.zeros(X.shape[0])
@@ -336,7 +342,7 @@ def unit_length(X: Any) -> Any:
         return type(X)((wide.astype(X.dtype), X.indices, X.indptr), shape=X.shape)
     wide = X.astype(np.float64)
     wide /= _or_one(np.abs(wide).max(axis=1))[:, None]
-    wide /= _or_one(np.sqrt(squares(wide)))[:, None]
+    wide /= _or_one(np.sqrt(squared_norms(wide)))[:, None]
     return wide.astype(X.dtype)
 
 

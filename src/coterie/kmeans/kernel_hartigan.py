@@ -1,6 +1,6 @@
-"""Rows that change cluster one at a time, by what that is worth when the means follow [1]_.
+"""Hartigan's method for kernel K-means: move single rows if that lowers the objective after the means are updated [1]_.
 
-Rows that are equal move together, as one row of their weight would.
+Equal rows move together, like one row with their total weight.
 
 .. [1] Telgarsky & Vattani (2010), Hartigan's method: k-means clustering without Voronoi, AISTATS.
 """
@@ -11,41 +11,45 @@ import numpy as np
 
 
 def best_moves(
-    squares: np.ndarray,  # in (n, k) distances to the means
+    squares: np.ndarray,  # in (n, k) squared distances to the means
     labels: np.ndarray,  # in (n,)
     counts: np.ndarray,  # in (n,)
     weight: np.ndarray,  # in (k,)
-    slack: np.ndarray | float,  # in (n,) of the distances
+    slack: np.ndarray | float,  # in (n,) rounding of the distances
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where each row had best go (n,), and by how much that lowers the sum of squares when the means follow (n,).
+    """Best target cluster of each row (n,), and the decrease of the sum of squares if the row moves there (n,).
 
-    A row of weight w that leaves a mean of weight W takes W w / (W - w) times its square with it, and brings
-    W w / (W + w) times its square. It gains nothing (-inf) where it does not count or is alone in its cluster.
+    A row of weight w that leaves a mean of weight W removes W w / (W - w) times its squared distance. It adds W w / (W
+    + w) times its squared distance to the new mean. The gain is -inf for a row of weight zero and for a row that is
+    alone in its cluster.
     """
     rows = np.arange(len(labels))
-    rest = weight[labels] - counts
-    free = (labels >= 0) & (counts > 0) & (rest > 1e-12 * weight[labels])
-    squares = np.where(weight > 0, squares, 0.0)  # an empty cluster is wherever its first row is
-    leave = weight[labels] / np.where(free, rest, 1) * squares[rows, labels]
+    remaining = weight[labels] - counts
+    can_move = (labels >= 0) & (counts > 0) & (remaining > 1e-12 * weight[labels])
+    squares = np.where(weight > 0, squares, 0.0)  # the mean of an empty cluster is its first row
+    leave = weight[labels] / np.where(can_move, remaining, 1) * squares[rows, labels]
     join = weight / (weight + counts[:, None] + (weight == 0)) * squares
     join[rows, labels] = np.inf
     target = join.argmin(axis=1)
     gain = np.full(len(labels), -np.inf)
-    gain[free] = counts[free] * (leave - join[rows, target] - 4 * slack)[free]
+    gain[can_move] = counts[can_move] * (leave - join[rows, target] - 4 * slack)[can_move]
     return target, gain
 
 
-def exchanged(
+def move_rows(
     labels: np.ndarray,  # in (m,)
     counts: np.ndarray,  # in (m,)
     diagonal: np.ndarray,  # in (m,) k(x, x)
-    block: np.ndarray,  # in (m, m) products of the rows with each other
-    sums: np.ndarray,  # in (m, k) products with the rows of each cluster, added up by counts
+    block: np.ndarray,  # in (m, m) kernel matrix of these rows
+    sums: np.ndarray,  # in (m, k) weighted sums of the kernel values with the rows of each cluster
     weight: np.ndarray,  # in (k,)
-    lengths: np.ndarray,  # in (k,) squared, of the sums of the rows of each cluster
+    lengths: np.ndarray,  # in (k,) squared lengths of the sums of the rows of each cluster
     slack: float,  # in  rounding of a squared distance, relative to its terms
 ) -> np.ndarray:
-    """New labels: each row in turn goes where it lowers the sum of squares most, and the means follow at once."""
+    """New labels: each row in turn moves to the cluster that lowers the sum of squares most.
+
+    The means are updated after each move.
+    """
     labels, sums, weight, lengths = labels.copy(), sums.copy(), weight.copy(), lengths.copy()
     for i, w in enumerate(counts):
         safe = np.where(weight > 0, weight, 1)
@@ -66,22 +70,22 @@ def exchanged(
     return labels
 
 
-def first_of(alike: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The first row that counts among those alike (n,), from the first of all; where none counts, that one."""
-    rows, first = np.flatnonzero(counts > 0), np.arange(len(alike))
-    found = np.full(len(alike), len(alike))
-    np.minimum.at(found, alike[rows], rows)
-    return np.where(found < len(alike), found, first)[alike]
+def first_weighted_rows(first_equal: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """First row of positive weight among the equal rows of each row (n,); the first of all if none has weight."""
+    rows, first = np.flatnonzero(counts > 0), np.arange(len(first_equal))
+    first_weighted = np.full(len(first_equal), len(first_equal))
+    np.minimum.at(first_weighted, first_equal[rows], rows)
+    return np.where(first_weighted < len(first_equal), first_weighted, first)[first_equal]
 
 
-def weight_together(labels: np.ndarray, counts: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The weight of all equal rows at the first of them, 0 at the others, and where they are not in one cluster."""
-    apart = np.bincount(first, (labels != labels[first]) & (counts > 0), len(first)) > 0
-    return np.where(apart, 0.0, np.bincount(first, counts, len(first)))
+def duplicate_weights(labels: np.ndarray, counts: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Total weight of equal rows at the first of them, and 0 at the others and if they are in different clusters."""
+    is_split = np.bincount(first, (labels != labels[first]) & (counts > 0), len(first)) > 0
+    return np.where(is_split, 0.0, np.bincount(first, counts, len(first)))
 
 
-def together(labels: np.ndarray, rows: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The labels, with all rows that equal one of `rows` where that is."""
+def move_duplicates(labels: np.ndarray, rows: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Labels after all rows that equal one of `rows` have moved to its cluster."""
     moved = np.zeros(len(labels), bool)
     moved[rows] = True
     return np.where(moved[first] & (labels >= 0), labels[first], labels)

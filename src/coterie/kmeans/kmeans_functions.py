@@ -27,25 +27,31 @@ def k_means(
     algorithm: str = "auto",
     return_n_iter: bool = False,
 ) -> tuple[Any, ...]:
-    """Fit `KMeans` and return centers, labels and inertia.
+    """Run K-means clustering and return the centers, labels and inertia.
 
     Parameters
     ----------
     X : array, sparse matrix, frame, path of a file, or Dask array (n, d)
+        Rows to cluster.
     n_clusters : int
+        Number of clusters.
     sample_weight : array (n,), default=None
+        Weights of the rows.
     init, n_init, max_iter, verbose, tol, random_state, copy_x, algorithm
-        As for `KMeans`.
+        As in `KMeans`.
     return_n_iter : bool, default=False
         Also return the number of iterations.
 
     Returns
     -------
     centers : array (n_clusters, d)
+        Centers.
     labels : array (n,)
+        Cluster of each row.
     inertia : float
+        Sum of the weighted squared distances to the nearest center.
     n_iter : int
-        Only if `return_n_iter`.
+        Number of iterations of the best run. Only if `return_n_iter` is true.
 
     Examples
     --------
@@ -83,19 +89,24 @@ def kmeans_plusplus(
     Parameters
     ----------
     X : array or sparse matrix (n, d)
+        Rows to choose from. They must be in memory.
     n_clusters : int
+        Number of centers.
     sample_weight : array (n,), default=None
+        Weights of the rows.
     x_squared_norms : ignored
         For compatibility with scikit-learn.
     random_state : None, int, RandomState or Generator, default=None
+        Random state.
     n_local_trials : int, default=None
-        Candidates for each center, of which the best is chosen. None is 2 + log(n_clusters).
+        Number of candidates for each center; the best is chosen. None is 2 + log(n_clusters).
 
     Returns
     -------
     centers : array (n_clusters, d)
+        Chosen rows.
     indices : array (n_clusters,)
-        Rows of `X` that are the centers. Of equal rows, the first with positive weight.
+        Indices of these rows in `X`. Of equal rows, the first with positive weight.
 
     Examples
     --------
@@ -112,9 +123,12 @@ def kmeans_plusplus(
     source, engine, summary = KMeans(n_clusters)._open(X, sample_weight, first=True)
     rows = getattr(source, "X", None)
     if rows is None or not (isinstance(rows, np.ndarray) or hasattr(rows, "indptr")):
-        raise InputError("X must be in memory: kmeans_plusplus returns indices of rows. Use KMeans for other data")
+        raise InputError("X must be in memory, because kmeans_plusplus returns indices of rows: use KMeans instead")
     if summary.rows < n_clusters:
-        raise InputError(f"n_samples={summary.rows} should be >= n_clusters={n_clusters}")
+        raise InputError(
+            f"n_samples={summary.rows} rows (of weight above 0) are fewer than n_clusters={n_clusters}: use n_clusters "
+            f"<= {summary.rows}"
+        )
     centers = plusplus(source, engine, as_rng(random_state), n_clusters, summary.unit, n_local_trials)
     return centers, _indices(rows, source.w, centers)
 

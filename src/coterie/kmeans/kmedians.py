@@ -1,4 +1,4 @@
-"""K-medians: centers that are medians of their rows, under distances that are not squared."""
+"""K-medians: centers that are medians of their rows, for distances that are not squared."""
 
 from __future__ import annotations
 
@@ -8,80 +8,82 @@ from coterie.base import CENTERS_STORED, Summary
 from coterie.core.arguments import one_of
 from coterie.core.scale import LENGTHS, Powers
 from coterie.core.stored import stored
-from coterie.kmeans.center_estimator import Centers
+from coterie.kmeans.center_estimator import CenterEstimator
 from coterie.kmeans.median_models import Euclidean, Manhattan
 
 METRICS = {"l1": Manhattan, "l2": Euclidean}
 
 
 @stored("KMedians", **CENTERS_STORED)
-class KMedians(Centers):
-    r"""K-medians: `n_clusters` centers that are near to all rows, with no more heed to the far ones than to the near.
+class KMedians(CenterEstimator):
+    r"""K-medians clustering: find `n_clusters` centers that minimise the distances of the rows to them, not squared.
 
     .. math:: J = \sum_i w_i \min_k \lVert x_i - \mu_k \rVert
 
-    The norm is :math:`\sum_t |x_t - \mu_t|` for ``metric="l1"``, and centers are medians, column by column; for
-    ``metric="l2"`` it is the Euclidean one, not squared, and centers are geometric medians, by Weiszfeld's steps [1]_
-    with the care of [2]_ for centers on rows. Rows join their nearest center, centers move to medians of their rows,
-    in turn. The objective never rises; the answer is a local optimum.
+    With ``metric="l1"`` the norm is :math:`\sum_t |x_t - \mu_t|`, and centers are medians, column by column. With
+    ``metric="l2"`` it is the Euclidean norm, and centers are geometric medians, found by Weiszfeld's algorithm [1]_
+    with the correction of [2]_ for centers on rows. Each iteration assigns rows to their nearest center, then moves
+    each center to the median of its rows. The objective never increases. The result is a local optimum.
 
-    A row that lies ten times as far pulls no harder, so half of a cluster must go astray before its center does [3]_.
-    Yet a row that is far from everything is costly, and may get a cluster of its own where that is the best use of one.
-
-    Do not use it where centers must be rows, or only distances are known (`KMedoids`); for clusters of normal rows
-    without outliers `KMeans` is faster and its centers vary less. With "l1", rows must not be turned: distances along
-    the columns are not those along other axes.
+    Use it for data with outliers. A row that is ten times as far has no more influence on a center, so a center breaks
+    down only if half of its cluster is corrupted [3]_. But a row far from all others is costly, and may become a
+    cluster of its own if that minimises the objective. Use `KMedoids` if centers must be rows, or if only distances are
+    known. For normally distributed clusters without outliers, `KMeans` is faster and its centers vary less. With "l1",
+    do not rotate the rows: the distance depends on the axes.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers.
+        Number of clusters, and of centers.
     metric : {'l1', 'l2'}, default='l1'
-        The distance, and with it the median.
+        Distance, which also determines the kind of median.
     init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Where the centers start, as in `KMeans`. 'farthest' takes outliers first.
+        Initialisation method, or the initial centers, as in `KMeans`. Default: 'k-means++'. 'farthest' chooses outliers
+        first.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
-        callables, 3 before a search (2 on a sample of the rows, 5 if "fast"), else 1.
+        callables. Before a search it is 3 (2 for a random sample of the rows, 5 for 'fast'). Otherwise it is 1.
     search : {'auto', 'none', 'fast'}, default='auto'
         Search for a better optimum than initialisations find. One to three centers are swapped for rows, and the
-        iterations continue from there; then several centers jump at random, and the swaps start again. 'auto' is a
+        iterations continue from there. Then several centers jump at random, and the swaps start again. 'auto' is a
         short search for ``init='k-means++'``, about 0.1 to 0.5 seconds. For a large table it searches a random sample
         of the rows for the initial centers, unless `n_init` is a number. 'fast' searches longer, and up to 16 million
-        values. 'none' runs the `n_init` initialisations alone. A fit that resumes from a `checkpoint` repeats the
+        values. 'none' only runs the `n_init` initialisations. A fit that resumes from a `checkpoint` repeats the
         search.
     max_iter : int, default=300
-        Iterations of one start at most.
+        Maximum number of iterations of one run.
     tol : float, default=1e-4
-        A fit ends when the squared step of all centers is below `tol` times the mean variance of the columns; with
-        "l1" also when no row changes its cluster, with "l2" when the objective falls no more but for rounding.
+        Relative tolerance. Iterations stop when the squared movement of all centers falls below `tol` times the mean
+        variance of the columns. With "l1" they also stop when no row changes its cluster, with "l2" when the objective
+        decreases by no more than rounding.
     engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
     ----------
     cluster_centers_ : array (k, d)
-        In the type of the data.
+        Centers, in the dtype of the data.
     labels_ : array (n,) of int32
-        Always what `predict` says of the same rows.
+        Cluster of each row. `predict` returns the same labels for the same rows.
     objective_ : float
-        J at exactly `cluster_centers_`. There is no `inertia_`, which would be squares.
-    history_ : array (iterations + 1,)
-        The objective at the start and after every iteration of the best start.
+        J at exactly `cluster_centers_`. There is no `inertia_`, which would be a sum of squares.
+    history_ : array (n_iter_ + 1,)
+        Objective of the best run, initially and after every iteration.
     n_iter_ : int
-        Iterations of the best start.
+        Number of iterations of the best run.
     converged_ : bool
-        Whether it ended by itself.
+        True if the best run converged before `max_iter`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Where the half of a cluster's weight falls between two values, the median is the mean of the two. Medians are found
-    exactly, by counting: an iteration with "l1" costs 3 n d k operations and a few passes of about 10 n d, and 16
-    counts a cluster and column beside the labels; with "l2" one of K-means and up to eleven passes of 6 n d, most of
-    them a step of Weiszfeld's. Rows on a line may have many geometric medians, of which one is found. Empty clusters
-    start anew as in `KMeans`. Sparse rows are refused: their zeros would save little.
+    If half of the weight of a cluster falls between two values, the median is the mean of the two. Medians are exact
+    and found by counting. An iteration with "l1" costs 3 n d k operations, a few passes of about 10 n d operations, and
+    memory for the labels and 16 counts per cluster and column. With "l2" it costs one iteration of K-means and up to
+    eleven passes of 6 n d operations, most of them steps of Weiszfeld's algorithm. Rows on a line may have many
+    geometric medians; one of them is found. Empty clusters are moved as in `KMeans`. Sparse rows are rejected: sparsity
+    would save little.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How long a search may take: in work that is counted, or in seconds."""
+"""Budget of a search: an amount of counted work, or seconds."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 
-MULTIPLES = {"fast": 10.0, "global": 200.0}  # of the work of one run, where nothing else is said
+MULTIPLES = {"fast": 10.0, "global": 200.0}  # defaults of `search_budget`, in multiples of the work of one run
 FLOOR = 1.5e8  # multiply-adds, about 150 ms, that the default may always spend
-LATE, CEILING = 10.0, 1.5e9  # a global search of up to that much goes on for that multiple of what its best took
+# A global search continues for LATE times the work at which its best solution was found, up to CEILING multiply-adds.
+LATE, CEILING = 10.0, 1.5e9
 
 
 class Budget(NamedTuple):
-    """How long to search: in runs of k-means++ and Lloyd, or in seconds."""
+    """Length of a search, in runs of k-means++ and Lloyd, or in seconds."""
 
     runs: float
     seconds: float = np.inf
     floor: float = 0.0  # multiply-adds that may be spent in any case
-    ceiling: float = 0.0  # that may be spent while the best is still young
+    ceiling: float = 0.0  # multiply-adds that may be spent if the best solution was found late
 
 
 def as_budget(search: str, budget: Any) -> Budget:
-    """What `search_budget` means; `ParameterError` if nothing."""
+    """Convert `search_budget` to a `Budget`; raise `ParameterError` if it is invalid."""
     if search == "none" and budget is not None:
-        raise ParameterError(f"search_budget={budget!r} needs search='fast' or 'global' to spend it")
+        raise ParameterError(
+            f"search_budget={budget!r} has no effect with search='none': set search='fast' or 'global', or remove it"
+        )
     if budget is None:
         return Budget(MULTIPLES[search], floor=FLOOR, ceiling=CEILING if search == "global" else 0.0)
     if isinstance(budget, str):
@@ -44,33 +47,33 @@ def as_budget(search: str, budget: Any) -> Budget:
 
 
 @dataclass
-class Purse:
-    """Work that may be done, counted in multiply-adds, or until the clock says so."""
+class WorkLimit:
+    """Limit of the work of a search, in counted multiply-adds and in time."""
 
     allowed: float
     deadline: float
     ceiling: float = 0.0
-    seconds: float = np.inf  # until the deadline, at first
+    seconds: float = np.inf  # from the start to the deadline
     spent: np.ndarray = field(default_factory=lambda: np.zeros(1))
 
     def improved(self) -> None:
-        """Where a better solution came late, more may come."""
+        """Extend the limit: if a better solution was found late, more may follow."""
         self.allowed = max(self.allowed, min(LATE * float(self.spent[0]), self.ceiling))
 
     @property
-    def empty(self) -> bool:
+    def is_reached(self) -> bool:
         return bool(self.spent[0] >= self.allowed) or time.perf_counter() >= self.deadline
 
     @property
     def share(self) -> float:
-        """How much of it is gone."""
+        """Fraction of the limit that is used."""
         work, left = float(self.spent[0]) / self.allowed, self.deadline - time.perf_counter()
         return min(1.0, max(work, 1 - left / self.seconds if self.seconds < np.inf else 0.0))
 
 
-def purse_for(budget: Budget, run: float, n: int, d: int, k: int) -> Purse:
-    """What a search of n rows of d columns may spend, where one run takes `run` passes."""
+def work_limit(budget: Budget, run: float, n: int, d: int, k: int) -> WorkLimit:
+    """Limit of a search over n rows of d columns, if one run takes `run` passes."""
     from coterie.kernels.cpu.solution import PAIR
 
     allowed = max(budget.runs * run * n * k * (d + PAIR), budget.floor)
-    return Purse(allowed, time.perf_counter() + budget.seconds, budget.ceiling, budget.seconds)
+    return WorkLimit(allowed, time.perf_counter() + budget.seconds, budget.ceiling, budget.seconds)

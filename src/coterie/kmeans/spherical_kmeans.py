@@ -1,4 +1,4 @@
-"""K-means on directions: rows and centers of unit length, near where the angle between them is small."""
+"""Spherical K-means: clustering by direction, with rows and centers of unit length."""
 
 from __future__ import annotations
 
@@ -12,52 +12,54 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers
 from coterie.core.stored import stored
-from coterie.kmeans.center_estimator import Centers
+from coterie.kmeans.center_estimator import CenterEstimator
 from coterie.kmeans.lloyd import KMeansStats, Lloyd
 from coterie.seeding import forgy
 
-BLOCK = 2048  # rows made of unit length at a time: their float64 copy stays in the cache
+BLOCK = 2048  # rows that are normalised at a time, so that their float64 copy stays in the cache
 
 
 @dataclass(frozen=True)
 class Spherical(Lloyd):
     r"""Minimises :math:`\sum_i w_i (1 - \max_k \langle x_i, c_k \rangle)` over centers of unit length [1]_.
 
-    For rows of unit length :math:`1 - \langle x, c \rangle = \|x - c\|^2 / 2`, so that Lloyd's passes, starts and
-    bounds serve as they are; only the M-step differs.
+    For rows of unit length, :math:`1 - \langle x, c \rangle = \|x - c\|^2 / 2`. Passes, initialisations and bounds are
+    therefore those of `Lloyd`; only the M-step differs.
 
     .. [1] Dhillon & Modha (2001), Concept decompositions for large sparse text data using clustering, Mach. Learn. 42.
     """
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         centers = super().init(source, engine, rng)
-        zero = ~centers.any(axis=1)
-        if zero.any() and not isinstance(self.start, str):
-            raise ParameterError("init has a center that is zero in every column: it points nowhere")
-        if zero.any():  # the mean of random rows whose directions cancel: a random row takes its place
-            centers[zero] = forgy(source, engine, rng, len(centers), self.unit)[zero]
+        is_zero = ~centers.any(axis=1)
+        if is_zero.any() and not isinstance(self.start, str):
+            raise ParameterError(
+                "init has a center that is zero in every column and has no direction: use nonzero centers"
+            )
+        if is_zero.any():  # mean of random rows whose directions cancel: use a random row instead
+            centers[is_zero] = forgy(source, engine, rng, len(centers), self.unit)[is_zero]
         return unit_rows(centers)
 
     def m_step(self, centers: np.ndarray, stats: KMeansStats) -> np.ndarray:
-        """The direction of the sum of the rows; where they cancel out every direction is as good: the old one stays."""
+        """Direction of the sum of the rows. If it is zero, every direction is equally good, and the center stays."""
         sum_x = stats.sum_dx + stats.weight[:, None] * centers
-        pointing = self._free((stats.weight > 0) & sum_x.any(axis=1))
-        made = centers.copy()
-        made[pointing] = unit_rows(sum_x[pointing])
-        return made
+        has_direction = self._free((stats.weight > 0) & sum_x.any(axis=1))
+        new_centers = centers.copy()
+        new_centers[has_direction] = unit_rows(sum_x[has_direction])
+        return new_centers
 
     def objective(self, centers: np.ndarray, stats: KMeansStats) -> float:
         return super().objective(centers, stats) / 2
 
     def settled(self, before: np.ndarray, after: np.ndarray, *rest: Any) -> bool:
-        """Steps within rounding are none: parallel rows of different lengths can differ in the last bit."""
+        """Ignore movements within rounding: parallel rows of different lengths can differ in the last bit."""
         step = np.abs(after - before).max()
         return bool(step <= 4 * np.finfo(after.dtype).eps) or super().settled(before, after, *rest)
 
     def carry(self, before: np.ndarray, after: np.ndarray, stats: KMeansStats) -> KMeansStats:
-        """A direction is no mean: the differences from it do not add up to nothing."""
-        moved = stats.weight[:, None] * (before.astype(np.float64) - after)
-        return KMeansStats(stats.weight, stats.sum_dx + moved, np.zeros_like(stats.cost), 0)
+        """Statistics after the M-step. A direction is not a mean: differences from it do not add up to zero."""
+        shift = stats.weight[:, None] * (before.astype(np.float64) - after)
+        return KMeansStats(stats.weight, stats.sum_dx + shift, np.zeros_like(stats.cost), 0)
 
     def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
         """Cosine distances, from 0 to 2."""
@@ -65,54 +67,56 @@ class Spherical(Lloyd):
 
 
 @stored("SphericalKMeans", **CENTERS_STORED)
-class SphericalKMeans(Centers):
-    r"""Spherical K-means: `n_clusters` directions that are near to the directions of all rows.
+class SphericalKMeans(CenterEstimator):
+    r"""Spherical K-means: find `n_clusters` directions that minimise the cosine distances of the rows to them.
 
     .. math:: J = \sum_i w_i \min_k (1 - \cos(x_i, \mu_k)), \qquad \lVert \mu_k \rVert = 1
 
-    Rows join the center at the smallest angle, centers turn to the sum of their rows' directions, until nothing changes
-    [1]_ [2]_. Lengths count for nothing: a long text is as near as a short one about the same things. It is K-means on
-    rows of unit length whose centers keep to unit length, too.
+    Each iteration assigns rows to the center at the smallest angle, then moves each center to the direction of the sum
+    of its normalised rows [1]_ [2]_. It stops when nothing changes. It is K-means on rows of unit length with centers
+    of unit length.
 
-    Do not use it where lengths or the origin mean something (`KMeans`), for rows that are centered around zero in few
-    columns, where directions say little, or where opposite directions are alike.
+    Use it for text and other data in which only the proportions of the columns matter: the lengths of the rows have no
+    effect. Use `KMeans` if lengths or the origin are meaningful. It is not suitable for rows that are centered at zero
+    in few columns, or if opposite directions are equivalent.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers.
+        Number of clusters, and of centers.
     init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Where they start, as in `KMeans`; of an array only the directions count, and a callable is given the rows at
-        unit length.
+        Initialisation method, or the initial centers, as in `KMeans`. Default: 'k-means++'. Only the directions of an
+        array matter. A callable receives rows of unit length.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' depends on `init` and `search` as in `KMedians`.
     search : {'auto', 'none', 'fast'}, default='auto'
-        Search for a better optimum than initialisations find, by swaps of centers for rows, as in `KMedians`. 'none'
-        runs the `n_init` initialisations alone.
+        Search for a better optimum than initialisations find, by swapping centers for rows, as in `KMedians`. 'none'
+        only runs the `n_init` initialisations.
     max_iter : int, default=300
-        Iterations of one start at most.
+        Maximum number of iterations of one run.
     tol : float, default=1e-4
-        A fit ends when the squared step of all centers is below `tol` times the mean variance of the columns, rows
-        taken at unit length.
+        Relative tolerance. Iterations stop when the squared movement of all centers falls below `tol` times the mean
+        variance of the columns, for rows of unit length.
     engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
     ----------
     cluster_centers_ : array (k, d)
-        Of unit length, in the type of the data.
+        Centers of unit length, in the dtype of the data.
     labels_ : array (n,) of int32
-        Always what `predict` says of the same rows.
+        Cluster of each row. `predict` returns the same labels for the same rows.
     inertia_ : float
-        The objective at exactly `cluster_centers_`: the cosine distances of all rows to their centers, added up.
+        Objective at exactly `cluster_centers_`: the sum of the weighted cosine distances of the rows to their centers.
     history_, n_iter_, converged_, n_features_in_, feature_names_in_
         As in `KMeans`.
 
     Notes
     -----
-    Cost, bounds, empty clusters and the same bits on any number of threads as in `KMeans`, whose passes these are, on a
-    copy of the rows at unit length in their own type (of sparse rows the values alone; of a Dask array a block at a
-    time). Sparse rows stay sparse. `transform` gives cosine distances. A row of zeros has no direction: it is refused.
+    Cost, bounds, empty clusters and results for any number of threads are as in `KMeans`. The passes run on a copy of
+    the rows at unit length in the same dtype. For sparse rows only the values are copied; a Dask array is copied block
+    by block. Sparse rows stay sparse. `transform` returns cosine distances. A row of zeros has no direction and raises
+    an error.
 
     References
     ----------
@@ -172,7 +176,7 @@ class SphericalKMeans(Centers):
     }
     _powers_of_options: ClassVar[dict[str, int]] = {}
     _powers_of_answers: ClassVar[dict[str, int]] = {}
-    _rescales = False  # every row is divided by its own length, and rows may be very long and very short
+    _rescales = False  # every row is divided by its own length, so any scale is safe
 
     def _model(self, summary: Summary | None = None) -> Spherical:
         if summary is None:
@@ -184,14 +188,13 @@ class SphericalKMeans(Centers):
         zeros = int(engine.sum(_zero_rows, source))
         if zeros:
             raise InputError(
-                f"{zeros} rows of X are zero in every column and have no direction: drop them, "
-                "or use KMeans, which needs none"
+                f"{zeros} rows of X are zero in every column and have no direction: remove them, or use KMeans"
             )
         return source.changed(unit_rows, engine)
 
 
 def unit_rows(X: Any) -> Any:
-    """The rows, none of them zero, at unit length; by way of their largest values where squares would not do."""
+    """Nonzero rows at unit length. Rows are first divided by their largest value if their squares could overflow."""
     if hasattr(X, "indptr"):
         wide, counts = X.data.astype(np.float64), np.diff(X.indptr)
         wide /= np.repeat(np.maximum.reduceat(np.abs(wide), X.indptr[:-1]), counts)
@@ -201,10 +204,10 @@ def unit_rows(X: Any) -> Any:
     for start in range(0, len(X), BLOCK):
         wide = X[start : start + BLOCK].astype(np.float64)
         squares = np.einsum("ij,ij->i", wide, wide)
-        odd = ~((squares > 1e-280) & (squares < 1e280))
-        if odd.any():
-            wide[odd] /= np.abs(wide[odd]).max(axis=1, keepdims=True)
-            squares[odd] = np.einsum("ij,ij->i", wide[odd], wide[odd])
+        is_extreme = ~((squares > 1e-280) & (squares < 1e280))
+        if is_extreme.any():
+            wide[is_extreme] /= np.abs(wide[is_extreme]).max(axis=1, keepdims=True)
+            squares[is_extreme] = np.einsum("ij,ij->i", wide[is_extreme], wide[is_extreme])
         wide /= np.sqrt(squares)[:, None]
         out[start : start + BLOCK] = wide
     return out

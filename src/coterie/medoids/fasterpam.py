@@ -1,4 +1,4 @@
-"""K-medoids by swaps: FasterPAM, and its form for silhouettes."""
+"""K-medoids by swaps: FasterPAM, and its variant for the medoid silhouette."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ import numpy as np
 from coterie import kernels, machine
 from coterie.medoids.distance_table import Array, batches
 
-SLICE = 64  # candidates a thread judges at a time
-ROUNDING = 1e-12  # of the loss: what a swap must gain at least
+SLICE = 64  # candidates that a thread evaluates at a time
+ROUNDING = 1e-12  # relative to the loss: minimum gain of a swap
 
-Watch = Callable[[int, float], Any]
+SwapCallback = Callable[[int, float], Any]
 
 
 @dataclass(frozen=True)
-class Found:
-    """Medoids, their loss, and the way there."""
+class SwapResult:
+    """Medoids, their loss and its history."""
 
     medoids: Array  # (k,)
     loss: float
-    history: tuple[float, ...]  # the loss at the start and after every round
+    history: tuple[float, ...]  # loss, initially and after every round
     converged: bool
-    stopped: bool = False  # by the caller
+    stopped: bool = False  # by the callback
 
 
 class Deviations:
-    """Medoids, and what every object knows of the nearest. The loss: weighted distances to the nearest medoid."""
+    """Medoids, and the nearest medoids of every object.
+
+    The loss is the sum of weighted distances to the nearest medoid.
+    """
 
     depth = 2
     changes, removals = "swap_changes", "removal_losses"
@@ -40,7 +43,7 @@ class Deviations:
         n, m = table.shape
         self.ops = kernels.select("medoids", n, m, len(medoids))
         self.near = np.full((self.depth, table.shape[1]), np.inf, table.dtype)
-        self.slot = np.full(self.near.shape, -1, np.int32)
+        self.slots = np.full(self.near.shape, -1, np.int32)
         self.removal = np.empty(len(medoids))
         self._update(0)
 
@@ -49,38 +52,44 @@ class Deviations:
         return float(self.w @ self.near[0].astype(np.float64))
 
     def improve(self, rows: Array, first: int, n_jobs: int | None) -> bool:
-        """Whether one of the candidates, whose distances are `rows` and whose numbers start at `first`, was taken."""
+        """Swap in candidates that lower the loss; return whether there was one.
+
+        `rows` are the distances of the candidates `first`, `first` + 1, and so on.
+        """
         change, best = np.empty(len(rows)), np.empty(len(rows), np.int64)
         cuts = [(i, i + SLICE) for i in range(0, len(rows), SLICE)]
-        for _ in machine.in_threads(lambda i, j: self._judge(rows[i:j], change[i:j], best[i:j]), cuts, n_jobs):
+        for _ in machine.in_threads(lambda i, j: self._evaluate(rows[i:j], change[i:j], best[i:j]), cuts, n_jobs):
             pass
-        own = self.medoids - first
-        change[own[(own >= 0) & (own < len(rows))]] = 0
-        enough, swapped = -ROUNDING * self.loss, False
-        for c in np.flatnonzero(change < enough):
+        positions = self.medoids - first
+        change[positions[(positions >= 0) & (positions < len(rows))]] = 0
+        threshold, swapped = -ROUNDING * self.loss, False
+        for c in np.flatnonzero(change < threshold):
             if swapped:
-                self._judge(rows[c : c + 1], change[c : c + 1], best[c : c + 1])
-            if change[c] < enough:
-                place = int(best[c])
-                self.medoids[place], self.distances[:, place] = first + int(c), rows[c]
-                self._update(place)
+                self._evaluate(rows[c : c + 1], change[c : c + 1], best[c : c + 1])
+            if change[c] < threshold:
+                slot = int(best[c])
+                self.medoids[slot], self.distances[:, slot] = first + int(c), rows[c]
+                self._update(slot)
                 swapped = True
         return swapped
 
-    def without_least(self) -> Array:
-        """The medoids but for the one whose removal costs least."""
+    def without_least_useful(self) -> Array:
+        """The medoids without the one whose removal costs least."""
         return np.delete(self.medoids, self.removal.argmin())
 
-    def _judge(self, rows: Array, change: Array, best: Array) -> None:
-        getattr(self.ops, self.changes)(rows, self.near, self.slot, self.w, self.removal, change, best)
+    def _evaluate(self, rows: Array, change: Array, best: Array) -> None:
+        getattr(self.ops, self.changes)(rows, self.near, self.slots, self.w, self.removal, change, best)
 
-    def _update(self, place: int) -> None:
-        self.ops.swap(self.distances, place, self.near, self.slot)
-        getattr(self.ops, self.removals)(self.near, self.slot, self.w, self.removal)
+    def _update(self, slot: int) -> None:
+        self.ops.swap(self.distances, slot, self.near, self.slots)
+        getattr(self.ops, self.removals)(self.near, self.slots, self.w, self.removal)
 
 
 class Silhouettes(Deviations):
-    """The same for the weighted sum of 1 less the silhouette of medoids: nearest by second nearest distance."""
+    """Variant for the medoid silhouette.
+
+    The loss is the weighted sum of 1 - silhouette, which is the nearest divided by the second nearest distance.
+    """
 
     depth = 3
     changes, removals = "silhouette_changes", "silhouette_removals"
@@ -91,11 +100,12 @@ class Silhouettes(Deviations):
         return float(self.w @ np.divide(nearest, second, out=np.zeros(len(nearest)), where=nearest > 0))
 
 
-def descend(table: Any, state: Deviations, max_iter: int, n_jobs: int | None, watch: Watch) -> Found:
-    """Swaps medoids for other candidates, the first that helps, until none does [1]_ [2]_.
+def descend(table: Any, state: Deviations, max_iter: int, n_jobs: int | None, callback: SwapCallback) -> SwapResult:
+    """Swap medoids for candidates that lower the loss, until none does [1]_ [2]_.
 
-    A batch of candidates is judged with the medoids there are; those that help are then taken in turn, judged anew
-    after each swap. So the answer does not depend on how many threads judge. A round looks at every candidate once.
+    A batch of candidates is evaluated with the current medoids. Those that help are then taken in turn, and evaluated
+    again after each swap. The result therefore does not depend on the number of threads. A round evaluates every
+    candidate once.
 
     .. [1] Schubert & Rousseeuw (2021), Fast and eager k-medoids clustering: O(k) runtime improvement of the PAM, CLARA,
        and CLARANS algorithms, Inf. Syst. 101.
@@ -103,48 +113,52 @@ def descend(table: Any, state: Deviations, max_iter: int, n_jobs: int | None, wa
        120.
     """
     history, parts = [state.loss], batches(table.shape, table.dtype.itemsize)
-    quiet = 0  # batches in a row that had nothing better
+    unchanged = 0  # consecutive batches without a swap
     stopped = False
     for _ in range(max_iter):
         for part in parts:
-            quiet = 0 if state.improve(table.rows(part), part.start, n_jobs) else quiet + 1
-            if quiet == len(parts):
+            unchanged = 0 if state.improve(table.rows(part), part.start, n_jobs) else unchanged + 1
+            if unchanged == len(parts):
                 break
         history.append(state.loss)
-        stopped = bool(watch(len(history) - 1, state.loss))
-        if stopped or quiet == len(parts):
+        stopped = bool(callback(len(history) - 1, state.loss))
+        if stopped or unchanged == len(parts):
             break
-    return Found(state.medoids, state.loss, tuple(history), quiet == len(parts), stopped)
+    return SwapResult(state.medoids, state.loss, tuple(history), unchanged == len(parts), stopped)
 
 
-def descend_to_two(table: Any, w: Array, medoids: Array, max_iter: int, n_jobs: int | None, watch: Watch) -> Found:
-    """The best by silhouette of a descent from `medoids`, one with the medoid fewer that matters least, and so on [1]_.
+def descend_to_two(
+    table: Any, w: Array, medoids: Array, max_iter: int, n_jobs: int | None, callback: SwapCallback
+) -> SwapResult:
+    """Best result by silhouette of descents with decreasing numbers of medoids, from `medoids` down to two [1]_.
+
+    After each descent the medoid whose removal costs least is removed.
 
     .. [1] Lenssen & Schubert (2024), Medoid silhouette clustering with automatic cluster number selection, Inf. Syst.
        120.
     """
-    best: Found | None = None
+    best: SwapResult | None = None
     history: list[float] = []
     while True:
         state = Silhouettes(table, w, medoids)
-        found = descend(table, state, max_iter, n_jobs, watch)
-        history += found.history
-        if best is None or found.loss < best.loss:
-            best = found
-        if len(medoids) == 2 or found.stopped:
-            return replace(best, history=tuple(history), stopped=found.stopped)
-        medoids = state.without_least()
+        result = descend(table, state, max_iter, n_jobs, callback)
+        history += result.history
+        if best is None or result.loss < best.loss:
+            best = result
+        if len(medoids) == 2 or result.stopped:
+            return replace(best, history=tuple(history), stopped=result.stopped)
+        medoids = state.without_least_useful()
 
 
-def single(table: Any, w: Array, start: Array, n_jobs: int | None) -> Found:
-    """One medoid needs no search: the candidate whose distances sum to least."""
+def single(table: Any, w: Array, start: Array, n_jobs: int | None) -> SwapResult:
+    """Best single medoid: the candidate with the smallest sum of distances."""
     losses = total_distances(table, w, n_jobs)
     best = int(losses.argmin())
-    return Found(np.array([best]), float(losses[best]), (float(losses[start[0]]), float(losses[best])), True)
+    return SwapResult(np.array([best]), float(losses[best]), (float(losses[start[0]]), float(losses[best])), True)
 
 
 def total_distances(table: Any, w: Array, n_jobs: int | None) -> Array:
-    """The loss of each candidate as the only medoid."""
+    """Loss of each candidate as the only medoid."""
     parts = [(part,) for part in batches(table.shape, table.dtype.itemsize)]
     with machine.one_blas_thread:
         totals = list(machine.in_threads(lambda part: table.rows(part).astype(np.float64) @ w, parts, n_jobs))

@@ -1,4 +1,4 @@
-"""What is clustered: rows that can be measured, or things of which only the distances are known."""
+"""Objects to cluster: rows with a distance, or objects of which only the distances are known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from coterie.core.stored import stored
 from coterie.distances.distance import Distance
 from coterie.distances.precomputed import as_cross, as_square
-from coterie.medoids.distance_table import Array, Kept, Made
+from coterie.medoids.distance_table import Array, ComputedDistances, StoredDistances
 
 
 @stored("medoids.Rows", distance="<distance.*>", A="float K D | bool K D | <series.Series>", numbers="none | real K D")
@@ -20,21 +20,21 @@ class Rows:
     """Rows and the distance between them."""
 
     distance: Distance
-    A: Any  # prepared
-    numbers: Any = None  # (n, d) as they were given, if they were rows of numbers
+    A: Any  # prepared by the distance
+    numbers: Any = None  # (n, d) original rows if they are numeric, otherwise None
 
     def __len__(self) -> int:
         return len(self.A)
 
-    def table(self, which: Array) -> Made:
-        A = self.A[which]
-        return Made(self.distance, A, A, np.arange(len(which)))
+    def table(self, indices: Array) -> ComputedDistances:
+        A = self.A[indices]
+        return ComputedDistances(self.distance, A, A, np.arange(len(indices)))
 
-    def medoids(self, which: Array) -> Rows:
-        return Rows(self.distance, self.A[which], None if self.numbers is None else self.numbers[which])
+    def medoids(self, indices: Array) -> Rows:
+        return Rows(self.distance, self.A[indices], None if self.numbers is None else self.numbers[indices])
 
-    def others(self, X: Any, check: Callable[[], None]) -> Rows:
-        """New rows, once `check` finds their columns to be those of the fit."""
+    def new_rows(self, X: Any, check: Callable[[], None]) -> Rows:
+        """New rows, after `check` has compared their columns with those of the fit."""
         rows = self.distance.rows(X)
         check()
         return Rows(self.distance, self.distance.prepare(rows))
@@ -42,14 +42,14 @@ class Rows:
     def to(self, medoids: Rows, start: int, stop: int) -> Array:
         """Distances to all medoids."""
         A = self.A[start:stop]
-        made = np.empty((len(A), len(medoids)), np.result_type(A.dtype, medoids.A.dtype))
-        self.distance.between(A, medoids.A, made)
-        return made
+        distances = np.empty((len(A), len(medoids)), np.result_type(A.dtype, medoids.A.dtype))
+        self.distance.between(A, medoids.A, distances)
+        return distances
 
 
 @dataclass(frozen=True)
-class Things:
-    """Objects by their distances (rows) to the objects of the fit (columns)."""
+class DistanceRows:
+    """Objects known by their distances (rows) to the objects of the fit (columns)."""
 
     D: Array
 
@@ -59,35 +59,35 @@ class Things:
     def __len__(self) -> int:
         return len(self.D)
 
-    def table(self, which: Array) -> Kept:
-        D = self.D if len(which) == len(self.D) else np.ascontiguousarray(self.D[np.ix_(which, which)])
-        return Kept(D, np.arange(len(which)))
+    def table(self, indices: Array) -> StoredDistances:
+        D = self.D if len(indices) == len(self.D) else np.ascontiguousarray(self.D[np.ix_(indices, indices)])
+        return StoredDistances(D, np.arange(len(indices)))
 
-    def medoids(self, which: Array) -> Columns:
-        return Columns(which, self.D.shape[1])
+    def medoids(self, indices: Array) -> Columns:
+        return Columns(indices, self.D.shape[1])
 
     def to(self, medoids: Columns, start: int, stop: int) -> Array:
-        return self.D[start:stop, medoids.which]
+        return self.D[start:stop, medoids.indices]
 
 
-@stored("medoids.Columns", which="index<D K", count="size<D>")
+@stored("medoids.Columns", indices="index<D K", count="size<D>")
 @dataclass(frozen=True)
 class Columns:
-    """Medoids by their numbers among the objects of the fit."""
+    """Medoids known by their indices among the objects of the fit."""
 
-    which: Array
-    count: int  # of all those objects
+    indices: Array
+    count: int  # number of objects of the fit
 
     numbers = None
 
-    def others(self, X: Any, check: Callable[[], None]) -> Things:
-        return Things(as_cross(X, self.count))
+    def new_rows(self, X: Any, check: Callable[[], None]) -> DistanceRows:
+        return DistanceRows(as_cross(X, self.count))
 
 
-def as_objects(X: Any, distance: Distance | None) -> Rows | Things:
-    """`X` by this distance; without one, `X` is the distances."""
+def as_objects(X: Any, distance: Distance | None) -> Rows | DistanceRows:
+    """Objects of `X` with this distance; without a distance, `X` contains the distances."""
     if distance is None:
-        return Things(as_square(X))
+        return DistanceRows(as_square(X))
     rows = distance.rows(X)
     distance = distance.fitted(rows)
     return Rows(distance, distance.prepare(rows), rows if isinstance(rows, np.ndarray) and rows.ndim == 2 else None)

@@ -1,4 +1,4 @@
-"""A search past the local optima of swaps: some medoids are replaced at random, and swaps go on from there."""
+"""Search for a better optimum of K-medoids: replace some medoids at random, and continue with swaps."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.medoids.distance_table import Array
-from coterie.medoids.fasterpam import ROUNDING, Found
+from coterie.medoids.fasterpam import ROUNDING, SwapResult
 
-STARTS, JUMPS = 3, 40  # of a short search at most: descents from a start, and from a jump
-LONG_JUMPS = 100  # of a long search
-WORK = 1 << 28  # distances that a short search looks at, about
-ROUNDS = 3  # through all candidates that a descent takes, about
-MOST = 3  # medoids that are replaced together, at most
+STARTS, JUMPS = 3, 40  # maximum number of initialisations and of jumps of a short search
+LONG_JUMPS = 100  # jumps of a long search
+WORK = 1 << 28  # approximate number of distances that a short search uses
+ROUNDS = 3  # typical number of passes over all candidates in one descent
+MAX_REPLACED = 3  # maximum number of medoids that are replaced together
 
 
 class Effort(NamedTuple):
-    """How many descents a search takes."""
+    """Number of descents of a search."""
 
-    starts: int  # descents from a start, where n_init="auto"
-    jumps: int  # descents from a jump
+    starts: int  # initialisations, for n_init="auto"
+    jumps: int  # random jumps, each followed by a descent
 
 
 NO_SEARCH = Effort(1, 0)
 
 
 def effort_of(search: str, shape: tuple[int, int]) -> Effort:
-    """The effort of a search of a table of that shape: of a large one, 'auto' is none."""
+    """Effort of a search for a table of this shape. 'auto' does not search a large table."""
     if search == "fast":
         return Effort(STARTS, LONG_JUMPS)
     if search == "none":
@@ -39,34 +39,34 @@ def effort_of(search: str, shape: tuple[int, int]) -> Effort:
     return Effort(max(1, min(STARTS, descents)), max(0, descents - STARTS))
 
 
-def improved(
-    best: Found, table: Any, w: Array, jumps: int, rng: np.random.Generator, descend: Callable[[Array], Found]
-) -> Found:
-    """The best of so many descents, each from a random jump away from the best so far [1]_.
+def jump_and_descend(
+    best: SwapResult, table: Any, w: Array, jumps: int, rng: np.random.Generator, descend: Callable[[Array], SwapResult]
+) -> SwapResult:
+    """Best result of `jumps` descents, each from a random jump away from the best so far [1]_.
 
     .. [1] Lourenço, Martin & Stützle (2003), Iterated local search, Handbook of Metaheuristics.
     """
     for _ in range(jumps):
-        medoids = jumped(best.medoids, table, w, rng)
+        medoids = random_jump(best.medoids, table, w, rng)
         if best.stopped or medoids is None:
             break
-        found = descend(medoids)
-        if found.loss < (1.0 - ROUNDING) * best.loss:
-            best = found
-        elif found.stopped:
+        result = descend(medoids)
+        if result.loss < (1.0 - ROUNDING) * best.loss:
+            best = result
+        elif result.stopped:
             best = replace(best, stopped=True)
     return best
 
 
-def jumped(medoids: Array, table: Any, w: Array, rng: np.random.Generator) -> Array | None:
-    """Up to `MOST` medoids replaced by objects drawn by their distance; None where every object is on a medoid."""
+def random_jump(medoids: Array, table: Any, w: Array, rng: np.random.Generator) -> Array | None:
+    """Replace up to `MAX_REPLACED` medoids by objects drawn by their distance; None if every object is on a medoid."""
     mass = w * table.rows(medoids).min(axis=0).astype(np.float64)
-    mass[np.isin(table.own, medoids)] = 0.0
-    able = int(np.count_nonzero(mass))
-    if able == 0:
+    mass[np.isin(table.object_indices, medoids)] = 0.0
+    positive = int(np.count_nonzero(mass))
+    if positive == 0:
         return None
-    count = min(1 + int(rng.integers(MOST)), able, len(medoids))
-    drawn = rng.choice(len(mass), count, replace=False, p=mass / mass.sum())
-    made = np.array(medoids)
-    made[rng.choice(len(made), count, replace=False)] = table.own[drawn]
-    return made
+    count = min(1 + int(rng.integers(MAX_REPLACED)), positive, len(medoids))
+    objects = rng.choice(len(mass), count, replace=False, p=mass / mass.sum())
+    new_medoids = np.array(medoids)
+    new_medoids[rng.choice(len(new_medoids), count, replace=False)] = table.object_indices[objects]
+    return new_medoids

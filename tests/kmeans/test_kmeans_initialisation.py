@@ -1,4 +1,4 @@
-"""Where K-means starts, and what chance decides."""
+"""Initialisation and random state of K-means."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_every_start_finds_groups_that_are_far_apart(init):
 
 
 def runs(**options):
-    """The starts a fit makes."""
+    """Initial centers of a fit."""
     seen = set()
     KMeans(2, random_state=0, callback=lambda progress: seen.add(progress.run), **options).fit(groups(40, 2, 2))
     return seen
@@ -128,7 +128,7 @@ def test_rows_of_weight_zero_are_no_starts(init):
         assert starts[0].max() < 500
 
 
-# chance
+# Random state
 
 
 @BOTH
