@@ -296,7 +296,7 @@ def test_bisecting_needs_euclidean_distances(metric, params):
 def test_invalid_input_of_bisecting_is_an_error(monkeypatch):
     with pytest.raises(InputError, match="n_samples=3 rows, fewer than n_clusters=4"):
         bisected(4, rows=X[:3])
-    with pytest.raises(InputError, match=r"n_samples=2 rows \(of weight above 0\) cannot make n_clusters=3"):
+    with pytest.raises(InputError, match=r"n_samples=2 rows \(of weight above 0\) are fewer than n_clusters=3"):
         bisected(3, rows=X[:4], sample_weight=[1, 1, 0, 0])
     with pytest.raises(InputError, match="n_samples=1: a tree needs at least 2 rows"):
         bisected(None, rows=X[:1], distance_threshold=1.0)

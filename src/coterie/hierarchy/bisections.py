@@ -14,7 +14,7 @@ from coterie.core.stored import stored
 from coterie.hierarchy.splits import Splits
 from coterie.hierarchy.tree import Array
 from coterie.hierarchy.tree_estimator import check_enough
-from coterie.kmeans.bisecting import Bisected, BisectingKMeans, Growth, Tree
+from coterie.kmeans.bisecting_kmeans import BisectingKMeans, Growth, Tree, TreeModel
 from coterie.kmeans.kmeans import check_enough_rows
 
 NODE = 600  # bytes of a node in addition to its center
@@ -34,14 +34,16 @@ class Bisections(BisectingKMeans):
         self, X: Any, sample_weight: Any, n_clusters: int | None, max_clusters: int | None, min_height: float
     ) -> Splits:
         """Split until there are `max_clusters` (None: no limit), or no cluster is as high as `min_height`."""
-        self._growth, summary = self._plant(X, sample_weight)
+        self._growth, summary = self._new_tree(X, sample_weight)
         n = self._growth.source.shape[0]
         check_enough(n, n_clusters)
         check_enough_rows(n_clusters or 1, summary)
         _check_memory(self._growth.source, max_clusters or n)
         # BLAS is limited once, not for every split. After Ctrl-C the tree is incomplete, so that nothing is kept.
         with machine.one_blas_thread, interrupts.outermost():
-            while (max_clusters is None or len(self._growth.cuts) + 1 < max_clusters) and self._growth.cut(min_height):
+            while (max_clusters is None or len(self._growth.splits) + 1 < max_clusters) and self._growth.split(
+                min_height
+            ):
                 pass
         self._numbers, splits = _splits(self._growth, n)
         return splits
@@ -61,20 +63,20 @@ class Bisections(BisectingKMeans):
         """Labels of new rows, whose columns must be those that `owner` was fitted with."""
         source, engine, _ = self._open(X, None, first=True)
         self._check_columns(X, source, owner, reset=False)
-        return source.join(engine.map(partial(Bisected().assign, self.tree_), source))
+        return source.join(engine.map(partial(TreeModel().assign, self.tree_), source))
 
 
 def _splits(growth: Growth, n: int) -> tuple[Array, Splits]:
     """The cluster number of each node, and the splits."""
-    number, parent = np.zeros(2 * len(growth.cuts) + 1, np.int64), np.empty(len(growth.cuts), np.int64)
-    for s, (node, _) in enumerate(growth.cuts):
+    number, parent = np.zeros(2 * len(growth.splits) + 1, np.int64), np.empty(len(growth.splits), np.int64)
+    for s, (node, _) in enumerate(growth.splits):
         parent[s] = number[2 * s + 1] = number[node]
         number[2 * s + 2] = s + 1
     cluster = np.empty(n, np.int64)
     for node, rows in enumerate(growth.rows):
         if rows is not None:
             cluster[rows] = number[node]
-    height = np.minimum.accumulate([height for _, height in growth.cuts] or np.empty(0))
+    height = np.minimum.accumulate([height for _, height in growth.splits] or np.empty(0))
     return number, Splits(parent, height, cluster)
 
 

@@ -22,7 +22,7 @@ from coterie.hierarchy.cut import number_by_first_row
 from coterie.hierarchy.splits import Splits
 from coterie.hierarchy.tree import Array
 from coterie.hierarchy.tree_estimator import Objects, TreeEstimator, check_enough
-from coterie.kmeans.bisecting import warn_of_few_rows
+from coterie.kmeans.bisecting_kmeans import warn_of_few_rows
 
 REMEDY = "use float32 rows, a sample of the rows, or method='bisecting', which needs no distances"
 

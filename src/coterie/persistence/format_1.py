@@ -97,6 +97,7 @@ TAGS = {
 RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by the tag of today: the old name, and today's
     "DivisiveClustering": {"_way": "_splits"},
     "KernelKMeans": {"_found": "_centers"},
+    "medoids.Columns": {"which": "indices"},
 }
 _EXPONENT = {"exponent_": 0}
 ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write, with the value that means the same

@@ -9,7 +9,7 @@ import numpy as np
 from coterie.core.checkpoint import Batches, Reached, Runs
 from coterie.core.errors import ModelFileError
 from coterie.core.protocols import Source
-from coterie.kmeans.search_state import Searched
+from coterie.kmeans.search_state import SearchState
 from coterie.mixture.em import Event
 from coterie.persistence import classes
 from coterie.persistence.rules import is_consistent, tag_of
@@ -22,7 +22,7 @@ PARAMETERS = {  # tags of the parameters of each model; those of others are cent
     "Mixture": ("dirichlet_process.Parameters", "mixture.Parameters", "gaussian_mixture.Components"),
 }
 NOTED = ("BayesianGaussianMixture", "GaussianMixture", "Mixture")  # who write a history of their own
-STATES = {"starts": Runs, "end": Runs, "batches": Batches, "search": Searched}
+STATES = {"starts": Runs, "end": Runs, "batches": Batches, "search": SearchState}
 
 
 def check_state(name: str, state: Any, estimator: str, model: Any, source: Source) -> None:
@@ -31,7 +31,7 @@ def check_state(name: str, state: Any, estimator: str, model: Any, source: Sourc
         raise ModelFileError(f"it holds {name!r}, which is no state of a fit")
     if isinstance(state, Batches):
         _check_batches(state)
-    elif isinstance(state, Searched):
+    elif isinstance(state, SearchState):
         _check_search(state)
     elif isinstance(state, Runs):
         known = [reached for reached in (state.now, state.best) if reached is not None]
@@ -60,9 +60,9 @@ def _check_batches(state: Batches) -> None:
         raise ModelFileError("what the end of a fit depends on is malformed")
 
 
-def _check_search(state: Searched) -> None:
-    numbers = (state.least, state.spent, state.allowed, state.seconds)
-    pairs = all(isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], float) for one in state.crowd)
+def _check_search(state: SearchState) -> None:
+    numbers = (state.best_objective, state.spent, state.allowed, state.seconds)
+    pairs = all(isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], float) for one in state.population)
     if not pairs or not all(isinstance(value, float) for value in numbers):
         raise ModelFileError("how far a search has come is malformed")
 

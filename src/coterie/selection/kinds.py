@@ -20,17 +20,17 @@ from coterie.hierarchy import assign
 from coterie.hierarchy.agglomerative import AgglomerativeClustering
 from coterie.hierarchy.cut import clusters_below
 from coterie.hierarchy.tree import as_tree
-from coterie.kmeans.bisecting import BisectingKMeans, Tree
-from coterie.kmeans.exact import Exact, exact_if_possible
-from coterie.kmeans.fuzzy import FuzzyCMeans
-from coterie.kmeans.given import as_roots, scaled
+from coterie.kmeans.bisecting_kmeans import BisectingKMeans, Tree
+from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
+from coterie.kmeans.fuzzy_c_means import FuzzyCMeans
 from coterie.kmeans.kmeans import KMeans, check_enough_rows
+from coterie.kmeans.kmedians import KMedians
 from coterie.kmeans.lloyd import Lloyd
-from coterie.kmeans.medians import KMedians
-from coterie.kmeans.minibatch import MiniBatchKMeans
-from coterie.kmeans.spherical import SphericalKMeans
+from coterie.kmeans.metric_weights import as_roots, scaled
+from coterie.kmeans.minibatch_kmeans import MiniBatchKMeans
+from coterie.kmeans.spherical_kmeans import SphericalKMeans
 from coterie.medoids.kmedoids import KMedoids
-from coterie.medoids.objects import as_objects
+from coterie.medoids.medoid_objects import as_objects
 from coterie.mixture.mixture import GaussianMixture
 from coterie.selection.ladder import Array, Ladder, too_few_distinct
 

@@ -16,8 +16,8 @@ from coterie.core import loop
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-from coterie.kmeans.fuzzy import Fuzzy
-from coterie.kmeans.swaps import Hopeless
+from coterie.kmeans.fuzzy_c_means import Fuzzy
+from coterie.kmeans.swap_search import AbandonHopeless
 from coterie.seeding.costs import Cost
 from coterie.seeding.plusplus import Draws, sample_rows
 
@@ -118,7 +118,7 @@ class Ladder:
         best, model = self.rungs.get(k), self.models[k]
         if start is not None:
             model = replace(model, start=start[self.held :])
-        watch = Hopeless(np.inf if best is None else best.objective, HOPE, after=1)
+        watch = AbandonHopeless(np.inf if best is None else best.objective, HOPE, after=1)
         found = loop.fit(model, self.source, self.engine, rng=self.rng, max_iter=self.max_iter, callback=watch)
         if best is not None and found.objective >= best.objective:
             return False
