@@ -8,7 +8,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba
 WORKERS ?= 2
 MINUTES ?= 10
 
-.PHONY: demo test slow fuzz check docs bench web clean
+.PHONY: demo test slow fuzz peers check docs bench web clean
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coterie needs Python 3.11 or newer")'
@@ -51,6 +51,9 @@ slow: .venv/test  ## tests that take minutes: long searches, large tables, every
 
 fuzz: .venv/test  ## random cases against laws, for MINUTES=10; SEED=7 repeats the cases of a run
 	$(BIN)/python -m fuzz --minutes $(MINUTES) --workers $(WORKERS) $(if $(SEED),--seed $(SEED))
+
+peers: .venv/test  ## tests that scikit-learn's and SciPy's packages contain, against coterie
+	$(BIN)/python -m peers
 
 check: .venv/check  ## lint, types, import rules
 	$(BIN)/ruff check

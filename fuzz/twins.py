@@ -34,7 +34,10 @@ def rand(a: Array, b: Array) -> float:
 
 
 def fowlkes_mallows(a: Array, b: Array) -> float:
+    """1 for equal partitions, also if every cluster has one row."""
     both, first, second, _ = pairs_in_common(a, b)
+    if first == second == 0:
+        return 1.0
     return 0.0 if both == 0 else both / np.sqrt((both + first) * (both + second))
 
 

@@ -12,14 +12,14 @@ from coterie.engines.local import Threads
 from coterie.families import Bernoulli, Categorical, DirichletPrior, GammaPrior, Gaussian, Multinomial, Poisson, Product
 from coterie.families.normal_prior import Prior, as_penalty
 from coterie.families.structures import as_structure
-from coterie.kmeans.fuzzy import Fuzzy
-from coterie.kmeans.gram import Linear, Rbf
+from coterie.kmeans.dtw_lloyd import DTWLloyd
+from coterie.kmeans.fuzzy_c_means import Fuzzy
+from coterie.kmeans.kernel_functions import Linear, Rbf
 from coterie.kmeans.kernel_lloyd import KernelLloyd
 from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.median_models import Euclidean, Manhattan
-from coterie.kmeans.observed import Observed
-from coterie.kmeans.spherical import Spherical, unit_rows
-from coterie.kmeans.warped import Warped
+from coterie.kmeans.missing_lloyd import MissingLloyd
+from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
 from coterie.mixture.beliefs import Dirichlet, NormalWishart, Sticks
 from coterie.mixture.dirichlet import Believed, DirichletProcess, with_conjugate_prior
 from coterie.mixture.family_em import MixtureEM
@@ -53,7 +53,7 @@ RAGGED = np.where(np.arange(18) < 18 - 2 * _waves.integers(0, 4, size=(160, 1)),
 
 def observed(k, X, start="k-means++", **options):
     """K-means of rows with holes like these, as the estimator would make it."""
-    return Observed(k, start, bounds=False, fill=np.nanmean(X, axis=0), **options)
+    return MissingLloyd(k, start, bounds=False, fill=np.nanmean(X, axis=0), **options)
 
 
 def mixture(k, structure, X, start="k-means++", reg_covar=1e-6, prior=None, **options):
@@ -205,10 +205,12 @@ MODELS = [
     pytest.param(KernelLloyd(5, Rbf(SMALL.mean(axis=0), 0.02)), FEW, 300, id="kernel-rbf"),
     pytest.param(KernelLloyd(5, Linear(SMALL.mean(axis=0), 4.0), "random_partition"), FEW, 300, id="kernel-linear"),
     pytest.param(KernelLloyd(6, Rbf(None, 0.002)), SINGLE[:600].copy(), 300, id="kernel-rbf-float32"),
-    pytest.param(Warped(3), WAVES, 80, id="series"),
-    pytest.param(Warped(4, "forgy", window=SakoeChiba(3), steps=3), RAGGED, 80, id="series-ragged"),
-    pytest.param(Warped(4, channels=2, window=Itakura()), RAGGED.astype(np.float32), 80, id="series-channels-float32"),
-    pytest.param(Warped(3, gamma=0.5, window=SakoeChiba(2)), WAVES[:80].copy(), 80, id="series-soft"),
+    pytest.param(DTWLloyd(3), WAVES, 80, id="series"),
+    pytest.param(DTWLloyd(4, "forgy", window=SakoeChiba(3), steps=3), RAGGED, 80, id="series-ragged"),
+    pytest.param(
+        DTWLloyd(4, channels=2, window=Itakura()), RAGGED.astype(np.float32), 80, id="series-channels-float32"
+    ),
+    pytest.param(DTWLloyd(3, gamma=0.5, window=SakoeChiba(2)), WAVES[:80].copy(), 80, id="series-soft"),
     *MIXTURES,
     *BAYESIAN,
     *FAMILIES,

@@ -1,8 +1,8 @@
 """
-K-means and its cells
-=====================
+K-means and its Voronoi cells
+=============================
 
-Every row belongs to the nearest center, so K-means divides the plane into cells with straight borders.
+K-means assigns every row to the nearest center. So it divides the plane into cells with straight borders.
 """
 
 import numpy as np
@@ -15,13 +15,13 @@ model = KMeans(5, random_state=0).fit(X)
 ax = plots.voronoi(model, X)
 
 # %%
-# The sum of squared distances falls with every iteration, and the labels are those that ``predict`` gives.
+# The inertia falls with every iteration. ``labels_`` equals ``predict`` of the same rows.
 
 print(model.history_.round(1))
 print(bool((model.predict(X) == model.labels_).all()))
 
 # %%
-# Rows are divided whether or not there are clusters: these are spread evenly.
+# K-means also divides data without clusters. These rows are uniformly distributed:
 
-even = np.random.default_rng(0).uniform(size=(400, 2))
-nothing = plots.voronoi(KMeans(5, random_state=0).fit(even), even)
+uniform = np.random.default_rng(0).uniform(size=(400, 2))
+ax_uniform = plots.voronoi(KMeans(5, random_state=0).fit(uniform), uniform)

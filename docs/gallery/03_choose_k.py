@@ -1,8 +1,8 @@
 """
-How many clusters: agreed, disputed, none
-=========================================
+Number of clusters: clear, ambiguous, none
+==========================================
 
-``choose_k`` asks every criterion that fits and weighs the answers. Here is what it says of three tables.
+``choose_k`` compares all suitable criteria and recommends a number of clusters. Three tables show typical results.
 """
 
 import numpy as np
@@ -11,8 +11,8 @@ from coterie import choose_k
 from coterie.datasets import make_blobs
 
 # %%
-# Five clusters that lie apart
-# ----------------------------
+# Five separated clusters
+# -----------------------
 # All criteria agree.
 
 X, _ = make_blobs(300, 2, centers=5, cluster_std=0.4, random_state=1)
@@ -25,22 +25,23 @@ figure = panels[0].figure
 # %%
 # Pairs of clusters
 # -----------------
-# Three pairs: three clusters, or six? Criteria look at different scales, and disagree; the curves show both answers.
+# There are three pairs: three clusters, or six? The criteria look at different scales and disagree. The curves show
+# both answers.
 
 rng = np.random.default_rng(0)
 centers = np.array([[0, 0], [3, 0], [20, 0], [23, 0], [10, 16], [13, 16]])
 pairs = (rng.normal(0, 0.8, (6, 50, 2)) + centers[:, None]).reshape(-1, 2)
-disputed = choose_k(pairs, range(1, 9), budget="quick")
-print(disputed)
-other = disputed.plot()[0].figure
+ambiguous = choose_k(pairs, range(1, 9), budget="quick")
+print(ambiguous)
+figure_ambiguous = ambiguous.plot()[0].figure
 
 # %%
-# Rows without clusters
+# Data without clusters
 # ---------------------
-# One is an answer: the best split is no better than that of rows that have no clusters.
+# The recommendation is one cluster: the best split is no better than that of random data without clusters.
 
 noise = rng.uniform(size=(300, 2))
-none = choose_k(noise, range(1, 9), budget="quick")
-print(none.recommended)
-print(none.reason)
-last = none.plot()[0].figure
+uniform = choose_k(noise, range(1, 9), budget="quick")
+print(uniform.recommended)
+print(uniform.reason)
+figure_uniform = uniform.plot()[0].figure

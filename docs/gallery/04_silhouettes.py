@@ -1,9 +1,9 @@
 """
-Silhouettes
-===========
+Silhouette plots
+================
 
-A silhouette is how much nearer a row is to its own cluster than to the next: 1 well inside, 0 between two, negative
-in the wrong one. A cluster that is two, or one that is half of one, shows at once.
+The silhouette of a row compares its own cluster with the next nearest: 1 is well inside, 0 is between two clusters,
+negative is nearer to another cluster. With K = 3 two clusters are merged; with K = 6 clusters are split.
 """
 
 from matplotlib.figure import Figure

@@ -1,9 +1,9 @@
 """
-Fourteen covariance structures
-==============================
+Covariance structures of Gaussian mixtures
+==========================================
 
-A mixture of K Gaussians may share volume, shape or orientation of its components, or not. BIC weighs the fit against
-the parameters it took.
+The components of a Gaussian mixture may share volume, shape and orientation, or not: there are fourteen structures. BIC
+balances the fit against the number of parameters.
 """
 
 import numpy as np
@@ -24,11 +24,11 @@ print(*table.best(5), sep="\n")
 ax = plots.information(table)
 
 # %%
-# One ellipse, turned three ways, is EEV: that is how the rows were made. Six structures on the same rows, all with K
-# = 3:
+# The data is one ellipse in three orientations, which is the structure EEV. Six structures on the same rows, all with
+# K = 3:
 
 figure = Figure(figsize=(12, 7), layout="constrained")
-for name, place in zip(("EII", "VVI", "EEE", "VEE", "EEV", "VVV"), figure.subplots(2, 3).ravel(), strict=True):
+for name, ax_structure in zip(("EII", "VVI", "EEE", "VEE", "EEV", "VVV"), figure.subplots(2, 3).ravel(), strict=True):
     model = GaussianMixture(3, covariance_type=name, random_state=0).fit(X)
-    plots.ellipses(model, X, ax=place)
-    place.set_title(f"{name}: BIC {model.bic(X):.0f}, {model.n_parameters_} parameters", loc="left")
+    plots.ellipses(model, X, ax=ax_structure)
+    ax_structure.set_title(f"{name}: BIC {model.bic(X):.0f}, {model.n_parameters_} parameters", loc="left")

@@ -1,9 +1,9 @@
 """
-A table of numbers and categories
-=================================
+Mixed tables of numbers and categories
+======================================
 
-Penguins have numbers, a sex and an island. ``Mixture.from_frame`` gives every column a distribution that fits it;
-nothing is scaled or encoded.
+The penguins table has numbers, a sex and an island. ``Mixture.from_frame`` chooses a distribution for each column. No
+scaling or encoding is needed.
 """
 
 import pandas as pd
@@ -20,14 +20,14 @@ for k in range(2, 8):
     print(k, round(Mixture.from_frame(frame, k, random_state=0).bic(frame)))
 
 # %%
-# Beyond six clusters BIC hardly falls: three species, two sexes.
+# Beyond six clusters BIC hardly falls. There are three species and two sexes.
 
 model = Mixture.from_frame(frame, 6, random_state=0)
 print(pd.Series(model.families_))
 print(pd.crosstab([species.to_numpy(), frame["sex"].to_numpy()], model.labels_))
 
 # %%
-# What the clusters are made of:
+# The clusters by two columns, and the means of all numeric columns:
 
 numbers = frame.select_dtypes("number")
 ax = plots.clusters(model.labels_, numbers, columns=["bill_length_mm", "body_mass_g"])

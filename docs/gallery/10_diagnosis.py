@@ -1,8 +1,8 @@
 """
-What is wrong with this table
-=============================
+Diagnose a table
+================
 
-``diagnose`` measures what clustering suffers from, says it in sentences, and tells what to do.
+``diagnose`` checks a table for known problems of clustering. Each finding has a sentence and a remedy.
 """
 
 import numpy as np
@@ -18,8 +18,8 @@ customers = pd.DataFrame(np.concatenate([young, old]), columns=["age", "income"]
 print(coterie.diagnose(customers, random_state=0))
 
 # %%
-# Two groups of age, and distances that see the income alone. Scaled, the groups show. What is left is that they are
-# long: the age now varies within a group less than the income does.
+# There are two groups by age, but distances depend almost only on income. After scaling, the groups are found. One
+# finding is left: the groups are elongated, because age varies less within a group than income does.
 
 scaled = (customers - customers.mean()) / customers.std()
 print(coterie.diagnose(scaled, random_state=0))
@@ -28,5 +28,5 @@ figure = Figure(figsize=(11, 4.4), layout="constrained")
 left, right = figure.subplots(1, 2)
 plots.clusters(KMeans(2, random_state=0).fit(customers).labels_, customers, ax=left)
 plots.clusters(KMeans(2, random_state=0).fit(scaled).labels_, customers, ax=right)
-left.set_title("as they are", loc="left")
+left.set_title("unscaled", loc="left")
 right.set_title("scaled", loc="left")

@@ -1,8 +1,8 @@
 """
-Outliers: Gaussian and Student's t
-==================================
+Outliers: Gaussian and Student-t mixtures
+=========================================
 
-A Gaussian takes far rows for part of a cluster, and grows to reach them. Student's t has tails for them.
+A Gaussian component grows to include outliers. Student's t has heavier tails and is robust to them.
 """
 
 import numpy as np
@@ -24,8 +24,8 @@ for model, ax, name in zip((gaussian, student), figure.subplots(1, 2), ("Gaussia
     ax.set_title(f"{name}: BIC {model.bic(X):.0f}", loc="left")
 
 # %%
-# The degrees of freedom are estimated: few of them are heavy tails. How much a row counts for its center falls with
-# its distance.
+# The degrees of freedom are estimated; a small number means heavy tails. The weight of a row in the estimate of the
+# location falls with its distance.
 
 print("degrees of freedom", student.components_.dof.round(1))
 print("locations", student.components_.location.round(1).tolist())

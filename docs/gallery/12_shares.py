@@ -1,9 +1,9 @@
 """
-Shares in several clusters
-==========================
+Fuzzy memberships and mixture probabilities
+===========================================
 
-Responsibilities are probabilities under a model of the rows; fuzzy memberships compare distances. Far from all
-clusters the two say different things.
+The responsibilities of a mixture are probabilities under a model of the rows; fuzzy memberships compare distances. Far
+from all clusters they differ.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ left.set_title("mixture: responsibilities", loc="left")
 right.set_title("fuzzy c-means: memberships", loc="left")
 
 # %%
-# A row far out:
+# A row far from all clusters:
 
 far = np.array([[30.0, -30.0]])
 print("mixture", mixture.predict_proba(far).round(2))

@@ -1,8 +1,8 @@
 """
-The colours of a picture
-========================
+Colour quantisation of an image
+===============================
 
-A picture of 270 000 pixels in sixteen colours. Mini-batches look at a part of the rows at a time.
+Reduce an image of 270 000 pixels to sixteen colours with mini-batch K-means, which uses a part of the rows at a time.
 """
 
 import numpy as np
@@ -11,22 +11,22 @@ from sklearn.datasets import load_sample_image
 
 from coterie import MiniBatchKMeans
 
-picture = load_sample_image("china.jpg")
-pixels = (picture.reshape(-1, 3) / 255).astype(np.float32)
+original = load_sample_image("china.jpg")
+pixels = (original.reshape(-1, 3) / 255).astype(np.float32)
 model = MiniBatchKMeans(16, batch_size=4096, random_state=0).fit(pixels)
-quantised = model.cluster_centers_[model.labels_].reshape(picture.shape)
+quantised = model.cluster_centers_[model.labels_].reshape(original.shape)
 print(f"{len(pixels)} pixels, {model.n_steps_} batches, mean squared error {model.inertia_ / len(pixels):.5f}")
 
 figure = Figure(figsize=(12, 4.4), layout="constrained")
 for image, ax, name in zip(
-    (picture, quantised), figure.subplots(1, 2), ("16.7 million colours", "16 colours"), strict=True
+    (original, quantised), figure.subplots(1, 2), ("16.7 million colours", "16 colours"), strict=True
 ):
     ax.imshow(image)
     ax.set_title(name, loc="left")
     ax.set_axis_off()
 
 # %%
-# The palette, each colour as wide as it is frequent:
+# The palette; the width of each colour is its frequency:
 
 order = np.argsort(model.cluster_centers_.sum(axis=1))
 share = np.bincount(model.labels_, minlength=16)[order] / len(pixels)

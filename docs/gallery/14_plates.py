@@ -1,9 +1,10 @@
 """
-A mixture as a graphical model
-==============================
+Plate diagrams of mixtures
+==========================
 
-What is drawn from what, once a row and once a component. The diagram is made of the options of the model: what
-components share stands outside of their plate, dots are what is held fixed or what priors are made of.
+A plate diagram shows the graphical model of a mixture: which variables depend on which, per row and per component. It
+is drawn from the options of the model. Parameters that components share are outside of their plate; fixed parameters
+and hyperparameters are dots.
 """
 
 from coterie import BayesianGaussianMixture, GaussianMixture, plots
@@ -11,11 +12,11 @@ from coterie import BayesianGaussianMixture, GaussianMixture, plots
 ellipsoids = plots.plate(GaussianMixture(3, covariance_type="EEV"))
 
 # %%
-# With a prior of means and covariances:
+# With a prior on means and covariances:
 
 prior = plots.plate(GaussianMixture(3, covariance_type="VVV", prior="default"))
 
 # %%
-# A Dirichlet process: weights are broken off a stick.
+# A Dirichlet process mixture, with stick-breaking weights:
 
 process = plots.plate(BayesianGaussianMixture(n_components=10))

@@ -29,7 +29,7 @@ from coterie.data.scale import check_weights, divided
 from coterie.data.summary import Summary, summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
-from coterie.twins import HasTwin
+from coterie.sklearn_export import SklearnExport
 
 PRINT_INTERVAL = 1.0  # minimum number of seconds between two printed lines
 
@@ -44,7 +44,7 @@ def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
     return MemorySource(chunk.X, chunk.w), local.Serial()
 
 
-class Estimator(HasTwin, BaseEstimator):
+class Estimator(SklearnExport, BaseEstimator):
     """Base class of estimators with a model: it opens the data, runs the loop, and predicts with the model.
 
     A subclass has the options `engine`, `n_jobs` and `random_state`. Its method `_model` returns the model, and its
@@ -352,7 +352,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return tags
 
 
-class DistanceEstimator(HasTwin, BaseEstimator):
+class DistanceEstimator(SklearnExport, BaseEstimator):
     """Base class of estimators that use only distances: those of a `metric`, or precomputed ones."""
 
     metric: Any

@@ -1,10 +1,10 @@
-"""Ctrl-C during a computation: noted at once, raised where no lock is held and no result is lost.
+"""Ctrl-C during a computation: it is recorded, and raised where no lock is held and no result is lost.
 
-Python runs its handler of Ctrl-C between any two instructions of the main thread. Some of these belong to Numba, which
-calls Python functions to unpack results and then ignores their exceptions: a `KeyboardInterrupt` raised there ends as
-`SystemError`. Others hold locks, or have a result that is not stored yet. Within `deferred` the handler only notes
-Ctrl-C; `check` raises it between two parts of the work, and so does every compiled kernel when it is done. A second
-Ctrl-C before that is raised at once. A handler other than Python's own is never replaced.
+Python can run its handler of Ctrl-C between any two instructions of the main thread. Some of these belong to Numba,
+which calls Python functions to unpack results and then ignores their exceptions: a `KeyboardInterrupt` raised there
+becomes a `SystemError`. Others hold locks, or have a result that is not stored yet. Within `deferred` the handler only
+records Ctrl-C. `check` raises it between two parts of the computation, and so does every compiled kernel at its end. A
+second Ctrl-C before that is raised at once. A handler other than Python's own is never replaced.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ class Cancelled(BaseException):
 
 
 class Group:
-    """Calls that run in several threads for one caller, who may cancel them all."""
+    """Calls in several threads that one caller waits for, and can cancel together."""
 
     def __init__(self) -> None:
         self.parent, self.cancelled = _thread.group, False
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        """``function(*args)`` as one of the calls."""
-        before = _thread.group
+        """Return ``function(*args)``, computed as one of the calls."""
+        previous = _thread.group
         _thread.group = self
         try:
             check()
             return function(*args)
         finally:
-            _thread.group = before
+            _thread.group = previous
 
 
 class _Thread(threading.local):
-    group: Group | None = None  # that this thread is working for
-    keeps = False  # whether a computation that keeps its best result is under way
+    group: Group | None = None  # of the call that this thread computes
+    keeps = False  # whether a computation is running that keeps its best result after Ctrl-C
 
 
 class _Request:
-    """Whether Ctrl-C was pressed and is not raised yet, and which thread receives it."""
+    """Whether Ctrl-C was pressed and not raised yet, and the identifier of the main thread, which receives it."""
 
     def __init__(self) -> None:
         self.pending, self.main = False, threading.main_thread().ident
@@ -60,15 +60,15 @@ _critical: set[CodeType] = set()
 
 
 def critical(function: Function) -> Function:
-    """Decorator of functions that even a second Ctrl-C must not leave halfway: they take and give back locks."""
+    """Decorator of functions that a second Ctrl-C must not interrupt, because they acquire and release locks."""
     _critical.add(function.__code__)
     return function
 
 
 class deferred:
-    """Context in which Ctrl-C is raised by `check`, or at the end, and nowhere else. It can be nested.
+    """Context in which Ctrl-C is raised only by `check`, or at its end. It can be nested.
 
-    It does nothing outside the main thread, or if the program has a handler of Ctrl-C of its own.
+    It has no effect outside the main thread, or if the program has installed its own handler of Ctrl-C.
     """
 
     @critical
@@ -76,7 +76,7 @@ class deferred:
         self._installed = can_defer()
         if self._installed:
             _request.pending = False
-            set_handler(SIGINT, _note)
+            set_handler(SIGINT, _record)
 
     @critical
     def __exit__(self, *_: object) -> None:
@@ -88,12 +88,12 @@ class deferred:
 
 
 def can_defer() -> bool:
-    """Whether Ctrl-C would be raised here by Python's own handler."""
+    """Whether this is the main thread, and Python's own handler of Ctrl-C is installed."""
     return threading.get_ident() == _request.main and get_handler(SIGINT) is default_int_handler
 
 
 def check() -> None:
-    """Raise `KeyboardInterrupt` if Ctrl-C was pressed in this context, `Cancelled` if the caller stopped waiting."""
+    """Raise `KeyboardInterrupt` if Ctrl-C was pressed, or `Cancelled` if the caller has stopped waiting."""
     group = _thread.group
     while group is not None:
         if group.cancelled:
@@ -106,27 +106,27 @@ def check() -> None:
 
 @contextmanager
 def outermost() -> Iterator[bool]:
-    """Whether the computation within is the one that the user called, and so keeps its best result after Ctrl-C.
+    """Context that yields whether the computation was called by the user, and so keeps its best result after Ctrl-C.
 
-    Others are steps of a larger computation, which must hear of it: they raise `KeyboardInterrupt`.
+    Other computations are steps of a larger one, which must be interrupted, too: they raise `KeyboardInterrupt`.
     """
-    before = _thread.keeps
+    previous = _thread.keeps
     _thread.keeps = True
     try:
-        yield not before and _thread.group is None
+        yield not previous and _thread.group is None
     finally:
-        _thread.keeps = before
+        _thread.keeps = previous
 
 
 def cause(error: SystemError) -> BaseException:
-    """What a signal handler raised within compiled code, which comes out of it as the cause of a `SystemError`."""
-    found: BaseException = error
-    while isinstance(found, SystemError) and found.__cause__ is not None:
-        found = found.__cause__
-    return found
+    """The exception of a signal handler within compiled code, which Numba stores as the cause of a `SystemError`."""
+    exception: BaseException = error
+    while isinstance(exception, SystemError) and exception.__cause__ is not None:
+        exception = exception.__cause__
+    return exception
 
 
-def _note(_: int, frame: FrameType | None) -> None:
+def _record(_: int, frame: FrameType | None) -> None:
     if not _request.pending or _within_critical(frame):
         _request.pending = True
         return
@@ -142,12 +142,12 @@ def _within_critical(frame: FrameType | None) -> bool:
 
 
 def _restore() -> None:
-    if get_handler(SIGINT) is _note:
+    if get_handler(SIGINT) is _record:
         set_handler(SIGINT, default_int_handler)
 
 
 def _after_fork() -> None:
-    """A child process starts with Python's own handler."""
+    """Reset the state of a child process, which starts with Python's own handler."""
     global _thread, _request
     _thread, _request = _Thread(), _Request()
     _restore()

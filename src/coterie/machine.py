@@ -1,4 +1,4 @@
-"""What this machine has, and how it is shared out: threads, and memory."""
+"""Resources of this machine: threads, BLAS threads and memory."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from threadpoolctl import ThreadpoolController
 from coterie import interrupts
 from coterie.core.errors import InputError, ParameterError
 
-POLL = 0.05  # seconds between two looks at whether Ctrl-C was pressed, while other threads work
+POLL = 0.05  # seconds between two checks for Ctrl-C while waiting for other threads
 
-GROUPS = (  # folders of control groups, and their files of what is allowed and what is used
+GROUPS = (  # folders of control groups (v2, v1), and their files with the memory limit and the memory in use
     ("/sys/fs/cgroup", "memory.max", "memory.current"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
 )
 
 
 class _OneBlasThread:
-    """Holds BLAS to one thread while any part of this process computes: the chunks use the cores already.
+    """Context that limits BLAS to one thread, because chunks are already computed in parallel. It can be nested.
 
-    Ctrl-C is deferred meanwhile, so that the limit is always lifted: see `interrupts`.
+    Ctrl-C is deferred within it, so that the limit is always removed at the end: see `interrupts`.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class _Deferred(threading.local):
 
 
 class _Pools:
-    """One pool of threads for each size, shared by all work of the process."""
+    """Thread pools by size, shared by all computations of the process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -79,52 +79,52 @@ class _Pools:
 one_blas_thread, _pools = _OneBlasThread(), _Pools()
 
 
-def _start_anew() -> None:
-    """Threads and held locks do not survive a fork: a child process starts with none."""
+def _after_fork() -> None:
+    """Reset the state of a child process: threads do not survive a fork, and locks may be held."""
     global one_blas_thread, _pools
     one_blas_thread, _pools = _OneBlasThread(), _Pools()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_anew)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def in_threads(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:
-    """``function(*call)`` for every one of `calls`, in their order, a call a thread.
+    """Yield ``function(*call)`` for all `calls`, in their order, computed in parallel threads.
 
-    The caller holds `one_blas_thread` if the function uses BLAS.
+    If the function uses BLAS, the caller must be within `one_blas_thread`.
     """
     calls, workers = list(calls), thread_count(n_jobs)
     if workers == 1 or len(calls) <= 1:
         return (interrupts.Group().call(function, *call) for call in calls)
-    return _work_along(workers - 1, function, calls)
+    return _run_in_pool(workers - 1, function, calls)
 
 
-def _work_along(others: int, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
-    """Results in order; the caller's own thread takes calls too, so it is never an idle one too many.
+def _run_in_pool(pool_size: int, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
+    """Yield the results in order; the calling thread also computes, instead of only waiting for the pool.
 
-    After an error or Ctrl-C no call is left running: those under way end at their next check for interrupts.
+    After an error or Ctrl-C, no call is left running: running calls end at their next check for interrupts.
     """
     group, futures = interrupts.Group(), list[Future[Any]]()
-    own: dict[int, Any] = {}  # results of calls that this thread took
-    untaken = iter(range(len(calls)))
+    local_results: dict[int, Any] = {}  # of calls that the calling thread computed
+    indices = iter(range(len(calls)))
     try:
-        with interrupts.deferred():  # the pool has locks of its own
-            pool = _pools[others]
+        with interrupts.deferred():  # the pool uses locks
+            pool = _pools[pool_size]
             futures.extend(pool.submit(group.call, function, *call) for call in calls)
         for i, future in enumerate(futures):
-            while i not in own and not future.done():
-                taken = next((j for j in untaken if futures[j].cancel()), None)
-                if taken is None:
+            while i not in local_results and not future.done():
+                pending = next((j for j in indices if futures[j].cancel()), None)
+                if pending is None:
                     break
-                own[taken] = group.call(function, *calls[taken])
-            yield own.pop(i) if i in own else _result(future)
+                local_results[pending] = group.call(function, *calls[pending])
+            yield local_results.pop(i) if i in local_results else _wait_for(future)
     finally:
         group.cancelled = True
         wait([future for future in futures if not future.cancel()])
 
 
-def _result(future: Future[Any]) -> Any:
+def _wait_for(future: Future[Any]) -> Any:
     while not future.done():
         interrupts.check()
         wait([future], POLL)
@@ -133,31 +133,36 @@ def _result(future: Future[Any]) -> Any:
 
 @cache
 def core_count() -> int:
-    """Cores this process may use; read once, for it is read from files."""
+    """Number of cores that this process may use; cached, because joblib reads it from files."""
     return int(joblib.cpu_count())
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` means, in joblib's words; by default no more than OMP_NUM_THREADS says."""
+    """Number of threads for `n_jobs`, as in joblib; the default is all cores, or OMP_NUM_THREADS if that is less."""
     cores = core_count()
     if n_jobs is None:
         allowed = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # joblib sets it in its worker processes
         return min(cores, int(allowed)) if allowed.isdigit() and int(allowed) > 0 else cores
     if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0:
-        raise ParameterError(f"n_jobs must be None, positive, or negative to count back from all cores; got {n_jobs!r}")
+        raise ParameterError(
+            f"n_jobs must be None, a positive number of threads, or negative (-1: all cores, -2: all but one); "
+            f"got {n_jobs!r}"
+        )
     return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
 def free_memory() -> int:
-    """Bytes this process can still have: what the system has free, or its control group allows if that is less."""
+    """Bytes of memory available to this process: in the system, or in its control group if that is less."""
     return min([_free_in_system(), *_free_in_group()])
 
 
-def check_room(nbytes: int, what: str, remedy: str) -> None:
-    """Refuses work that cannot fit before it is begun."""
+def check_room(nbytes: int, name: str, remedy: str) -> None:
+    """Raise an error if an object called `name` does not fit into memory, before it is computed."""
     free = free_memory()
     if nbytes > free:
-        raise InputError(f"{what} would take {in_words(nbytes)} and {in_words(free)} are free: {remedy}")
+        raise InputError(
+            f"{name} would take {in_words(nbytes)} of memory, but only {in_words(free)} are free: {remedy}"
+        )
 
 
 def _free_in_system() -> int:
@@ -170,20 +175,20 @@ def _free_in_system() -> int:
 
 
 def _free_in_group() -> Iterator[int]:
-    for folder, limit, used in GROUPS:
-        at_most, now = Path(folder, limit), Path(folder, used)
-        if at_most.exists() and now.exists() and (most := at_most.read_text().strip()).isdigit():
-            yield max(0, int(most) - int(now.read_text()) + _cached(Path(folder, "memory.stat")))
+    for folder, limit_name, usage_name in GROUPS:
+        limit_file, usage_file = Path(folder, limit_name), Path(folder, usage_name)
+        if limit_file.exists() and usage_file.exists() and (limit := limit_file.read_text().strip()).isdigit():
+            yield max(0, int(limit) - int(usage_file.read_text()) + _cached(Path(folder, "memory.stat")))
 
 
 def _cached(stat: Path) -> int:
-    """Bytes of files that are counted as used, and go as soon as they are in the way."""
+    """Bytes of the file cache, which are counted as used, but are freed when memory is needed."""
     lines = stat.read_text().splitlines() if stat.exists() else []
     return sum(int(line.split()[1]) for line in lines if line.split()[0] == "inactive_file")
 
 
 def in_words(nbytes: int) -> str:
-    """``1.23 GB``."""
+    """Format a number of bytes, such as ``1.23 GB``."""
     size, unit = float(nbytes), "bytes"
     for unit in ("bytes", "KB", "MB", "GB", "TB"):
         if size < 1000 or unit == "TB":

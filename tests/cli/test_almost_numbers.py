@@ -11,7 +11,7 @@ def warned(capsys, values: list[str], *more: str) -> str:
     lines = [f"{i % 7},{value}" for i, value in enumerate(values)]
     Path("t.csv").write_text("\n".join(["x,size", *lines]), encoding="utf-8")
     assert main(["fit", "t.csv", "-k", "2", *more]) == 0
-    told = [line for line in capsys.readouterr().err.splitlines() if "no number" in line]
+    told = [line for line in capsys.readouterr().err.splitlines() if "skipped as text because" in line]
     return "\n".join(told)
 
 
@@ -20,11 +20,11 @@ def test_the_word_is_told_with_its_row_whatever_is_read_at_a_time(folder, capsys
     values = [str(i / 4) for i in range(40)]
     values[3] = "unknown"
     assert warned(capsys, values, *rows) == (
-        'warning: column "size" was skipped as text because 1 of its 40 values is no number, "unknown" in row 3 '
+        'warning: column "size" was skipped as text because 1 of its 40 values is not a number, "unknown" in row 3 '
         "(from 0): correct or empty it to use the column."
     )
     values[30] = "?"
-    assert '2 of its 40 values are no numbers, such as "unknown" in row 3 (from 0): correct or empty them' in warned(
+    assert '2 of its 40 values are not numbers, such as "unknown" in row 3 (from 0): correct or empty them' in warned(
         capsys, values, *rows
     )
 
@@ -35,4 +35,4 @@ def test_text_that_is_text_is_left_alone(folder, capsys):
 
 def test_what_is_missing_is_no_number(folder, capsys):
     assert warned(capsys, [*[""] * 38, "red", "blue"]) == ""
-    assert '1 of its 21 values is no number, "red" in row 40' in warned(capsys, [*["2", ""] * 20, "red"])
+    assert '1 of its 21 values is not a number, "red" in row 40' in warned(capsys, [*["2", ""] * 20, "red"])

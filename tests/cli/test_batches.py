@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from coterie.algorithms import METHODS
 from coterie.cli import main
 from coterie.data import scratch
-from coterie.data.tables import scan
+from coterie.data.tables import reader
+from coterie.data.tables.scan import scan
 from coterie.datasets import make_blobs
-from coterie.jobs import table
-from coterie.jobs.methods import METHODS
 
 BATCHES = ["1", "7", "64", "1000"]
 IN_PARTS = [name for name, method in METHODS.items() if not method.mixed]
@@ -232,7 +232,7 @@ def test_a_file_that_changes_while_it_is_read_is_told_of(people, capsys, monkeyp
         path.write_text("\n".join([*lines, *lines[1:]][: rows + 1]) + "\n", encoding="utf-8")
         return found
 
-    monkeypatch.setattr(table, "scan", changed)
+    monkeypatch.setattr(reader, "scan", changed)
     how = ["fit", "people.csv", "-k", "2", "--missing", "drop", "--batch-rows", "40", "-o", "out.csv"]
     assert main(how) == 3
     assert capsys.readouterr().err == "Error: people.csv changed while it was read: run the command again.\n"
@@ -242,7 +242,7 @@ def test_a_file_that_changes_while_it_is_read_is_told_of(people, capsys, monkeyp
 def test_a_table_too_large_for_memory_is_read_in_batches_unasked(people, capsys, monkeypatch):
     how = ["fit", "people.csv", *USED, "--missing", "mean"]
     whole = done(capsys, *how)
-    monkeypatch.setattr(table.machine, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(reader.machine, "free_memory", lambda: 10_000)
     found = done(capsys, *how)
     assert any("rows at a time" in note for note in found["notes"])
     assert {**found, "notes": whole["notes"]} == whole

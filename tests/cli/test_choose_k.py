@@ -53,7 +53,7 @@ def test_clusters_of_another_algorithm_can_be_judged(blobs, capsys):
         (["--methods", "silhuette"], 2, "silhouette"),
         (["--budget", "huge"], 2, "quick"),
         (["-k", "2:900"], 3, "ask for fewer"),
-        (["-a", "mixture"], 2, "such as -k 3"),
+        (["-a", "mixture"], 2, "for example -k 3"),
     ],
 )
 def test_a_wrong_question_is_refused(blobs, capsys, arguments, code, message):

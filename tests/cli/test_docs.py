@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from coterie.algorithms import METHODS
 from coterie.cli import main
 from coterie.cli.commands import app
 from coterie.cli.options import (
@@ -19,7 +20,6 @@ from coterie.cli.options import (
     RunOptions,
     TableOptions,
 )
-from coterie.jobs.methods import METHODS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")

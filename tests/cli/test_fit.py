@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from coterie import jobs
+from coterie.algorithms import METHODS, OPTIONS, Algorithm
 from coterie.cli import main
 from coterie.datasets import make_blobs
-from coterie.jobs.methods import METHODS, OPTIONS, Algorithm
 
 APART = np.array([[0.0, 0.0, 9.0], [20.0, 0.0, 9.0], [0.0, 20.0, 0.0]])
 
@@ -88,8 +88,8 @@ def test_the_covariance_can_be_chosen_by_bic(blobs, capsys):
         (["-a", "mixture", "--scale", "standard"], "--scale standard is not for mixture"),
         (["-a", "mixture", "--missing", "mean"], "--missing mean is not for mixture: use drop or ignore."),
         (["-a", "kmeans-dtw", "--missing", "median"], "--missing median is not for K-means by time warping: use drop."),
-        (["-a", "mixture", "-k", "2:4"], "give mixture one, such as -k 3"),
-        (["-a", "kmeans-dtw", "-k", "auto"], "give kmeans-dtw one, such as -k 3"),
+        (["-a", "mixture", "-k", "2:4"], "set it for mixture, for example -k 3"),
+        (["-a", "kmeans-dtw", "-k", "auto"], "set it for kmeans-dtw, for example -k 3"),
         (["-a", "gmm", "--covariance", "round"], "covariance_type"),
         (["--threads", "0"], "threads must be at least 1"),
         (["--max-iter", "0"], "max_iter must be at least 1"),
@@ -123,7 +123,7 @@ def test_a_range_is_chosen_from_for_any_algorithm(blobs, capsys, name):
     result = json.loads(captured.out)
     assert [row["k"] for row in result["choice"]["table"]] == [2, 3, 4, 5]
     assert result["recommended"] == result["k"] == 3
-    assert ("chosen by clusters of K-means" in captured.err) is (name == "divisive")
+    assert ("chosen with clusters of K-means" in captured.err) is (name == "divisive")
 
 
 def test_a_table_without_clusters_is_warned_about(folder, capsys):
@@ -132,7 +132,7 @@ def test_a_table_without_clusters_is_warned_about(folder, capsys):
     assert main(["fit", "even.csv", "--budget", "quick"]) == 0
     captured = capsys.readouterr()
     assert "K-means, k = 1" in captured.out
-    assert "warning: the table looks as if it had no clusters" in captured.err
+    assert "warning: the table seems to have no clusters" in captured.err
 
 
 # Columns that are not numbers
@@ -148,12 +148,12 @@ def test_one_hot_makes_categories_count(folder, capsys):
 
 def test_rows_of_different_categories_are_as_far_apart_as_rows_of_a_standardised_column_on_average(folder):
     (folder / "t.csv").write_text("colour,x\n" + "red,1\nblue,2\n" * 10, encoding="utf-8")
-    from coterie.jobs.methods import method_of
-    from coterie.jobs.prepare import prepare
-    from coterie.jobs.table import read
+    from coterie.algorithms import method_of
+    from coterie.data.tables.reader import read
+    from coterie.preparation.fit_preparation import prepare
 
     path = folder / "t.csv"
-    given = prepare(read(path), jobs.Job(path, one_hot=("colour",)), method_of("kmeans")).rows.given
+    given = prepare(read(path), jobs.Job(path, one_hot=("colour",)), method_of("kmeans")).rows.model_input
     between = given[:, np.newaxis] - given
     assert (between[..., 0] ** 2).sum() / len(given) ** 2 == pytest.approx(2.0)  # x: mean of squares over all pairs
     assert (between[0, 1, 1:] ** 2).sum() == pytest.approx(2.0)  # red to blue
@@ -219,7 +219,7 @@ def test_one_row_is_no_table_to_cluster(folder, capsys):
     (folder / "one.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     assert main(["fit", "one.csv", "-k", "1"]) == 3
     assert capsys.readouterr().err == (
-        "Error: there is one row to cluster in one.csv: clusters are of two rows or more.\n"
+        "Error: one.csv has only one row to cluster: clustering needs at least two rows.\n"
     )
 
 

@@ -61,7 +61,7 @@ def test_other_commands_write_pages_and_replace_them_when_forced_only(penguins, 
     assert page.startswith(b"<!")
     (folder / "r.html").write_text("mine")
     assert main(command) == 2
-    assert "r.html exists already. Use --force" in capsys.readouterr().err
+    assert "r.html already exists. Use --force" in capsys.readouterr().err
     assert (folder / "r.html").read_text() == "mine"
     assert main([*command, "--force"]) == 0
     assert (folder / "r.html").read_bytes().startswith(b"<!")
@@ -83,14 +83,14 @@ def test_a_page_of_a_model_has_the_clusters_that_predict_gives(penguins, folder,
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ([*FIT, "--static"], "--static is about a page: name it with --report."),
+        ([*FIT, "--static"], "--static needs a report: add --report FILE.html, or leave it out."),
         ([*FIT, "--report", "r.pdf"], "a report ends in .html"),
         ([*FIT, "--report", "no/r.html"], 'there is no folder "no"'),
         ([*FIT, "--report", "r.html", "--animate", "r.html"], "--report and --animate both name"),
         ([*FIT, "--animate", "p.html", "--checkpoint", "c"], "leave out --checkpoint"),
         ([*FIT[:4], "-a", "mixture", "--missing", "drop", "--animate", "p.html"], "; not to mixture."),
         (["report", "penguins.csv"], "either --labels COLUMN or --model FILE"),
-        (["report", "penguins.csv", "--labels", "species", "--model", "m.safetensors"], "leave one of them out"),
+        (["report", "penguins.csv", "--labels", "species", "--model", "m.safetensors"], "leave out one of them"),
         (["report", "penguins.csv", "--labels", "species", "-o", "r.txt"], "a report ends in .html"),
     ],
 )
@@ -111,7 +111,7 @@ def test_a_film_that_cannot_be_made_is_refused_before_the_work(
     penguins, folder, capsys, monkeypatch, name, absent, message
 ):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(f"coterie.jobs.checks.{absent}", lambda _: None)
+    monkeypatch.setattr(f"coterie.jobs.option_checks.{absent}", lambda _: None)
     assert main([*FIT, "--animate", name]) == 2
     assert message in capsys.readouterr().err
     assert names(folder) == ["penguins.csv"]

@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import coterie
+from coterie.algorithms import METHODS
 from coterie.cli import main
-from coterie.jobs.methods import METHODS
 
 FIT = ["fit", "penguins.csv", "-k", "3", "--missing", "drop", "--exclude", "year", "--model", "m.safetensors"]
 LINKAGES = ("ward", "average", "complete", "single", "weighted", "centroid", "median")
@@ -204,8 +204,8 @@ def test_a_model_is_described(penguins, capsys):
             "--proba is for mixtures",
         ),
         (["m.safetensors", "penguins.csv", "--missing", "drop", "--distance"], 2, "name it with -o"),
-        (["m.safetensors", "penguins.csv", "--missing", "ignore"], 2, "were fitted so"),
-        (["m.safetensors", "penguins.csv", "--missing", "drop", "-o", "penguins.csv"], 2, "exists already"),
+        (["m.safetensors", "penguins.csv", "--missing", "ignore"], 2, "were fitted with it"),
+        (["m.safetensors", "penguins.csv", "--missing", "drop", "-o", "penguins.csv"], 2, "already exists"),
     ],
 )
 def test_an_error_has_its_code_and_its_remedy(penguins, folder, capsys, arguments, code, message):
@@ -230,7 +230,7 @@ def test_a_model_that_cannot_be_written_is_refused_before_the_fit(penguins, fold
 def test_a_model_is_not_replaced_unless_forced(penguins, folder, capsys):
     (folder / "m.safetensors").write_text("mine")
     assert main(FIT) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert (folder / "m.safetensors").read_text() == "mine"
     assert main([*FIT, "--force"]) == 0
     assert coterie.load(folder / "m.safetensors")[-1].n_clusters == 3

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from coterie import KMeans
+from coterie.algorithms import METHODS
 from coterie.cli import main
 from coterie.datasets import make_blobs
-from coterie.jobs.methods import METHODS
 
 CLOUD = ["fit", "x.npy", "-k", "6", "--n-init", "2"]
 
@@ -45,14 +45,14 @@ def test_a_processor_is_what_computes(cloud, device):
 def test_a_gpu_is_refused_in_a_line_before_the_work_begins(cloud, capsys, command):
     assert main([*command, "--device", "cuda"]) == 2
     captured = capsys.readouterr()
-    assert captured.err == "Error: --device cuda: there is no engine for GPUs yet. Use --device cpu, or leave it out.\n"
+    assert captured.err == "Error: --device cuda is not supported yet. Use --device cpu, or leave it out.\n"
     assert captured.out == ""
 
 
 # Engines
 
 
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.anywhere])
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.distributed])
 def test_dask_gives_the_same_clusters(apart, name):
     pytest.importorskip("dask")
     how = ["fit", "x.npy", "-a", name, "-k", "3", "--n-init", "1"]
@@ -94,9 +94,9 @@ def test_an_engine_that_is_none_is_refused(cloud, capsys, arguments, message):
 
 def test_a_cluster_that_does_not_answer_is_named(cloud, capsys, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("coterie.engines.dask.PATIENCE", "200ms")
+    monkeypatch.setattr("coterie.engines.dask.TIMEOUT", "200ms")
     assert main([*CLOUD, "--engine", "dask:tcp://127.0.0.1:9"]) == 2
-    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    assert "could not connect to a Dask scheduler at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
 def test_dask_that_is_not_installed_says_what_to_run(cloud, capsys, monkeypatch):
@@ -122,7 +122,7 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint_with_the_same_result(clo
     with monkeypatch.context() as patch:
         patch.setattr(KMeans, "fit", stopped)
         assert main([*CLOUD, "-o", "out.npy", "--checkpoint", "c.safetensors"]) == 130
-    assert capsys.readouterr().err == 'Interrupted. The same command again goes on from "c.safetensors".\n'
+    assert capsys.readouterr().err == 'Interrupted. Run the same command again to resume from "c.safetensors".\n'
     assert (cloud / "c.safetensors").exists()
     assert not (cloud / "out.npy").exists()
     assert main([*CLOUD, "-o", "out.npy", "--checkpoint", "c.safetensors"]) == 0
@@ -165,8 +165,8 @@ def test_copies_of_rows_are_counted_once_they_are_many(folder, capsys):
     pl.DataFrame(np.vstack([X, X[:25]]), schema=["a", "b"]).write_csv(folder / "many.csv")
     pl.DataFrame(np.vstack([X, X[:2]]), schema=["a", "b"]).write_csv(folder / "few.csv")
     (found,) = warned(capsys, "fit", "many.csv", "-k", "2")
-    assert "25 of 125 rows (20.0%) are the same as an earlier one in the columns used" in found
-    assert "centers are drawn to them" in found
+    assert "25 of 125 rows (20.0%) are duplicates of an earlier row in the columns used" in found
+    assert "pull centers towards them" in found
     assert warned(capsys, "fit", "few.csv", "-k", "2") == []
 
 
@@ -211,7 +211,7 @@ def test_criteria_that_agree_are_not_warned_of(folder, capsys):
 
 def test_a_table_without_clusters_is_said_to_have_none(cloud, capsys):
     (found,) = warned(capsys, "choose-k", "x.npy", "-k", "1:4", "--budget", "quick")
-    assert "the table looks as if it had no clusters" in found
+    assert "the table seems to have no clusters" in found
 
 
 # Help

@@ -14,7 +14,7 @@ from coterie.cli.options import PrintOptions
 from coterie.cli.printable import CONTROL, printable
 from coterie.cli.screen import progress_of
 from coterie.jobs import Step
-from coterie.jobs.listing import joined
+from coterie.preparation.name_lists import join_names
 
 HOSTILE = "a\x1b]0;x\x07\x1b[2Jb\x9b31m\x7f\u202egnp\u2066[red]c[/red]\t\r\nd"
 NOT_SHOWN = re.compile(CONTROL.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))  # our own lines end in line breaks
@@ -51,7 +51,7 @@ def check(captured, code=0):
     "command",
     [
         ["fit", "-k", "2"],
-        ["fit", "-k", "2", "--one-hot", joined([HOSTILE + " words"])],
+        ["fit", "-k", "2", "--one-hot", join_names([HOSTILE + " words"])],
         ["fit", "-k", "2", "-a", "mixture", "--missing", "ignore"],
         [
             "fit",
@@ -106,7 +106,7 @@ def test_predict_prints_no_control_character(hostile, capsys):
         ["fit", "{table}", "--bogus\x1b[2J"],
         ["fit", "{table}", "-a", "\x1b[2J"],
         ["fit", "{table}", "-k", "2", "-o", "none\x1b[2J/x.csv"],
-        ["fit", "{table}", "-k", "2", "--columns", joined([HOSTILE + " words"])],
+        ["fit", "{table}", "-k", "2", "--columns", join_names([HOSTILE + " words"])],
         ["fit", "{table}", "-k", "2", "-o", "{table}"],
         ["predict", "none\x1b[2J.safetensors", "{table}"],
         ["demo", "none\x1b[2J"],

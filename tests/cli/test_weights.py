@@ -8,7 +8,7 @@ import pytest
 
 from coterie.cli import main
 from coterie.datasets import make_blobs
-from coterie.jobs.scaling import extremes, means, quantiles, scaling
+from coterie.preparation.scaling import extremes, fit_scale, means, quantiles
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_cluster_of_rows_without_weight_has_no_silhouette(folder, capsys):
     rows = {"a": [0.0, 0.1, 5.0, 5.1, 90.0], "w": [1, 1, 1, 1, 0], "c": ["x", "x", "y", "y", "z"]}
     pl.DataFrame(rows).write_csv("x.csv")
     said(capsys, "report", "x.csv", "--labels", "c", "--weight", "w", "-o", "r.html")
-    assert "rows that weigh nothing" in (folder / "r.html").read_text(encoding="utf-8")
+    assert "have weight 0" in (folder / "r.html").read_text(encoding="utf-8")
 
 
 def test_weights_of_nothing_but_zero_are_refused(folder, capsys):
@@ -110,7 +110,7 @@ def test_statistics_of_weighted_columns_are_those_of_repeated_rows(d):
     weight = rng.integers(0, 4, 200).astype(np.float64)
     repeated = np.repeat(X, weight.astype(int), axis=0)
     np.testing.assert_allclose(means(X, np.dtype(float), weight), np.nanmean(repeated, axis=0))
-    np.testing.assert_allclose(scaling(X, "standard", weight)[1], np.nanstd(repeated, axis=0))
+    np.testing.assert_allclose(fit_scale(X, "standard", weight)[1], np.nanstd(repeated, axis=0))
     np.testing.assert_array_equal(extremes(X, weight), [np.nanmin(repeated, axis=0), np.nanmax(repeated, axis=0)])
     at = [0.05, 0.25, 0.5, 0.75, 1.0]
     known = [x[~np.isnan(x)] for x in repeated.T]
@@ -121,6 +121,6 @@ def test_statistics_of_weighted_columns_are_those_of_repeated_rows(d):
 @pytest.mark.parametrize("scale", ["standard", "robust", "minmax"])
 def test_weights_of_one_are_no_weights(scale):
     X = np.random.default_rng(0).normal(size=(101, 3))  # of which each quartile is a row
-    plain, weighted = scaling(X, scale), scaling(X, scale, np.ones(101))
+    plain, weighted = fit_scale(X, scale), fit_scale(X, scale, np.ones(101))
     np.testing.assert_allclose(weighted[0], plain[0])
     np.testing.assert_allclose(weighted[1], plain[1])

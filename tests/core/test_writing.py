@@ -15,7 +15,7 @@ from core.left_over import ended_process, left_over
 from coterie.core import writing
 from coterie.core.errors import ParameterError
 from coterie.datasets import write_demo
-from coterie.jobs.outputs import Outputs
+from coterie.jobs.output_files import OutputFiles
 from coterie.persistence.checkpoint_file import CheckpointFile
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -38,7 +38,7 @@ def save_checkpoint(path):
 
 
 def save_outputs(path):
-    with Outputs(force=True) as files:
+    with OutputFiles(force=True) as files:
         files.write(path, lambda part: part.write_text("new"))
 
 
@@ -69,7 +69,7 @@ def test_nobody_can_read_the_temporary_file_of_a_private_one(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("old")
     path.chmod(0o600)
-    with Outputs(force=True) as files:
+    with OutputFiles(force=True) as files:
         files.write(path, lambda part: part.write_text(oct(stat.S_IMODE(part.stat().st_mode))))
     assert path.read_text() == "0o600"
 
@@ -97,10 +97,10 @@ def test_a_device_or_a_pipe_is_not_replaced(tmp_path, name):
     os.mkfifo(tmp_path / name)
     if name == "out.csv":
         pytest.importorskip("polars")
-        from coterie.jobs.outputs import check_places
+        from coterie.jobs.output_files import check_outputs
 
         with pytest.raises(ParameterError, match="not a regular file"):
-            check_places(Path("table.csv"), force=True, output=tmp_path / name)
+            check_outputs(Path("table.csv"), force=True, output=tmp_path / name)
     else:
         with pytest.raises(ParameterError, match="not a regular file"):
             WRITERS[name](tmp_path / name)

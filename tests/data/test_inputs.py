@@ -29,7 +29,8 @@ from coterie import (
     machine,
 )
 from coterie.core.errors import InputError
-from coterie.data import as_source, opened, scratch, tables
+from coterie.data import as_source, opened, scratch
+from coterie.data.tables import scan as tables
 from coterie.distances import pairwise
 from coterie.hierarchy import linkage
 from coterie.metrics import calinski_harabasz_score, silhouette_score
@@ -274,10 +275,10 @@ def test_a_fit_that_was_interrupted_goes_on_with_the_same_file(path, tmp_path):
 @pytest.mark.parametrize(
     "name, words",
     [
-        ("nothing.parquet", "there is no file"),
-        ("nothing*.parquet", "no file fits the pattern"),
-        ("", r"is a folder; name a file in it, or all of them: '.*\*\.parquet'"),
-        ("notes.md", r"files that end in \.csv, .* are read by their path"),
+        ("nothing.parquet", r"no file \"nothing\.parquet\" in "),
+        ("nothing*.parquet", "no file matches the pattern"),
+        ("", r"is a folder; name a file in it, or all of them: \".*\*\.parquet\""),
+        ("notes.md", r"tables end in \.csv, .*\.safetensors"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_what_can(folder, name, words):

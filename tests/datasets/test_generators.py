@@ -16,7 +16,7 @@ def test_the_same_seed_gives_the_same_data_and_another_seed_does_not(make):
 
 @pytest.mark.parametrize("make", GENERATORS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_data_has_the_type_asked_for_and_one_label_a_row(make, dtype):
+def test_the_data_has_the_given_type_and_one_label_per_row(make, dtype):
     X, y, *_ = make(41, random_state=0, dtype=dtype)
     assert X.dtype == dtype
     assert X.shape == (41, 2)
@@ -34,12 +34,12 @@ def test_clusters_are_of_equal_size_and_shuffled(make):
 
 @pytest.mark.parametrize("make", GENERATORS)
 @pytest.mark.parametrize("bad", [{"n_samples": 0}, {"dtype": np.int64}])
-def test_a_size_or_type_that_makes_no_data_is_refused(make, bad):
+def test_an_invalid_size_or_type_is_an_error(make, bad):
     with pytest.raises(ParameterError, match=next(iter(bad))):
         make(**bad)
 
 
-def test_blobs_lie_around_the_centres_given_with_the_spread_given():
+def test_blobs_have_the_given_centers_and_standard_deviations():
     centers = np.array([[0.0, 0.0, 0.0], [50.0, -50.0, 9.0]])
     X, y = make_blobs(20_000, centers=centers, cluster_std=[0.5, 4.0], random_state=0)
     for j, spread in enumerate([0.5, 4.0]):
@@ -47,7 +47,7 @@ def test_blobs_lie_around_the_centres_given_with_the_spread_given():
         np.testing.assert_allclose(X[y == j].std(axis=0), spread, rtol=0.05)
 
 
-def test_drawn_blob_centres_stay_in_the_box():
+def test_random_centers_of_blobs_are_in_the_box():
     X, _ = make_blobs(200, n_features=5, centers=20, cluster_std=0.0, center_box=(2.0, 3.0), random_state=0)
     assert X.shape == (200, 5)
     assert X.min() >= 2.0
@@ -58,7 +58,7 @@ def test_drawn_blob_centres_stay_in_the_box():
 @pytest.mark.parametrize(
     "bad", [{"centers": 0}, {"centers": [1.0, 2.0]}, {"cluster_std": [1.0, 2.0]}, {"cluster_std": -1.0}]
 )
-def test_blobs_name_the_argument_that_is_wrong(bad):
+def test_errors_of_blobs_name_the_invalid_argument(bad):
     with pytest.raises(ParameterError, match=next(iter(bad))):
         make_blobs(10, **bad)
 
@@ -73,7 +73,7 @@ def test_a_large_sample_of_gaussians_has_the_parameters_returned():
         np.testing.assert_allclose(np.cov(X[y == j].T), truth.covariances[j], atol=0.05 * scale)
 
 
-def test_gaussians_are_elongated_and_turned_unless_told_otherwise():
+def test_gaussians_are_elongated_and_rotated_by_default():
     *_, truth = make_gaussians(10, n_features=4, random_state=0)
     off_diagonal = truth.covariances[:, ~np.eye(4, dtype=bool)]
     assert np.abs(off_diagonal).max() > 0.1
@@ -82,7 +82,7 @@ def test_gaussians_are_elongated_and_turned_unless_told_otherwise():
 
 
 @pytest.mark.parametrize("bad", [{"n_components": 0}, {"n_features": 0}, {"elongation": 0.5}])
-def test_gaussians_name_the_argument_that_is_wrong(bad):
+def test_errors_of_gaussians_name_the_invalid_argument(bad):
     with pytest.raises(ParameterError, match=next(iter(bad))):
         make_gaussians(10, **bad)
 
@@ -106,6 +106,6 @@ def test_rings_share_a_centre_and_differ_in_radius():
 
 
 @pytest.mark.parametrize("make", [make_moons, make_rings])
-def test_negative_noise_is_refused(make):
+def test_negative_noise_is_an_error(make):
     with pytest.raises(ParameterError, match="noise"):
         make(10, noise=-0.1)

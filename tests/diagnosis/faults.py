@@ -1,4 +1,4 @@
-"""Tables with one fault each, and clean ones."""
+"""Tables with one known problem each, and clean tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def with_column(column):
     return table
 
 
-def with_holes(seed):
+def with_missing_values(seed):
     X, y = blobs(seed)
     X[::9, 1] = np.nan
     return X, y
@@ -47,7 +47,7 @@ def with_copies(seed):
 
 
 def with_outliers(seed, d=2):
-    """One row in two hundred, forty deviations away in a direction of its own."""
+    """One row in two hundred is 80 standard deviations away, each in a different direction."""
     rng = np.random.default_rng(seed)
     X, y = blobs(seed, d=d)
     direction = rng.normal(size=(3, d))
@@ -68,7 +68,7 @@ def many_columns(seed):
 
 
 def long_ones(seed, d=2):
-    """Two clusters, twelve times as long as wide, side by side: cutting them across gains K-means more."""
+    """Two clusters, twelve times as long as wide, side by side: K-means gains more by cutting across both."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(600, d))
     X[:, 0] *= 12
@@ -94,8 +94,8 @@ def unequally_wide(seed, d=2):
 
 def unequally_large(seed):
     X, _ = blobs(seed, n=1200, k=2)
-    kept = np.flatnonzero((np.arange(1200) % 2 == 0) | (np.arange(1200) < 80))
-    return X[kept], kept % 2
+    index = np.flatnonzero((np.arange(1200) % 2 == 0) | (np.arange(1200) < 80))
+    return X[index], index % 2
 
 
 def lone_row(seed):
@@ -142,7 +142,7 @@ def mislabelled(seed):
 
 
 def bad_optimum(seed):
-    """Lloyd's iterations from two centers in one cluster, and one between two others that are far from it."""
+    """K-means from a poor initialisation: two centers in one cluster, one center between two distant clusters."""
     X = np.repeat(blobs(seed, k=1, n=200)[0][None], 3, axis=0) + np.array([[0, 0], [400, 0], [400, 12]])[:, None]
     X = X.reshape(-1, 2)
     start = np.array([X[0], X[1], X[200:].mean(axis=0)])
@@ -150,7 +150,7 @@ def bad_optimum(seed):
 
 
 FAULTS = {
-    "missing_values": [with_holes],
+    "missing_values": [with_missing_values],
     "unscaled_columns": [unscaled, lambda seed: unscaled(seed, d=20)],
     "dominating_column": [unscaled],
     "constant_columns": [with_column(lambda X: np.full(len(X), 7.0)), with_column(lambda X: np.arange(len(X)) == 5)],

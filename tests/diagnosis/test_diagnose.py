@@ -1,4 +1,4 @@
-"""Every check finds its fault, and nothing in clean tables; the result is plain, and the same on any thread."""
+"""Every check detects its problem and has no finding for clean data; the result is plain data and reproducible."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ CASES = [
 SHAPES = [(200, 1, 2), (150, 2, 3), (600, 2, 5), (3000, 2, 2), (400, 5, 4), (500, 20, 3), (300, 100, 2)]
 
 
-def names(found):
-    return [finding.check for finding in found.findings]
+def names(diagnosis):
+    """Names of the checks that have a finding."""
+    return [finding.check for finding in diagnosis.findings]
 
 
 @pytest.mark.parametrize("check, table", CASES)
@@ -48,9 +49,9 @@ def test_every_fault_is_found(check, table):
 @pytest.mark.slow
 @pytest.mark.parametrize("check, table", CASES)
 def test_every_fault_is_found_from_most_seeds(check, table):
-    """Even rows are told from even rows by chance one time in twenty; all else should fail less often."""
-    found = [diagnose(*table(seed), random_state=seed)[check].finding is not None for seed in range(3, 13)]
-    assert sum(found) >= 8
+    """The test of uniform rows rejects them one time in twenty; all other checks should fail less often."""
+    detected = [diagnose(*table(seed), random_state=seed)[check].finding is not None for seed in range(3, 13)]
+    assert sum(detected) >= 8
 
 
 @pytest.mark.parametrize("n, d, k", SHAPES)
@@ -60,17 +61,17 @@ def test_nothing_is_found_in_clean_clusters(n, d, k):
 
 
 @pytest.mark.parametrize("n, d, k", SHAPES[1::2])
-def test_nor_without_labels_and_their_number_is_chosen_right(n, d, k):
+def test_nothing_is_found_without_labels_and_k_is_right(n, d, k):
     X, _ = faults.blobs(4, n, d, k)
-    found = diagnose(X, random_state=0)
-    assert names(found) == []
-    assert found.ok
-    assert found.n_clusters == k
+    diagnosis = diagnose(X, random_state=0)
+    assert names(diagnosis) == []
+    assert diagnosis.ok
+    assert diagnosis.n_clusters == k
 
 
 @pytest.mark.slow
 def test_false_alarms_are_rare():
-    """Of 84 clean tables no more than three: what 3 % would give half of the time, and 1 % once in a hundred."""
+    """At most 3 of 84 clean tables: a rate of 3 % passes half of the time, a rate of 1 % in 99 of 100 cases."""
     tables = [faults.blobs(seed, n, d, k) for n, d, k in SHAPES for seed in range(10, 22)]
     alarms = [names(diagnose(X, random_state=0)) for X, _ in tables]
     assert sum(map(bool, alarms)) <= 3, [alarm for alarm in alarms if alarm]
@@ -93,15 +94,15 @@ MODELS = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_models_of_all_kinds_are_looked_at(model):
+def test_models_of_all_kinds_are_checked(model):
     X, _ = faults.blobs(3, 240)
-    found = diagnose(X, model.fit(X), random_state=0)
-    assert names(found) == []
-    assert found.clusters == type(model).__name__
-    assert found.n_clusters == 3
+    diagnosis = diagnose(X, model.fit(X), random_state=0)
+    assert names(diagnosis) == []
+    assert diagnosis.clusters == type(model).__name__
+    assert diagnosis.n_clusters == 3
 
 
-def test_checks_of_what_a_model_does_not_assume_say_nothing():
+def test_assumptions_that_a_model_does_not_make_give_no_finding():
     X, y = faults.long_ones(0)
     X[:, 1] += 100 * y
     round_, full = (
@@ -119,65 +120,66 @@ def test_single_linkage_has_not_missed_the_pieces_it_found():
     assert "nested_clusters" not in names(diagnose(X, model, random_state=0))
 
 
-def test_rows_are_seen_as_the_model_sees_them():
+def test_rows_are_transformed_as_the_model_transforms_them():
     X, _ = faults.blobs(3)
     X = X * [1, 1000]
     weighed = coterie.KMeans(3, metric_weights=1 / X.var(axis=0), random_state=0).fit(X)
     assert diagnose(X, weighed, random_state=0)["unscaled_columns"].value == pytest.approx(1)
 
 
-def test_clusters_far_apart_along_a_column_do_not_make_it_one_of_other_units():
+def test_clusters_far_apart_along_a_column_are_not_a_problem_of_scale():
     X, _ = faults.blobs(3, k=1)
     X[::2, 0] += 60
-    found = diagnose(X, np.arange(len(X)) % 2, random_state=0)
-    assert found["unscaled_columns"].value > 10
-    assert found["dominating_column"].value > 0.99
-    assert names(found) == []
+    diagnosis = diagnose(X, np.arange(len(X)) % 2, random_state=0)
+    assert diagnosis["unscaled_columns"].value > 10
+    assert diagnosis["dominating_column"].value > 0.99
+    assert names(diagnosis) == []
 
 
-def test_rows_of_a_small_cluster_that_was_merged_are_no_outliers():
+def test_rows_of_a_small_cluster_that_was_merged_are_not_outliers():
     X, _ = faults.blobs(3, k=1)
     X[:40] += 40
-    found = diagnose(X, np.zeros(len(X)), random_state=0)
-    assert 600 * found["outliers"].value <= 2  # of forty, for one may lie at the edge of them
-    assert "too_few_clusters" in names(found)
+    diagnosis = diagnose(X, np.zeros(len(X)), random_state=0)
+    assert 600 * diagnosis["outliers"].value <= 2  # of forty rows; one may be at the edge of the cluster
+    assert "too_few_clusters" in names(diagnosis)
     alone = np.concatenate([X, [[400.0, 0.0]]])
     assert diagnose(alone, np.zeros(len(alone)), random_state=0)["outliers"].finding.details["indices"][0] == 600
 
 
-def test_labels_of_any_kind_will_do_and_minus_one_is_no_cluster():
+def test_labels_may_be_text_and_minus_one_is_no_cluster():
     X, y = faults.blobs(3)
     words = np.array(["a", "b", "c"])[y]
     assert diagnose(X, words, random_state=0)["tiny_clusters"].value == pytest.approx(1 / 3)
     part = np.where(np.arange(len(X)) < 60, -1, y)
-    found = diagnose(X, part, random_state=0)
-    assert found.n_clusters == 3
-    assert names(found) == []
+    diagnosis = diagnose(X, part, random_state=0)
+    assert diagnosis.n_clusters == 3
+    assert names(diagnosis) == []
     assert diagnose(X, np.full(len(X), -1), random_state=0).n_clusters is None
 
 
-def test_columns_and_clusters_are_called_by_their_names():
+def test_findings_use_the_names_of_columns():
     X, _ = faults.blobs(3)
     table = pd.DataFrame(X * [1, 1000], columns=["age", "income"])
     for frame in (table, pl.DataFrame(table.to_dict("list"))):
         finding = diagnose(frame, random_state=0)["unscaled_columns"].finding
-        assert "spread of income is" in finding.sentence
+        assert "standard deviation of income is" in finding.sentence
         assert "that of age" in finding.sentence
         assert finding.details["widest"] == "income"
     model = coterie.GaussianMixture(2, random_state=0).fit(table)
-    assert diagnose(table, model, random_state=0).clusters == "GaussianMixture"  # predict sees the names of columns
+    assert (
+        diagnose(table, model, random_state=0).clusters == "GaussianMixture"
+    )  # predict gets the frame, with its column names
 
 
-def test_missing_values_are_counted_and_the_rest_is_about_complete_rows():
+def test_missing_values_are_counted_and_other_checks_use_complete_rows():
     X, y = faults.blobs(3)
-    holes = X.copy()
-    holes[:50, 0] = np.nan
-    holes[40:60, 1] = np.nan
-    found = diagnose(pd.DataFrame(holes, columns=["a", "b"]), y, random_state=0)
-    assert found.rows == 540
-    assert found["missing_values"].value == 0.1
-    assert found["missing_values"].finding.details["columns"] == {"a": 50, "b": 20}
-    assert names(found) == ["missing_values"]
+    X[:50, 0] = np.nan
+    X[40:60, 1] = np.nan
+    diagnosis = diagnose(pd.DataFrame(X, columns=["a", "b"]), y, random_state=0)
+    assert diagnosis.rows == 540
+    assert diagnosis["missing_values"].value == 0.1
+    assert diagnosis["missing_values"].finding.details["columns"] == {"a": 50, "b": 20}
+    assert names(diagnosis) == ["missing_values"]
     nothing = diagnose(np.full((5, 2), np.nan), random_state=0)
     assert (nothing.rows, list(nothing.checks)) == (0, ["missing_values"])
 
@@ -189,14 +191,14 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     assert one == three
 
 
-def test_a_row_of_weight_zero_is_not_there():
+def test_rows_of_weight_zero_are_ignored():
     X, _ = faults.blobs(3)
     w = np.random.default_rng(0).uniform(0.5, 2, len(X))
     w[::3], X[::3] = 0, 1e6
-    kept = w > 0
+    has_weight = w > 0
     assert (
         diagnose(X, sample_weight=w, random_state=0).to_dict()
-        == diagnose(X[kept], sample_weight=w[kept], random_state=0).to_dict()
+        == diagnose(X[has_weight], sample_weight=w[has_weight], random_state=0).to_dict()
     )
 
 
@@ -210,7 +212,7 @@ def test_weight_two_is_the_row_twice_in_spreads_and_shares():
         assert once[check].value == pytest.approx(often[check].value, rel=1e-9)
 
 
-def test_float32_rows_tell_the_same():
+def test_float32_gives_the_same_findings():
     X, y = faults.unequally_wide(0)
     single, double = (diagnose(rows, y, random_state=0) for rows in (X.astype(np.float32), X))
     assert names(single) == names(double)
@@ -223,15 +225,15 @@ def test_neither_unit_nor_origin_matters(change):
     assert names(diagnose(change(X), y, random_state=0)) == names(diagnose(X, y, random_state=0)) != []
 
 
-def test_large_tables_are_sampled_and_findings_say_so():
+def test_large_tables_are_sampled_and_the_text_says_so():
     X, y = faults.blobs(3, 5000)
     X[7] += 1000
-    found = diagnose(X, y, sample_size=1000, random_state=0)
-    assert found.sample == 1000
-    assert "sample of 1,000" in str(found)
-    assert found["duplicated_rows"].rows == 5000
-    assert found["outliers"].rows == 1000
-    assert found.to_dict() == diagnose(X, y, sample_size=1000, random_state=0).to_dict()
+    diagnosis = diagnose(X, y, sample_size=1000, random_state=0)
+    assert diagnosis.sample == 1000
+    assert "sample of 1,000" in str(diagnosis)
+    assert diagnosis["duplicated_rows"].rows == 5000
+    assert diagnosis["outliers"].rows == 1000
+    assert diagnosis.to_dict() == diagnose(X, y, sample_size=1000, random_state=0).to_dict()
 
 
 def test_files_and_dask_arrays_are_read(tmp_path):
@@ -243,31 +245,31 @@ def test_files_and_dask_arrays_are_read(tmp_path):
     assert names(diagnose(da.from_array(X, chunks=(200, 2)), y, random_state=0)) == expected
 
 
-def test_the_result_is_plain_data_then_text():
+def test_the_result_is_plain_data_and_text():
     X, _ = faults.blobs(3)
-    found = diagnose(X * [1, 1000], random_state=0)
-    assert isinstance(found, Diagnosis)
-    assert isinstance(found["unscaled_columns"], Check)
-    assert all(isinstance(finding, Finding) for finding in found.findings)
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
-    assert not found.ok
-    text = str(found)
-    for finding in found.findings:
+    diagnosis = diagnose(X * [1, 1000], random_state=0)
+    assert isinstance(diagnosis, Diagnosis)
+    assert isinstance(diagnosis["unscaled_columns"], Check)
+    assert all(isinstance(finding, Finding) for finding in diagnosis.findings)
+    assert json.loads(json.dumps(diagnosis.to_dict(), allow_nan=False)) == diagnosis.to_dict()
+    assert not diagnosis.ok
+    text = str(diagnosis)
+    for finding in diagnosis.findings:
         assert f"{finding.severity}: {finding.check}" in text
     words = " ".join(text.split())
-    assert all(finding.remedy in words and finding.sentence in words for finding in found.findings)
+    assert all(finding.remedy in words and finding.sentence in words for finding in diagnosis.findings)
     assert max(map(len, text.splitlines())) <= 100
-    severities = [finding.severity for finding in found.findings]
+    severities = [finding.severity for finding in diagnosis.findings]
     assert severities == sorted(severities, key=("serious", "warning", "note").index)
     with pytest.raises(KeyError):
-        found["no_such_check"]
+        diagnosis["no_such_check"]
 
 
-def test_notes_alone_are_fine():
+def test_a_result_with_notes_only_is_ok():
     X, y = faults.unequally_large(0)
-    found = diagnose(X, y, random_state=0)
-    assert names(found) == ["unequal_sizes"]
-    assert found.ok
+    diagnosis = diagnose(X, y, random_state=0)
+    assert names(diagnosis) == ["unequal_sizes"]
+    assert diagnosis.ok
 
 
 def test_every_check_is_in_the_docs():
@@ -306,10 +308,10 @@ def test_every_check_is_in_the_docs():
         "lone",
     ],
 )
-def test_odd_tables_are_told_apart_from_faulty_ones(X):
-    found = diagnose(X, random_state=0)
-    json.dumps(found.to_dict(), allow_nan=False)
-    assert all(check.reason for check in found.checks.values() if check.value is None)
+def test_degenerate_tables_give_a_result_with_reasons(X):
+    diagnosis = diagnose(X, random_state=0)
+    json.dumps(diagnosis.to_dict(), allow_nan=False)
+    assert all(check.reason for check in diagnosis.checks.values() if check.value is None)
 
 
 numbers = st.one_of(st.sampled_from([0.0, -0.0, 1.0, 1e-30, 1e30, np.nan]), st.floats(-1e6, 1e6))
@@ -317,19 +319,19 @@ numbers = st.one_of(st.sampled_from([0.0, -0.0, 1.0, 1e-30, 1e30, np.nan]), st.f
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_hostile_tables_give_a_result_or_an_error_that_says_why(data):
+def test_random_tables_give_a_result_or_an_input_error(data):
     shape = data.draw(st.tuples(st.integers(1, 70), st.integers(1, 3)))
     X = data.draw(arrays(np.float64, shape, elements=numbers))
     w = data.draw(st.none() | arrays(np.float64, shape[0], elements=st.sampled_from([0.0, 1.0, 2.5])))
     labels = data.draw(st.none() | arrays(np.int64, shape[0], elements=st.integers(-1, 3)))
     try:
-        found = diagnose(X, labels, sample_weight=w, random_state=0, n_jobs=1)
+        diagnosis = diagnose(X, labels, sample_weight=w, random_state=0, n_jobs=1)
     except InputError:
         assert w is not None
         assert not w.any()
         return
-    json.dumps(found.to_dict(), allow_nan=False)
-    assert str(found)
+    json.dumps(diagnosis.to_dict(), allow_nan=False)
+    assert str(diagnosis)
 
 
 @pytest.mark.parametrize(
@@ -344,20 +346,20 @@ def test_hostile_tables_give_a_result_or_an_error_that_says_why(data):
         (lambda X: diagnose(X, random_state="x"), "random_state must be None, a number"),
         (
             lambda X: diagnose(X @ X.T, coterie.KMedoids(2, metric="precomputed").fit(np.abs(X - X[:, 0]))),
-            "diagnose looks at rows as points",
+            "diagnose supports only models of rows of numbers",
         ),
     ],
 )
-def test_errors_say_what_was_found_and_what_to_do(call, message):
+def test_errors_say_what_is_wrong_and_what_to_do(call, message):
     X = np.random.default_rng(0).normal(size=(30, 1))
     with pytest.raises((InputError, ParameterError), match=message):
         call(X)
 
 
-def test_chance_of_one_check_does_not_move_another():
-    """What is drawn for the clusters of K-means changes nothing for checks of rows."""
+def test_random_draws_of_one_check_do_not_change_another():
+    """Fitting K-means draws random numbers, but the checks of rows stay the same."""
     X, y = faults.blobs(3, 3000)
     run = partial(diagnose, X, sample_size=500, random_state=9)
-    own, given_ = run(), run(y)
+    default, given_ = run(), run(y)
     for check in ("concentration", "evenly_spread", "duplicated_rows", "correlated_columns"):
-        assert own[check] == given_[check]
+        assert default[check] == given_[check]

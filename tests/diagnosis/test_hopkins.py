@@ -1,4 +1,4 @@
-"""Hopkins' statistic against its definition, and its chances against rows spread evenly."""
+"""The Hopkins statistic against its definition, and its p-values against uniform rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coterie.diagnosis.hopkins import hopkins
 
 
 def naive_hopkins(X, rng, m):
-    """The definition in loops; it draws what `hopkins` draws."""
+    """The definition in loops, with the same random draws as `hopkins`."""
     n, d = X.shape
     places = rng.uniform(X.min(axis=0), X.max(axis=0), (m, d))
     rows = rng.choice(n, m, replace=False)
@@ -20,24 +20,24 @@ def naive_hopkins(X, rng, m):
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_it_is_its_definition(d):
+def test_statistic_matches_its_definition(d):
     X = np.random.default_rng(d).normal(size=(120, d))
-    found = hopkins(X, np.random.default_rng(7))
-    assert found.probes == 12
-    assert found.value == pytest.approx(naive_hopkins(X, np.random.default_rng(7), 12))
-    assert found.p == pytest.approx(beta.sf(found.value, 12, 12))
+    result = hopkins(X, np.random.default_rng(7))
+    assert result.probes == 12
+    assert result.value == pytest.approx(naive_hopkins(X, np.random.default_rng(7), 12))
+    assert result.p == pytest.approx(beta.sf(result.value, 12, 12))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_even_rows_have_even_chances(d):
-    """200 tables: shares below a level within four deviations of it."""
+def test_p_values_of_uniform_rows_are_uniform(d):
+    """In 200 tables, the share of p-values below a level is within four standard deviations of the level."""
     rng = np.random.default_rng(d)
     p = np.array([hopkins(rng.uniform(size=(400, d)), rng).p for _ in range(200)])
     for level in (0.05, 0.25, 0.5):
         assert abs((p <= level).mean() - level) <= 4 * np.sqrt(level * (1 - level) / 200)
 
 
-def test_rows_that_lie_together_and_rows_on_a_grid():
+def test_statistic_of_clusters_and_of_a_grid():
     rng = np.random.default_rng(0)
     together = rng.normal(size=(300, 2)) * 0.1 + rng.integers(0, 2, (300, 1)) * 5
     grid = np.stack(np.meshgrid(np.arange(20.0), np.arange(20.0)), axis=-1).reshape(-1, 2)

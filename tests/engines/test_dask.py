@@ -116,7 +116,7 @@ def test_weights_and_minibatch_and_narrow_blocks(cluster):
     assert small.labels_.compute().shape == (1200,)
 
 
-def test_a_dask_array_is_not_given_to_threads():
+def test_threads_with_a_dask_array_are_an_error():
     with pytest.raises(ParameterError, match="engine='threads' cannot read a Dask array"):
         KMeans(3, engine="threads").fit(da.from_array(zoo.SMALL, chunks=(400, -1)))
 
@@ -172,7 +172,7 @@ def test_a_mixture_answers_for_dask_rows_as_for_others(cluster):
     assert model.log_likelihood_ == pytest.approx(model.score(zoo.LARGE) * len(zoo.LARGE), rel=1e-12)
 
 
-def test_missing_values_of_a_dask_array_are_worked_around(cluster):
+def test_missing_values_of_a_dask_array_are_supported(cluster):
     rows = np.where(np.random.default_rng(1).random((6000, 24)) < 0.002, np.nan, zoo.LARGE[:, :24])
     model = GaussianMixture(
         2, covariance_type="EEE", init_params="k-means++", missing="ignore", tol=1.0, max_iter=50, random_state=0

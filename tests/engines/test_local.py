@@ -37,7 +37,7 @@ def assert_equal(a, b):
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3, 8, -1, None])
-def test_one_seed_gives_one_answer_on_any_number_of_threads(n_jobs):
+def test_one_seed_gives_one_result_on_any_number_of_threads(n_jobs):
     alone, together = fit(1), fit(n_jobs)
     np.testing.assert_array_equal(alone.cluster_centers_, together.cluster_centers_)
     np.testing.assert_array_equal(alone.labels_, together.labels_)
@@ -146,7 +146,7 @@ def test_n_jobs_follows_joblib_and_the_environment(monkeypatch):
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
-def test_a_senseless_number_of_threads_is_refused(n_jobs):
+def test_an_invalid_number_of_threads_is_an_error(n_jobs):
     with pytest.raises(ParameterError, match="n_jobs must be"):
         thread_count(n_jobs)
 

@@ -1,4 +1,4 @@
-"""The estimator of agglomerative clustering: scikit-learn's results, any distance, and where new rows go."""
+"""AgglomerativeClustering: comparison with scikit-learn, metrics, and prediction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coterie import AgglomerativeClustering
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
 from coterie.hierarchy import cut, linkage
-from coterie.hierarchy.methods import METHODS
+from coterie.hierarchy.linkage_methods import METHODS
 from cuts import many_strips
 
 rng = np.random.default_rng(5)
@@ -48,7 +48,7 @@ def test_the_tree_is_that_of_linkage_and_the_labels_a_cut_of_it(method):
     model = AgglomerativeClustering(4, linkage=method).fit(X)
     np.testing.assert_array_equal(model.linkage_matrix_, linkage(X, method))
     assert model.labels_.dtype == np.int32
-    if METHODS[method].rises:
+    if METHODS[method].is_monotone:
         np.testing.assert_array_equal(model.labels_, cut(model.linkage_matrix_, n_clusters=4))
 
 
@@ -197,7 +197,7 @@ def test_equal_rows_merge_at_height_zero():
     assert (model.distances_[:8] == 0).all()
 
 
-def test_progress_is_told():
+def test_the_callback_gets_the_progress():
     seen = []
     AgglomerativeClustering(callback=lambda done, total: seen.append((done, total))).fit(X)
     assert seen[-1] == (89, 89)
@@ -207,30 +207,30 @@ def test_progress_is_told():
     "options, message",
     [
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1"),
-        ({"n_clusters": None}, "one of n_clusters and distance_threshold must be given and the other None"),
+        ({"n_clusters": None}, "one of n_clusters and distance_threshold must be set, and the other must be None"),
         ({"distance_threshold": 1.0}, "one of n_clusters and distance_threshold"),
         ({"n_clusters": None, "distance_threshold": -1.0}, "distance_threshold must be a finite number of at least 0"),
         ({"linkage": "nearest"}, "linkage must be 'single'"),
-        ({"metric": "manhattan"}, "method='ward' joins centers, which metric='manhattan' does not have"),
+        ({"metric": "manhattan"}, "method='ward' needs centers of clusters, which metric='manhattan' does not define"),
         ({"metric": "euclid"}, "metric must be one of"),
         ({"metric": "precomputed", "metric_params": {"p": 1}}, "takes no metric_params"),
     ],
 )
-def test_options_that_cannot_be(options, message):
+def test_invalid_options_are_errors(options, message):
     with pytest.raises(ParameterError, match=message):
         AgglomerativeClustering(**options).fit(X)
 
 
-def test_data_that_cannot_be():
-    with pytest.raises(InputError, match="n_samples=2 rows cannot make n_clusters=3"):
+def test_invalid_data_are_errors():
+    with pytest.raises(InputError, match="n_samples=2 rows, fewer than n_clusters=3: use n_clusters <= 2"):
         AgglomerativeClustering(3).fit(X[:2])
-    with pytest.raises(InputError, match="n_samples=1 makes no tree"):
+    with pytest.raises(InputError, match="n_samples=1: a tree needs at least 2 rows"):
         AgglomerativeClustering(1).fit(X[:1])
     with pytest.raises(InputError, match="not symmetric"):
         AgglomerativeClustering(metric="precomputed", linkage="average").fit(np.triu(pairwise(X)))
     with pytest.raises(InputError, match="zero for every row"):
         AgglomerativeClustering().fit(X, sample_weight=np.zeros(90))
-    with pytest.raises(InputError, match="n_samples=1 makes no tree"):
+    with pytest.raises(InputError, match="n_samples=1: a tree needs at least 2 rows"):
         AgglomerativeClustering(1).fit(X, sample_weight=np.arange(90) == 7)
     model = AgglomerativeClustering(metric="precomputed", linkage="average").fit(pairwise(X))
     with pytest.raises(InputError, match="90 objects of the fit"):

@@ -1,4 +1,4 @@
-"""Merges along the edges of a graph: scikit-learn's trees, and a loop over all edges as the definition."""
+"""Connectivity constraints: comparison with scikit-learn, and with a loop over all edges."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_trees_are_those_of_scikit_learn(n, neighbours, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_heights_that_fall_are_cut_by_the_order_of_merges(method):
+def test_decreasing_heights_are_cut_by_the_order_of_merges(method):
     X = rng.normal(size=(900, 2))
     graph = grid_to_graph(30, 30)
     ours = fitted(X, graph, method, 40)
@@ -62,10 +62,10 @@ def test_heights_that_fall_are_cut_by_the_order_of_merges(method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n, neighbours", [(30, 1), (300, 2)])
-def test_parts_of_a_graph_are_joined_by_their_nearest_rows(n, neighbours, method):
+def test_connected_components_are_joined_by_their_nearest_rows(n, neighbours, method):
     X = rng.normal(size=(n, 3))
     graph = kneighbors_graph(X, neighbours)
-    with pytest.warns(UserWarning, match="parts that no edge connects"):
+    with pytest.warns(UserWarning, match="the nearest rows of each pair of components"):
         ours = fitted(X, graph, method)
     with pytest.warns(UserWarning, match="connected components"):
         theirs = reference(X, graph, method)
@@ -145,12 +145,12 @@ def test_rows_of_weight_zero_are_not_in_the_graph():
 
 def test_rows_without_any_edge():
     X = rng.normal(size=(12, 2))
-    with pytest.warns(UserWarning, match="connectivity has 12 parts"):
+    with pytest.warns(UserWarning, match="connectivity has 12 connected components"):
         model = fitted(X, sparse.csr_array((12, 12)), "single")
     np.testing.assert_allclose(model.linkage_matrix_, linkage(X, "single"))
 
 
-def test_graphs_that_cannot_be():
+def test_invalid_graphs_are_errors():
     X = rng.normal(size=(30, 2))
     graph = kneighbors_graph(X, 3)
     with pytest.raises(InputError, match=r"connectivity has shape \(30, 30\)"):
@@ -158,7 +158,7 @@ def test_graphs_that_cannot_be():
     for wrong in ("graph", np.full((30, 30), np.nan), 3):
         with pytest.raises(InputError, match="connectivity must be a sparse matrix"):
             fitted(X, wrong, "ward")
-    with pytest.raises(ParameterError, match="connectivity is for linkage 'ward', 'complete', 'average', 'single'"):
+    with pytest.raises(ParameterError, match="connectivity requires linkage 'ward', 'complete', 'average', 'single'"):
         fitted(X, graph, "median")
-    with pytest.raises(ParameterError, match="takes means: it needs rows"):
+    with pytest.raises(ParameterError, match="computes means: it requires rows"):
         fitted(pairwise(X), graph, "ward", metric="precomputed")

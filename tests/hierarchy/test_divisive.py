@@ -1,4 +1,4 @@
-"""Splits from the top, by distances and by K-means: definitions by loops, laws, and where new rows go."""
+"""DivisiveClustering: comparison with plain loops, laws, and prediction."""
 
 from __future__ import annotations
 
@@ -143,14 +143,14 @@ def test_rows_that_are_all_alike():
 
 
 def test_diana_rejects_weights_and_names_the_method_that_takes_them():
-    with pytest.raises(InputError, match=r"sample_weight must be None for method='diana'.*'bisecting' takes weights"):
+    with pytest.raises(InputError, match=r"sample_weight must be None for method='diana'.*use method='bisecting'"):
         DivisiveClustering().fit(X, sample_weight=np.ones(75))
 
 
-def test_what_cannot_be(monkeypatch):
+def test_invalid_input_is_an_error(monkeypatch):
     with pytest.raises(ParameterError, match="one of n_clusters and distance_threshold"):
         DivisiveClustering(2, distance_threshold=1.0).fit(X)
-    with pytest.raises(InputError, match="n_samples=3 rows cannot make n_clusters=4"):
+    with pytest.raises(InputError, match="n_samples=3 rows, fewer than n_clusters=4"):
         DivisiveClustering(4).fit(X[:3])
     with pytest.raises(ParameterError, match="method must be 'diana' or 'bisecting'; got 'top'"):
         DivisiveClustering(method="top").fit(X)
@@ -288,17 +288,17 @@ def test_trees_of_hostile_rows_are_trees(values, scale):
 @pytest.mark.parametrize(
     "metric, params", [("manhattan", None), ("precomputed", None), ("euclidean", {"w": [1, 2, 3]})]
 )
-def test_means_need_straight_lines(metric, params):
-    with pytest.raises(ParameterError, match=r"needs metric='euclidean' without.*'diana' takes any distance"):
+def test_bisecting_needs_euclidean_distances(metric, params):
+    with pytest.raises(ParameterError, match=r"needs metric='euclidean' without.*'diana' supports any metric"):
         bisected(metric=metric, metric_params=params)
 
 
-def test_what_no_bisection_can_be(monkeypatch):
-    with pytest.raises(InputError, match="n_samples=3 rows cannot make n_clusters=4"):
+def test_invalid_input_of_bisecting_is_an_error(monkeypatch):
+    with pytest.raises(InputError, match="n_samples=3 rows, fewer than n_clusters=4"):
         bisected(4, rows=X[:3])
-    with pytest.raises(InputError, match=r"n_samples=2 rows \(of weight above 0\) cannot make n_clusters=3"):
+    with pytest.raises(InputError, match=r"n_samples=2 rows \(of weight above 0\) are fewer than n_clusters=3"):
         bisected(3, rows=X[:4], sample_weight=[1, 1, 0, 0])
-    with pytest.raises(InputError, match="n_samples=1 makes no tree"):
+    with pytest.raises(InputError, match="n_samples=1: a tree needs at least 2 rows"):
         bisected(None, rows=X[:1], distance_threshold=1.0)
     with pytest.raises(ParameterError, match="bisecting_strategy must be"):
         bisected(bisecting_strategy="worst")

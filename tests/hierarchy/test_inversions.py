@@ -1,4 +1,4 @@
-"""Trees whose heights fall: the estimator's threshold is scikit-learn's, a cut at a height is SciPy's."""
+"""Trees with decreasing heights: the threshold follows scikit-learn, a cut at a height follows SciPy."""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ from scipy.spatial.distance import pdist, squareform
 from coterie import machine
 from coterie.core.errors import InputError, ParameterError
 from coterie.distances import Distance, as_distance, register
-from coterie.hierarchy import given as given_distances
-from coterie.hierarchy import linkage, matrix, points
+from coterie.hierarchy import linkage, linkage_from_matrix, linkage_from_rows, linkage_input
 from cuts import many_strips
 
 METHODS = ("single", "complete", "average", "weighted", "centroid", "median", "ward")
@@ -92,7 +91,7 @@ def test_single_linkage_is_the_minimum_spanning_tree(n, memory):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n", [60, 500])
 @pytest.mark.parametrize("kind", ["grid", "equal", "halves", "line", "spread"])
-def test_odd_rows_make_a_whole_tree(kind, n, method):
+def test_degenerate_rows_make_a_valid_tree(kind, n, method):
     rng = np.random.default_rng(2)
     X = {
         "grid": rng.integers(0, 3, size=(n, 4)).astype(float),
@@ -125,7 +124,7 @@ def test_float32_is_precise_wherever_the_rows_lie(method, n):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("dtype, size", [(np.float64, 2.0**-560), (np.float32, 2.0**-90), (np.float32, 2.0**90)])
-def test_squares_that_leave_the_numbers_do_no_harm(method, dtype, size):
+def test_squares_out_of_range_change_nothing(method, dtype, size):
     for n in (20, 600):
         X = normal(n, 4).astype(dtype)
         Z = linkage(X * dtype(size), method)
@@ -143,7 +142,7 @@ def test_weight_two_is_the_row_twice(method, n, memory):
     assert_is_tree(Z, n, method in RISING)
 
 
-def test_weights_have_no_unit_but_for_wards_heights():
+def test_the_scale_of_weights_changes_only_the_heights_of_ward():
     X, weight = normal(300, 3), np.random.default_rng(3).uniform(0.5, 4, size=300)
     for scale in (1e-30, 1e30):
         for method, factor in (("average", 1.0), ("centroid", 1.0), ("ward", np.sqrt(scale))):
@@ -172,7 +171,7 @@ def test_a_tree_of_boxes_changes_the_speed_not_the_result(method, rows, monkeypa
         "one column": rng.normal(size=(3000, 1)),
     }[rows]
     want = linkage(X, method, memory="linear", n_jobs=1) if rows != "ties" else linkage(X, method, memory="matrix")
-    monkeypatch.setattr(points, "FEW_ROWS", 1)
+    monkeypatch.setattr(linkage_from_rows, "FEW_ROWS", 1)
     Z = linkage(X, method)
     assert_is_tree(Z, 3000)
     if rows != "ties" or method == "single":
@@ -183,7 +182,7 @@ def test_a_tree_of_boxes_changes_the_speed_not_the_result(method, rows, monkeypa
 @pytest.mark.parametrize("n, d", [(40, 3), (301, 7)])
 def test_distances_of_rows_are_the_same_from_both_ends(n, d, dtype):
     X, D = normal(n, d).astype(dtype), np.empty((n, n), dtype)
-    matrix.fill(D, X, as_distance("euclidean"), None)
+    linkage_from_matrix.fill(D, X, as_distance("euclidean"), None)
     np.testing.assert_array_equal(D, D.T)
     np.testing.assert_allclose(D, squareform(pdist(X)), rtol=1e-4 if dtype == np.float32 else 1e-12)
 
@@ -193,7 +192,7 @@ OTHERS = ["manhattan", "chebyshev", "cosine", "correlation", "sqeuclidean", "ham
 
 @pytest.mark.parametrize("metric", OTHERS)
 @pytest.mark.parametrize("method", ["single", "complete", "average"])
-def test_any_distance_serves(metric, method):
+def test_any_distance_is_supported(metric, method):
     X = normal(120, 6)
     if method == "single":  # ties do no harm to its heights
         X = np.random.default_rng(5).integers(1, 9, size=(120, 6)).astype(float)
@@ -203,10 +202,10 @@ def test_any_distance_serves(metric, method):
         np.testing.assert_allclose(linkage(X, method, metric, memory=memory)[:, 2], want[:, 2], atol=1e-9)
 
 
-def test_single_linkage_by_any_distance_needs_one_row_of_them_at_a_time(monkeypatch):
+def test_single_linkage_stores_one_row_of_distances_for_any_metric(monkeypatch):
     X = normal(400, 5)
     want = linkage(X, "single", "manhattan")
-    monkeypatch.setattr(points, "LARGE", 0)
+    monkeypatch.setattr(linkage_from_rows, "LARGE", 0)
     assert_same_tree(linkage(X, "single", "manhattan"), want)
 
 
@@ -217,7 +216,7 @@ def test_mahalanobis_distances_are_euclidean_ones_of_other_rows():
     assert_same_tree(linkage(X, "ward", "mahalanobis"), want, rtol=1e-8)
 
 
-def test_columns_may_weigh_differently():
+def test_columns_can_have_weights():
     X = normal(80, 3)
     assert_same_tree(linkage(X, "ward", w=[1, 4, 0]), linkage(X * [1, 2, 0], "ward"))
 
@@ -234,14 +233,14 @@ def test_frames_are_rows():
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("memory", ["auto", "matrix"])
-def test_the_callback_hears_of_progress_and_of_the_end(method, memory):
+def test_the_callback_gets_the_progress_up_to_the_end(method, memory):
     heard = []
     linkage(normal(900, 2), method, memory=memory, callback=lambda done, total: heard.append((done, total)))
     assert heard[-1] == (899, 899)
     assert heard == sorted(heard)
 
 
-def test_what_the_callback_raises_ends_the_work():
+def test_an_exception_in_the_callback_ends_the_computation():
     def stop(done, total):
         raise KeyboardInterrupt
 
@@ -254,7 +253,7 @@ SIZES = st.integers(2, 14)
 
 @given(data=st.data(), n=SIZES, method=st.sampled_from(METHODS))
 @settings(max_examples=150, deadline=None)
-def test_whatever_distances_are_given_make_a_whole_tree(data, n, method):
+def test_any_distances_make_a_valid_tree(data, n, method):
     numbers = st.floats(0, 1e300, allow_subnormal=True) | st.sampled_from([0.0, 1.0, 2.0])
     apart = data.draw(hnp.arrays(np.float64, n * (n - 1) // 2, elements=numbers))
     Z = linkage(apart, method, "precomputed")
@@ -263,7 +262,7 @@ def test_whatever_distances_are_given_make_a_whole_tree(data, n, method):
         np.testing.assert_array_equal(Z[:, 2], scipy_hierarchy.linkage(apart, "single")[:, 2])
 
 
-def test_a_matrix_that_is_no_matrix_is_refused():
+def test_invalid_distances_are_errors():
     whole = squareform(pdist(normal(6, 2)))
     lopsided = whole.copy()
     lopsided[4, 1] += 0.5
@@ -285,16 +284,15 @@ def test_a_matrix_that_is_no_matrix_is_refused():
         linkage(np.ones((3, 3)), "average", "precomputed")
 
 
-def test_rounding_does_not_make_a_matrix_lopsided(monkeypatch):
-    monkeypatch.setattr(given_distances, "STRIP", 300 * 64)
+def test_rounding_does_not_make_a_matrix_asymmetric():
     whole = squareform(pdist(normal(300, 2)))
     nearly = whole + np.triu(np.full(whole.shape, 1e-12), 1)
-    made = given_distances.square(nearly)
+    made = linkage_input.symmetric_matrix(nearly)
     np.testing.assert_array_equal(made, np.triu(nearly) + np.triu(nearly).T)
     assert_same_tree(linkage(nearly, "average", "precomputed"), linkage(whole, "average", "precomputed"), rtol=1e-9)
 
 
-def test_what_cannot_be_is_refused_with_what_can():
+def test_invalid_options_are_errors_that_state_the_valid_ones():
     X = normal(10, 2)
     with pytest.raises(ParameterError, match=r"'single'.*'wrad'"):
         linkage(X, "wrad")
@@ -316,7 +314,7 @@ def test_what_cannot_be_is_refused_with_what_can():
         linkage(np.where(np.arange(20).reshape(10, 2) == 7, np.inf, X))
 
 
-def test_distances_with_two_ways_are_refused():
+def test_asymmetric_distances_are_an_error():
     class Upwards(Distance):
         name = "upwards"
         symmetric = False
@@ -326,7 +324,7 @@ def test_distances_with_two_ways_are_refused():
         linkage(normal(10, 2), "single", "upwards")
 
 
-def test_a_matrix_that_cannot_fit_is_refused_before_it_is_begun(monkeypatch):
+def test_a_matrix_that_does_not_fit_into_memory_is_an_error(monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"the distances of 60 rows would take 28.8 KB.*float32"):
         linkage(normal(60, 2), "average")

@@ -1,4 +1,4 @@
-"""What a tree tells: cuts, cophenetic distances, orders of leaves, text. SciPy and loops are the references."""
+"""Functions of trees: cuts, cophenetic distances, leaf orders, Newick. The references are SciPy and plain loops."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_cuts_are_those_of_scipy(method, n):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_as_many_clusters_as_asked_for_each_within_one_of_fewer(method):
+def test_n_clusters_is_exact_and_the_clusters_are_nested(method):
     Z = scipy_tree.linkage(np.random.default_rng(0).integers(0, 3, size=(60, 3)), method)  # many ties
     before = cut(Z, n_clusters=60)
     for k in range(59, 0, -1):
@@ -109,7 +109,7 @@ def test_a_low_merge_above_a_high_one_is_not_kept_alone():
         ({"inconsistency": 1.0, "depth": 0}, "depth must be a whole number of at least 1"),
     ],
 )
-def test_cuts_that_cannot_be(options, message):
+def test_invalid_cuts_are_errors(options, message):
     with pytest.raises(ParameterError, match=message):
         cut(tree(10, "ward"), **options)
 
@@ -137,7 +137,7 @@ def test_cophenetic_distances_are_those_of_scipy(method, n):
 
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("n", [2, 3, 30])
-def test_compiled_meetings_are_the_plain_ones(n, upper):
+def test_compiled_cophenetic_rows_are_the_plain_ones(n, upper):
     for Z in (tree(n, "median", seed=n), tree(n, "average"), chain(n)):
         t = as_tree(Z)
         where = t.parent, t.siblings(), t.size, t.first, t.height
@@ -184,8 +184,8 @@ def test_threads_change_nothing(n_jobs, monkeypatch):
     np.testing.assert_array_equal(cophenet(Z, n_jobs=n_jobs), distances)
 
 
-def test_what_has_no_correlation_is_said():
-    with pytest.raises(InputError, match="three at least"):
+def test_constant_distances_have_no_correlation():
+    with pytest.raises(InputError, match="at least 3"):
         cophenetic_correlation(tree(2, "single"), rows(2))
     with pytest.raises(InputError, match="all distances are equal"):
         cophenetic_correlation([[0, 1, 1, 2], [2, 3, 2, 3]], np.full(3, 0.1), "precomputed")
@@ -193,7 +193,7 @@ def test_what_has_no_correlation_is_said():
         cophenetic_correlation([[0, 1, 1, 2], [2, 3, 1, 3]], rows(3))
     with pytest.raises(InputError, match="X has 4 rows and the tree 3 leaves"):
         cophenetic_correlation(tree(3, "single"), rows(4))
-    with pytest.raises(InputError, match="Y holds 4 distances: above the diagonal of those of 3 leaves there are 3"):
+    with pytest.raises(InputError, match="Y has 4 distances: the condensed distance matrix of 3 leaves has 3"):
         cophenet(tree(3, "single"), np.ones(4))
     with pytest.raises(InputError, match=re.escape("Y[1] is nan")):
         cophenet(tree(3, "single"), [1.0, np.nan, 2.0])
@@ -201,9 +201,9 @@ def test_what_has_no_correlation_is_said():
         cophenet(tree(3, "single"), dtype=int)
 
 
-def test_what_does_not_fit_is_refused(monkeypatch):
+def test_too_little_memory_is_an_error(monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)
-    with pytest.raises(InputError, match="cophenetic_correlation, which keeps none of them"):
+    with pytest.raises(InputError, match="cophenetic_correlation, which does not store the distances"):
         cophenet(tree(50, "average"))
     with pytest.raises(InputError, match="tables of an optimal leaf order"):
         leaf_order(tree(50, "average"), rows(50))
@@ -226,7 +226,7 @@ def every_flip(Z):
 
 @pytest.mark.parametrize("method", ["average", "single", "median"])
 @pytest.mark.parametrize("n", [2, 3, 5, 8])
-def test_no_flips_make_a_shorter_line(method, n):
+def test_no_other_order_of_leaves_is_shorter(method, n):
     for seed in range(4):
         X, Z = rows(n, seed), tree(n, method, seed)
         D = squareform(pdist(X))
@@ -236,7 +236,7 @@ def test_no_flips_make_a_shorter_line(method, n):
 
 
 @pytest.mark.parametrize("method", ["average", "ward", "single"])
-def test_the_line_is_no_longer_than_that_of_scipy(method):
+def test_the_path_is_no_longer_than_that_of_scipy(method):
     """Whose is not the shortest there is, for some trees."""
     X, Z = rows(400), tree(400, method)
     Y = pdist(X)
@@ -249,7 +249,7 @@ def test_the_line_is_no_longer_than_that_of_scipy(method):
 @pytest.mark.parametrize(
     "bounds", [(0, 3, 7, 9, 14), (0, 0, 1, 5, 12), (2, 8, 11, 11, 12), (0, 0, 1, 1, 2), (0, 5, 9, 10, 11)]
 )
-def test_compiled_lines_are_the_plain_ones(bounds, dtype):
+def test_compiled_paths_are_the_plain_ones(bounds, dtype):
     D = np.abs(rows(20) @ rows(20, 1).T).astype(dtype)
     a, _, b, _, _ = bounds
     M = np.stack([D, D]) * 2
@@ -296,7 +296,7 @@ def ways(node):
 
 
 @pytest.mark.parametrize("method", ["average", "centroid"])
-def test_ways_along_newick_branches_are_cophenetic_distances(method):
+def test_paths_along_newick_branches_are_cophenetic_distances(method):
     Z = tree(30, method)
     names = [f"leaf {i}'s (no; [{i}]: a_b)" for i in range(30)]
     _, found = ways(parsed(to_newick(Z, names)))
@@ -309,7 +309,7 @@ def test_newick_by_hand():
     Z = [[0, 1, 1.0, 2], [2, 3, 4.0, 3]]
     assert to_newick(Z, ["a", "it's", ""]) == "('':2.0,(a:0.5,'it''s':0.5):1.5);"
     assert to_newick(Z, lengths=False) == "(2,(0,1));"
-    with pytest.raises(ParameterError, match="names must be 3, one for each leaf; got 2"):
+    with pytest.raises(ParameterError, match="names has 2 entries, but the tree has 3 leaves"):
         to_newick(Z, ["a", "b"])
 
 
@@ -340,7 +340,7 @@ def test_a_tree_of_one_leaf():
     assert inconsistent(Z).shape == leaf_order(Z, [[1.0]]).shape == (0, 4)
 
 
-# what is no tree
+# invalid linkage matrices
 
 
 @pytest.mark.parametrize(
@@ -348,18 +348,18 @@ def test_a_tree_of_one_leaf():
     [
         ([[0, 1, 1.0]], "its shape is"),
         ([0, 1, 1.0, 2], "its shape is"),
-        ("tree", "must be numbers"),
-        ([[0, 1, np.nan, 2]], "all must be finite"),
+        ("tree", "must be a linkage matrix: numbers"),
+        ([[0, 1, np.nan, 2]], "all numbers must be finite"),
         ([[0, 1, -1.0, 2]], "has the height -1: heights must be at least 0"),
-        ([[0, 0.5, 1.0, 2]], "whole numbers from 0"),
-        ([[-1, 1, 1.0, 2]], "whole numbers from 0"),
-        ([[0, 3, 1.0, 2], [1, 2, 2.0, 3]], "cluster 3, which is not formed before: with 3 leaves it can be 2 at most"),
-        ([[0, 1, 1.0, 2], [0, 2, 2.0, 3]], "of which one was merged before"),
-        ([[0, 0, 1.0, 2]], "of which one was merged before"),
-        ([[0, 1, 1.0, 3]], "has 3 leaves: its two parts have 2"),
+        ([[0, 0.5, 1.0, 2]], "integers of at least 0"),
+        ([[-1, 1, 1.0, 2]], "integers of at least 0"),
+        ([[0, 3, 1.0, 2], [1, 2, 2.0, 3]], "cluster 3, which does not exist yet: with 3 leaves it can be at most 2"),
+        ([[0, 1, 1.0, 2], [0, 2, 2.0, 3]], "one of them was already merged before"),
+        ([[0, 0, 1.0, 2]], "one of them was already merged before"),
+        ([[0, 1, 1.0, 3]], "has the size 3, but its two clusters have 2 leaves"),
     ],
 )
-def test_what_is_no_tree_is_refused(Z, message):
+def test_an_invalid_linkage_matrix_is_an_error(Z, message):
     with pytest.raises(InputError, match=message):
         check_tree(Z)
 

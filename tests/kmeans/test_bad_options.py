@@ -1,4 +1,4 @@
-"""Weights and options that cannot be are refused by name, and a fit that fails changes nothing."""
+"""Invalid weights and options are rejected by name, and a failed fit changes nothing."""
 
 import re
 
@@ -8,8 +8,8 @@ from sklearn.exceptions import NotFittedError
 
 from coterie import KMeans, MiniBatchKMeans
 from coterie.core.errors import InputError, ParameterError
-from kmeans.refusals import ROWS, as_frame, refused, with_holes
-from kmeans.rows import BOTH
+from kmeans.error_cases import ROWS, as_frame, rejects, with_missing
+from kmeans.kmeans_cases import BOTH
 
 # sample_weight
 
@@ -28,15 +28,15 @@ from kmeans.rows import BOTH
     ],
     ids=["negative", "NaN", "infinite", "too few", "two dimensions", "all zero", "text"],
 )
-def test_weights_that_cannot_be_are_refused(kind, weight, words):
-    with refused(InputError, "sample_weight", *words):
+def test_invalid_weights_are_rejected(kind, weight, words):
+    with rejects(InputError, "sample_weight", *words):
         kind(2).fit(ROWS, sample_weight=weight)
 
 
 @BOTH
-def test_weights_that_cannot_be_are_refused_by_score(kind):
+def test_invalid_weights_are_rejected_by_score(kind):
     model = kind(2, random_state=0).fit(ROWS)
-    with refused(InputError, "sample_weight", "each of the 30 rows"):
+    with rejects(InputError, "sample_weight", "each of the 30 rows"):
         model.score(ROWS, sample_weight=np.ones(5))
 
 
@@ -45,8 +45,8 @@ def test_weights_that_cannot_be_are_refused_by_score(kind):
 
 @BOTH
 @pytest.mark.parametrize("k", [0, -3, 2.0, "8", None, True, [2]])
-def test_a_number_of_clusters_that_is_no_count_is_refused(kind, k):
-    with refused(ParameterError, "n_clusters must be a whole number of at least 1", re.escape(f"got {k!r}")):
+def test_an_invalid_number_of_clusters_is_rejected(kind, k):
+    with rejects(ParameterError, "n_clusters must be a whole number of at least 1", re.escape(f"got {k!r}")):
         kind(k).fit(ROWS)
 
 
@@ -62,24 +62,24 @@ def test_a_number_of_clusters_that_is_no_count_is_refused(kind, k):
         ("tol", -1e-9, ("at least 0", "got -1e-09")),
         ("tol", np.nan, ("at least 0", "got nan")),
         ("tol", "small", ("number", "got 'small'")),
-        ("n_jobs", 0, ("None, positive, or negative", "got 0")),
+        ("n_jobs", 0, ("None, a positive number of threads, or negative", "got 0")),
         ("n_jobs", "two", ("got 'two'",)),
         ("random_state", -1, ("an integer >= 0", "RandomState or a Generator", "got -1")),
         ("random_state", "luck", ("got 'luck'",)),
         ("init", "kmeans++", ("'k-means\\+\\+'", "'forgy'", "'random_partition'", "'farthest'", "got 'kmeans\\+\\+'")),
         ("engine", "gpu", ("'auto', 'serial', 'threads', 'dask'", "got 'gpu'")),
-        ("engine", "dask", ("needs a Dask array", "from_array")),
+        ("engine", "dask", ("requires a Dask array", "from_array")),
         ("engine", 3, ("sum, scan and map", "got 3")),
     ],
 )
-def test_options_are_refused_with_what_they_can_be(kind, option, value, words):
-    with refused(ParameterError, rf"\b{option} must be", *words):
+def test_invalid_options_are_rejected_with_the_valid_values(kind, option, value, words):
+    with rejects(ParameterError, rf"\b{option} must be", *words):
         kind(2, **{option: value}).fit(ROWS)
 
 
 @BOTH
-def test_an_invalid_number_of_threads_is_refused_where_there_are_no_threads(kind):
-    with refused(ParameterError, r"\bn_jobs must be", "got 'two'"):
+def test_an_invalid_number_of_threads_is_rejected_where_there_are_no_threads(kind):
+    with rejects(ParameterError, r"\bn_jobs must be", "got 'two'"):
         kind(2, engine="serial", n_jobs="two").fit(ROWS)
 
 
@@ -93,7 +93,7 @@ def test_an_invalid_number_of_threads_is_refused_where_there_are_no_threads(kind
     ],
 )
 def test_choices_of_kmeans_are_listed_when_another_is_asked_for(option, value, choices):
-    with refused(ParameterError, rf"\b{option} must be", *choices, f"got {value!r}"):
+    with rejects(ParameterError, rf"\b{option} must be", *choices, f"got {value!r}"):
         KMeans(2, **{option: value}).fit(ROWS)
 
 
@@ -106,27 +106,27 @@ def test_choices_of_kmeans_are_listed_when_another_is_asked_for(option, value, c
         ("reassignment_ratio", -0.1, 0),
     ],
 )
-def test_options_of_mini_batches_are_refused_with_their_least_value(option, value, least):
-    with refused(ParameterError, rf"\b{option} must be", f"at least {least}", f"got {value}"):
+def test_invalid_options_of_mini_batches_are_rejected_with_their_minimum(option, value, least):
+    with rejects(ParameterError, rf"\b{option} must be", f"at least {least}", f"got {value}"):
         MiniBatchKMeans(2, **{option: value}).fit(ROWS)
 
 
 @BOTH
 @pytest.mark.parametrize("shape", [(3, 3), (2, 2), (2,), (2, 3, 1), ()])
-def test_a_start_of_a_wrong_shape_is_refused_with_both_shapes(kind, shape):
-    with refused(ParameterError, "init must be n_clusters=2 centers of 3 columns", re.escape(str(shape))):
+def test_initial_centers_of_a_wrong_shape_are_rejected_with_both_shapes(kind, shape):
+    with rejects(ParameterError, "init must be n_clusters=2 centers of 3 columns", re.escape(str(shape))):
         kind(2, init=np.zeros(shape)).fit(ROWS)
 
 
 @BOTH
-def test_a_start_that_a_callable_makes_of_a_wrong_shape_is_refused(kind):
-    with refused(ParameterError, "init must be n_clusters=2 centers of 3 columns", r"\(5, 3\)"):
+def test_initial_centers_of_a_wrong_shape_from_a_callable_are_rejected(kind):
+    with rejects(ParameterError, "init must be n_clusters=2 centers of 3 columns", r"\(5, 3\)"):
         kind(2, init=lambda X, k, random_state: X[:5]).fit(ROWS)
 
 
 @BOTH
-def test_a_start_that_is_not_finite_is_refused(kind):
-    with refused(ValueError, "init", "NaN"):
+def test_initial_centers_that_are_not_finite_are_rejected(kind):
+    with rejects(ValueError, "init", "NaN"):
         kind(2, init=np.full((2, 3), np.nan)).fit(ROWS)
 
 
@@ -136,7 +136,7 @@ def test_a_start_that_is_not_finite_is_refused(kind):
 @BOTH
 @pytest.mark.parametrize("verb", ["predict", "transform", "score"])
 def test_what_was_never_fitted_says_so(kind, verb):
-    with refused(NotFittedError, f"{kind.__name__} instance is not fitted", "Call 'fit'"):
+    with rejects(NotFittedError, f"{kind.__name__} instance is not fitted", "Call 'fit'"):
         getattr(kind(2), verb)(ROWS)
 
 
@@ -148,7 +148,7 @@ def fitted_state(model):
 @pytest.mark.parametrize(
     "options, X, weight",
     [
-        ({}, np.c_[with_holes(np.nan), ROWS], None),
+        ({}, np.c_[with_missing(np.nan), ROWS], None),
         ({}, np.c_[ROWS, ROWS], -np.ones(30)),
         ({}, ROWS[:1, :2], None),
         ({"init": "kmeans++"}, np.c_[ROWS, ROWS], None),
@@ -176,7 +176,7 @@ def test_a_failed_fit_leaves_the_names_of_the_columns_as_they_were():
     pandas = pytest.importorskip("pandas")
     model = KMeans(2, random_state=0).fit(as_frame(pandas, ROWS, ("a", "b", "c")))
     with pytest.raises(InputError):
-        model.fit(as_frame(pandas, with_holes(np.nan), ("d", "e", "f")))
+        model.fit(as_frame(pandas, with_missing(np.nan), ("d", "e", "f")))
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
@@ -184,7 +184,7 @@ def test_a_batch_that_fails_leaves_the_model_as_it_was():
     model = MiniBatchKMeans(2, random_state=0).partial_fit(ROWS)
     centers, steps = model.cluster_centers_.copy(), model.n_steps_
     with pytest.raises(InputError):
-        model.partial_fit(with_holes(np.nan))
+        model.partial_fit(with_missing(np.nan))
     np.testing.assert_array_equal(model.cluster_centers_, centers)
     assert model.n_steps_ == steps
 
@@ -193,6 +193,6 @@ def test_a_batch_that_fails_leaves_the_model_as_it_was():
 def test_a_failed_first_fit_leaves_the_estimator_unfitted(kind):
     model = kind(2)
     with pytest.raises(InputError):
-        model.fit(with_holes(np.nan))
+        model.fit(with_missing(np.nan))
     with pytest.raises(NotFittedError):
         model.predict(ROWS)

@@ -1,4 +1,4 @@
-"""Rows that cannot be used are refused with one error that names what was found, and what to do."""
+"""Invalid rows are rejected with an error that states what was found and what to do."""
 
 import re
 
@@ -8,8 +8,8 @@ from scipy import sparse
 
 from coterie import KMeans, MiniBatchKMeans
 from coterie.core.errors import InputError, ParameterError
-from kmeans.refusals import ROWS, as_frame, refused, with_holes
-from kmeans.rows import BOTH
+from kmeans.error_cases import ROWS, as_frame, rejects, with_missing
+from kmeans.kmeans_cases import BOTH
 
 # X: values
 
@@ -17,49 +17,49 @@ from kmeans.rows import BOTH
 @BOTH
 @pytest.mark.parametrize("value, what", [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 def test_values_that_are_not_finite_are_counted_column_by_column(kind, value, what):
-    with refused(InputError, rf"X contains {what}: column 0 \(2\), column 2 \(1\)", "drop those rows"):
-        kind(2).fit(with_holes(value))
+    with rejects(InputError, rf"X contains {what}: column 0 \(2\), column 2 \(1\)", "drop those rows"):
+        kind(2).fit(with_missing(value))
 
 
 @BOTH
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_values_that_are_not_finite_are_named_by_the_columns_of_a_frame(kind, library):
-    frame = as_frame(pytest.importorskip(library), with_holes(np.nan), ("age", "height", "income"))
-    with refused(InputError, r"X contains NaN: age \(2\), income \(1\)"):
+    frame = as_frame(pytest.importorskip(library), with_missing(np.nan), ("age", "height", "income"))
+    with rejects(InputError, r"X contains NaN: age \(2\), income \(1\)"):
         kind(2).fit(frame)
 
 
 @BOTH
 def test_values_that_are_not_finite_are_found_in_sparse_rows(kind):
-    with refused(InputError, r"X contains NaN: column 0 \(2\), column 2 \(1\)"):
-        kind(2).fit(sparse.csr_array(with_holes(np.nan)))
+    with rejects(InputError, r"X contains NaN: column 0 \(2\), column 2 \(1\)"):
+        kind(2).fit(sparse.csr_array(with_missing(np.nan)))
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_one_value_that_is_not_finite_is_found_among_many_rows(form):
     X = np.random.default_rng(1).normal(size=(5000, 8))
     X[4321, 5] = np.nan
-    with refused(InputError, r"NaN: column 5 \(1\)\."):
+    with rejects(InputError, r"NaN: column 5 \(1\)\."):
         KMeans(2).fit(form(X))
 
 
-def test_a_value_that_is_not_finite_is_refused_even_in_a_row_of_weight_zero():
+def test_a_value_that_is_not_finite_is_rejected_even_in_a_row_of_weight_zero():
     weight = np.ones(30)
     weight[[4, 7, 9]] = 0
-    with refused(InputError, r"NaN: column 0 \(2\)"):
-        KMeans(2).fit(with_holes(np.nan), sample_weight=weight)
+    with rejects(InputError, r"NaN: column 0 \(2\)"):
+        KMeans(2).fit(with_missing(np.nan), sample_weight=weight)
 
 
 @BOTH
 @pytest.mark.parametrize("verb", ["predict", "transform", "score"])
-def test_values_that_are_not_finite_are_refused_after_the_fit_too(kind, verb):
+def test_values_that_are_not_finite_are_rejected_after_the_fit_too(kind, verb):
     model = kind(2, random_state=0).fit(ROWS)
-    with refused(InputError, r"X contains infinity: column 0 \(2\), column 2 \(1\)"):
-        getattr(model, verb)(with_holes(np.inf))
+    with rejects(InputError, r"X contains infinity: column 0 \(2\), column 2 \(1\)"):
+        getattr(model, verb)(with_missing(np.inf))
 
 
-def test_values_whose_squares_overflow_are_refused_with_the_remedy_where_they_are_not_fitted():
-    with refused(InputError, "X has values up to about", "divide X by a power of two first"):
+def test_values_whose_squares_overflow_are_rejected_with_the_remedy_where_they_are_not_fitted():
+    with rejects(InputError, "X has values up to about", "divide X by a power of two first"):
         MiniBatchKMeans(2).partial_fit(ROWS * 1e200)
 
 
@@ -72,18 +72,18 @@ def test_values_whose_squares_overflow_are_refused_with_the_remedy_where_they_ar
     ],
     ids=["strings", "object array"],
 )
-def test_text_is_refused_by_the_name_of_the_argument(kind, X, found):
-    with refused(ValueError, r"\bX\b", found):
+def test_text_is_rejected_by_the_name_of_the_argument(kind, X, found):
+    with rejects(ValueError, r"\bX\b", found):
         kind(2).fit(X)
 
 
 @BOTH
-def test_complex_numbers_are_refused(kind):
-    with refused(InputError, "Complex data not supported", "separate columns"):
+def test_complex_numbers_are_rejected(kind):
+    with rejects(InputError, "Complex data not supported", "separate columns"):
         kind(2).fit(ROWS + 1j)
-    with refused(InputError, "sample_weight must be numbers"):
+    with rejects(InputError, "sample_weight must be numbers"):
         kind(2).fit(ROWS, sample_weight=np.full(len(ROWS), 1j))
-    with refused(ParameterError, "init must be .* numbers"):
+    with rejects(ParameterError, "init must be .* numbers"):
         kind(2, init=ROWS[:2] + 1j).fit(ROWS)
 
 
@@ -92,46 +92,46 @@ def test_complex_numbers_are_refused(kind):
 
 @BOTH
 @pytest.mark.parametrize("shape, found", [((0, 3), r"0 sample\(s\)"), ((5, 0), r"0 feature\(s\)")])
-def test_an_empty_table_is_refused_with_its_shape(kind, shape, found):
-    with refused(ValueError, found, re.escape(f"shape={shape}")):
+def test_an_empty_table_is_rejected_with_its_shape(kind, shape, found):
+    with rejects(ValueError, found, re.escape(f"shape={shape}")):
         kind(2).fit(np.empty(shape))
 
 
 @BOTH
 @pytest.mark.parametrize("library", [None, "pandas", "polars"])
-def test_a_single_column_without_a_second_dimension_is_refused_with_the_remedy(kind, library):
+def test_a_single_column_without_a_second_dimension_is_rejected_with_the_remedy(kind, library):
     X = np.arange(10.0)
     if library is not None:
         X = pytest.importorskip(library).Series(X)
-    with refused(ValueError, "(?i:2D|two dimensions|one dimension|1D|table|Series)"):
+    with rejects(ValueError, "(?i:2D|two dimensions|one dimension|1D|table|Series)"):
         kind(2).fit(X)
 
 
 @BOTH
-def test_more_clusters_than_rows_are_refused_with_both_numbers(kind):
-    with refused(InputError, "n_samples=30", "n_clusters=31", "fewer"):
+def test_more_clusters_than_rows_are_rejected_with_both_numbers(kind):
+    with rejects(InputError, "n_samples=30", "n_clusters=31", "fewer"):
         kind(31).fit(ROWS)
 
 
 @BOTH
-def test_more_clusters_than_rows_that_count_are_refused(kind):
+def test_more_clusters_than_rows_of_positive_weight_are_rejected(kind):
     weight = np.zeros(30)
     weight[:3] = 1
-    with refused(InputError, "n_samples=3 ", "weight above 0", "n_clusters=4"):
+    with rejects(InputError, "n_samples=3 ", "weight above 0", "n_clusters=4"):
         kind(4).fit(ROWS, sample_weight=weight)
 
 
 @BOTH
-def test_another_number_of_columns_than_fitted_is_refused_with_both_numbers(kind):
+def test_another_number_of_columns_than_fitted_is_rejected_with_both_numbers(kind):
     model = kind(2, random_state=0).fit(ROWS)
     for verb in (model.predict, model.transform, model.score):
-        with refused(ValueError, "X has 2 features", "expecting 3 features"):
+        with rejects(ValueError, "X has 2 features", "expecting 3 features"):
             verb(ROWS[:, :2])
 
 
-def test_another_number_of_columns_is_refused_by_partial_fit_too():
+def test_another_number_of_columns_is_rejected_by_partial_fit_too():
     model = MiniBatchKMeans(2, random_state=0).partial_fit(ROWS)
-    with refused(ValueError, "X has 2 features", "expecting 3 features"):
+    with rejects(ValueError, "X has 2 features", "expecting 3 features"):
         model.partial_fit(ROWS[:, :2])
 
 
@@ -140,25 +140,25 @@ def test_another_number_of_columns_is_refused_by_partial_fit_too():
 
 @BOTH
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_other_columns_than_fitted_are_refused_by_name(kind, library):
+def test_other_columns_than_fitted_are_rejected_by_name(kind, library):
     frames = pytest.importorskip(library)
     model = kind(2, random_state=0).fit(as_frame(frames, ROWS, ("a", "b", "c")))
-    with refused(ValueError, "unseen at fit time", "- d", "now missing", "- c"):
+    with rejects(ValueError, "unseen at fit time", "- d", "now missing", "- c"):
         model.predict(as_frame(frames, ROWS, ("a", "b", "d")))
-    with refused(ValueError, "same order"):
+    with rejects(ValueError, "same order"):
         model.predict(as_frame(frames, ROWS, ("b", "a", "c")))
 
 
 @BOTH
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_columns_of_text_are_refused_by_name(kind, library):
+def test_columns_of_text_are_rejected_by_name(kind, library):
     frames = pytest.importorskip(library)
     frame = frames.DataFrame({"size": [1.0, 2.0, 3.0], "town": ["Bonn", "Rome", "Oslo"]})
-    with refused(InputError, "not numbers: 'town'", "Drop them, or encode them"):
+    with rejects(InputError, "not numbers: 'town'", "Drop them, or encode them"):
         kind(2).fit(frame)
 
 
-def test_columns_of_dates_and_categories_are_refused_by_name():
+def test_columns_of_dates_and_categories_are_rejected_by_name():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {
@@ -167,13 +167,13 @@ def test_columns_of_dates_and_categories_are_refused_by_name():
             "kind": pandas.Categorical(["a", "b"]),
         }
     )
-    with refused(InputError, "'day'", "'kind'", "Drop them, or encode them"):
+    with rejects(InputError, "'day'", "'kind'", "Drop them, or encode them"):
         KMeans(2).fit(frame)
 
 
-def test_two_columns_of_one_name_are_refused_by_name():
+def test_two_columns_of_one_name_are_rejected_by_name():
     pandas = pytest.importorskip("pandas")
-    with refused(InputError, r"\bX\b", r"\ba\b"):
+    with rejects(InputError, r"\bX\b", r"\ba\b"):
         KMeans(2).fit(pandas.DataFrame(ROWS, columns=["a", "b", "a"]))
 
 
@@ -182,27 +182,27 @@ def test_two_columns_of_one_name_are_refused_by_name():
 
 @BOTH
 def test_a_file_that_is_not_there_is_named(kind, tmp_path):
-    with refused(InputError, "X", "no file", r"nowhere\.npy"):
+    with rejects(InputError, "X", "no file", r"nowhere\.npy"):
         kind(2).fit(tmp_path / "nowhere.npy")
 
 
 @BOTH
-def test_a_file_of_another_kind_is_refused_with_the_remedy(kind, tmp_path):
+def test_a_file_of_another_kind_is_rejected_with_the_remedy(kind, tmp_path):
     (tmp_path / "rows.xlsx").write_text("a,b\n1,2\n")
-    with refused(InputError, r"X is the path .*rows\.xlsx", r"files", r"\.npy", "load others first"):
+    with rejects(InputError, r"X is the path .*rows\.xlsx", r"files", r"\.npy", "load others first"):
         kind(2).fit(str(tmp_path / "rows.xlsx"))
 
 
 @pytest.mark.parametrize("content", [b"", b"1,2,3\n4,5,6\n"], ids=["empty", "text"])
-def test_a_file_that_is_no_array_is_refused_by_name(content, tmp_path):
+def test_a_file_that_is_no_array_is_rejected_by_name(content, tmp_path):
     (tmp_path / "rows.npy").write_bytes(content)
-    with refused(InputError, r"X: .*rows\.npy", "cannot be read"):
+    with rejects(InputError, r"X: .*rows\.npy", "cannot be read"):
         KMeans(2).fit(tmp_path / "rows.npy")
 
 
-def test_a_dask_array_of_unknown_length_is_refused_with_the_remedy():
+def test_a_dask_array_of_unknown_length_is_rejected_with_the_remedy():
     da = pytest.importorskip("dask.array")
     X = da.from_array(ROWS, chunks=(10, 3))
     unknown = X[X[:, 0] > 0]
-    with refused(InputError, "X must be a Dask array of two known dimensions", "nan", "compute_chunk_sizes"):
+    with rejects(InputError, "X must be a Dask array of two known dimensions", "nan", "compute_chunk_sizes"):
         KMeans(2).fit(unknown)

@@ -1,4 +1,4 @@
-"""K-means with clusters of given sizes: its laws."""
+"""Balanced K-means: general properties."""
 
 import itertools
 import warnings
@@ -14,8 +14,8 @@ from coterie import BalancedKMeans, KMeans
 from coterie.core.errors import ParameterError
 from coterie.core.progress import Progress
 from cuts import has_many_parts
-from kmeans.balanced_rows import cost_of, groups
-from kmeans.rows import SINGLE
+from kmeans.balanced_cases import cost_of, groups
+from kmeans.kmeans_cases import SINGLE
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 # NumPy kernels; compiled kernels, in several parts
@@ -65,7 +65,7 @@ def test_predict_gives_the_nearest_center_and_knows_no_sizes():
     assert (model.predict(np.repeat(X[:1], 500, axis=0)) == nearest[0]).all()
 
 
-def test_a_fit_that_settles_is_at_means_and_at_the_cheapest_division():
+def test_a_converged_fit_is_at_means_and_at_the_cheapest_assignment():
     X = groups(300, 3, 4)
     model = BalancedKMeans(4, tol=0, random_state=0).fit(X)
     assert model.converged_
@@ -83,7 +83,7 @@ def test_a_fit_that_settles_is_at_means_and_at_the_cheapest_division():
 
 @st.composite
 def tasks(draw):
-    """Rows with duplicates, and sizes that can be kept."""
+    """Rows with duplicates, and feasible sizes."""
     n = draw(st.integers(1, 25))
     k = draw(st.integers(1, min(n, 5)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -192,9 +192,9 @@ def test_a_start_far_away_takes_its_share_of_the_rows():
 
 
 @pytest.mark.parametrize("far", [1e155, 1e200])
-def test_a_start_whose_squares_overflow_is_refused(far):
+def test_initial_centers_whose_squares_overflow_are_rejected(far):
     X = groups(60, 2, 3)
-    with pytest.raises(ParameterError, match="init has a center so far from the rows that squares overflow"):
+    with pytest.raises(ParameterError, match="init has a center so far from the rows that squared distances overflow"):
         BalancedKMeans(3, init=np.stack([*X[:2], np.full(2, far)])).fit(X)
 
 
@@ -225,7 +225,7 @@ def test_rows_of_weight_zero_take_no_place_and_go_to_the_nearest_center():
     np.testing.assert_array_equal(both.cluster_sizes_, alone.cluster_sizes_)
 
 
-def test_more_starts_cost_no_more():
+def test_more_initialisations_are_never_worse():
     X = groups(300, 2, 8)
     one, many = (BalancedKMeans(8, init="forgy", n_init=n, random_state=0).fit(X) for n in (1, 8))
     assert many.inertia_ <= one.inertia_

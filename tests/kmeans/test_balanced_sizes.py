@@ -1,4 +1,4 @@
-"""Which sizes clusters get, and how a fit runs."""
+"""Balanced K-means: sizes of clusters, and options of a fit."""
 
 import pickle
 import subprocess
@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BalancedKMeans
 from coterie.core.errors import FitInterruptedWarning
-from kmeans.balanced_rows import cost_of, groups
+from kmeans.balanced_cases import cost_of, groups
 
 # sizes
 
@@ -57,12 +57,14 @@ def test_rows_that_are_all_alike_are_shared_out():
 
 def test_a_cluster_that_may_be_empty_is_so_where_rows_are_too_alike_with_a_warning():
     X = np.repeat([[0.0], [5.0]], 10, axis=0)
-    with pytest.warns(ConvergenceWarning, match="only 2 of 3 clusters have rows: size_min=1 gives each a row"):
+    with pytest.warns(
+        ConvergenceWarning, match="only 2 of 3 clusters have rows: use size_min=1 to give each cluster a row"
+    ):
         model = BalancedKMeans(3, size_min=0, random_state=0).fit(X)
     assert sorted(model.cluster_sizes_) == [0, 10, 10]
 
 
-def test_an_empty_cluster_starts_anew_at_the_costliest_row():
+def test_an_empty_cluster_is_moved_to_the_costliest_row():
     X = groups(60, 2, 3)
     far = np.full(2, 1e3)  # nearest to no row
     model = BalancedKMeans(3, size_min=0, size_max=40, init=np.stack([*X[:2], far])).fit(X)

@@ -1,4 +1,4 @@
-"""Bisecting K-means: two clusters of the worst one, again and again."""
+"""Bisecting K-means: repeated splits of the worst cluster."""
 
 import warnings
 
@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BisectingKMeans, KMeans
 from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
-from coterie.kmeans import bisecting
+from coterie.kmeans import bisecting_kmeans
 from cuts import has_many_parts, many_parts, weights_of_many_digits
 from reference.shared_data import published
 
@@ -26,14 +26,14 @@ def groups(n, d, k, seed=0, apart=4.0):
 
 
 def own_costs(X, model, w=None):
-    """What every cluster costs, in float64."""
+    """Cost of every cluster, in float64."""
     gone = np.asarray(X, np.float64) - model.cluster_centers_[model.labels_]
     squares = (gone**2).sum(axis=1) * (1 if w is None else w)
     return np.bincount(model.labels_, squares, len(model.cluster_centers_))
 
 
 def by_hand(tree, X):
-    """The labels that the tree means, a row at a time."""
+    """Labels of the tree, one row at a time."""
     labels = []
     for x in np.asarray(X, np.float64):
         node = 0
@@ -207,7 +207,7 @@ def test_dask_rows_give_the_same_lazily():
     np.testing.assert_allclose(model.cluster_centers_, plain.cluster_centers_, atol=1e-9)
 
 
-def test_more_starts_of_a_cut_cost_no_more():
+def test_more_initialisations_of_a_split_are_never_worse():
     X = groups(400, 2, 12)
     one, many = (BisectingKMeans(2, init="forgy", n_init=n, random_state=0).fit(X) for n in (1, 20))
     assert many.inertia_ <= one.inertia_
@@ -287,14 +287,14 @@ def test_verbose_prints_every_cut(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
-# refused
+# Errors
 
 
 @pytest.mark.parametrize(
     "option, value, words",
     [
         ("n_clusters", 0, "n_clusters must be a whole number of at least 1; got 0"),
-        ("n_clusters", 91, "n_clusters=91: ask for fewer"),
+        ("n_clusters", 91, "n_clusters=91: use n_clusters <= 90"),
         (
             "bisecting_strategy",
             "worst",
@@ -311,8 +311,8 @@ def test_verbose_prints_every_cut(capsys):
         ("callback", 3, "callback must be None or a function"),
     ],
 )
-def test_options_are_refused_with_what_they_can_be(option, value, words):
-    with pytest.raises(ParameterError if "fewer" not in words else InputError, match=words):
+def test_invalid_options_are_rejected_with_the_valid_values(option, value, words):
+    with pytest.raises(InputError if "91" in words else ParameterError, match=words):
         BisectingKMeans(**{"n_clusters": 3, option: value}).fit(groups(90, 3, 3))
 
 
@@ -333,7 +333,7 @@ def many_rows(n=40_000):
 def test_a_sketch_on_a_sample_ends_where_all_rows_would(monkeypatch):
     X = many_rows()
     sketched = BisectingKMeans(4, random_state=0).fit(X)
-    monkeypatch.setattr(bisecting, "MANY", 100)
+    monkeypatch.setattr(bisecting_kmeans, "MANY", 100)
     whole = BisectingKMeans(4, random_state=0).fit(X)
     assert sketched.inertia_ == pytest.approx(whole.inertia_, rel=1e-3)
     np.testing.assert_array_equal(sketched.labels_, sketched.predict(X))

@@ -1,4 +1,4 @@
-"""The global optimum: of one column always, of a few rows in several columns."""
+"""Exact K-means: one column always, several columns for a few rows."""
 
 import itertools
 import subprocess
@@ -15,7 +15,7 @@ from coterie import KMeans
 from coterie.core.errors import ParameterError
 from coterie.kernels.cpu import one_column as compiled
 from coterie.kernels.plain import one_column as plain
-from coterie.kmeans import exact
+from coterie.kmeans import exact_kmeans
 from reference.shared_data import published
 
 KERNELS = pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
@@ -23,7 +23,7 @@ SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 
 def cost(X, labels, weight):
-    """Of a partition, about the means of its clusters; each taken from a row of its own, so that nothing cancels."""
+    """Cost of a partition; each mean is computed relative to a row, so that nothing cancels."""
     total = 0.0
     for j in np.unique(labels):
         rows, w = X[labels == j] - X[labels == j][0], weight[labels == j]
@@ -37,13 +37,13 @@ def runs(m, starts):
 
 
 def best_runs(values, weight, k):
-    """The least cost of all partitions of the sorted values into `k` runs."""
+    """Minimum cost of all partitions of the sorted values into `k` runs."""
     every = itertools.combinations(range(1, len(values)), k - 1)
     return min(cost(values[:, None], runs(len(values), (0, *inner)), weight) for inner in every)
 
 
 def best_partition(X, weight, k):
-    """The least cost of all partitions into at most `k` clusters, whatever their shape."""
+    """Minimum cost of all partitions into at most `k` clusters, whatever their shape."""
     X = X - np.average(X, axis=0, weights=weight)
     labels = np.array([(0, *others) for others in itertools.product(range(k), repeat=len(X) - 1)])
     saved = np.zeros(len(labels))
@@ -132,7 +132,7 @@ def test_runs_that_weigh_nothing_beside_the_others_do_no_harm():
 
 
 def check(model, X, weight=None):
-    """What holds of every fitted model, and of an exact one."""
+    """Properties of every fitted model, and of an exact one."""
     w = np.ones(len(X)) if weight is None else np.asarray(weight)
     squares = (X.astype(np.float64)[:, None, :] - model.cluster_centers_.astype(np.float64)) ** 2
     squares = squares.sum(axis=2)
@@ -231,7 +231,7 @@ def test_fewer_distinct_rows_than_clusters_leave_clusters_empty_with_a_warning(d
 @pytest.mark.parametrize(
     "options", [{"init": np.arange(4.0)[:, None]}, {"init": lambda X, k, random_state: X[:k]}, {"algorithm": "lloyd"}]
 )
-def test_whoever_gives_a_start_or_asks_for_lloyd_gets_iterations(options):
+def test_initial_centers_or_algorithm_lloyd_run_the_iterations(options):
     seen = []
     X = np.random.default_rng(0).normal(size=(100, 1))
     KMeans(4, n_init=1, random_state=0, callback=seen.append, **options).fit(X)
@@ -295,7 +295,7 @@ def test_branch_and_bound_improves_on_a_bad_start():
     rng = np.random.default_rng(4)
     X, weight = rng.normal(size=(9, 2)), rng.exponential(size=9)
     for start in (np.arange(9) % 3, np.repeat([0, 1, 2], 3), np.zeros(9, int)):
-        labels = exact.branch_and_bound(X, weight, 3, start)
+        labels = exact_kmeans.branch_and_bound(X, weight, 3, start)
         assert cost(X, labels, weight) == pytest.approx(best_partition(X, weight, 3), rel=1e-9)
 
 
@@ -326,10 +326,10 @@ def test_equal_rows_count_as_one_of_their_weight():
 
 
 @pytest.mark.parametrize("n, k", [(300, 12), (200_000, 5)])
-def test_what_would_take_too_long_is_refused_with_the_estimate(n, k, monkeypatch):
-    monkeypatch.setattr(exact, "LIMIT", 1e7)
+def test_a_problem_that_takes_too_long_is_rejected_with_the_estimate(n, k, monkeypatch):
+    monkeypatch.setattr(exact_kmeans, "LIMIT", 1e7)
     X = np.random.default_rng(0).normal(size=(n, 4))
-    message = rf"algorithm='exact' would take about \de\+\d+ steps for n={n} different rows and k={k} .*search='global'"
+    message = rf"algorithm='exact' would take about \de\+\d+ steps for n={n} distinct rows and k={k} .*search='global'"
     with pytest.raises(ParameterError, match=message):
         KMeans(k, algorithm="exact", random_state=0).fit(X)
 
@@ -352,17 +352,17 @@ def test_many_rows_are_rejected_without_work_on_all_of_them(n, d, k, monkeypatch
         sizes.append(len(X))
         return interleaved(X, *args)
 
-    interleaved = exact.interleaved
-    monkeypatch.setattr(exact, "interleaved", recorded)
+    interleaved = exact_kmeans.interleaved
+    monkeypatch.setattr(exact_kmeans, "interleaved", recorded)
     X = np.random.default_rng(0).normal(size=(n, d))
-    with pytest.raises(ParameterError, match=rf"would take about \de\+\d+ steps for n={n} different rows"):
+    with pytest.raises(ParameterError, match=rf"would take about \de\+\d+ steps for n={n} distinct rows"):
         KMeans(k, algorithm="exact", random_state=0).fit(X)
-    assert max(sizes, default=0) <= exact.TRIAL
+    assert max(sizes, default=0) <= exact_kmeans.TRIAL
 
 
 def test_many_rows_in_clear_clusters_are_solved():
     rng = np.random.default_rng(0)
-    labels = rng.integers(3, size=exact.MANY + 100)
+    labels = rng.integers(3, size=exact_kmeans.MANY + 100)
     X = rng.normal(size=(len(labels), 2)) + 1000.0 * labels[:, None]
     exact_fit = KMeans(3, algorithm="exact", random_state=0).fit(X)
     assert exact_fit.inertia_ == pytest.approx(cost(X, labels, np.ones(len(X))), rel=1e-9)
@@ -370,5 +370,5 @@ def test_many_rows_in_clear_clusters_are_solved():
 
 def test_the_estimate_counts_every_row_that_is_left():
     easy = np.full(30, 10.0)
-    assert exact.expected(easy, 1030) == pytest.approx(10.0 * 1030)
-    assert np.isfinite(exact.expected(4.0 ** np.arange(30), 20_000))
+    assert exact_kmeans.expected(easy, 1030) == pytest.approx(10.0 * 1030)
+    assert np.isfinite(exact_kmeans.expected(4.0 ** np.arange(30), 20_000))

@@ -1,4 +1,4 @@
-"""One row far from two clusters: where distances are not squared, it does not get a center of its own."""
+"""One row far from two clusters: it does not get its own center if distances are not squared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cost(estimator):
 
 
 def of_two_clusters(estimator):
-    """What the two clusters cost, the far row in the nearer one."""
+    """Cost of the two clusters, with the far row in the nearer one."""
     if isinstance(estimator, KMedoids):
         D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
         return sum(D[np.ix_(j == TRUTH, j == TRUTH)].sum(axis=0).min() for j in (0, 1))

@@ -1,4 +1,4 @@
-"""`k_means`, `kmeans_plusplus` and options of `KMeans` that scikit-learn's users pass."""
+"""`k_means`, `kmeans_plusplus`, and options of `KMeans` for compatibility with scikit-learn."""
 
 import numpy as np
 import pytest

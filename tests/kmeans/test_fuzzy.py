@@ -1,4 +1,4 @@
-"""Fuzzy c-means: its kernels against loops, its limits, and the results of others. The laws run over `zoo`."""
+"""Fuzzy c-means: kernels against loops, limits of m, and reference results. General laws run over `zoo`."""
 
 import pickle
 from functools import partial
@@ -14,7 +14,7 @@ from coterie import FuzzyCMeans, KMeans
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
 from coterie.kernels import cpu, plain
-from coterie.kmeans.fuzzy import Fuzzy
+from coterie.kmeans.fuzzy_c_means import Fuzzy
 from cuts import has_many_parts, weights_of_many_digits
 from reference.shared_data import load, published
 
@@ -175,7 +175,7 @@ def test_one_and_a_hundredth_gives_numbers():
         assert model.objective_ <= model.history_[0]
 
 
-def test_a_center_far_from_all_rows_starts_anew():
+def test_a_center_far_from_all_rows_is_moved():
     start = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1e6, 1e6, 1e6]])
     model = FuzzyCMeans(3, m=1.01, init=start, max_iter=1000).fit(zoo.SMALL)
     assert np.abs(model.cluster_centers_).max() < 1e3
@@ -298,7 +298,7 @@ def test_dask_arrays_give_what_arrays_give():
     assert there.partition_entropy(lazy) == pytest.approx(here.partition_entropy(zoo.LARGE), rel=1e-9)
 
 
-def test_sparse_rows_are_refused_with_the_remedy():
+def test_sparse_rows_are_rejected_with_the_remedy():
     with pytest.raises(InputError, match=r"FuzzyCMeans needs dense rows \(X.toarray\(\)"):
         FuzzyCMeans(4).fit(zoo.COUNTS)
 
@@ -317,14 +317,14 @@ def test_crisp_memberships_have_the_largest_coefficient_and_no_entropy():
 
 def test_coefficient_and_entropy_do_not_depend_on_how_the_rows_are_cut():
     model, X = Fuzzy(5, 1.4), zoo.LARGE
-    whole = model.crispness(X[:5], Chunk(X, None, 0))
-    parts = map(partial(model.crispness, X[:5]), (Chunk(X[:17], None, 0), Chunk(X[17:], None, 1)))
+    whole = model.membership_sums(X[:5], Chunk(X, None, 0))
+    parts = map(partial(model.membership_sums, X[:5]), (Chunk(X[:17], None, 0), Chunk(X[17:], None, 1)))
     for a, b in zip(whole.leaves(), (next(parts) + next(parts)).leaves(), strict=True):
         assert a == pytest.approx(b, rel=1e-12)
 
 
 @pytest.mark.parametrize("m", [1, 1.0, 0.5, -2, np.inf, np.nan, "2", None, True])
-def test_an_m_that_is_no_number_above_one_is_refused(m):
+def test_an_m_that_is_not_a_number_above_one_is_rejected(m):
     with pytest.raises(ParameterError, match="m must be a finite number above 1"):
         FuzzyCMeans(2, m=m).fit(zoo.SMALL)
 

@@ -1,4 +1,4 @@
-"""Kernel K-means: clusters of a space of which only products are known."""
+"""Kernel K-means against its definition."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,10 @@ from scipy import sparse
 from sklearn.metrics import pairwise
 
 from coterie import KernelKMeans, KMeans
-from coterie.kmeans.gram import Linear
+from coterie.kmeans.kernel_functions import Linear
+from coterie.kmeans.kernel_hartigan import best_moves, move_rows
 from coterie.kmeans.kernel_lloyd import KernelLloyd
-from coterie.kmeans.kernel_moves import best_moves, exchanged
-from kmeans.kernel_rows import (
+from kmeans.kernel_cases import (
     BY_NAME,
     WEIGHTED,
     blobs,
@@ -22,7 +22,7 @@ from kmeans.kernel_rows import (
     some_weights,
     squares_to_means,
 )
-from kmeans.rows import SINGLE
+from kmeans.kmeans_cases import SINGLE
 
 
 def rings(n=300, seed=0):
@@ -33,7 +33,7 @@ def rings(n=300, seed=0):
 
 
 def naive(K, w, labels, k):
-    """Batch kernel K-means in so many words: labels, and the objective at every step."""
+    """Batch kernel K-means in NumPy: labels, and the objective of every step."""
     history = []
     while True:
         squares = squares_to_means(K, w, labels, k)
@@ -52,7 +52,10 @@ def naive(K, w, labels, k):
 def test_kernels_are_those_of_scikit_learn(kernel, dtype):
     X, Y = blobs(50).astype(dtype), blobs(20, seed=1).astype(dtype)
     made = built(kernel, X)
-    found, diagonal = made.block(made.ready(X), made.ready(Y)) * made.factor, made.diagonal(made.ready(X)) * made.factor
+    found, diagonal = (
+        made.block(made.prepare(X), made.prepare(Y)) * made.factor,
+        made.diagonal(made.prepare(X)) * made.factor,
+    )
     about = X.mean(axis=0) if kernel == "linear" else 0  # products about another origin, with the same distances
     rtol = 1e-10 if dtype == np.float64 else 1e-4
     wanted = gram(kernel, X - about, Y - about)
@@ -110,7 +113,7 @@ def test_rows_that_move_one_by_one_each_lower_the_cost():
     sums, rows = K @ share, np.arange(0, 60, 2)
     lengths = np.einsum("ik,ik->k", share, sums)
     args = w[rows], np.diag(K)[rows], K[np.ix_(rows, rows)], sums[rows], share.sum(axis=0), lengths, 1e-15
-    found = exchanged(labels[rows], *args)
+    found = move_rows(labels[rows], *args)
     costs = []
     for upto in range(len(rows) + 1):
         tried = labels.copy()

@@ -1,4 +1,4 @@
-"""Kernel K-means on hostile tables, and what it refuses."""
+"""Kernel K-means on extreme data, and its errors."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KernelKMeans
 from coterie.core.errors import InputError, ParameterError
-from coterie.kmeans.gram import Own
-from kmeans.kernel_rows import NAMES, apart, blobs, gram, some_weights
+from coterie.kmeans.kernel_functions import UserKernel
+from kmeans.kernel_cases import NAMES, apart, blobs, gram, some_weights
 
 # edges
 
@@ -33,7 +33,7 @@ def test_fewer_distinct_rows_than_clusters_are_all_found_with_a_warning(approxim
     assert np.isfinite(model.transform(X)).all()
 
 
-def test_a_cluster_without_rows_starts_anew_where_rows_cost_most():
+def test_an_empty_cluster_is_moved_to_the_costliest_row():
     X = np.r_[np.zeros((5, 1)), np.full((5, 1), 1.0), [[50.0]]]
     start = np.r_[np.tile([0, 1], 5), 2]  # the first two means are equally far from all: the second loses its rows
     model = KernelKMeans(3, kernel="linear", init=start).fit(X)
@@ -49,7 +49,7 @@ def test_of_equally_near_means_the_first_counts(kernel, start):
     assert model.predict(middle).tolist() == [0, 0, 0]
 
 
-def test_rows_of_zeros_have_no_direction_and_are_refused_nowhere():
+def test_rows_of_zeros_have_no_direction_and_are_accepted():
     X = np.r_[apart(), np.zeros((2, 3))]
     for form in (np.asarray, sparse.csr_array):
         model = KernelKMeans(3, kernel="cosine", random_state=0).fit(form(X))
@@ -95,16 +95,16 @@ def test_whatever_the_table_what_comes_out_is_finite_and_belongs_together(data):
     assert (np.diff(model.history_) <= 100 * eps * weight * size).all()
 
 
-# refused
+# Errors
 
 
-def test_a_matrix_that_is_no_kernel_is_refused():
+def test_an_invalid_kernel_matrix_is_rejected():
     K = gram("rbf", blobs(600))
-    with pytest.raises(InputError, match=r"a square X; its shape is \(600, 599\)"):
+    with pytest.raises(InputError, match=r"a square kernel matrix X .*; its shape is \(600, 599\)"):
         KernelKMeans(2, kernel="precomputed").fit(K[:, :-1])
     K[580, 3] += 0.25
     with pytest.raises(
-        InputError, match=r"symmetric X: X\[580, 3\] = .* differ by 0.25, the most of all; \(X \+ X.T\)"
+        InputError, match=r"symmetric X: X\[580, 3\] = .* differ by 0.25, the largest difference; use \(X \+ X.T\)"
     ):
         KernelKMeans(2, kernel="precomputed").fit(K)
     with pytest.raises(InputError, match="sparse"):
@@ -123,34 +123,34 @@ def test_distances_of_new_rows_need_their_own_products():
     assert len(model.predict(new @ X.T)) == 10
 
 
-def test_a_kernel_that_gives_what_is_no_number_is_refused():
+def test_a_kernel_that_returns_nan_or_infinity_is_rejected():
     X = blobs(50)
     for approximation in ("exact", "nystrom"):
         for kernel in (lambda X, Y: np.full((len(X), len(Y)), np.nan), lambda X, Y: np.full((len(X), len(Y)), np.inf)):
-            with pytest.raises(InputError, match="the kernel gives NaN or infinity for rows of X"):
+            with pytest.raises(InputError, match="the kernel returns NaN or infinity for rows of X"):
                 KernelKMeans(2, kernel=kernel, approximation=approximation).fit(X)
-    with pytest.raises(InputError, match="the kernel gives NaN or infinity"):
+    with pytest.raises(InputError, match="the kernel returns NaN or infinity"):
         KernelKMeans(2, kernel="poly", degree=9).fit((1e20 * X).astype(np.float32))
-    with pytest.raises(InputError, match="overflows: lower gamma, or scale X"):
+    with pytest.raises(InputError, match="overflows: lower gamma, or scale the columns"):
         KernelKMeans(2, gamma=1.0).fit((1e30 * X).astype(np.float32))
 
 
-def test_a_kernel_of_the_wrong_shape_is_refused():
-    with pytest.raises(ParameterError, match=r"kernel must return the products .* shape \(50, 50\); got \(50,\)"):
+def test_a_kernel_of_the_wrong_shape_is_rejected():
+    with pytest.raises(ParameterError, match=r"kernel must return an array of shape \(50, 50\).*; got \(50,\)"):
         KernelKMeans(2, kernel=lambda X, Y: (X * Y).sum(axis=1), approximation="exact").fit(blobs(50)[:50])
 
 
 def test_a_kernel_of_ones_own_is_given_its_arguments():
-    made = Own(lambda X, Y, scale: scale * X @ Y.T, {"scale": 3.0})
+    made = UserKernel(lambda X, Y, scale: scale * X @ Y.T, {"scale": 3.0})
     np.testing.assert_allclose(made.block(np.eye(2), np.eye(2)), 3 * np.eye(2))
     model = KernelKMeans(2, kernel=made.function, kernel_params={"scale": 3.0}, random_state=0).fit(apart(2))
     plain = KernelKMeans(2, kernel="linear", random_state=0).fit(apart(2))
     assert model.inertia_ == pytest.approx(3 * plain.inertia_)
 
 
-def test_dask_rows_are_refused_with_what_would_work():
+def test_dask_rows_are_rejected_with_a_remedy():
     da = pytest.importorskip("dask.array")
-    with pytest.raises(InputError, match=r"X is a Dask array: KernelKMeans .* pass X.compute\(\)"):
+    with pytest.raises(InputError, match=r"X is a Dask array, but KernelKMeans .* pass X.compute\(\)"):
         KernelKMeans(2).fit(da.from_array(blobs(100), chunks=(50, -1)))
 
 
@@ -158,13 +158,13 @@ def test_dask_rows_are_refused_with_what_would_work():
     "option, value, words",
     [
         ("n_clusters", 0, "n_clusters must be a whole number of at least 1; got 0"),
-        ("n_clusters", 181, "n_clusters=181: ask for fewer"),
+        ("n_clusters", 181, "n_clusters=181: use n_clusters <= 180"),
         ("kernel", "gaussian", "kernel must be 'linear' or 'rbf' or"),
         ("gamma", 0, "gamma must be None, 'scale', 'auto' or a finite number above 0; got 0"),
         ("gamma", "wide", "gamma must be 'scale' or 'auto'; got 'wide'"),
         ("degree", 0, "degree must be a whole number of at least 1; got 0"),
         ("coef0", "one", "coef0 must be a number; got 'one'"),
-        ("kernel_params", {"a": 1}, "kernel_params are for a kernel of your own"),
+        ("kernel_params", {"a": 1}, "kernel_params requires a callable kernel"),
         ("approximation", "best", "approximation must be 'auto' or 'exact' or 'nystrom'; got 'best'"),
         ("n_landmarks", 1, "n_landmarks must be a whole number of at least 2; got 1"),
         ("init", "best", "init must be one of 'k-means"),
@@ -178,11 +178,11 @@ def test_dask_rows_are_refused_with_what_would_work():
         ("callback", 3, "callback must be None or a function"),
     ],
 )
-def test_options_are_refused_with_what_they_can_be(option, value, words):
+def test_invalid_options_are_rejected_with_the_valid_values(option, value, words):
     with pytest.raises(ValueError, match=words):
         KernelKMeans(**{"n_clusters": 2, option: value}).fit(apart())
 
 
 def test_a_precomputed_kernel_has_no_landmarks():
-    with pytest.raises(ParameterError, match="a precomputed kernel is always exact"):
+    with pytest.raises(ParameterError, match="kernel='precomputed' has none: use approximation='exact'"):
         KernelKMeans(2, kernel="precomputed", approximation="nystrom").fit(np.eye(9))

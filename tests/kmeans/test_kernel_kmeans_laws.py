@@ -1,4 +1,4 @@
-"""Kernel K-means: what must not change the result, and what may."""
+"""Kernel K-means: invariances, and the Nyström approximation."""
 
 import pickle
 from functools import partial
@@ -10,12 +10,12 @@ from sklearn.metrics import pairwise
 
 from coterie import KernelKMeans
 from coterie.data.memory import MemorySource
-from coterie.kmeans import kernel as estimator
+from coterie.kmeans import kernel_kmeans as estimator
 from coterie.kmeans import nystrom
-from coterie.kmeans.gram import Precomputed, facts
-from coterie.kmeans.kernel_lloyd import Partition
+from coterie.kmeans.kernel_functions import Precomputed, diagonal_and_duplicates
+from coterie.kmeans.kernel_lloyd import IndefiniteKernelLloyd
 from cuts import many_parts
-from kmeans.kernel_rows import (
+from kmeans.kernel_cases import (
     BY_NAME,
     NAMES,
     WEIGHTED,
@@ -29,7 +29,7 @@ from kmeans.kernel_rows import (
     some_weights,
     squares_to_means,
 )
-from kmeans.rows import SINGLE
+from kmeans.kmeans_cases import SINGLE
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "sigmoid"])
@@ -49,7 +49,7 @@ def test_no_room_for_the_matrix_is_no_error(monkeypatch):
     X = blobs(300)
     kept = KernelKMeans(3, random_state=0).fit(X)
 
-    monkeypatch.setattr("coterie.kmeans.gram.np", FullMemory())
+    monkeypatch.setattr("coterie.kmeans.kernel_functions.np", FullMemory())
     anew = KernelKMeans(3, random_state=0).fit(X)
     np.testing.assert_array_equal(kept.labels_, anew.labels_)
     assert kept.inertia_ == anew.inertia_
@@ -70,7 +70,7 @@ def test_features_that_are_not_kept_are_the_same_features(monkeypatch):
     options = {"approximation": "nystrom", "n_landmarks": 30, "random_state": 0}
     kept = KernelKMeans(4, **options).fit(X, sample_weight=w)
     labelled = KernelKMeans(4, init=some_labels(4200, 4), **options).fit(X)
-    monkeypatch.setattr(nystrom, "KEPT", 0)
+    monkeypatch.setattr(nystrom, "STORED", 0)
     anew = KernelKMeans(4, **options).fit(X, sample_weight=w)
     np.testing.assert_array_equal(kept.history_, anew.history_)
     np.testing.assert_array_equal(kept.labels_, anew.labels_)
@@ -147,8 +147,8 @@ def test_steps_that_would_raise_it_are_not_taken(finish):
         costs.append(cost_of(K, w, labels, 5))
         labels = squares_to_means(K, w, labels, 5).argmin(axis=1)
     assert (np.diff(costs) > 0).any()  # or the rest would show nothing
-    model = Partition(5, Precomputed(), some_labels(300, 5), stored=True, finish=finish)
-    found, _ = descent(model, K, y=facts(np.diag(K), np.arange(300)))
+    model = IndefiniteKernelLloyd(5, Precomputed(), some_labels(300, 5), stored=True, finish=finish)
+    found, _ = descent(model, K, y=diagonal_and_duplicates(np.diag(K), np.arange(300)))
     assert found.converged
     assert found.history[0] == pytest.approx(costs[0])
     assert (np.diff(found.history) <= 0).all()

@@ -1,4 +1,4 @@
-"""What a fit of K-means finds, also where rows are alike or clusters lose theirs."""
+"""K-means results, also for equal rows and empty clusters."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
-from kmeans.rows import BOTH, SINGLE, SIZES, STARTS, groups, in_order, islands, objective, squares
+from kmeans.kmeans_cases import BOTH, SINGLE, SIZES, STARTS, groups, in_order, islands, objective, squares
 
 # special numbers of clusters
 

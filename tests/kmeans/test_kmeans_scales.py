@@ -1,4 +1,4 @@
-"""Weights of any size, and numbers far out."""
+"""K-means with weights of any size, and with rows far from the origin."""
 
 import warnings
 
@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
-from kmeans.rows import SINGLE, SIZES, groups, objective, squares
+from kmeans.kmeans_cases import SINGLE, SIZES, groups, objective, squares
 
 # weights
 

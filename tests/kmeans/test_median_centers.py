@@ -1,4 +1,4 @@
-"""Centers of K-medians: medians against sorting, geometric ones against an optimiser, kernels against twins."""
+"""Centers of K-medians: medians against sorting, geometric medians against an optimiser, kernels against NumPy."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from coterie.kernels.cpu import medians as cpu
 from coterie.kernels.plain import medians as plain
 from coterie.kmeans import median_models as module
 from coterie.kmeans.median_models import Manhattan
-from kmeans.medians import TYPES, draws, lengths, weighted_median
+from kmeans.median_reference import TYPES, draws, lengths, weighted_median
 
 
 def one_cluster(X, w=None, center=None, part_rows=None):
@@ -100,7 +100,7 @@ def test_large_clusters_have_exact_medians_in_a_few_passes(bins, monkeypatch):
 
 
 def geometric(X, w, start):
-    """The least sum of distances that an optimiser finds, and where."""
+    """Minimum sum of distances found by an optimiser, and its location."""
 
     def cost(c):
         return w @ np.sqrt(((X - c) ** 2).sum(axis=1))

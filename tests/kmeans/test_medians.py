@@ -1,4 +1,4 @@
-"""K-medians, the estimator. The laws run over `zoo`."""
+"""The K-medians estimator. General laws run over `zoo`."""
 
 import pickle
 import subprocess
@@ -15,7 +15,7 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk
 from coterie.kmeans.median_models import Euclidean, Manhattan
 from cuts import has_many_parts, weights_of_many_digits
-from kmeans.medians import METRICS, TYPES, draws, lengths, weighted_median
+from kmeans.median_reference import METRICS, TYPES, draws, lengths, weighted_median
 
 # NumPy kernels; compiled kernels
 SIZES = pytest.mark.parametrize("X, k", [(zoo.SMALL, 3), (zoo.LARGE, 9)], ids=["small", "large"])
@@ -133,7 +133,7 @@ def test_float32_is_near_float64(metric):
 
 
 @METRICS
-def test_an_empty_cluster_starts_anew_at_the_costliest_row(metric):
+def test_an_empty_cluster_is_moved_to_the_costliest_row(metric):
     X = np.concatenate([draws(18).normal(size=(50, 2)), [[40.0, 40.0], [300.0, 0.0]]])
     w = np.ones(52)
     w[50] = 20.0  # costs most, though it is not the farthest
@@ -210,10 +210,10 @@ assert not {{"numba", "dask"}} & set(sys.modules)"""
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-# refused
+# Errors
 
 
-def test_sparse_rows_are_refused_with_the_remedy():
+def test_sparse_rows_are_rejected_with_the_remedy():
     with pytest.raises(InputError, match=r"KMedians needs dense rows \(X.toarray\(\)"):
         KMedians(4).fit(zoo.COUNTS)
 
@@ -222,7 +222,7 @@ def test_sparse_rows_are_refused_with_the_remedy():
     "option, value, words",
     [
         ("n_clusters", 0, "n_clusters must be a whole number of at least 1; got 0"),
-        ("n_clusters", 1201, "n_clusters=1201: ask for fewer"),
+        ("n_clusters", 1201, "n_clusters=1201: use n_clusters <= 1200"),
         ("metric", "l3", "metric must be 'l1' or 'l2'; got 'l3'"),
         ("metric", None, "metric must be 'l1' or 'l2'; got None"),
         ("init", "best", "init must be one of 'k-means"),
@@ -235,6 +235,6 @@ def test_sparse_rows_are_refused_with_the_remedy():
         ("callback", 3, "callback must be None or a function"),
     ],
 )
-def test_options_are_refused_with_what_they_can_be(option, value, words):
+def test_invalid_options_are_rejected_with_the_valid_values(option, value, words):
     with pytest.raises(ValueError, match=words):
         KMedians(**{"n_clusters": 2, option: value}).fit(zoo.SMALL)

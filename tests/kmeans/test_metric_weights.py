@@ -192,12 +192,10 @@ def test_a_fitted_model_keeps_its_weights_whatever_is_set_later():
         ([0.0, 0.0, 0.0], "not all 0; got"),
     ],
 )
-def test_what_cannot_be_weights_is_refused(v, words):
+def test_invalid_weights_are_rejected(v, words):
     model = KMeans(3, random_state=0).fit(groups(90, 3, 3))
     before = model.cluster_centers_
-    with pytest.raises(
-        ParameterError, match=f"metric_weights must be None or 3 numbers of at least 0, one a column.*{words}"
-    ):
+    with pytest.raises(ParameterError, match=f"metric_weights must be None or 3 numbers >= 0, one per column.*{words}"):
         model.set_params(metric_weights=v).fit(groups(90, 3, 3))
     np.testing.assert_array_equal(model.cluster_centers_, before)
 
@@ -208,7 +206,7 @@ def test_the_number_of_columns_is_checked_after_the_fit_too():
         model.predict(np.zeros((4, 2)))
 
 
-def test_weights_that_make_values_overflow_are_refused():
+def test_weights_that_make_values_overflow_are_rejected():
     X = groups(90, 2, 3).astype(np.float32)
     with pytest.raises(InputError), np.errstate(over="ignore"):
         KMeans(3, metric_weights=[1e80, 1.0]).fit(X)

@@ -1,4 +1,4 @@
-"""How mini-batch K-means learns."""
+"""Mini-batch K-means."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans, MiniBatchKMeans
-from kmeans.rows import SINGLE, STARTS, groups, in_order, islands, objective, squares
+from kmeans.kmeans_cases import SINGLE, STARTS, groups, in_order, islands, objective, squares
 
 
 @SINGLE

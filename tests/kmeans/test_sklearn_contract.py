@@ -1,4 +1,4 @@
-"""The contract of scikit-learn: the tools that rely on it. Its own checks are in `laws/test_sklearn_checks.py`."""
+"""Compatibility with scikit-learn's tools. Its own checks are in `laws/test_sklearn_checks.py`."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Spherical K-means: rows and centers are directions."""
+"""Spherical K-means."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from coterie import KMeans, SphericalKMeans
 from coterie.core import online
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
-from coterie.kmeans.spherical import Spherical, unit_rows
+from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
 from cuts import has_many_parts, weights_of_many_digits
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -26,7 +26,7 @@ def cones(n, d, k, seed=0, width=0.5):
 
 
 def apart():
-    """Three cones of 30 rows that nobody can mistake for others."""
+    """Three well separated cones of 30 rows."""
     rng = np.random.default_rng(1)
     return (np.repeat(np.eye(3), 30, axis=0) + 0.05 * rng.normal(size=(90, 3))) * rng.lognormal(size=(90, 1))
 
@@ -217,16 +217,16 @@ def test_every_start_finds_cones_that_are_far_apart(init):
     assert len(set(model.labels_)) == 3
 
 
-# refused
+# Errors
 
 
 @FORMS
 @pytest.mark.parametrize("verb", ["fit", "predict", "transform", "score"])
-def test_rows_of_zeros_are_refused_with_their_number_and_the_remedy(form, verb):
+def test_rows_of_zeros_are_rejected_with_their_number_and_the_remedy(form, verb):
     X = apart()
     model = SphericalKMeans(2, random_state=0).fit(X)
     X[[3, 7]] = 0
-    with pytest.raises(InputError, match="2 rows of X are zero in every column and have no direction: drop them"):
+    with pytest.raises(InputError, match="2 rows of X are zero in every column and have no direction: remove them"):
         getattr(model, verb)(form(X))
 
 
@@ -237,7 +237,7 @@ def test_zeros_that_are_stored_are_zeros():
         SphericalKMeans(2).fit(X)
 
 
-def test_a_start_of_zeros_is_refused():
+def test_an_initial_center_of_zeros_is_rejected():
     for init in (np.zeros((2, 3)), lambda X, k, random_state: np.zeros((k, 3))):
         with pytest.raises(ParameterError, match="init has a center that is zero in every column"):
             SphericalKMeans(2, init=init).fit(apart())
@@ -247,7 +247,7 @@ def test_a_start_of_zeros_is_refused():
     "option, value, words",
     [
         ("n_clusters", 0, "n_clusters must be a whole number of at least 1; got 0"),
-        ("n_clusters", 91, "n_clusters=91: ask for fewer"),
+        ("n_clusters", 91, "n_clusters=91: use n_clusters <= 90"),
         ("init", "best", "init must be one of 'k-means"),
         ("init", np.ones((3, 3)), r"init must be n_clusters=2 centers of 3 columns, shape \(2, 3\)"),
         ("n_init", 0, "n_init must be 'auto' or a whole number"),
@@ -258,7 +258,7 @@ def test_a_start_of_zeros_is_refused():
         ("callback", 3, "callback must be None or a function"),
     ],
 )
-def test_options_are_refused_with_what_they_can_be(option, value, words):
+def test_invalid_options_are_rejected_with_the_valid_values(option, value, words):
     with pytest.raises(ValueError, match=words):
         SphericalKMeans(**{"n_clusters": 2, option: value}).fit(apart())
 

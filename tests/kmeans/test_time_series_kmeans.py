@@ -1,4 +1,4 @@
-"""K-means of series: its objective, its inputs, what warping finds that K-means does not. The laws run over `zoo`."""
+"""K-means for time series: objective, inputs, and results of warping. General laws run over `zoo`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
 from coterie.distances import dba, dtw, pairwise, soft_dtw
 from coterie.distances.windows import Itakura, NoWindow, SakoeChiba
-from coterie.kmeans.warped import Warped
+from coterie.kmeans.dtw_lloyd import DTWLloyd
 from cuts import weights_of_many_digits
 from reference.shared_data import FOLDER, read_index
 
@@ -28,7 +28,7 @@ METRICS = pytest.mark.parametrize("metric", ["dtw", "softdtw", "euclidean"])
 
 
 def shapes(n=60, seed=0, lengths=(24, 24)):
-    """Two pulses at times of chance: up and down, down and up, or both up; and which is which."""
+    """Series with two pulses at random times (up and down, down and up, or both up), and their classes."""
     rng = np.random.default_rng(seed)
     kind, found = rng.integers(3, size=n), []
     for k in kind:
@@ -91,7 +91,7 @@ def test_labels_are_those_of_the_nearest_center(metric, window):
 @pytest.mark.parametrize("window", [NoWindow(), SakoeChiba(2), Itakura(2.0)], ids=lambda w: type(w).__name__)
 def test_bounds_change_the_speed_not_the_labels(window):
     table = padded(RAGGED)
-    model, rng = Warped(6, window=window), np.random.default_rng(0)
+    model, rng = DTWLloyd(6, window=window), np.random.default_rng(0)
     for _ in range(5):
         centers = table[rng.choice(len(table), 6, replace=False)]
         centers[5] = centers[2]  # of equally near ones the first
@@ -110,7 +110,7 @@ def test_shapes_are_found_wherever_they_begin():
     assert adjusted_rand_score(KIND, straight.labels_) < 1.0
 
 
-def test_series_of_the_archive_are_told_apart_better_than_without_warping():
+def test_series_of_the_archive_are_separated_better_than_without_warping():
     read_index("index.json")  # skips where there is no archive
     found = np.loadtxt(FOLDER / "ts" / "SyntheticControl.csv.gz", delimiter=",", skiprows=1)[::3]
     truth = pd.read_csv(FOLDER / "ts" / "SyntheticControl.labels.csv")["label"][::3]
@@ -240,7 +240,7 @@ def test_any_series_are_clustered(series, window, metric):
     np.testing.assert_array_equal(model.predict(series), model.labels_)
 
 
-def test_an_empty_cluster_starts_anew():
+def test_an_empty_cluster_is_moved():
     start = [X[0], X[1], np.full(24, 1e3)]
     model = TimeSeriesKMeans(3, init=start, random_state=0).fit(X)
     assert len(np.unique(model.labels_)) == 3
@@ -290,16 +290,16 @@ def test_a_dask_array_has_a_series_a_row():
         ([np.zeros((3, 2)), np.zeros((3, 3))], r"X\[1\] has 3 channels and X\[0\] has 2"),
     ],
 )
-def test_series_that_cannot_be_clustered_are_refused(series, message):
+def test_invalid_series_are_rejected(series, message):
     with pytest.raises(InputError, match=message):
         TimeSeriesKMeans(2).fit(series)
 
 
 def test_metric_euclidean_needs_series_of_one_length():
-    with pytest.raises(InputError, match="metric='euclidean' needs series of one length"):
+    with pytest.raises(InputError, match="metric='euclidean' needs series of equal length"):
         TimeSeriesKMeans(2, metric="euclidean").fit(RAGGED)
     model = TimeSeriesKMeans(2, metric="euclidean", random_state=0).fit(X)
-    with pytest.raises(InputError, match="metric='euclidean' needs series of one length"):
+    with pytest.raises(InputError, match="metric='euclidean' needs series of equal length"):
         model.predict(list(X[:, :-1]))
 
 
@@ -312,9 +312,9 @@ def test_metric_euclidean_needs_series_of_one_length():
         ({"gamma": 0}, "gamma must be a finite number above 0"),
         ({"max_iter_barycenter": 0}, "max_iter_barycenter must be a whole number of at least 1"),
         ({"init": "middle"}, "init must be 'k-means\\+\\+' or 'forgy' or 'random'; got 'middle'"),
-        ({"init": [[1, 2], [2, 3]]}, "init must be n_clusters=3 series of 1 channels; it is 2 of 1"),
+        ({"init": [[1, 2], [2, 3]]}, "init must be n_clusters=3 series of 1 channels; got 2 series of 1 channels"),
         ({"init": print}, "init must be one of"),
-        ({"metric": "euclidean", "init": [[1, 2]] * 3}, "init must be series of the length of those in X"),
+        ({"metric": "euclidean", "init": [[1, 2]] * 3}, "init must be series of the same length as those in X"),
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1"),
     ],
 )
@@ -324,4 +324,4 @@ def test_options_are_checked(options, message):
 
 
 def test_the_zoo_has_series():
-    assert any(isinstance(param.values[0], Warped) for param in zoo.MODELS)
+    assert any(isinstance(param.values[0], DTWLloyd) for param in zoo.MODELS)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from coterie import KMeans
-from coterie.kmeans import search
+from coterie.kmeans import global_search
 from small_tables import FITS, LIMIT
 
 SCRIPT = Path(__file__).parents[1] / "small_tables.py"
@@ -60,10 +60,12 @@ def test_a_search_with_more_clusters_than_distinct_rows_ends(kind):
 
 def test_rows_that_are_equally_well_off_in_two_clusters_do_not_change_for_ever(monkeypatch):
     """A pass over single rows that lowers the objective by nothing is the last one."""
-    monkeypatch.setattr(search, "PASSES", 20)
+    monkeypatch.setattr(global_search, "PASSES", 20)
     passes = []
-    polish = search.Climb._polish
-    monkeypatch.setattr(search.Climb, "_polish", lambda climb: passes.append(climb.value) or polish(climb))
+    polish = global_search.KMeansSearch._polish
+    monkeypatch.setattr(
+        global_search.KMeansSearch, "_polish", lambda search: passes.append(search.objective) or polish(search)
+    )
     X = np.array([[0.0], [1.0], [2.0]]).repeat(4, axis=0) @ np.ones((1, 2))
     KMeans(2, search="fast", search_budget=1.0, random_state=0).fit(X)
     assert 0 < len(passes) < 20

@@ -72,7 +72,7 @@ TIED_MODELS = [
     pytest.param(zoo.Manhattan(9), TIES, id="medians"),
     pytest.param(zoo.Euclidean(9), TIES, id="geometric-medians"),
     pytest.param(zoo.KernelLloyd(9, zoo.Linear(TIES.mean(axis=0), 1.0)), TIES, id="kernel"),
-    pytest.param(zoo.Warped(5), TIES[:120].copy(), id="series"),
+    pytest.param(zoo.DTWLloyd(5), TIES[:120].copy(), id="series"),
 ]
 
 

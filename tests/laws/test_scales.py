@@ -506,3 +506,13 @@ def test_parameters_of_families_too_large_for_their_type_are_told_of():
     X = np.ldexp(np.random.default_rng(6).normal(size=(30, 2)), 700)
     with pytest.warns(RangeWarning, match="covariance"):
         Mixture("gaussian", 2, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("model", [FuzzyCMeans(1, m=1.01, init="farthest"), KMedians(1), SphericalKMeans(1)])
+def test_a_far_row_without_weight_has_no_effect_on_a_trace(model):
+    """Its cost in units of the other rows leaves the range of float32."""
+    X, w = np.array([[1.0, 2.0], [2.0, 1.0], [1e25, -1e25]], np.float32), np.array([1.0, 1.0, 0.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trace = clone(model).set_params(random_state=0).fit_trace(X, sample_weight=w)
+    np.testing.assert_allclose(trace.model.cluster_centers_, clone(model).fit(X[:2]).cluster_centers_, rtol=1e-3)

@@ -12,7 +12,7 @@ from coterie import seeding
 from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial, Threads
-from coterie.kmeans.fuzzy import Fuzzy
+from coterie.kmeans.fuzzy_c_means import Fuzzy
 from coterie.seeding.costs import LARGEST_FUZZIFIER
 
 

@@ -79,7 +79,7 @@ WEIGHT_LAWS = {  # what holds instead of the equivalence of weights and repeated
 }
 MODEL_LAW = "laws/test_models.py::test_weight_two_is_the_row_twice"
 DIANA_LAW = "hierarchy/test_divisive.py::test_diana_rejects_weights_and_names_the_method_that_takes_them"
-ZERO_ROW_LAW = "kmeans/test_spherical.py::test_rows_of_zeros_are_refused_with_their_number_and_the_remedy"
+ZERO_ROW_LAW = "kmeans/test_spherical.py::test_rows_of_zeros_are_rejected_with_their_number_and_the_remedy"
 
 
 def why_weights_are_not_repeated_rows(model):

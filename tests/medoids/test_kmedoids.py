@@ -89,7 +89,7 @@ def test_a_sample_finds_clear_clusters():
     np.testing.assert_array_equal(sample.predict(rows), sample.labels_)
 
 
-def test_what_does_not_fit_is_made_anew_and_then_sampled(monkeypatch):
+def test_distances_that_do_not_fit_in_memory_are_recomputed_or_sampled(monkeypatch):
     whole = KMedoids(3, random_state=0).fit(X)
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)
     again = KMedoids(3, random_state=0).fit(X)
@@ -139,7 +139,7 @@ def test_progress_and_stopping():
     assert sorted({progress.run for progress in seen}) == [0, 1, 2, 3]  # three initialisations, then the search
     model = KMedoids(6, init=np.arange(6), callback=lambda progress: True).fit(X)
     assert model.n_iter_ == 1
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 rounds"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 passes: raise max_iter"):
         KMedoids(6, init=np.arange(6), max_iter=1).fit(X)
 
 
@@ -151,9 +151,9 @@ def test_progress_and_stopping():
         ({"n_clusters": 1, "objective": "silhouette"}, "n_clusters must be a whole number of at least 2"),
         ({"objective": "loss"}, "objective must be 'deviation' or 'silhouette'"),
         ({"init": "pam"}, "init must be 'build'"),
-        ({"init": [0, 1]}, "the numbers of n_clusters=8 different rows"),
+        ({"init": [0, 1]}, "the indices of n_clusters=8 different rows"),
         ({"n_clusters": 2, "init": [3, 3]}, "2 different rows"),
-        ({"n_clusters": 2, "init": [3, 300]}, "numbers of rows of weight above 0, from 0 to 119"),
+        ({"n_clusters": 2, "init": [3, 300]}, "indices of rows of weight above 0, from 0 to 119"),
         ({"n_init": 0}, "n_init must be"),
         ({"max_iter": 0}, "max_iter must be"),
         ({"approximation": "fast"}, "approximation must be"),
@@ -189,7 +189,7 @@ def test_new_rows_must_be_like_the_old_ones():
         KMedoids(2).fit(X).predict(X[:, :2])
     with pytest.raises(InputError, match="the 120 objects of the fit"):
         KMedoids(2, metric="precomputed").fit(pairwise(X)).predict(np.ones((2, 5)))
-    with pytest.raises(InputError, match="cannot make n_clusters=3"):
+    with pytest.raises(InputError, match="are fewer than n_clusters=3"):
         KMedoids(3).fit(X, sample_weight=np.r_[1, 1, np.zeros(118)])
 
 

@@ -63,16 +63,16 @@ def test_limits():
     assert dunn_score([[0.0], [1.0], [3.0]], [0, 0, 1], intracluster="average") == 2.0
 
 
-def test_bad_input_is_said():
-    with pytest.raises(InputError, match="so far apart that their distances overflow"):
+def test_invalid_input_is_an_error():
+    with pytest.raises(InputError, match=r"so far apart that their distances overflow|cannot represent"):
         dunn_score(np.tile(X / np.abs(X).max() * 3e38, 20).astype(np.float32), LABELS, metric="manhattan")
     with pytest.raises(ParameterError, match="intercluster must be 'single' or"):
         dunn_score(X, LABELS, intercluster="ward")
     with pytest.raises(ParameterError, match="intracluster must be 'complete' or"):
         dunn_score(X, LABELS, intracluster="single")
-    with pytest.raises(ParameterError, match="'centroid' needs rows of numbers"):
+    with pytest.raises(ParameterError, match="'centroid' needs numeric rows"):
         dunn_score(pairwise(X), LABELS, metric="precomputed", intercluster="centroid")
     with pytest.raises(InputError, match="labels are all 0"):
         dunn_score(X, np.zeros(250, int))
-    with pytest.raises(InputError, match="only one cluster has rows whose sample_weight is not 0"):
+    with pytest.raises(InputError, match="only one cluster has rows with positive sample_weight"):
         dunn_score(X, LABELS, sample_weight=LABELS == 1)

@@ -180,7 +180,7 @@ def test_expected_mutual_information_of_many_rows_keeps_its_digits():
     assert expected_mutual_information(table) == pytest.approx(want, rel=1e-11)
 
 
-def test_labels_drawn_at_random_score_about_zero():
+def test_random_labels_score_about_zero():
     a, b = rng.integers(0, 50, 500), rng.integers(0, 40, 500)
     assert metrics.normalized_mutual_info_score(a, b) > 0.3
     assert abs(metrics.adjusted_mutual_info_score(a, b)) < 0.05
@@ -217,26 +217,30 @@ def test_matching_is_the_best_of_all():
     "a, b, message",
     [
         ([0, 1], [0, 1, 1], "labels_true has 2 entries and labels_pred has 3"),
-        ([0.0, np.nan], [0, 1], "labels_true is missing .* for 1 rows, the first row 1"),
+        ([0.0, np.nan], [0, 1], "labels_true is missing .* for 1 rows, the first is row 1"),
         ([0, 1], ["a", None], "labels_pred is missing"),
         ([0, 1], pd.Series([1, None], dtype="Int64"), "labels_pred is missing"),
         ([], [], "labels_true is empty"),
-        (np.zeros((2, 2)), [0, 1], r"labels_true must be one label for each row; its shape is \(2, 2\)"),
-        ([{}, {}], [0, 1], "labels_true must be labels that can be compared"),
+        (
+            np.zeros((2, 2)),
+            [0, 1],
+            r"labels_true must have one dimension, one label for each row; its shape is \(2, 2\)",
+        ),
+        ([{}, {}], [0, 1], "labels_true must be hashable values"),
     ],
 )
-def test_bad_labels_are_said(name, a, b, message):
+def test_invalid_labels_are_errors(name, a, b, message):
     with pytest.raises(InputError, match=message):
         ALL[name](a, b)
 
 
 @pytest.mark.parametrize("name", ["rand_score", "adjusted_rand_score", "adjusted_mutual_info_score"])
-def test_pairs_need_whole_weights(name):
-    with pytest.raises(InputError, match=r"sample_weight must be whole numbers here, .*; row 1 has 0.5"):
+def test_counts_of_pairs_need_integer_weights(name):
+    with pytest.raises(InputError, match=r"sample_weight must be integers for this index, .*; row 1 has 0.5"):
         ALL[name]([0, 1], [0, 1], sample_weight=[1, 0.5])
 
 
-def test_bad_options_are_said():
+def test_invalid_options_are_errors():
     with pytest.raises(ParameterError, match="average_method must be 'min' or"):
         metrics.adjusted_mutual_info_score([0], [0], average_method="mean")
     with pytest.raises(ParameterError, match="beta must be"):

@@ -8,7 +8,7 @@ from coterie.families.structures import STRUCTURES
 from coterie.mixture.rearrange import cross, relocate, split_and_merge
 from coterie.mixture.search import Contest, sound_first
 from coterie.mixture.starts import Rows, sample
-from coterie.mixture.trials import chosen
+from coterie.mixture.trials import Trials, chosen
 from mixture.rows import groups
 
 
@@ -65,3 +65,37 @@ def test_a_small_tight_cluster_among_many_rows_is_found():
         model = GaussianMixture(2, random_state=seed).fit(X)
         assert (model.labels_[250:] == model.labels_[-1]).mean() > 0.9
         assert (model.labels_ == model.labels_[-1]).sum() < 40
+
+
+def test_a_saddle_point_is_not_a_result():
+    rows = open_rows(groups(60)[0], "VVV", 3)
+    contest = Contest(rows.trials)
+    saddle = contest.settled(rows.trials.first(np.full((1, 60, 3), 1 / 3)))  # equal components stay equal
+    again = contest.settled(chosen(saddle.runs, [0]))
+    assert again.objective[0] == pytest.approx(saddle.objective[0], abs=1e-6)
+    assert contest.finished(saddle, rows.rng).objective[0] < saddle.objective[0] - 10
+
+
+def test_the_likeliest_sound_run_comes_first():
+    rows = open_rows(groups(60, d=3)[0], "VVV", 3)
+    contest = Contest(rows.trials)
+    elite = contest.finished(contest.settled(rows.trials.first(rows.random_starts(60))), rows.rng)
+    keys = list(zip(elite.suspect, contest.costs(elite.runs), strict=True))
+    assert len(keys) > 2
+    assert keys == sorted(keys)
+
+
+def test_where_rows_are_few_all_random_starts_go_on():
+    few, many = (Contest(open_rows(groups(n)[0], "VVV", 3).trials) for n in (60, 2000))
+    assert (few.winners(40), many.winners(40)) == (40, 10)
+
+
+def test_the_search_of_few_rows_is_short(monkeypatch):
+    """Every step of a batch takes time, however few its runs: slow collapses of single runs end."""
+    batches = []
+    advance = Trials.advance
+    monkeypatch.setattr(Trials, "advance", lambda self, c, steps: batches.append(steps) or advance(self, c, steps))
+    cluster = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [-1.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    X = np.r_[cluster, cluster + np.array([16.0, 0.0]), [[8.0, 0.0], [8.0, 10.0]]]
+    GaussianMixture(3, covariance_type="EVI", random_state=0).fit(X)
+    assert sum(batches) < 2000

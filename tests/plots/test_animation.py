@@ -1,4 +1,4 @@
-"""Animations: one set of plain data for pages, GIFs and films."""
+"""Animations: the same data for pages, GIFs and videos."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ from coterie import FuzzyCMeans, GaussianMixture, KMeans, MiniBatchKMeans, Mixtu
 from coterie.core.errors import ParameterError
 from coterie.datasets import make_blobs
 from coterie.palette import NOISE, as_rgb, blends, colours
-from coterie.plots.film import Film, filmed
+from coterie.plots.video import Video, render_video
 from coterie.web import unpack_labels, unpack_points, unpack_rgb
 
 pytest.importorskip("matplotlib")
@@ -65,7 +65,7 @@ every = pytest.mark.parametrize("name", NAMES)
 
 
 @every
-def test_it_is_the_data_of_the_player(name):
+def test_the_dictionary_is_the_data_of_the_player(name):
     animation = plots.animate(trace(name))
     told = animation.to_dict()
     assert json.loads(json.dumps(told, allow_nan=False)) == told
@@ -113,7 +113,7 @@ def test_many_columns_are_shown_on_their_principal_axes():
     assert np.mean(away == trace("wide").model.labels_) > 0.95
 
 
-def test_rows_of_one_column_are_piled_up():
+def test_one_column_is_a_histogram_of_points():
     animation = plots.animate(trace("one column"))
     assert animation.axes == ["column 0"]
     np.testing.assert_allclose(animation.points[:, 0], WIDE[:, 0])
@@ -121,7 +121,7 @@ def test_rows_of_one_column_are_piled_up():
     assert len(np.unique(animation.points.round(9), axis=0)) == 400
 
 
-def test_labels_are_said_when_they_change():
+def test_frames_have_labels_only_if_they_change():
     frames = plots.animate(trace("kmeans")).to_dict()["frames"]
     assert frames[0]["labels"] is None
     for frame, step in zip(frames, trace("kmeans").steps, strict=True):
@@ -154,19 +154,19 @@ def test_ellipses_are_two_standard_deviations_of_the_components(name):
         np.testing.assert_allclose((turned / [a, b]) ** 2 @ [1, 1], 1.0, rtol=1e-6)
 
 
-def test_what_has_no_covariances_has_no_ellipses():
+def test_models_without_covariances_have_no_ellipses():
     assert all(frame.ellipses is None for name in ("kmeans", "counts") for frame in plots.animate(trace(name)).frames)
     assert all(frame.ellipses is not None for frame in plots.animate(trace("tails")).frames)
 
 
-def test_mixtures_have_both_curves_and_others_one():
+def test_only_mixtures_have_a_curve_of_the_bound():
     soft = plots.animate(trace("gaussians")).frames
     assert soft[0].bound is None
     assert all(frame.bound is not None for frame in soft[1:])
     assert all(frame.bound is None for frame in plots.animate(trace("kmeans")).frames)
 
 
-def test_pages_stay_small_whatever_the_rows_and_steps():
+def test_pages_of_many_rows_and_steps_stay_small():
     many = make_blobs(5000, 2, centers=8, cluster_std=3.0, random_state=0)[0]
     found = GaussianMixture(8, init_params="random_from_data", max_iter=6, random_state=0).fit_trace(many)
     long = replace(found, steps=found.steps * 30)
@@ -178,7 +178,7 @@ def test_pages_stay_small_whatever_the_rows_and_steps():
     assert len(plots.animate(found).points) == 5000
 
 
-def test_only_traces_are_animated():
+def test_animate_accepts_only_traces():
     with pytest.raises(ParameterError, match="fit_trace"):
         plots.animate(KMeans(2).fit(X))
 
@@ -194,7 +194,7 @@ def test_a_page_is_one_file(tmp_path):
     assert "KMeans of 400 rows, step by step" in html
 
 
-def test_a_notebook_gets_a_frame_that_reaches_nothing():
+def test_a_notebook_gets_a_sandboxed_frame():
     for shown in (trace("kmeans"), trace("kmeans").animate()):
         html = shown._repr_html_()
         assert type(html) is str
@@ -249,16 +249,16 @@ def test_a_gif_has_a_picture_of_every_step(tmp_path, name):
 
 
 def test_colours_of_a_gif_are_those_of_the_clusters():
-    gif = opened(filmed(plots.animate(trace("kmeans")), ".gif", 2.0))
+    gif = opened(render_video(plots.animate(trace("kmeans")), ".gif", 2.0))
     gif.seek(gif.n_frames - 1)
     pixels = np.asarray(gif.convert("RGB")).reshape(-1, 3)
     for colour in ("#ffffff", *colours(3)):
         assert (pixels == np.round(255 * as_rgb([colour]))).all(axis=1).sum() > 50, colour
 
 
-def test_a_picture_shows_its_step_and_none_after():
+def test_a_picture_shows_curves_up_to_its_step():
     animation = plots.animate(trace("kmeans"))
-    film = Film(animation)
+    film = Video(animation)
     film.show(0)
     np.testing.assert_allclose(film.points.get_facecolors()[:, :3], as_rgb([NOISE]).repeat(400, axis=0))
     film.show(3)
@@ -269,20 +269,20 @@ def test_a_picture_shows_its_step_and_none_after():
     np.testing.assert_allclose([name.get_position() for name in film.names], animation.frames[3].centers)
 
 
-def test_numbers_that_would_hide_each_other_are_crosses():
+def test_centers_of_many_clusters_are_crosses():
     many = KMeans(90, n_init=1, max_iter=2, random_state=0).fit_trace(X)
-    film = Film(plots.animate(many))
+    film = Video(plots.animate(many))
     assert {name.get_text() for name in film.names} == {"+"}
-    assert {name.get_text() for name in Film(plots.animate(trace("kmeans"))).names} == {"0", "1", "2"}
+    assert {name.get_text() for name in Video(plots.animate(trace("kmeans"))).names} == {"0", "1", "2"}
 
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="no ffmpeg here")
-def test_a_film_is_written_by_ffmpeg(tmp_path):
+def test_an_mp4_is_written_by_ffmpeg(tmp_path):
     trace("kmeans").save(tmp_path / "way.mp4")
     assert (tmp_path / "way.mp4").read_bytes()[4:8] == b"ftyp"
 
 
-def test_without_ffmpeg_it_is_said_what_to_do(tmp_path, monkeypatch):
+def test_without_ffmpeg_the_error_says_what_to_do(tmp_path, monkeypatch):
     from matplotlib.animation import FFMpegWriter
 
     monkeypatch.setattr(FFMpegWriter, "isAvailable", classmethod(lambda cls: False))
@@ -294,7 +294,7 @@ def test_without_ffmpeg_it_is_said_what_to_do(tmp_path, monkeypatch):
 # files
 
 
-def test_a_file_is_not_replaced_unless_told(tmp_path):
+def test_an_existing_file_is_replaced_only_with_overwrite(tmp_path):
     place = tmp_path / "way.html"
     place.write_text("mine")
     with pytest.raises(FileExistsError, match="overwrite=True"):
@@ -306,7 +306,7 @@ def test_a_file_is_not_replaced_unless_told(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["way.html", "way.gif"])
-def test_a_file_is_there_whole_or_not_at_all(tmp_path, monkeypatch, name):
+def test_a_failed_save_leaves_no_partial_file(tmp_path, monkeypatch, name):
     def full(handle):
         raise OSError("no space left on device")
 
@@ -316,10 +316,10 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path, monkeypatch, name):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_places_and_speeds_that_cannot_be_are_refused(tmp_path):
+def test_invalid_paths_and_speeds_are_errors(tmp_path):
     with pytest.raises(ParameterError, match=r"\.html, \.gif or \.mp4"):
         trace("kmeans").save(tmp_path / "way.png")
-    with pytest.raises(FileNotFoundError, match="no such folder"):
+    with pytest.raises(FileNotFoundError, match="folder does not exist"):
         trace("kmeans").save(tmp_path / "nowhere" / "way.gif")
     for fps in (0, -1, "fast"):
         with pytest.raises(ParameterError, match="fps"):
@@ -330,7 +330,7 @@ def test_places_and_speeds_that_cannot_be_are_refused(tmp_path):
 # the bound
 
 
-def test_the_figure_of_the_bound_has_what_the_trace_has():
+def test_the_figure_of_the_bound_shows_the_trace():
     found = trace("gaussians")
     display = plots.BoundDisplay.from_result(found)
     np.testing.assert_array_equal(display.bound, found.bounds[1:])
@@ -341,13 +341,13 @@ def test_the_figure_of_the_bound_has_what_the_trace_has():
     assert np.all(below <= above + 1e-9)
 
 
-def test_where_nothing_is_hidden_there_is_no_gap_to_draw():
+def test_one_component_has_no_gap_to_draw():
     display = plots.BoundDisplay.from_result(GaussianMixture(1, reg_covar=0).fit_trace(X))
     np.testing.assert_allclose(display.gaps, 0.0, atol=1e-9)
     display.figure_.draw_without_rendering()
 
 
-def test_what_has_no_bound_has_no_figure_of_it():
+def test_a_trace_without_a_bound_is_an_error():
     with pytest.raises(ParameterError, match="KMeans has no bound"):
         plots.bound(trace("kmeans"))
     with pytest.raises(ParameterError, match="fit_trace"):

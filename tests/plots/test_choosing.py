@@ -4,7 +4,7 @@ import pytest
 from coterie import choose_k
 from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
-from coterie.plots.choosing import CriteriaDisplay, panels
+from coterie.plots.criteria_plot import CriteriaDisplay, panels
 
 pytest.importorskip("matplotlib")
 
@@ -23,7 +23,7 @@ def test_every_criterion_has_a_panel_with_its_numbers(chosen):
     assert drawn["silhouette"].ks.tolist() == [2, 3, 4, 5, 6]
 
 
-def test_the_picture_shows_them(chosen):
+def test_the_figure_shows_the_panels(chosen):
     axes = chosen.plot()
     drawn = panels(chosen)
     assert len(axes) == len(drawn)
@@ -42,11 +42,11 @@ def test_given_axes_are_drawn_into(chosen):
     axes = chosen.plot(given)
     assert [ax.figure for ax in axes] == [given[0, 0].figure] * 5
     assert not given[2, 1].get_visible()
-    with pytest.raises(InputError, match="axes must be at least 5"):
+    with pytest.raises(InputError, match="axes must contain at least 5 Axes"):
         chosen.plot(given[:1])
 
 
-def test_its_numbers_are_there_without_a_drawing(chosen):
+def test_the_data_of_the_display_do_not_need_a_drawing(chosen):
     display = CriteriaDisplay.from_result(chosen)
     told = display.to_dict()
     assert "axes_" not in vars(display)

@@ -1,4 +1,4 @@
-"""Rows in their clusters: what is drawn is what there is."""
+"""Figures of rows by cluster show the data."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from coterie import BayesianGaussianMixture, FuzzyCMeans, GaussianMixture, KMean
 from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
 from coterie.families.structures import STRUCTURES
-from coterie.plots.rows import View, as_rows
+from coterie.plots.projection import View, as_rows
 
 pytest.importorskip("matplotlib")
 
@@ -76,7 +76,7 @@ def test_more_columns_are_seen_along_their_principal_axes():
     np.testing.assert_allclose(np.abs(P), np.abs(centered @ axes[:2].T), atol=1e-9)
     shares = values**2 / (values**2).sum()
     assert view.axes[0] == f"principal axis 1 ({100 * shares[0]:.3g} % of the variance)"
-    np.testing.assert_allclose(view.points(view.lifted(P)), P, atol=1e-9)
+    np.testing.assert_allclose(view.points(view.to_rows(P)), P, atol=1e-9)
     largest = np.abs(view.directions).argmax(axis=0)
     assert (view.directions[largest, [0, 1]] > 0).all()
 
@@ -103,7 +103,7 @@ def test_one_cluster_is_drawn_by_all_but_silhouettes():
     for name in ("clusters", "voronoi", "profiles"):
         getattr(plots, name)(one, X).figure.draw_without_rendering()
     plots.ellipses(GaussianMixture(1).fit(X), X).figure.draw_without_rendering()
-    with pytest.raises(InputError, match="two at least must have rows"):
+    with pytest.raises(InputError, match="at least two clusters with rows"):
         plots.silhouette(one, X)
 
 
@@ -154,9 +154,9 @@ def test_cells_of_labels_are_nearest_to_means_through_all_columns():
     display = plots.VoronoiDisplay.from_predictions(wide, labels)
     means = np.array([wide[labels == j].mean(axis=0) for j in range(3)])
     view = View.of(as_rows(wide))
-    place = view.lifted(np.array([[display.x[40], display.y[200]]]))
+    place = view.to_rows(np.array([[display.x[40], display.y[200]]]))
     assert display.owner[200, 40] == ((place - means) ** 2).sum(axis=1).argmin()
-    assert "where the plane of the picture cuts them" in display.ax_.get_title(loc="left").replace("\n", " ")
+    assert "on a slice through the mean of the rows" in display.ax_.get_title(loc="left").replace("\n", " ")
 
 
 def test_cells_of_one_column_are_bands_behind_the_bars():
@@ -176,7 +176,7 @@ def test_cells_reach_as_far_as_the_farthest_of_many_rows():
 
 def test_places_that_a_family_does_not_take_have_no_cells():
     counts = np.random.default_rng(0).poisson(3.0, (60, 2))
-    with pytest.raises(InputError, match="places that Mixture cannot predict"):
+    with pytest.raises(InputError, match="Mixture cannot predict all places"):
         plots.voronoi(Mixture("poisson", 2, random_state=0).fit(counts), counts)
 
 
@@ -265,13 +265,13 @@ def test_shares_of_a_sample_are_those_of_its_rows():
 def test_shares_must_be_shares():
     with pytest.raises(InputError, match="sum to 1"):
         plots.responsibilities(np.ones((150, 2)), X)
-    with pytest.raises(InputError, match=r"must be \(n, k\) for the 150 rows"):
+    with pytest.raises(InputError, match=r"must have the shape \(n, k\) for the n = 150 rows"):
         plots.responsibilities(np.ones((3, 2)) / 2, X)
 
 
 @pytest.mark.parametrize("most", [10, 299])
 def test_axes_of_very_many_columns_are_the_same(monkeypatch, most):
-    from coterie.plots import rows as module
+    from coterie.plots import projection as module
 
     table = as_rows(make_blobs(300 if most == 10 else 200, most + 2, centers=3, random_state=0)[0])
     few = View.of(table)

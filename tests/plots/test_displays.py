@@ -1,4 +1,4 @@
-"""What every display keeps to, whatever it shows."""
+"""Properties that all displays have in common."""
 
 import json
 import subprocess
@@ -70,7 +70,7 @@ every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
 @every
-def test_it_is_what_json_holds(make):
+def test_the_dictionary_is_json_data(make):
     display = make()
     told = display.to_dict()
     assert json.loads(json.dumps(told, allow_nan=False)) == told
@@ -93,7 +93,7 @@ def test_given_axes_are_drawn_into_and_others_are_not(make):
 
 
 @every
-def test_a_figure_of_its_own_is_drawn_when_asked_for_and_pyplot_does_not_know(make):
+def test_a_new_figure_is_drawn_on_access_and_not_registered_with_pyplot(make):
     import matplotlib.pyplot as plt
 
     display = make()
@@ -114,14 +114,14 @@ def test_nothing_is_drawn_outside_of_the_figure(make):
     assert -0.02 <= box.y0 <= box.y1 <= height + 0.02
 
 
-def test_every_display_is_here():
+def test_every_display_is_tested_here():
     displays = {name for name in plots.__all__ if name.endswith("Display") and name != "Display"}
     displays.remove("CriteriaDisplay")  # of several Axes: test_choosing.py
     assert displays == {type(make()).__name__ for make in MAKERS.values()}
 
 
-def test_no_file_hides_a_figure():
-    """A file becomes a name of its package once it is imported, and would take the place of a function of that name."""
+def test_no_module_hides_a_public_function():
+    """Importing a module sets its name in the package, which would replace a function of the same name."""
     assert {module.name for module in iter_modules(plots.__path__)}.isdisjoint(plots.__all__)
 
 
@@ -129,7 +129,7 @@ def test_a_notebook_gets_a_picture():
     assert MAKERS["plate"]()._repr_png_().startswith(b"\x89PNG")
 
 
-def test_a_name_that_is_none_is_an_attribute_error():
+def test_an_unknown_attribute_is_an_attribute_error():
     with pytest.raises(AttributeError, match="lines_"):
         MAKERS["plate"]().plot().lines_  # noqa: B018
 
@@ -150,7 +150,7 @@ def test_results_of_choose_k_are_drawn_by_each_figure():
         getattr(plots, name)(chosen).figure.draw_without_rendering()
     none = choose_k(X, range(1, 4), ["silhouette"], budget="quick")
     for name in ("gap", "information", "stability"):
-        with pytest.raises(ParameterError, match="was not asked for"):
+        with pytest.raises(ParameterError, match="the result of choose_k has no "):
             getattr(plots, name)(none)
 
 
@@ -173,10 +173,10 @@ def test_bad_input_is_named(name):
 
 @every
 @pytest.mark.parametrize("projection", ["3d", "polar"])
-def test_axes_that_are_not_flat_are_refused(make, projection):
+def test_axes_with_a_projection_are_errors(make, projection):
     from matplotlib.figure import Figure
 
-    with pytest.raises(ParameterError, match=f"ax must be flat, with straight axes; got {projection} Axes"):
+    with pytest.raises(ParameterError, match=f"ax must be Axes with two straight axes; got {projection} Axes"):
         make(Figure().add_subplot(projection=projection))
 
 
@@ -193,8 +193,8 @@ def test_axes_that_are_not_flat_are_refused(make, projection):
     ],
 )
 @pytest.mark.parametrize("result", [KM, KM.labels_, X, None, {"ks": [1, 2]}], ids=lambda result: type(result).__name__)
-def test_results_of_another_kind_are_named(name, makers, result):
-    with pytest.raises(ParameterError, match=f"must be what {makers} returns; got {type(result).__name__}"):
+def test_results_of_the_wrong_type_are_errors(name, makers, result):
+    with pytest.raises(ParameterError, match=f"must be the result of {makers}; got {type(result).__name__}"):
         getattr(plots, name)(result)
     with pytest.raises(ParameterError, match="model must be a fitted estimator; got ndarray"):
         plots.convergence(X)
@@ -209,19 +209,19 @@ def test_a_display_prints_in_a_line_or_two(make):
     assert "\n" not in text
 
 
-def test_models_that_lack_what_is_drawn_say_so():
+def test_models_without_the_required_attributes_are_errors():
     with pytest.raises(ParameterError, match="no Gaussian components"):
         plots.ellipses(KM, X)
-    with pytest.raises(ParameterError, match="no shares of rows"):
+    with pytest.raises(ParameterError, match="has no predict_proba"):
         plots.responsibilities(KM, X)
     for k in (None, 2):
-        with pytest.raises(ParameterError, match="no tree of merges"):
+        with pytest.raises(ParameterError, match="has no linkage_matrix_"):
             plots.dendrogram(KM, n_clusters=k)
-    with pytest.raises(ParameterError, match="keeps no history_"):
+    with pytest.raises(ParameterError, match="has no history_"):
         plots.convergence(AgglomerativeClustering(2).fit(X))
     with pytest.raises(ParameterError, match="got KMeans"):
         plots.plate(KM)
-    with pytest.raises(ParameterError, match="has seen no fit"):
+    with pytest.raises(ParameterError, match="has recorded no fit"):
         plots.convergence(plots.Starts())
 
 
@@ -233,7 +233,7 @@ def test_frames_give_their_names_to_axes():
     np.testing.assert_array_equal(ax.collections[0].get_offsets(), frame[["weight", "height"]])
     assert [label.get_text() for label in plots.profiles(model, frame).get_xticklabels()] == list(frame)
     plots.voronoi(model, frame).figure.draw_without_rendering()  # asked without names, and without a warning
-    with pytest.raises(ParameterError, match="'length' is none of 'height'"):
+    with pytest.raises(ParameterError, match="'length' is not a column; use one of 'height'"):
         plots.clusters(model, frame, columns=["length"])
     with pytest.raises(ParameterError, match="one or two different columns"):
         plots.clusters(model, frame, columns=["age", "age"])

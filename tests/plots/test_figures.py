@@ -1,4 +1,4 @@
-"""Curves, areas, trees, maps, paths and graphs: what is drawn is what was found."""
+"""Curves, silhouettes, dendrograms, heat maps, paths and graphical models show the data of the results."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from coterie.datasets import make_blobs
 from coterie.families import Poisson, Product
 from coterie.hierarchy import cut, leaves, linkage
 from coterie.mixture import Prior
-from coterie.plots import silhouettes
+from coterie.plots import silhouette_plot
 from coterie.selection import gap_statistic, kneedle, mixture_table, stability, sweep
 
 pytest.importorskip("matplotlib")
@@ -41,7 +41,7 @@ def test_an_elbow_shows_the_objectives_and_their_knee():
     assert display.knee_line_.get_xdata()[0] == kneedle(found.ks, found.objectives).x == display.knee
     short = plots.ElbowDisplay.from_result(sweep(KMeans(random_state=0), [2, 3], X))
     assert short.knee is None
-    assert caption(short.ax_) == "elbow: a knee takes three K"
+    assert caption(short.ax_) == "elbow: needs at least three K"
 
 
 def test_a_gap_has_its_errors_and_the_choice_of_its_rule():
@@ -78,7 +78,7 @@ def test_stability_shows_every_cluster():
 # silhouettes
 
 
-def test_a_silhouette_is_one_area_a_cluster_sorted_with_the_mean_as_a_line():
+def test_a_silhouette_plot_has_sorted_areas_and_a_line_at_the_mean():
     values = metrics.silhouette_samples(X, KM.labels_)
     display = plots.SilhouetteDisplay.from_estimator(KM, X)
     assert len(display.areas_) == 3
@@ -90,15 +90,15 @@ def test_a_silhouette_is_one_area_a_cluster_sorted_with_the_mean_as_a_line():
     assert display.mean_line_.get_xdata()[0] == pytest.approx(values.mean())
 
 
-def test_of_many_clusters_the_worst_are_drawn():
+def test_the_worst_of_many_clusters_are_drawn():
     display = plots.SilhouetteDisplay.from_estimator(KMeans(40, n_init=1, random_state=0).fit(X), X)
     assert len(display.areas_) == 30
     assert np.nanmax(display.means[display.shown]) <= np.delete(display.means, display.shown).min()
     assert "the 30 worst of 40 clusters" in caption(display.ax_)
 
 
-def test_of_many_rows_a_sample_is_measured_that_loses_no_cluster(monkeypatch):
-    monkeypatch.setattr(silhouettes, "EXACT", 2000)
+def test_silhouettes_of_many_rows_use_a_sample_with_every_cluster(monkeypatch):
+    monkeypatch.setattr(silhouette_plot, "EXACT", 2000)
     rng = np.random.default_rng(0)
     sizes = [6000, 60, 4000]
     big = np.concatenate([rng.normal(at, 1, (size, 2)) for at, size in zip((0, 4, -4), sizes, strict=True)])
@@ -169,9 +169,9 @@ def test_all_merges_above_the_cut_are_drawn_and_the_line_is_between():
 
 def test_trees_of_two_rows_and_of_one():
     assert plots.dendrogram([[0, 1, 0.0, 2]]).get_ylim()[1] > 0
-    with pytest.raises(InputError, match="nothing to draw"):
+    with pytest.raises(InputError, match="needs at least two rows"):
         plots.dendrogram(np.empty((0, 4)))
-    with pytest.raises(InputError, match="names must be one for each of the 2 rows"):
+    with pytest.raises(InputError, match="names must have one entry for each of the 2 rows"):
         plots.dendrogram([[0, 1, 1.0, 2]], names="abc")
 
 
@@ -189,7 +189,7 @@ def test_profiles_are_means_in_standard_deviations():
     assert display.texts_[0].get_text() == f"{means[0, 0]:.3g}"
 
 
-def test_of_many_columns_those_are_drawn_that_differ_most():
+def test_the_columns_that_differ_most_are_drawn():
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(200, 60))
     labels = np.arange(200) % 2
@@ -203,7 +203,7 @@ def test_of_many_columns_those_are_drawn_that_differ_most():
 # fits
 
 
-def test_every_start_has_its_curve_and_the_best_stands_out():
+def test_every_restart_has_a_curve_and_the_best_is_highlighted():
     starts = plots.Starts()
     model = KMeans(3, n_init=6, init="forgy", random_state=0, callback=starts).fit(X)
     display = plots.ConvergenceDisplay.from_result(starts)
@@ -212,7 +212,7 @@ def test_every_start_has_its_curve_and_the_best_stands_out():
     np.testing.assert_array_equal(plots.ConvergenceDisplay.from_estimator(model).values[0], model.history_)
 
 
-def test_em_is_drawn_with_the_bound_that_its_e_steps_close():
+def test_em_is_drawn_with_its_lower_bound():
     model = GaussianMixture(3, init_params="random_from_data", random_state=0).fit(X)
     display = plots.ConvergenceDisplay.from_estimator(model)
     x, y = display.bound_[0].get_data()
@@ -225,7 +225,7 @@ def test_em_is_drawn_with_the_bound_that_its_e_steps_close():
 # series
 
 
-def test_the_path_is_drawn_over_its_table():
+def test_the_path_is_drawn_over_the_cost_matrix():
     x, y = np.sin(np.arange(30.0)), np.sin(np.arange(25.0) * 1.2)
     found = distances.dtw_path(x, y, window=6)
     display = plots.DTWPathDisplay.from_predictions(x, y, window=6)
@@ -238,7 +238,7 @@ def test_the_path_is_drawn_over_its_table():
     assert display.distance == pytest.approx(distances.dtw(x, y, window=6))
 
 
-def test_long_series_have_a_thinned_table_and_channels_their_own_lines():
+def test_the_cost_matrix_of_long_series_is_subsampled():
     x = np.random.default_rng(0).normal(size=(1000, 2)).cumsum(axis=0)
     display = plots.DTWPathDisplay.from_predictions(x, x[::2])
     assert display.cost.shape == (334, 250)
@@ -277,14 +277,14 @@ def test_a_full_mixture_has_its_parameters_in_the_plate_of_components():
         ("VEV", {"volume", "orientation"}, {"shape"}),
     ],
 )
-def test_what_components_share_is_outside_of_their_plate(structure, inside, outside):
+def test_shared_parameters_are_outside_the_plate_of_components(structure, inside, outside):
     nodes, _, _ = plates(GaussianMixture(2, covariance_type=structure))
     rest = {name: place for name, (_, place) in nodes.items() if name not in ("z", "x", "pi", "mu")}
     assert {name for name, place in rest.items() if place == ("K",)} == inside
     assert {name for name, place in rest.items() if place == ()} == outside
 
 
-def test_priors_and_what_is_fixed_are_dots():
+def test_priors_and_fixed_parameters_are_dots():
     nodes, edges, _ = plates(GaussianMixture(2, prior=Prior(concentration=2.0)))
     assert {name for name, (role, _) in nodes.items() if role == "constant"} == {"alpha", "m0", "kappa0", "nu0", "s0"}
     assert {("alpha", "pi"), ("sigma", "mu"), ("s0", "sigma")} <= edges
@@ -294,7 +294,7 @@ def test_priors_and_what_is_fixed_are_dots():
     assert "m0" not in fixed
 
 
-def test_beliefs_have_sticks_or_a_dirichlet():
+def test_bayesian_mixtures_have_sticks_or_a_dirichlet():
     nodes, edges, _ = plates(BayesianGaussianMixture(5))
     assert nodes["pi"] == ("parameter", ("K",))
     assert ("sigma", "mu") in edges

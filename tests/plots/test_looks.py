@@ -1,4 +1,4 @@
-"""What a reader of a figure trips over: ticks, words, colours, scales."""
+"""Readability of figures: ticks, captions, colours, scales."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def test_ticks_of_many_numbers_of_clusters_leave_room_for_each_other():
     assert np.diff(shown).min() >= 238 / 14
 
 
-def test_lower_is_better_stands_at_the_axis_of_the_values():
+def test_the_axis_label_says_that_lower_is_better():
     chosen = choose_k(X, range(1, 5), ["silhouette", "davies_bouldin"], budget="quick")
     for ax in chosen.plot():
         assert ax.get_xlabel() == "K"
@@ -55,7 +55,7 @@ def test_lower_is_better_stands_at_the_axis_of_the_values():
         assert ticks(ax) == ticks(ax)[:1] + [k for k in (2.0, 3.0, 4.0) if k > ticks(ax)[0]]
 
 
-def test_numbers_at_the_axis_are_whole():
+def test_tick_labels_have_no_common_offset():
     values = -1041.0 - np.linspace(0.002, 0.001, 20)
     display = plots.ConvergenceDisplay("log-likelihood", [np.arange(20)], [values], 0)
     display.figure_.canvas.draw()
@@ -66,7 +66,7 @@ def test_numbers_at_the_axis_are_whole():
 # words
 
 
-def test_one_is_not_many():
+def test_captions_use_the_singular_for_one():
     one = KMeans(1).fit(X)
     assert plots.voronoi(one, X).get_title(loc="left") == "cells of 1 cluster; 150 rows"
     assert plots.clusters(one.predict(X[:1]), X[:1]).get_title(loc="left") == "1 cluster, 1 row"
@@ -97,7 +97,7 @@ def test_numbers_in_a_map_of_means_can_be_read_on_every_colour():
         assert (other + 0.05) / (one + 0.05) > 4.4
 
 
-def test_numbers_of_few_rows_hide_none_of_them():
+def test_names_of_clusters_do_not_hide_rows_if_there_are_few():
     rows = np.array([[0.0, 0], [1, 1], [2, 2], [8, 0], [9, 0], [10, 0], [5, 5]])  # means of clusters are rows
     display = plots.ClustersDisplay.from_predictions(rows, [0, 0, 0, 1, 1, 1, 2])
     figure = display.figure_
@@ -110,7 +110,7 @@ def test_numbers_of_few_rows_hide_none_of_them():
         assert np.hypot(*(middle - [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2])) < 20 * figure.dpi / 72
 
 
-def test_principal_axes_of_cells_are_to_one_scale_and_two_columns_are_not():
+def test_only_principal_axes_of_voronoi_cells_have_equal_scales():
     model = KMeans(3, random_state=0).fit(WIDE)
     flat = WIDE * [1, 0.02, 0.02, 0.02, 0.02]
     for made, rows in ((model, WIDE), (KMeans(3, random_state=0).fit(flat), flat)):
@@ -123,7 +123,7 @@ def test_principal_axes_of_cells_are_to_one_scale_and_two_columns_are_not():
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-def test_bars_reach_from_the_least_value_to_the_largest(unit):
+def test_bars_cover_the_range_of_the_values(unit):
     column = X[:, :1] * unit
     edges = plots.ClustersDisplay.from_predictions(column, np.zeros(150, int)).cloud.bars.edges
     assert (edges[0], edges[-1]) == pytest.approx((column.min(), column.max()), rel=1e-9)
@@ -133,26 +133,26 @@ def test_bars_reach_from_the_least_value_to_the_largest(unit):
 
 
 @pytest.mark.parametrize("model", [GaussianMixture(3, random_state=0), FuzzyCMeans(3, random_state=0)])
-def test_shares_along_one_column_are_those_of_every_value(model):
+def test_responsibilities_along_one_column_are_exact(model):
     few = X[::10, :1]
     display = plots.ResponsibilitiesDisplay.from_estimator(model.fit(X[:, :1]), few)
     assert len(display.x) == 400
     assert (display.x[0], display.x[-1]) == pytest.approx((few.min(), few.max()), rel=0.01)
     np.testing.assert_allclose(display.bands, model.predict_proba(display.x[:, None]), atol=1e-12)
-    assert display.ax_.get_ylabel() == "share of the row"
+    assert display.ax_.get_ylabel() == "responsibility"
 
 
-def test_shares_that_hang_on_more_than_one_column_are_means_of_rows():
+def test_responsibilities_of_a_model_of_several_columns_are_means_of_bins():
     shares = GaussianMixture(3, random_state=0).fit(X).predict_proba(X)
     display = plots.ResponsibilitiesDisplay.from_predictions(X, shares, columns=[1])
     width = display.x[1] - display.x[0]
     for x, band in zip(display.x, display.bands, strict=True):
         own = np.abs(X[:, 1] - x) <= width / 2 * (1 + 1e-9)
         np.testing.assert_allclose(band, shares[own].mean(axis=0) if own.any() else 0.0, atol=1e-9)
-    assert display.ax_.get_ylabel() == "mean share of the rows"
+    assert display.ax_.get_ylabel() == "mean responsibility"
 
 
-def test_counts_have_no_shares_between_them():
+def test_responsibilities_of_counts_are_means_of_bins():
     counts = np.random.default_rng(0).poisson(np.repeat([2.0, 20.0], 60))[:, None].astype(float)
     display = plots.ResponsibilitiesDisplay.from_estimator(Mixture("poisson", 2, random_state=0).fit(counts), counts)
     display.figure_.draw_without_rendering()
@@ -162,7 +162,7 @@ def test_counts_have_no_shares_between_them():
 # animations
 
 
-def test_a_gif_is_no_faster_than_players_are(tmp_path):
+def test_the_speed_of_a_gif_is_limited(tmp_path):
     trace = KMeans(3, init="forgy", n_init=1, random_state=0).fit_trace(X)
     with pytest.raises(ParameterError, match=r"fps must be at most 50 for a \.gif.*got 120"):
         trace.save(tmp_path / "way.gif", fps=120)
@@ -172,15 +172,15 @@ def test_a_gif_is_no_faster_than_players_are(tmp_path):
         assert image.info["duration"] == 20
 
 
-def test_an_animation_says_where_missing_values_are_shown():
+def test_the_title_of_an_animation_mentions_missing_values():
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     holes = holes[~np.isnan(holes).all(axis=1)]
     whole, torn = (KMeans(3, missing="ignore", random_state=0).fit_trace(rows).animate() for rows in (X, holes))
     told = "missing values are shown at the means of their columns"
     assert told in torn.to_html()
     assert told not in whole.to_html()
-    from coterie.plots.film import Film
+    from coterie.plots.video import Video
 
-    assert any(told in text.get_text() for text in Film(torn).map.texts)
-    assert not any(told in text.get_text() for text in Film(whole).map.texts)
+    assert any(told in text.get_text() for text in Video(torn).map.texts)
+    assert not any(told in text.get_text() for text in Video(whole).map.texts)
     assert len(repr(torn)) < 200

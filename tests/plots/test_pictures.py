@@ -1,7 +1,7 @@
-"""Pictures as a person sees them, beside pictures that were looked at.
+"""Figures compared with reference images that a person has checked.
 
-``COTERIE_PICTURES=keep pytest tests/plots/test_pictures.py`` keeps those drawn now: look at them before they are
-committed. Data of figures are tested elsewhere; this is for what no number says, as texts over points.
+``COTERIE_PICTURES=keep pytest tests/plots/test_pictures.py`` stores new reference images: look at them before you
+commit them. The data of figures are tested elsewhere; this test is for their appearance, such as overlapping text.
 """
 
 import os
@@ -37,7 +37,7 @@ PICTURES = {
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_it_looks_as_it_did_when_someone_looked(name, tmp_path):
+def test_figures_match_the_reference_images(name, tmp_path):
     drawn = tmp_path / f"{name}.png"
     figure = PICTURES[name]().figure
     figure.savefig(drawn, dpi=60, metadata={"Software": None})
@@ -48,8 +48,8 @@ def test_it_looks_as_it_did_when_someone_looked(name, tmp_path):
     assert compare.compare_images(str(expected), str(drawn), TOLERANCE) is None
 
 
-def test_another_picture_is_told_from_it(tmp_path):
-    """Two labels swapped in the picture, as a fault would do, is more than the tolerance."""
+def test_a_different_figure_exceeds_the_tolerance(tmp_path):
+    """Two swapped labels, as an error would cause, exceed the tolerance."""
     labels = np.where(MODEL.labels_ == 0, 1, np.where(MODEL.labels_ == 1, 0, 2))
     drawn = tmp_path / "clusters.png"
     plots.clusters(labels, X).figure.savefig(drawn, dpi=60)

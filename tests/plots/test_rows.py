@@ -1,4 +1,4 @@
-"""Which rows a figure shows, in which clusters, and how much each counts."""
+"""The rows, clusters and weights that a figure shows."""
 
 import numpy as np
 import pandas as pd
@@ -21,11 +21,11 @@ from coterie import (
 )
 from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
-from coterie.diagnosis.clusters import labels_by
+from coterie.diagnosis.partition import labels_by
 from coterie.distances import pairwise
 from coterie.plots import cloud as drawing
-from coterie.plots import silhouettes
-from coterie.plots.rows import View, as_rows
+from coterie.plots import silhouette_plot
+from coterie.plots.projection import View, as_rows
 
 pytest.importorskip("matplotlib")
 
@@ -67,7 +67,7 @@ def fitted(name, w=None):
 
 
 @pytest.mark.parametrize("name", PREDICT)
-def test_rows_in_another_order_have_the_clusters_they_had(name):
+def test_clusters_do_not_depend_on_the_order_of_rows(name):
     model = fitted(name)
     np.testing.assert_array_equal(labels_by(model, X, 150), model.labels_)
     np.testing.assert_array_equal(labels_by(model, X[ORDER], 150), model.labels_[ORDER])
@@ -78,7 +78,7 @@ def test_rows_in_another_order_have_the_clusters_they_had(name):
     "name, weighted",
     [(name, weighted) for name in DIVIDE for weighted in (False, True) if (name, weighted) != ("diana", True)],
 )
-def test_rows_that_were_divided_together_have_the_labels_of_the_fit_and_others_are_predicted(name, weighted):
+def test_fitted_rows_have_the_labels_of_the_fit_and_others_are_predicted(name, weighted):
     w = W.astype(float) if weighted else None
     model = fitted(name, w)
     np.testing.assert_array_equal(labels_by(model, X, 150, w), model.labels_)
@@ -87,7 +87,7 @@ def test_rows_that_were_divided_together_have_the_labels_of_the_fit_and_others_a
     np.testing.assert_array_equal(labels_by(model, other, 150, there), model.predict(other))
 
 
-def test_the_sizes_that_were_asked_for_are_drawn():
+def test_the_sizes_of_balanced_clusters_are_drawn():
     model = fitted("sizes")
     assert (model.predict(X) != model.labels_).any()
     display = plots.ClustersDisplay.from_estimator(model, X)
@@ -103,10 +103,10 @@ def test_silhouettes_and_diagnoses_do_not_depend_on_the_order_of_rows():
     assert diagnose(apart[ORDER], model, random_state=0)["boundary_rows"].finding is None
 
 
-def test_what_cannot_predict_must_be_of_these_rows():
+def test_models_without_predict_need_the_rows_of_the_fit():
     model = DBSCAN(eps=2).fit(X)
     np.testing.assert_array_equal(labels_by(model, X, 150), model.labels_)
-    with pytest.raises(InputError, match="fitted to 150 rows and cannot predict; X has 20"):
+    with pytest.raises(InputError, match="X has 20 rows, but model was fitted to 150 rows and cannot predict"):
         plots.clusters(model, X[:20])
     with pytest.raises(ValueError, match="X has 1 features, but DBSCAN is expecting 2"):
         plots.clusters(model, X[:, :1])
@@ -119,14 +119,14 @@ def test_distances_must_be_those_of_the_fit(model):
     D = pairwise(X)
     model.fit(D)
     assert plots.SilhouetteDisplay.from_estimator(model, D).sizes.sum() == 150
-    with pytest.raises(InputError, match="must be the distances that the model was fitted to"):
+    with pytest.raises(InputError, match="must be the matrix of distances that the model was fitted to"):
         plots.silhouette(model, D[np.ix_(ORDER, ORDER)])
 
 
 # values that are missing
 
 
-def test_rows_with_holes_are_drawn_at_the_means_and_the_caption_says_so():
+def test_missing_values_are_drawn_at_the_means_and_the_caption_says_so():
     model = KMeans(3, missing="ignore", random_state=0).fit(HOLES)
     display = plots.ClustersDisplay.from_estimator(model, HOLES)
     np.testing.assert_array_equal(display.cloud.codes, model.labels_)
@@ -141,7 +141,7 @@ def test_rows_with_holes_are_drawn_at_the_means_and_the_caption_says_so():
 
 @pytest.mark.parametrize("name", ["clusters", "voronoi", "profiles", "ellipses", "responsibilities"])
 @pytest.mark.parametrize("of", ["model", "labels"])
-def test_figures_of_models_that_take_holes_take_them(name, of):
+def test_figures_of_models_with_missing_values_accept_them(name, of):
     soft = name in ("ellipses", "responsibilities")
     model = (GaussianMixture if soft else KMeans)(3, missing="ignore", random_state=0).fit(HOLES)
     labels = model.predict_proba(HOLES) if name == "responsibilities" else model.labels_
@@ -150,7 +150,7 @@ def test_figures_of_models_that_take_holes_take_them(name, of):
     ax.figure.draw_without_rendering()
 
 
-def test_means_of_profiles_are_those_of_the_values_that_are_there():
+def test_means_of_profiles_ignore_missing_values():
     model = KMeans(3, missing="ignore", random_state=0).fit(HOLES)
     display = plots.ProfilesDisplay.from_estimator(model, HOLES)
     frame = pd.DataFrame(HOLES)
@@ -158,7 +158,7 @@ def test_means_of_profiles_are_those_of_the_values_that_are_there():
     np.testing.assert_allclose(display.scores, (display.means - frame.mean().to_numpy()) / frame.std(ddof=0).to_numpy())
 
 
-def test_a_column_that_a_cluster_has_no_value_in_is_left_blank():
+def test_a_cell_without_any_value_is_blank():
     rows = np.array([[0.0, 1.0], [1.0, 2.0], [8.0, np.nan], [9.0, np.nan]])
     display = plots.ProfilesDisplay.from_predictions(rows, [0, 0, 1, 1])
     assert np.isnan(display.means[1, 1])
@@ -167,12 +167,12 @@ def test_a_column_that_a_cluster_has_no_value_in_is_left_blank():
     assert display.to_dict()["means"][1][1] is None
 
 
-def test_errors_about_holes_are_true():
+def test_errors_about_missing_values():
     model = KMeans(3, random_state=0).fit(WIDE)
     with pytest.raises(InputError, match=r"contains NaN: column 0 .*missing='ignore'"):
         plots.clusters(model, HOLES)
     model = KMeans(3, missing="ignore", random_state=0).fit(HOLES)
-    with pytest.raises(InputError, match=r"contains NaN: column 0 \(\d+\).*Silhouettes are made of distances") as error:
+    with pytest.raises(InputError, match=r"contains NaN: column 0 \(\d+\).*Silhouettes need complete rows") as error:
         plots.silhouette(model, HOLES)
     assert "missing=" not in str(error.value)
 
@@ -247,7 +247,7 @@ def test_weights_of_a_fit_are_weights_of_its_figures(name):
 
 
 def test_bars_and_shades_are_sums_of_weights(monkeypatch):
-    monkeypatch.setattr(drawing, "steps_of", lambda n: 12)
+    monkeypatch.setattr(drawing, "n_bins_for", lambda n: 12)
     one, other = (
         plots.ClustersDisplay.from_predictions(rows[:, :1], labels, sample_weight=w).cloud.bars
         for rows, labels, w in ((X, LABELS, W), (TWICE, np.repeat(LABELS, W), None))
@@ -265,7 +265,7 @@ def test_bars_and_shades_are_sums_of_weights(monkeypatch):
     assert one.counts.sum() == W.sum()
 
 
-def test_areas_of_silhouettes_are_as_high_as_the_weight_of_their_rows():
+def test_heights_of_silhouette_areas_are_weights():
     display = plots.SilhouetteDisplay.from_predictions(
         [[0.0], [1.0], [9.0], [12.0]], [0, 0, 1, 1], sample_weight=[1, 3, 1, 1]
     )
@@ -273,10 +273,10 @@ def test_areas_of_silhouettes_are_as_high_as_the_weight_of_their_rows():
     assert len(values) == 2
     shares = [np.mean(display.outlines[0] == value) for value in values]
     assert sorted(shares) == [0.25, 0.75]
-    assert len(display.outlines[0]) == silhouettes.STEPS
+    assert len(display.outlines[0]) == silhouette_plot.STEPS
 
 
-def test_the_legend_tells_weights():
+def test_the_legend_shows_weights():
     ax = plots.clusters(LABELS, X, sample_weight=np.where(np.arange(150) < 75, 0.5, 1.0))
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert all(": weight " in text for text in texts)

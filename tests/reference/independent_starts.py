@@ -19,7 +19,7 @@ def is_sound(model, X):
 
 
 def best_of_starts(X, structure, k, starts=200, seed=12345):
-    """The highest log-likelihood of sound fits from so many starts, a quarter by each method; -inf if there is none."""
+    """The highest log-likelihood of sound local optima from so many starts, a quarter by each method; -inf if none."""
     estimator = GaussianMixture(k, covariance_type=structure)
     source, _, summary = estimator._open(X, None, first=True)
     model, rng = estimator._model(summary, source.dtype), np.random.default_rng(seed)
@@ -28,6 +28,7 @@ def best_of_starts(X, structure, k, starts=200, seed=12345):
     runs = trials.first(np.concatenate([rows.posteriors(method, starts // len(METHODS)) for method in METHODS]))
     likelihoods = []
     for c in _best_runs(trials, runs):
+        c, _, _ = trials.advance(_moved(trials, c, rng), STEPS // 2)
         fit = GaussianMixture(k, covariance_type=structure, warm_start=True)
         fit._fitted_model, fit._components = model, trials.in_place(c, 0)
         fit.fit(X)
@@ -53,6 +54,12 @@ def _best_runs(trials, c):
         done += [(objective[i], chosen(c, [i])) for i in np.flatnonzero(unsound == 0)]
     done.sort(key=lambda item: item[0])
     return [run for _, run in done[:FINISHED]]
+
+
+def _moved(trials, c, rng):
+    """Runs from posteriors close to those of `c`: they leave a saddle point, at which EM came to rest."""
+    resp, noise = trials.posterior(c), rng.random((len(c.weights), len(trials.X), c.means.shape[-2]))
+    return trials.first(resp + 1e-3 * (noise / noise.sum(axis=-1, keepdims=True) - resp))
 
 
 def _unsound(trials, c):

@@ -21,6 +21,7 @@ CELLS = [
     ("r/USArrests", "VEV", 3),
     ("r/pluton", "EEV", 2),
     ("r/pluton", "VEV", 4),
+    ("r/pluton", "VVV", 4),  # the best by the penalised objective is not the likeliest
 ]
 
 

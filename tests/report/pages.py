@@ -13,7 +13,7 @@ import pytest
 
 from coterie import jobs
 from coterie.datasets import make_blobs
-from coterie.jobs import outputs
+from coterie.jobs import output_files
 from coterie.report.html import as_html
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
@@ -102,13 +102,13 @@ WRITTEN: list[Any] = []  # the last report that a job wrote, while `keep` is at 
 
 def keep(patch: pytest.MonkeyPatch) -> None:
     """Let jobs leave their reports behind, beside writing their pages."""
-    write_page = outputs.Outputs.write_page
+    write_report = output_files.OutputFiles.write_report
 
     def keeping(self: Any, path: Path, report: Any, *rest: Any) -> Any:
         WRITTEN[:] = [report]
-        return write_page(self, path, report, *rest)
+        return write_report(self, path, report, *rest)
 
-    patch.setattr(outputs.Outputs, "write_page", keeping)
+    patch.setattr(output_files.OutputFiles, "write_report", keeping)
 
 
 def blobs(folder: Path, n: int = 300, d: int = 3, k: int = 3, spread: float = 0.8, **more: Any) -> Path:

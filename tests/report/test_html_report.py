@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from coterie import GaussianMixture
+from coterie.algorithms import METHODS
 from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import write_demo
 from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob
-from coterie.jobs.methods import METHODS
 from coterie.report.html import Absent, as_html
 from coterie.report.html.report import Stable
 from coterie.report.html.words import number, percent, two_places
@@ -122,8 +122,8 @@ def test_every_algorithm_has_a_page_and_code_that_gives_its_labels(method, tmp_p
 
 
 def test_many_clusters_of_many_columns_stay_below_a_megabyte(tmp_path, monkeypatch):
-    for name in ("comes_back", "suffers_from"):
-        monkeypatch.setattr(f"coterie.jobs.judging.{name}", lambda *_: Absent("not looked at"))
+    for name in ("resampling_stability", "diagnosis"):
+        monkeypatch.setattr(f"coterie.report.build.reliability.{name}", lambda *_: Absent("not looked at"))
     table = blobs(tmp_path, 3000, 40, 60, 1.0)
     result, report, html, _ = page_of(Job(table, k=60, options={"n_init": 1}, report=tmp_path / "r.html"))
     assert len(html.encode()) < 920_000  # 10,000 rows would add 60 KB to the map
@@ -292,7 +292,7 @@ def test_of_more_than_fifty_thousand_rows_the_density_of_all_is_shown_and_that_i
 
 def test_the_density_of_a_page_counts_every_row_in_its_cluster(tmp_path, monkeypatch):
     """Along every two axes; the table has 60 times more rows than are counted at a time."""
-    monkeypatch.setattr("coterie.jobs.space.BLOCK", 4 * 850)
+    monkeypatch.setattr("coterie.report.build.feature_space.BLOCK", 4 * 850)
     result, report, _, tree = page_of(Job(blobs(tmp_path, 51_000, 4), k=3, report=tmp_path / "r.html"))
     data = json.loads(tree.one("script", id="map").text)
     assert [grid["axes"] for grid in data["grids"]] == [[i, j] for i in range(5) for j in range(i + 1, 5)]
@@ -304,7 +304,7 @@ def test_the_density_of_a_page_counts_every_row_in_its_cluster(tmp_path, monkeyp
         column = pl.read_parquet(tmp_path / "blobs.parquet")[axis["name"]]
         assert axis["low"] < column.min()
         assert axis["high"] > column.max()
-    assert report.map.told.startswith("density of all 51,000 rows")
+    assert report.map.description.startswith("density of all 51,000 rows")
 
 
 # What to watch for
@@ -409,7 +409,7 @@ def test_a_model_says_the_clusters_that_predict_says(tmp_path):
 
 @pytest.mark.parametrize(
     "given, told",
-    [({}, "either --labels COLUMN or --model FILE"), ({"labels": "x0", "model": "m.safetensors"}, "leave one of them")],
+    [({}, "either --labels COLUMN or --model FILE"), ({"labels": "x0", "model": "m.safetensors"}, "leave out one")],
 )
 def test_a_report_needs_clusters_from_one_place(tmp_path, given, told):
     with pytest.raises(ParameterError, match=told):

@@ -10,7 +10,7 @@ import pytest
 from coterie import jobs
 from coterie.cli import commands
 from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob
-from coterie.jobs.reproduce import command_line
+from coterie.jobs.command_line import command_line
 from coterie.report.html import Absent
 from report.pages import HOSTILE, blobs, mixed, run
 
@@ -18,8 +18,8 @@ from report.pages import HOSTILE, blobs, mixed, run
 @pytest.fixture(autouse=True)
 def without_judgement(monkeypatch):
     """What takes longest in a report has no part in this."""
-    for name in ("comes_back", "suffers_from"):
-        monkeypatch.setattr(f"coterie.jobs.judging.{name}", lambda *_: Absent("not looked at"))
+    for name in ("resampling_stability", "diagnosis"):
+        monkeypatch.setattr(f"coterie.report.build.reliability.{name}", lambda *_: Absent("not looked at"))
 
 
 HOLES = [None, 1.0, 2.0, 5.0] * 75
@@ -91,8 +91,8 @@ def test_the_code_of_a_choice_and_of_a_comparison(tmp_path):
     found: dict = {}
     job = ChooseJob(path, k=(2, 5), criteria=("silhouette", "elbow"), report=tmp_path / "c.html", method="ward")
     result, report = run(job)
-    exec(report.reproduce.python.replace("print(found)", ""), found)
-    assert found["found"].recommended == result.choice.recommended
+    exec(report.reproduce.python.replace("print(choice)", ""), found)
+    assert found["choice"].recommended == result.choice.recommended
     result, report = run(CompareJob(path, methods=("kmeans", "ward"), k=3, report=tmp_path / "d.html"))
     exec(report.reproduce.python, found)
     assert [len(labels) for labels in found["labels"]] == [300, 300]

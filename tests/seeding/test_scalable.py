@@ -1,4 +1,4 @@
-"""k-means||: few passes, the right probabilities, and starts no worse than those of k-means++."""
+"""k-means||: few passes, the right probabilities, and centers as good as those of k-means++."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Counting(Serial):
 
 
 @pytest.mark.parametrize("X, k", [(LARGE, 20), (BLOBS, 40), (rng.standard_t(2, size=(3000, 4)), 30)])
-def test_starts_are_no_worse_than_those_of_plusplus(X, k):
+def test_centers_are_as_good_as_those_of_plusplus(X, k):
     ours = [potential(X, seed(X, k, s)) for s in range(12)]
     theirs = [potential(X, seed(X, k, s, method=plusplus)) for s in range(12)]
     assert np.mean(ours) <= np.mean(theirs)  # means of candidates in place of rows
@@ -82,7 +82,7 @@ def test_passes_are_the_rounds_and_two():
 
 
 def drawn(X, square, w, s, wanted=3.0, part_rows=2):
-    """Values that one round draws, given the squared distances."""
+    """Values that one round samples for given squared distances."""
     source = MemorySource(X, w, chunk_rows=part_rows)
     memos = [Nearest(square[i : i + part_rows], None) for i in range(0, len(X), part_rows)]
 
@@ -106,7 +106,7 @@ def shares(X, square, w=None, part_rows=2):
 
 @pytest.mark.parametrize("part_rows", [1, 2, 5])
 @pytest.mark.parametrize("w", [None, np.array([1.0, 1.0, 3.0, 0.0, 0.5])], ids=["", "weighted"])
-def test_a_row_is_drawn_with_the_probability_promised(w, part_rows):
+def test_rows_are_sampled_with_the_documented_probability(w, part_rows):
     mass = SQUARE * (1 if w is None else w)
     wanted = 1 - np.exp(-3 * mass / mass.sum())
     found = shares(VALUES, SQUARE, w, part_rows)
@@ -120,13 +120,13 @@ def test_weight_two_is_the_row_twice():
     assert np.abs(heavy - twice).max() < 4 * np.sqrt(2 * 0.25 / RUNS)
 
 
-def test_rows_are_drawn_independently():
+def test_rows_are_sampled_independently():
     together = np.array([np.isin([3.0, 4.0], drawn(VALUES, SQUARE, None, s, part_rows=1)) for s in range(RUNS)])
     counts = [[np.sum((together == [a, b]).all(axis=1)) for b in (0, 1)] for a in (0, 1)]
     assert stats.fisher_exact(counts).pvalue > 1e-3
 
 
-def test_late_rows_fall_out_as_sums_are_added():
+def test_rows_that_arrive_late_are_removed_when_chunks_are_added():
     a = Arrivals(1.0, np.array([0.5, 2.9]), VALUES[:2], 3.0)
     b = Arrivals(2.0, np.array([0.9, 1.4]), VALUES[2:4], 3.0)
     assert (a + b).rows.ravel().tolist() == [0.0, 2.0]
@@ -198,7 +198,7 @@ def test_one_center_is_near_the_mean():
     assert seed(np.ones((5, 2)), 1).tolist() == [[1, 1]]
 
 
-def test_any_scale_will_do():
+def test_rows_of_any_scale():
     base = seed(LARGE, 12)
     for unit in (2.0**-80, 2.0**80):
         source = MemorySource(LARGE * unit)
@@ -208,20 +208,20 @@ def test_any_scale_will_do():
 # beside other centers
 
 
-def test_centers_chosen_before_are_kept_away_from():
+def test_new_centers_are_far_from_the_chosen_ones():
     for s in range(5):
         beside = seed(BLOBS, 15, s, chosen=CORNERS[:25])
         assert sorted(squares(beside, CORNERS).argmin(1)) == list(range(25, 40))
 
 
-def test_centers_chosen_before_count_where_rows_are_few():
+def test_chosen_centers_are_included_if_there_are_few_rows():
     X = np.repeat(VALUES, 3, axis=0)
     found = seed(X, 3, chosen=VALUES[:2])
     assert sorted(found.ravel()) == [2.0, 3.0, 4.0]
     assert seed(X, 5, chosen=VALUES[:2]).shape == (5, 1)
 
 
-def test_centers_chosen_before_stay_while_the_others_find_their_place():
+def test_chosen_centers_stay_while_the_others_move():
     """Of rows between 0 and 1 those above (c - 0.2) / 2 are nearer to c than to -0.2, and their mean is c = 0.6."""
     X = np.linspace(0, 1, 4001)[:, None]
     found = [seed(X, 1, s, chosen=np.array([[-0.2]])).item() for s in range(20)]
@@ -232,7 +232,7 @@ def test_centers_chosen_before_stay_while_the_others_find_their_place():
 
 
 @pytest.mark.parametrize("model", [KMeans, MiniBatchKMeans])
-def test_estimators_start_there(model):
+def test_estimators_support_this_initialisation(model):
     found = model(40, init="k-means||", random_state=0).fit(BLOBS)
     assert sorted(squares(found.cluster_centers_, CORNERS).argmin(1)) == list(range(40))
 

@@ -1,4 +1,4 @@
-"""Starting points: the right rows, with the right probabilities, on any cut of the data."""
+"""Initial centers: the right rows with the right probabilities, for any division into chunks."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_these_methods_choose_rows_and_no_row_twice(name):
 
 
 @pytest.mark.parametrize("part_rows", [2, 5], ids=["parts", "whole"])
-def test_plusplus_draws_by_squared_distance(part_rows):
-    """Without greed, the pair (first, second) has probability 1/n d^2 / sum d^2."""
+def test_plusplus_samples_by_squared_distance(part_rows):
+    """With one candidate, the pair (first, second) has probability 1/n d^2 / sum d^2."""
     runs = 2500
     drawn = np.array([seed(plusplus, LINE, 2, s, part_rows=part_rows, n_candidates=1).ravel() for s in range(runs)])
     squares = (LINE - LINE.T) ** 2
@@ -58,7 +58,7 @@ def test_plusplus_draws_by_squared_distance(part_rows):
     assert stats.chisquare(counted[off], wanted[off] * runs).pvalue > 1e-3
 
 
-def test_the_third_center_is_drawn_right_though_its_row_is_drawn_before_the_second_is_known():
+def test_rejection_sampling_gives_the_third_center_the_right_probabilities():
     runs = 2500
     drawn = np.array([seed(plusplus, LINE, 3, s, part_rows=2, n_candidates=1).ravel() for s in range(runs)])
     given = drawn[(np.sort(drawn[:, :2], axis=1) == [0.0, 7.0]).all(axis=1)]
@@ -78,7 +78,7 @@ def test_plusplus_is_as_good_as_scikit_learns(k):
     assert stats.mannwhitneyu(ours, theirs).pvalue > 1e-3
 
 
-def test_greed_lowers_the_potential():
+def test_greedy_candidates_lower_the_potential():
     greedy = [potential(LARGE, seed(plusplus, LARGE, 20, s)) for s in range(10)]
     plain = [potential(LARGE, seed(plusplus, LARGE, 20, s, n_candidates=1)) for s in range(10)]
     assert np.mean(greedy) < np.mean(plain)
@@ -100,7 +100,7 @@ def test_fewer_distinct_rows_than_centers_repeat_one():
         assert len(np.unique(centers, axis=0)) == 2
 
 
-def test_farthest_goes_to_the_ends_and_needs_no_luck():
+def test_farthest_chooses_the_extreme_rows_without_randomness():
     assert seed(farthest, LINE, 3, seed=0).ravel().tolist() == [15.0, 0.0, 7.0]
     np.testing.assert_array_equal(seed(farthest, LARGE, 9, 0, part_rows=100), seed(farthest, LARGE, 9, 1))
 
@@ -119,6 +119,6 @@ def test_fewer_rows_with_a_weight_than_centers_are_repeated():
     assert seed(forgy, LINE, 4, w=w).shape == (4, 1)
 
 
-def test_an_unknown_method_is_refused_with_the_choices():
+def test_an_unknown_method_is_an_error_that_lists_the_methods():
     with pytest.raises(ParameterError, match=r"'k-means\+\+', 'forgy'.*got 'best'"):
         start("best", MemorySource(LINE), Serial(), rng, 2, 1.0)

@@ -94,8 +94,8 @@ def test_it_prints():
 @pytest.mark.parametrize(
     "Z, options, error, message",
     [
-        ([[0, 1, 1.0, 3]], {}, InputError, "3 leaves"),
-        (np.zeros((3, 2)), {}, InputError, "four numbers"),
+        ([[0, 1, 1.0, 3]], {}, InputError, "has the size 3"),
+        (np.zeros((3, 2)), {}, InputError, "shape \\(n - 1, 4\\)"),
         (chain([1.0, 2.0]), {"k_max": 1}, ParameterError, "k_max must be a whole number of at least 2"),
         (chain([1.0, 2.0]), {"jump": "high"}, ParameterError, "jump must be"),
     ],

@@ -27,7 +27,7 @@ from coterie import (
 )
 from coterie.core.errors import InputError, ParameterError
 from coterie.hierarchy import cut
-from coterie.medoids import swaps
+from coterie.medoids import fasterpam
 from coterie.metrics import inertia
 from coterie.selection import Progress, gap_statistic, kinds, mixture_table, stability, sweep, tendency
 from coterie.selection.ladder import merged
@@ -127,9 +127,9 @@ def test_medoids_never_fit_worse_wherever_they_start(monkeypatch):
     """Without swaps a start is the answer, and more random medoids may well be worse."""
 
     def stay(table, state, *_):
-        return swaps.Found(state.medoids, state.loss, (state.loss,), True)
+        return fasterpam.SwapResult(state.medoids, state.loss, (state.loss,), True)
 
-    monkeypatch.setattr(swaps, "descend", stay)
+    monkeypatch.setattr(fasterpam, "descend", stay)
     for seed in range(5):
         assert rises(sweep(KMedoids(init="random", n_init=1, random_state=seed), range(2, 9), BLOBS)) <= 0
 
@@ -305,7 +305,7 @@ def test_the_table_prints():
             "ks must not go beyond 3",
         ),
         (BisectingKMeans(), [2, 5], np.repeat(BLOBS[:3], 9, axis=0), InputError, "X has 3 distinct rows"),
-        (AgglomerativeClustering(), [61], BLOBS, InputError, "n_samples=60 rows cannot make n_clusters=61"),
+        (AgglomerativeClustering(), [61], BLOBS, InputError, "n_samples=60 rows, fewer than n_clusters=61"),
         (KMedoids(objective="silhouette"), [2], BLOBS, ParameterError, "does not fall with more clusters"),
         (KMeans(), [2], np.full((5, 2), np.nan), InputError, "NaN"),
     ],

@@ -1,4 +1,4 @@
-"""Fits to trace, one or more of every kind."""
+"""Models for traces, at least one of every kind."""
 
 from functools import cache
 
@@ -105,5 +105,5 @@ def much(trace):
 
 
 def in_thirds():
-    """All rows in three parts, and an engine to go over them."""
+    """A source of all rows in three parts, and an engine."""
     return MemorySource(X, None, chunk_rows=200), Serial()

@@ -1,4 +1,4 @@
-"""A traced fit is that of `fit`, and what must hold between its half steps."""
+"""A traced fit equals `fit`, and its half steps satisfy the inequalities of the algorithm."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +10,7 @@ import coterie
 from coterie import BalancedKMeans, GaussianMixture, KMeans, MiniBatchKMeans
 from coterie.data import as_source
 from coterie.data.picking import some
-from coterie.traces.estimator import SHOWN
+from coterie.traces.traced import MAX_ROWS
 from traces.cases import (
     ALL,
     BELIEFS,
@@ -37,7 +37,7 @@ pytestmark = quiet
 
 @weights
 @over(ALL)
-def test_it_is_fitted_as_fit_does_to_the_last_bit(name, weighted):
+def test_fit_trace_gives_the_same_bits_as_fit(name, weighted):
     found = traced(name, weighted).model
     estimator, rows = ALL[name]
     plain = anew(estimator).fit(rows, sample_weight=weights_of(rows, weighted))
@@ -51,7 +51,7 @@ def test_it_is_fitted_as_fit_does_to_the_last_bit(name, weighted):
 
 
 @over(ALL)
-def test_it_ends_where_the_fit_does(name):
+def test_the_last_step_is_the_result_of_the_fit(name):
     trace = traced(name)
     last, model = trace.steps[-1], trace.model
     assert trace.n == ALL[name][1].shape[0]
@@ -71,21 +71,21 @@ def test_it_ends_where_the_fit_does(name):
         )
 
 
-def test_a_fit_that_is_not_watched_has_its_callback_alone():
+def test_fit_without_a_trace_uses_the_callback_unchanged():
     def callback(progress):
         return None
 
     assert KMeans()._with_recorder(callback, None, None, None) is callback
 
 
-def test_nothing_is_left_of_a_fit_that_fails():
+def test_a_failed_fit_leaves_no_recorder():
     model = KMeans(3)
     with pytest.raises(ValueError, match="cannot make"):
         model.fit_trace(X[:2])
     assert not hasattr(model, "_recorder")
 
 
-def test_a_callback_is_told_as_ever_and_may_stop_it():
+def test_a_callback_is_still_called_and_may_stop_the_fit():
     seen = []
 
     def callback(progress):
@@ -97,7 +97,7 @@ def test_a_callback_is_told_as_ever_and_may_stop_it():
     assert trace.steps[-1].iteration == 2
 
 
-def test_threads_do_not_change_it():
+def test_the_trace_does_not_depend_on_threads():
     many = np.tile(X, (-(-120_000 // len(X)), 1))
     assert len(as_source(many).parts()) > 2
     one, other = (KMeans(4, n_jobs=jobs, **RANDOM).fit_trace(many).to_dict() for jobs in (1, 3))
@@ -133,7 +133,7 @@ def test_after_an_update_rows_are_still_in_their_old_clusters(name, weighted):
 
 @weights
 @over(SOFT)
-def test_the_bound_touches_after_e_and_lies_between_after_m(name, weighted):
+def test_the_bound_equals_the_likelihood_after_e_and_lies_between_after_m(name, weighted):
     trace = traced(name, weighted)
     assert [step.kind for step in trace.steps] == ["start", *["E", "M"] * (len(trace.steps) // 2 - 1), "E"]
     room = much(trace)
@@ -147,7 +147,7 @@ def test_the_bound_touches_after_e_and_lies_between_after_m(name, weighted):
 @weights
 @over(SOFT)
 def test_the_bound_of_all_rows_is_that_of_the_statistics(name, weighted):
-    """Two ways to one number: the rows, chunk by chunk, and what the E-step added up of them."""
+    """The bound computed from rows, chunk by chunk, equals the bound from the statistics of the E-step."""
     trace = traced(name, weighted)
     history, steps = trace.model.history_, trace.steps[1:]
     np.testing.assert_array_equal([step.kind for step in steps], history.step)
@@ -171,8 +171,8 @@ def test_every_half_step_raises_the_evidence(name):
 
 @weights
 @pytest.mark.parametrize("name", ["hard", "hard poisson", "stochastic"])
-def test_bounds_of_e_steps_that_choose_are_below_and_m_steps_raise_them(name, weighted):
-    """What touches is the likelihood of the divided rows; a hard E-step never lowers it, a drawn one may."""
+def test_bounds_of_hard_and_stochastic_e_steps_are_below_and_m_steps_raise_them(name, weighted):
+    """The bound is the likelihood of the assigned rows; a hard E-step never lowers it, a stochastic one may."""
     trace = traced(name, weighted)
     room = much(trace)
     assert np.all(trace.bounds[1:] <= trace.objectives[1:] + room)
@@ -183,7 +183,7 @@ def test_bounds_of_e_steps_that_choose_are_below_and_m_steps_raise_them(name, we
         assert trace.bounds[1] < trace.objectives[1]
 
 
-def test_leaps_keep_the_bound_below_and_never_lower_the_likelihood():
+def test_accelerated_steps_never_lower_the_likelihood():
     trace = traced("accelerated")
     assert np.all(trace.bounds[1:] <= trace.objectives[1:] + much(trace))
     assert np.all(np.diff(trace.objectives) >= -much(trace))
@@ -213,7 +213,7 @@ NAIVE = {
 @weights
 @over(NAIVE)
 def test_the_objective_is_that_of_the_labels_and_centers_of_the_step(name, weighted):
-    """By its definition, of all rows: also between the halves, where labels are those of the centers before."""
+    """By its definition for all rows, also after an update, where labels are those of the previous centers."""
     trace = traced(name, weighted)
     w = W if weighted else np.ones(600)
     for step in trace.steps[1:]:
@@ -233,12 +233,12 @@ def test_every_estimator_that_has_fit_trace_is_traced_here_and_named_in_the_docs
     assert [name for name in sorted(have) if f"`{name}`" not in told] == []
 
 
-def test_rows_that_are_divided_together_are_shown_in_the_cluster_they_have():
-    """More rows than are shown, and in more than one part."""
+def test_rows_of_constrained_clusters_are_shown_in_their_cluster():
+    """With more rows than the trace contains, in several parts."""
     many = np.tile(X, (-(-90_000 // len(X)), 1))
     assert len(as_source(many).parts()) > 1
     trace = BalancedKMeans(3, init="forgy", n_init=1, max_iter=2, random_state=0).fit_trace(many)
-    kept = some(len(many), SHOWN)
+    kept = some(len(many), MAX_ROWS)
     np.testing.assert_array_equal(trace.rows, many[kept])
     np.testing.assert_array_equal(trace.steps[-1].labels, trace.model.labels_[kept])
     np.testing.assert_array_equal(trace.steps[-1].sizes, trace.model.cluster_sizes_)

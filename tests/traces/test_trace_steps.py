@@ -1,4 +1,4 @@
-"""What a step of a trace says, of rows of any kind."""
+"""The attributes of the steps of a trace, for all kinds of input."""
 
 import json
 import pickle
@@ -21,7 +21,7 @@ pytestmark = quiet
 
 @over(CENTERS | SOFT)
 def test_rows_that_changed_are_those_whose_label_did(name):
-    """All rows are shown here, so that their labels say it."""
+    """The trace contains all rows here, so that changes can be counted from their labels."""
     trace = traced(name)
     divided = [step for step in trace.steps if step.kind in ("assign", "E")]
     assert divided[0].changed is None
@@ -60,8 +60,8 @@ def test_rows_keep_their_shares_while_components_move():
     assert np.abs(after - before).max() > 1e-3
 
 
-def test_components_keep_their_number_where_steps_sort_them():
-    """In every step the largest comes first: a trace follows the components, not their places."""
+def test_components_keep_their_number_if_steps_sort_them():
+    """Every step sorts the components by size; a trace follows each component."""
     trace = traced("process of counts")
     for before, step in pairwise(trace.steps):
         nearest = np.linalg.norm(step.centers[:, None] - before.centers, axis=2).argmin(axis=1)
@@ -69,82 +69,82 @@ def test_components_keep_their_number_where_steps_sort_them():
     np.testing.assert_allclose(trace.shares(trace.steps[-1]), trace.model.predict_proba(COUNTS), atol=1e-12)
 
 
-def test_components_that_change_places_are_followed():
+def test_components_that_change_their_order_are_followed():
     from coterie.families import Gaussian
     from coterie.mixture.beliefs import Sticks
     from coterie.mixture.dirichlet import Believed, DirichletProcess, with_conjugate_prior
-    from coterie.traces.steps import Steps
+    from coterie.traces.half_steps import HalfSteps
 
     family = with_conjugate_prior(Gaussian().learned(Gaussian().survey(X)))
     model = DirichletProcess(4, Believed(family), sticks=Sticks(1.0))
     resp = np.eye(4)[np.random.default_rng(5).permutation(np.repeat([0, 1, 2, 3], [30, 90, 180, 300]))]
     stats = family.statistics(None, family.features(X), resp)
     backwards = replace(model, start=model.believed(resp.sum(axis=0), stats))  # the smallest first
-    kept, source = recording.Recorder(), in_thirds()
-    watch = kept.watching(None, backwards, *source)
+    recorder, source = recording.Recorder(), in_thirds()
+    watch = recorder.watching(None, backwards, *source)
     loop.fit(backwards, *source, rng=np.random.default_rng(0), max_iter=30, callback=watch)
-    steps = Steps(kept, source[0].pick(slice(None)), np.arange(len(X)), X.mean(axis=0)).all()
-    came = [moment.came for moment in kept.run.moments]
-    assert any((one != came[0]).any() for one in came)  # else nothing is tested
+    steps = HalfSteps(recorder, source[0].pick(slice(None)), np.arange(len(X)), X.mean(axis=0)).all()
+    origins = [iteration.origin for iteration in recorder.run.iterations]
+    assert any((origin != origins[0]).any() for origin in origins)  # otherwise the order never changes
     values = np.array([step.objective for step in steps])
     assert np.all(np.diff(values) >= -1e-9 * np.abs(values[-1]))
     divided = [step for step in steps if step.kind == "E"]
     for before, step in pairwise(divided):
         assert step.changed == np.count_nonzero(step.labels != before.labels)
-        assert step.changed < 300  # a change of places alone is none
+        assert step.changed < 300  # a change of the order alone does not count
 
 
-def test_sentences():
+def test_captions():
     steps = traced("kmeans").steps
     assert steps[0].caption == "start: 4 centers"
-    assert steps[1].caption == "assign: each of 600 rows joins its nearest center"
-    together = "assign: 600 rows are divided among the centers at the least cost that sizes and links allow"
-    assert traced("sizes").steps[1].caption == together
+    assert steps[1].caption == "assign: 600 rows to their nearest centers"
+    joint = "assign: 600 rows to centers at the minimum cost that the sizes and links allow"
+    assert traced("sizes").steps[1].caption == joint
     moved = np.linalg.norm(steps[2].centers - steps[1].centers, axis=1).max()
     assert steps[2].caption == f"update: centers move by at most {moved:.3g}"
     assert steps[3].caption == f"assign: {steps[3].changed} of 600 rows changed cluster"
     steps = traced("gaussians without a penalty").steps
-    assert steps[1].caption == "E: the bound touches the log-likelihood"
-    assert f"rises by at least {steps[2].bound - steps[1].bound:.3g}, and by" in steps[2].caption
+    assert steps[1].caption == "E: the bound now equals the log-likelihood"
+    assert f"the bound rises by {steps[2].bound - steps[1].bound:.3g}, the log-likelihood by" in steps[2].caption
     assert "batch 1: centers move by" in traced("batches").steps[1].caption
-    assert "every row draws" in traced("stochastic").steps[1].caption
+    assert "drawn at random" in traced("stochastic").steps[1].caption
 
 
-def test_a_cluster_without_rows_is_said_to_start_anew():
+def test_the_caption_names_empty_clusters():
     start = np.concatenate([X[:2], [[1e3, 1e3, 1e3]]])
     steps = KMeans(3, init=start, n_init=1).fit_trace(X).steps
     assert steps[1].sizes[2] == 0
-    assert steps[2].caption.endswith("cluster 2 had no rows and starts anew")
+    assert steps[2].caption.endswith("cluster 2 was empty and is reinitialised")
     assert "cluster" not in steps[4].caption
 
 
-def test_a_component_without_rows_is_said_to_start_anew():
+def test_the_caption_names_empty_components():
     means = np.concatenate([X[:2], [[1e4, 1e4, 1e4]]])
     model = GaussianMixture(
         3, means_init=means, weights_init=[0.5, 0.5, 1e-9], precisions_init=np.array([np.eye(3)] * 3)
     )
     captions = [step.caption for step in model.fit_trace(X).steps]
-    assert any("component 2 had no rows and starts anew" in caption for caption in captions)
+    assert any("component 2 was empty and is reinitialised" in caption for caption in captions)
 
 
 # rows of any kind
 
 
-def test_frames_bring_the_names_of_their_columns():
+def test_column_names_of_frames_are_used():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     trace = KMeans(4, **RANDOM).fit_trace(frame)
     assert trace.columns == ["a", "b", "c"]
     np.testing.assert_array_equal(trace.model.feature_names_in_, trace.columns)
 
 
-def test_columns_that_distances_do_not_see_are_left_out():
+def test_columns_of_weight_zero_are_left_out():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     trace = KMeans(4, metric_weights=[1, 4, 0], **RANDOM).fit_trace(frame)
     assert trace.columns == ["a", "b"]
     np.testing.assert_allclose(trace.rows, X[:, :2], rtol=1e-12)
 
 
-def test_of_many_rows_some_are_kept():
+def test_a_trace_of_many_rows_contains_a_sample():
     many = np.tile(X, (10, 1)) + np.random.default_rng(6).normal(0, 0.01, (6000, 3))
     trace = KMeans(4, **RANDOM).fit_trace(many)
     assert (trace.n, len(trace.rows)) == (6000, 5000)
@@ -152,21 +152,21 @@ def test_of_many_rows_some_are_kept():
     assert trace.steps[1].sizes.sum() == 6000
 
 
-def test_rows_of_dask_are_traced_where_they_are():
+def test_dask_arrays_can_be_traced():
     da = pytest.importorskip("dask.array")
     far = KMeans(4, init=X[:4], n_init=1).fit_trace(da.from_array(X, chunks=(150, 3)))
     near = KMeans(4, init=X[:4], n_init=1).fit_trace(X)
     np.testing.assert_allclose(far.objectives, near.objectives, rtol=1e-9)
 
 
-def test_it_is_what_json_holds():
+def test_the_dictionary_is_json_data():
     for name in ("kmeans", "gaussians", "stochastic", "process"):
-        told = traced(name).to_dict()
-        assert json.loads(json.dumps(told, allow_nan=False)) == told
-        assert told["rows"] == 600
+        result = traced(name).to_dict()
+        assert json.loads(json.dumps(result, allow_nan=False)) == result
+        assert result["rows"] == 600
 
 
-def test_it_can_be_kept():
+def test_a_trace_can_be_pickled():
     trace = traced("gaussians")
     again = pickle.loads(pickle.dumps(trace))
     np.testing.assert_array_equal(again.shares(again.steps[3]), trace.shares(trace.steps[3]))

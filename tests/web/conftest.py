@@ -1,4 +1,4 @@
-"""A small player and a small map, as the library would make them."""
+"""A small player and a small map, like those of the library."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def blobs(m=400, k=3, p=2, seed=0):
 
 @pytest.fixture
 def trace():
-    """Of K-means, eight frames; rows of no cluster are there, and the first name is hostile."""
+    """A trace of K-means with eight frames, rows in no cluster, and HTML in the first name."""
     X, _, centers = blobs()
     k, frames = len(centers), []
     now = X[:k]
@@ -43,7 +43,7 @@ def trace():
 
 @pytest.fixture
 def soft_trace(trace):
-    """Of a mixture: shares as colours, ellipses, a bound."""
+    """A trace of a mixture with blended colours, ellipses and a bound."""
     k, m = len(trace["names"]), trace["shown"]
     shares = np.random.default_rng(1).dirichlet(np.ones(k), m)
     rgb = pack_rgb(palette.blends(shares, trace["colors"]))

@@ -1,4 +1,4 @@
-"""The scripts in the package are made from the sources beside it."""
+"""The scripts in the package are built from the sources in `web/`."""
 
 import re
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""How dense rows lie: counts that add up, packed and coloured."""
+"""Densities: counts of rows, packed and as colours."""
 
 import io
 import re
@@ -19,14 +19,14 @@ Image = pytest.importorskip("PIL.Image")
 
 
 def entries(grid):
-    """(cluster, line, column) of all cells with rows, and how many."""
+    """Counts by (cluster, line, column) of all cells with rows."""
     up, across = np.divmod(grid.place, grid.shape[1])
     keys = zip(grid.cluster.tolist(), up.tolist(), across.tolist(), strict=True)
     return dict(zip(keys, grid.count.tolist(), strict=True))
 
 
 def counted_one_by_one(points, codes, low, high, k, cells, i, j):
-    """What `Densities` counts, row by row."""
+    """The counts of `Densities`, computed row by row."""
     place = lambda value, axis: min(  # noqa: E731
         cells - 1, max(0, int((value - low[axis]) / (high[axis] - low[axis]) * cells))
     )
@@ -44,21 +44,21 @@ def rows_of(n=900, k=4, p=3, seed=0):
 @pytest.mark.parametrize(
     "cells", [4, 64]
 )  # so many that keys are counted as they come, and so few that they are sorted
-def test_counts_add_up_in_whatever_blocks_and_order_rows_come(cells, block, waiting, monkeypatch):
-    monkeypatch.setattr(density, "WAITING", waiting)
+def test_counts_do_not_depend_on_blocks_and_order(cells, block, waiting, monkeypatch):
+    monkeypatch.setattr(density, "BUFFER", waiting)
     (points, codes), k = rows_of(), 4
     found = Densities(points.min(axis=0), points.max(axis=0), k, cells)
     starts = np.random.default_rng(1).permutation(np.arange(0, len(points), block))
     for start in starts:
         found.add(points[start : start + block], codes[start : start + block])
-    assert (found.rows, found.strays) == (len(points), (codes < 0).sum())
+    assert (found.rows, found.n_noise) == (len(points), (codes < 0).sum())
     assert found.pairs == [(0, 1), (0, 2), (1, 2)]
     for i, j in found.pairs:
         meant = counted_one_by_one(points, codes, found.low, found.high, k, cells, i, j)
         assert entries(found.of(i, j)) == meant
 
 
-def test_what_is_counted_between_does_not_change_the_counts():
+def test_reading_counts_in_between_does_not_change_them():
     points, codes = rows_of()
     one, other = (Densities(points.min(axis=0), points.max(axis=0), 4, 16) for _ in range(2))
     for part in (slice(0, 300), slice(300, 900)):
@@ -74,7 +74,7 @@ def test_rows_outside_are_counted_at_the_edge():
     assert found.of(0, 1).total.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
 
 
-def test_nothing_counted_is_an_empty_picture():
+def test_no_rows_give_an_empty_image():
     grid = Densities([0.0, 0.0], [0.0, 5.0], 2, cells=4).of(0, 1)
     assert grid.total.sum() == 0
     assert (grid.owner == -1).all()
@@ -91,7 +91,7 @@ def test_nothing_counted_is_an_empty_picture():
         ([[0.0, 0.0]], [-2], "-1 .. 1"),
     ],
 )
-def test_what_cannot_be_counted_is_refused(points, codes, match):
+def test_invalid_rows_are_errors(points, codes, match):
     with pytest.raises(ParameterError, match=match):
         Densities([0.0, 0.0], [1.0, 1.0], 2).add(points, codes)
 
@@ -138,12 +138,12 @@ def test_counts_come_back_from_text(counts):
 
 @pytest.mark.parametrize("places, counts", [([1, 1], [1, 1]), ([2, 1], [1, 1]), ([-1], [1]), ([1], [0]), ([1, 2], [1])])
 def test_counts_are_above_0_at_rising_places(places, counts):
-    with pytest.raises(ParameterError, match="rise"):
+    with pytest.raises(ParameterError, match="ascend"):
         pack_counts(places, counts)
 
 
 def line_of(*cells):
-    """The pixels of a line of cells, each told as the rows of clusters 0 and 1 that it has."""
+    """The pixels of a line of cells with these counts of clusters 0 and 1."""
     cluster, place = np.nonzero(np.array(cells).T)
     grid = Density((1, len(cells)), 2, cluster, place, np.array(cells).T[cluster, place])
     return grid.pixels(["#0072b2", "#e69f00"])[0].astype(int)
@@ -161,7 +161,7 @@ def test_hue_says_which_cluster_and_opacity_how_many_rows():
     assert np.abs(pixels[5, :3] - blue).max() > 40 < np.abs(pixels[5, :3] - orange).max()
 
 
-def test_one_full_cell_does_not_pale_all_others():
+def test_one_large_count_does_not_hide_the_others():
     some = [(count, 0) for count in (1, 5, 25) for _ in range(80)]
     usual, spiked = line_of(*some), line_of(*some[:-1], (50_000, 0))
     assert np.abs(usual[:-1, 3] - spiked[:-1, 3]).max() == 0
@@ -181,20 +181,20 @@ def dense_map(n=60_000, k=3, shown=500, **more):
 
 
 def picture_of(shown):
-    """The PNG within the SVG, as the browser sees it."""
+    """The pixels of the PNG in the SVG."""
     file = b64decode(re.search(r"data:image/png;base64,([^\"]+)", shown.picture())[1])
     return np.asarray(Image.open(io.BytesIO(file)).convert("RGBA"))
 
 
-def test_a_map_of_many_rows_says_that_all_are_shown():
+def test_the_caption_of_a_density_says_that_all_rows_are_shown():
     shown = dense_map()
-    assert shown.told == "density of all 60,000 rows, stronger where there are more"
-    assert shown.told in shown.figure("map")
+    assert shown.description == "density of all 60,000 rows, stronger where there are more"
+    assert shown.description in shown.figure("map")
     assert 'preserveAspectRatio="none"' in shown.picture()
 
 
 def test_a_single_row_far_away_is_seen_though_it_was_not_drawn():
-    """On the axes, in the picture, in the data, in the legend."""
+    """In the axes, the figure, the data and the legend."""
     shown = dense_map()
     data, pixels = shown.to_dict(), picture_of(shown)
     assert data["axes"][0]["high"] > 60
@@ -210,45 +210,45 @@ def test_a_single_row_far_away_is_seen_though_it_was_not_drawn():
     assert counts[-1] == 1
 
 
-def test_a_map_seen_from_the_other_side_is_the_same_picture_turned():
+def test_exchanging_the_axes_transposes_the_map():
     one, other = picture_of(dense_map()), picture_of(dense_map(start=(1, 0)))
     np.testing.assert_array_equal(other[::-1].transpose(1, 0, 2)[::-1], one)
 
 
 @pytest.mark.parametrize("step", clustermap.FIRST)
-def test_densities_take_no_more_room_than_there_is(step, monkeypatch):
-    """The first view becomes coarse before it goes; what is shown is said, and is what is drawn."""
+def test_densities_fit_into_the_size_limit(step, monkeypatch):
+    """The first view gets coarser before it is left out; the caption says what is drawn."""
     meant = dense_map().densities.of(0, 1).merged(*step)
     room = len(meant.packed())
-    monkeypatch.setattr(clustermap, "ROOM", room)
+    monkeypatch.setattr(clustermap, "MAX_CHARACTERS", room)
     shown = dense_map()
     assert [(grid["axes"], grid["shape"]) for grid in shown.to_dict()["grids"]] == [([0, 1], list(meant.shape))]
-    assert shown.told.startswith("density of all 60,000 rows")
+    assert shown.description.startswith("density of all 60,000 rows")
     np.testing.assert_array_equal(picture_of(shown), meant.pixels(shown.colors))
     if step == clustermap.FIRST[-1]:
-        monkeypatch.setattr(clustermap, "ROOM", room - 1)
+        monkeypatch.setattr(clustermap, "MAX_CHARACTERS", room - 1)
         shown = dense_map()
         assert (0, 1) not in [tuple(grid["axes"]) for grid in shown.to_dict()["grids"]]
-        assert shown.told == "showing 500 of 60,000 rows"
+        assert shown.description == "showing 500 of 60,000 rows"
         assert picture_of(shown).shape[0] > 400  # of points, not of cells
 
 
-def test_other_axes_have_what_room_is_left(monkeypatch):
+def test_other_axes_use_the_rest_of_the_size_limit(monkeypatch):
     """Two densities fit, and the third would fit alone."""
     sizes = [len(grid["counts"]) for grid in dense_map().to_dict()["grids"]]
     assert sizes[2] < sum(sizes[:2])
-    monkeypatch.setattr(clustermap, "ROOM", sum(sizes[:2]))
+    monkeypatch.setattr(clustermap, "MAX_CHARACTERS", sum(sizes[:2]))
     assert [grid["axes"] for grid in dense_map().to_dict()["grids"]] == [[0, 1], [0, 2]]
 
 
-def test_many_clusters_all_over_each_other_are_still_below_the_room():
+def test_many_overlapping_clusters_fit_into_the_size_limit():
     n, k = 80_000, 60
     rng = np.random.default_rng(0)
     X, codes = rng.uniform(size=(n, 4)), rng.integers(0, k, n)
     found = Densities(X.min(axis=0), X.max(axis=0), k)
     found.add(X, codes)
     shown = ClusterMap(list("abcd"), X[:9], codes[:9], [str(j) for j in range(k)], n, densities=found)
-    assert sum(len(grid["counts"]) for grid in shown.to_dict()["grids"]) <= clustermap.TIGHT
+    assert sum(len(grid["counts"]) for grid in shown.to_dict()["grids"]) <= clustermap.MAX_CHARACTERS_MANY
 
 
 def test_few_clusters_have_all_pairs_of_axes():
@@ -263,5 +263,5 @@ def test_densities_are_of_the_rows_and_clusters_of_the_map(change):
     shown = dense_map(shown=9)
     given = {"axes": shown.axes, "points": shown.points, "labels": np.zeros(9, int), "names": shown.names,
              "rows": shown.rows, "densities": shown.densities}  # fmt: skip
-    with pytest.raises(ParameterError, match="densities must be"):
+    with pytest.raises(ParameterError, match="densities must have"):
         ClusterMap(**{**given, **change})

@@ -84,7 +84,7 @@ def test_a_single_row_is_seen_at_any_width(visit, dense):
 
 
 def test_the_picture_without_scripts_looks_like_the_canvas(visit, dense):
-    """What lies on paper in either, at the middle of each band."""
+    """The blended colours of both, at the center of each band."""
     found = []
     for scripts in (True, False):
         seen = visit(page_of(dense, ("report",) if scripts else ()), scripts=scripts)
@@ -113,8 +113,8 @@ def test_a_hidden_cluster_is_gone_from_the_density(visit, dense):
     assert seen.colours() == 1
 
 
-def test_what_remains_is_as_strong_as_if_it_were_alone(visit, dense):
-    """The cluster of one row a cell stands out once those of more are hidden."""
+def test_opacity_is_relative_to_the_visible_clusters(visit, dense):
+    """A cluster with one row per cell gets full opacity when larger ones are hidden."""
     seen = visit(page_of(dense))
     (x, y), *_ = middles()
     before = at(canvas(seen), x, y)[3]
@@ -126,7 +126,7 @@ def test_what_remains_is_as_strong_as_if_it_were_alone(visit, dense):
     assert at(canvas(seen), x, y)[3] == 255  # its rows are now the most there are
 
 
-def test_close_by_points_are_seen_over_their_cells(visit, dense):
+def test_points_are_visible_after_zooming_in(visit, dense):
     seen = visit(page_of(dense))
     told = seen.page.locator(".told")
     before = seen.pixels()
@@ -148,8 +148,8 @@ def test_close_by_points_are_seen_over_their_cells(visit, dense):
     assert "as points" not in told.inner_text()
 
 
-def test_cells_stay_where_they_are_when_magnified(visit, dense):
-    """The edge of a band, at a place that the axis tells."""
+def test_cells_keep_their_position_when_zoomed(visit, dense):
+    """The edge of a band is at the position that the axis shows."""
     seen = visit(page_of(dense))
     box = seen.page.locator("canvas").bounding_box()
     edge, wheel, turns = BANDS[0][0] / CELLS * box["width"], 400, 4
@@ -162,8 +162,8 @@ def test_cells_stay_where_they_are_when_magnified(visit, dense):
     assert np.argmax(line > 0) == pytest.approx(held + (edge - held) * 1.0015 ** (wheel * turns), abs=3)
 
 
-def test_turned_axes_turn_the_density(visit, dense):
-    """What was across is up: the bands lie."""
+def test_exchanged_axes_transpose_the_density(visit, dense):
+    """After exchanging the axes, vertical bands are horizontal."""
     seen = visit(page_of(dense))
     upright = canvas(seen)
     seen.page.get_by_label("across").select_option("1")

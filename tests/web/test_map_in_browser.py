@@ -73,7 +73,7 @@ def test_magnifying_keeps_what_is_under_the_pointer(seen):
     assert after != before
 
 
-def test_at_the_whole_the_wheel_is_left_to_the_page(seen):
+def test_the_wheel_scrolls_the_page_if_the_map_is_not_zoomed(seen):
     stage = seen.page.locator(".stage")
     seen.page.evaluate("document.body.style.minHeight = '4000px'")
     stage.hover()
@@ -111,7 +111,7 @@ def test_other_axes_show_other_points_and_names(seen, cluster_map):
 
 
 def test_points_of_the_script_lie_and_look_like_those_of_python(seen, cluster_map):
-    """The same discs in two languages: nearly the same pixels, from coordinates that went through text."""
+    """Discs drawn by the script and by Python are nearly the same pixels."""
     seen.settle()
     file = b64decode(seen.page.locator("canvas").evaluate("canvas => canvas.toDataURL()").partition(",")[2])
     drawn = np.asarray(Image.open(io.BytesIO(file)).convert("RGBA")).astype(int)
@@ -127,7 +127,7 @@ def test_points_of_the_script_lie_and_look_like_those_of_python(seen, cluster_ma
 
 
 def test_ellipses_of_the_script_are_those_of_the_picture(seen):
-    """Two ways to the same covariance, in two languages: three places of each agree, in shares of the plane."""
+    """Three points of each ellipse agree between script and Python, as shares of the plane."""
     outlines = """kind => [...document.querySelectorAll(`${kind} .ellipse`)].map(path => {
         const axis = [...path.closest(kind).querySelectorAll(".axis")].map(line => line.getBBox());
         const [wide, high] = [axis[0].width, axis[1].height];

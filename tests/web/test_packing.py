@@ -1,4 +1,4 @@
-"""Arrays that go through text come back."""
+"""Arrays are unchanged after packing and unpacking."""
 
 import numpy as np
 import pytest
@@ -32,12 +32,12 @@ def test_points_come_back_to_half_a_step_of_their_box(points):
 
 
 @given(arrays(np.float64, st.integers(1, 20), elements=VALUES))
-def test_a_span_has_room_around_all_values(values):
+def test_a_span_has_a_margin_around_all_values(values):
     low, high = span(values)
     assert low < values.min() <= values.max() < high
 
 
-def test_what_lies_outside_lies_on_the_edge():
+def test_values_outside_are_clipped():
     assert unpack_values(pack_values([-5.0, 5.0], 0.0, 1.0), 0.0, 1.0).tolist() == [0.0, 1.0]
 
 
@@ -70,6 +70,6 @@ def test_colours_are_three_bytes_each():
         lambda: box_of(np.empty((0, 2))),
     ],
 )
-def test_what_cannot_be_packed_is_refused(wrong):
+def test_invalid_arrays_are_errors(wrong):
     with pytest.raises(ParameterError):
         wrong()

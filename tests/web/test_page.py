@@ -1,4 +1,4 @@
-"""A page is one file, and its policy names what is in it."""
+"""A page is self-contained, and its policy allows only its own scripts and style."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def test_scripts_as_shipped_end_no_element_and_are_ascii(name):
     assert not re.search(r"</script|<!--|https?://(?!www\.w3\.org/)", code, re.IGNORECASE)
 
 
-def test_a_page_asks_for_nothing():
+def test_a_page_loads_nothing():
     html = page("t", "text", scripts=SCRIPTS)
     assert not re.search(r"\b(src|href)=\"(?!data:)", html)
     assert "@import" not in html
@@ -61,7 +61,7 @@ def test_a_page_asks_for_nothing():
 
 
 @given(JSON)
-def test_data_come_back_as_they_were_and_end_no_element(value):
+def test_data_are_unchanged_and_end_no_element(value):
     text = as_json(value)
     assert json.loads(text) == value
     assert text.isascii()
@@ -80,17 +80,17 @@ def test_title_and_ids_are_escaped():
     assert "<b>" not in html
 
 
-def test_style_that_would_end_its_element_is_refused():
-    with pytest.raises(ParameterError, match="must not hold"):
+def test_style_that_would_end_its_element_is_an_error():
+    with pytest.raises(ParameterError, match="must not contain"):
         page("t", css="</STYLE ><script>")
 
 
-def test_scripts_there_are_not_are_named():
+def test_unknown_scripts_are_errors():
     with pytest.raises(ParameterError, match="'report', 'player'; got 'app'"):
         page("t", scripts=("app",))
 
 
-def test_a_frame_holds_the_whole_page_and_gives_it_no_origin():
+def test_a_frame_contains_the_page_and_has_no_origin():
     html = page("t", tag("p", 'a "quoted" & <b>'))
     frame = embedded(html, 300)
     assert 'sandbox="allow-scripts" ' in frame

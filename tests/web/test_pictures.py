@@ -1,4 +1,4 @@
-"""Pictures without scripts: PNG files, ticks, planes, the map and the player at rest."""
+"""Figures without JavaScript: PNG files, ticks, planes, the map and the player."""
 
 import io
 
@@ -15,8 +15,8 @@ Image = pytest.importorskip("PIL.Image")
 
 
 @pytest.mark.parametrize("shades", [2, 256, 257, 5000])
-def test_another_reader_sees_the_same_pixels(shades):
-    """With a palette up to 256 shades, without one above."""
+def test_pillow_reads_the_same_pixels(shades):
+    """With a palette up to 256 colours, and without one for more."""
     words = np.random.default_rng(0).integers(0, 2**32, shades, dtype=np.uint32)
     pixels = np.resize(words, 100 * 60).view(np.uint8).reshape(100, 60, 4)
     read = Image.open(io.BytesIO(png(pixels)))
@@ -30,7 +30,7 @@ def test_pixels_are_bytes(pixels):
         png(pixels)
 
 
-def test_the_order_of_rows_does_not_show():
+def test_the_image_does_not_depend_on_the_order_of_rows():
     rng = np.random.default_rng(0)
     x, y = rng.uniform(-5, 45, (2, 300))  # some outside
     rgb = palette.as_rgb(palette.colours(3))[rng.integers(0, 3, 300)]
@@ -39,7 +39,7 @@ def test_the_order_of_rows_does_not_show():
     np.testing.assert_array_equal(one, other)
 
 
-def test_a_disc_lies_where_its_point_is():
+def test_a_disc_is_drawn_at_its_point():
     picture = raster([10.5], [20.5], [[1.0, 0.0, 0.0]], 40, 30, radius=2.0)
     lines, columns = np.nonzero(picture[..., 3])
     assert (lines.mean(), columns.mean()) == (20, 10)
@@ -71,16 +71,16 @@ def test_ticks_are_few_rising_and_within(low, width, count):
         ([], []),
     ],
 )
-def test_ticks_are_written_alike(values, texts):
+def test_tick_labels_have_equal_decimals(values, texts):
     assert tick_texts(values) == texts
 
 
-def test_ticks_of_nothing_are_not_drawn():
+def test_ticks_of_empty_and_invalid_ranges():
     assert ticks(float("nan"), 1.0) == []
     assert ticks(2.0, 2.0) == [2.0]
 
 
-def test_a_plane_keeps_the_names_of_axes_clear_of_their_numbers():
+def test_axis_names_do_not_overlap_tick_labels():
     plane = Plane(300, 200, (0.0, 10.0, 0.0, 1.0))
     assert f'y="{plane.bottom + 38:g}" text-anchor="middle">age<' in plane.x_axis("age")
     assert f'y="{plane.bottom + 19:g}" text-anchor="middle">10<' in plane.x_axis("age")
@@ -88,7 +88,7 @@ def test_a_plane_keeps_the_names_of_axes_clear_of_their_numbers():
 
 
 @given(st.floats(0.1, 5), st.floats(0.1, 5), st.floats(0, 3.1))
-def test_ellipses_are_the_covariance_again(a, b, angle):
+def test_ellipses_match_the_covariance(a, b, angle):
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     spread = turn @ np.diag([a * a, b * b]) @ turn.T
     (_, _, long, short, found) = ellipses_of(np.zeros((1, 2)), [spread], 1.0)[0]
@@ -97,19 +97,19 @@ def test_ellipses_are_the_covariance_again(a, b, angle):
     assert long >= short
 
 
-def test_a_covariance_that_is_flat_or_rounded_below_zero_is_a_line():
+def test_a_singular_covariance_is_a_line():
     assert ellipses_of([[1.0, 2.0]], [[[1.0, 1.0], [1.0, 1.0 - 1e-12]]], 2.0)[0][3] < 1e-5
 
 
 @pytest.mark.parametrize("change", [{"points": np.full((3, 2), np.nan)}, {"axes": ["one"]}, {"labels": [0]}])
 def test_a_map_is_of_finite_points_on_two_axes_at_least(change):
     given = {"axes": ["a", "b"], "points": np.zeros((3, 2)), "labels": np.zeros(3, int), "names": ["0"], "rows": 3}
-    with pytest.raises(ParameterError, match="points must be"):
+    with pytest.raises(ParameterError, match="points must"):
         ClusterMap(**{**given, **change})
 
 
-def test_a_map_says_how_many_rows_it_shows(cluster_map):
-    assert cluster_map.told == "showing 400 of 2,000,000 rows"
+def test_the_description_of_a_map_counts_rows(cluster_map):
+    assert cluster_map.description == "showing 400 of 2,000,000 rows"
     one = ClusterMap(["a", "b"], np.zeros((1, 2)), np.zeros(1, int), ["0"], rows=1)
-    assert one.told == "1 row"
+    assert one.description == "1 row"
     assert 'class="legend"' not in one.figure("map")  # one cluster needs no colours explained

@@ -7,7 +7,7 @@ from coterie.web import embedded, page, player, player_page, tag
 
 @pytest.fixture
 def still_at(visit, trace):
-    """The page, opened by somebody who wants no motion: it is at the first frame and stays there."""
+    """The page with reduced motion preferred: it stays at the first frame."""
     return visit(player_page(trace), calm=True)
 
 
@@ -26,7 +26,7 @@ def test_points_are_drawn_and_text_of_names_stays_text(still_at, trace):
     assert caption(still_at) == trace["frames"][0]["caption"]
 
 
-def test_who_wants_no_motion_gets_a_player_that_waits(still_at):
+def test_the_player_waits_if_reduced_motion_is_preferred(still_at):
     still_at.page.wait_for_timeout(700)
     assert where(still_at) == "1 / 8"
 
@@ -136,7 +136,7 @@ def test_without_scripts_there_is_the_last_picture_and_all_steps(visit, trace):
     assert seen.page.locator(".steps tbody tr").last.is_visible()
 
 
-def test_folded_away_it_draws_nothing_and_unfolded_all(visit, trace):
+def test_a_player_is_drawn_when_its_section_is_opened(visit, trace):
     folded = tag("details", tag("summary", "Fit"), player(trace, "it"))
     seen = visit(page("Folded", folded, scripts=("player",), data={"it": trace}), calm=True)
     seen.page.locator("summary").first.click()

@@ -1,4 +1,4 @@
-"""What the script of reports adds to tables and charts, and what the policy of pages forbids, in a browser."""
+"""Tables and charts of the report script, and the Content-Security-Policy, in a browser."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def chart(visit):
     return visit(page("t", tag("a", "before", href="#x"), picture, scripts=("report",)))
 
 
-def test_marks_tell_what_they_are_to_pointers(chart):
+def test_marks_show_a_tooltip_on_hover(chart):
     tip = chart.page.locator(".tip")
     assert not tip.is_visible()
     chart.page.locator("circle").nth(1).hover()
@@ -67,7 +67,7 @@ def test_marks_tell_what_they_are_to_pointers(chart):
     assert not tip.is_visible()
 
 
-def test_marks_tell_what_they_are_to_keys(chart):
+def test_marks_show_a_tooltip_on_focus(chart):
     press, tip = chart.page.keyboard.press, chart.page.locator(".tip")
     press("Tab")
     press("Tab")
@@ -82,7 +82,7 @@ def test_marks_tell_what_they_are_to_keys(chart):
 
 
 def with_foreign(foreign, **options):
-    """A page whose body, and nothing but that, has this in it."""
+    """A page with foreign markup in its body."""
     whole = page("t", "HERE", **options)
     assert whole.count("HERE") == 1
     return whole.replace("HERE", foreign)
@@ -96,8 +96,8 @@ def with_foreign(foreign, **options):
         "<p style='position: fixed' id=styled>text</p>",
     ],
 )
-def test_what_got_into_a_page_by_mistake_does_not_run(visit, foreign):
-    """Past all escaping: the policy is the second wall."""
+def test_injected_scripts_do_not_run(visit, foreign):
+    """Even if escaping failed, the Content-Security-Policy blocks scripts."""
     seen = visit(with_foreign(foreign, scripts=("report",)))
     seen.settle()
     assert seen.page.title() == "t"

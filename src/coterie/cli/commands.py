@@ -1,4 +1,4 @@
-"""The commands. Each is parse, run, render; nothing heavy is imported before a command runs."""
+"""The commands: each parses its options, runs a job and prints the result. Heavy imports happen in the job."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from coterie import jobs
+from coterie.algorithms import Algorithm
 from coterie.cli.options import (
     FILES,
     AlgorithmOptions,
@@ -14,20 +15,19 @@ from coterie.cli.options import (
     DataOptions,
     FitFileOptions,
     ForceOptions,
+    OptionGroup,
     PageOptions,
     PlaceOptions,
     PrintOptions,
     RunOptions,
     TableOptions,
-    Told,
     as_number,
-    flowing,
+    join_lines,
     split,
 )
 from coterie.cli.printable import printable
 from coterie.cli.screen import progress_of, show
 from coterie.jobs import Budget, ModelMissing
-from coterie.jobs.methods import Algorithm
 
 ANY_DATA, ANY_ALGORITHM, PLAIN, PRINTED = DataOptions(), AlgorithmOptions(), RunOptions(), PrintOptions()
 NO_TABLE, NO_FILES, NO_PAGE = TableOptions(), FitFileOptions(), PageOptions()
@@ -43,7 +43,7 @@ def _version() -> str:
 
 app = App(
     name="coterie",
-    help="Find the groups in a table.",
+    help="Cluster the rows of a table.",
     help_format="plaintext",
     help_epilogue="Add --debug to any command to see where an error came from.",
     version=_version,
@@ -53,25 +53,32 @@ app = App(
 
 
 def call(arguments: Sequence[str]) -> None:
-    """Run the command that `arguments` spell, letting every error through."""
-    spelled = ["./-" if argument == "-" else argument for argument in arguments]  # a lone hyphen is no option here
-    app(spelled, exit_on_error=False, print_error=False, result_action="return_value")
+    """Run the command in `arguments`; errors are raised."""
+    arguments = ["./-" if argument == "-" else argument for argument in arguments]  # "-" is a path, not an option
+    app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
 
 
 def _command(function: Callable[..., None]) -> Callable[..., None]:
-    """Let the function be a command of its name."""
-    function.__doc__ = flowing(function.__doc__)
+    """Register the function as a command with its name."""
+    function.__doc__ = join_lines(function.__doc__)
     app.command(function)
     return function
 
 
-def _do(
-    work: Callable[..., Any], kind: type, inputs: Sequence[Path], printing: PrintOptions, *told: Told, **own: Any
+def _run(
+    function: Callable[..., Any],
+    job_type: type,
+    inputs: Sequence[Path],
+    printing: PrintOptions,
+    *groups: OptionGroup,
+    **options: Any,
 ) -> None:
-    """Run a job of that kind with all that it was told, and show what it found."""
-    job = kind(*inputs, **own, **{name: value for options in told for name, value in options.told().items()})
+    """Run a job with all options, and print its result."""
+    for group in groups:
+        options |= group.as_dict()
+    job = job_type(*inputs, **options)
     with progress_of(printing) as progress:
-        result = work(job, progress)
+        result = function(job, progress)
     show(result, printing)
 
 
@@ -106,17 +113,28 @@ def fit(
     k
         Number of clusters: a number, a range (2:12) to choose from, or auto.
     algorithm
-        How to cluster.
+        Clustering algorithm.
     budget
-        How much the choice of a number of clusters may cost.
+        Effort spent on choosing K.
     sample
-        Fit so many rows drawn at random; the others get the cluster that is nearest.
+        Fit on N random rows; assign the others to the nearest cluster.
     strict
-        Stop with exit code 4, and write nothing, if the fit has not converged.
+        If the fit has not converged, stop with exit code 4 and write nothing.
     """
-    own = {"method": algorithm, "k": as_number(k), "budget": budget, "sample": sample, "strict": strict}
-    told = (output, files, page, replacing, table, running, batches, place)
-    _do(jobs.run, jobs.Job, [data], printing, *told, **own, options=options.told())
+    groups = (output, files, page, replacing, table, running, batches, place)
+    _run(
+        jobs.run,
+        jobs.Job,
+        [data],
+        printing,
+        *groups,
+        method=algorithm,
+        k=as_number(k),
+        budget=budget,
+        sample=sample,
+        strict=strict,
+        options=options.as_dict(),
+    )
 
 
 @_command
@@ -135,24 +153,24 @@ def choose_k(
     batches: BatchOptions = WHOLE,
     printing: PrintOptions = PRINTED,
 ) -> None:
-    """Say how many clusters a table has.
+    """Choose the number of clusters of a table.
 
     Parameters
     ----------
     data
         The table, as for fit.
     k
-        Numbers of clusters to look at: a range (2:12), or auto.
+        Numbers of clusters to compare: a range (2:12), or auto.
     algorithm
-        Whose clusters are judged.
+        Algorithm to evaluate.
     methods
-        Criteria to ask, separated by commas: silhouette, gap, bic, icl, elbow, stability and others. Without it: what
-        the budget says.
+        Criteria, separated by commas: silhouette, gap, bic, icl, elbow, stability and others. Default: depends on the
+        budget.
     budget
-        How much it may cost.
+        Effort to spend.
     """
-    own = {"method": algorithm, "k": as_number(k), "criteria": split(methods), "budget": budget}
-    _do(jobs.choose, jobs.ChooseJob, [data], printing, page, replacing, table, running, batches, **own)
+    options = {"method": algorithm, "k": as_number(k), "criteria": split(methods), "budget": budget}
+    _run(jobs.choose, jobs.ChooseJob, [data], printing, page, replacing, table, running, batches, **options)
 
 
 @_command
@@ -169,24 +187,23 @@ def predict(
     batches: BatchOptions = WHOLE,
     printing: PrintOptions = PRINTED,
 ) -> None:
-    """Say to which clusters of a fitted model the rows of a table belong.
+    """Assign the rows of a table to the clusters of a fitted model.
 
     Parameters
     ----------
     model
-        The model, as fit --model wrote it.
+        Model file, written by fit --model.
     data
         The table, as for fit, with the columns that the model was fitted to.
     proba
-        Write the probability of every cluster, too.
+        Also write the probability of every cluster.
     distance
-        Write the distance to every center, too.
+        Also write the distance to every center.
     missing
-        What to do about missing values; auto does what the model does: fill or ignore them if it was fitted so, else
-        refuse them.
+        Missing values. auto: fill or ignore them if the model was fitted so, otherwise stop with an error.
     """
-    own = {"proba": proba, "distance": distance, "missing": missing}
-    _do(jobs.predict, jobs.PredictJob, [model, data], printing, output, replacing, batches, **own)
+    options = {"proba": proba, "distance": distance, "missing": missing}
+    _run(jobs.predict, jobs.PredictJob, [model, data], printing, output, replacing, batches, **options)
 
 
 @_command
@@ -203,19 +220,19 @@ def compare(
     batches: BatchOptions = WHOLE,
     printing: PrintOptions = PRINTED,
 ) -> None:
-    """Run several algorithms on the same rows: scores, times, and how far they agree.
+    """Compare algorithms on the same rows: scores, times and agreement.
 
     Parameters
     ----------
     data
         The table, as for fit.
     algorithm
-        How to cluster; give it once for each.
+        Clustering algorithm; repeat the option for each.
     k
-        Number of clusters: a number, a range (3:8) of which each is tried, or auto for the one that is recommended.
+        Number of clusters: a number, a range (3:8) to try, or auto for the recommended number.
     """
-    own = {"methods": tuple(algorithm), "k": as_number(k)}
-    _do(jobs.compare, jobs.CompareJob, [data], printing, page, replacing, table, running, batches, **own)
+    options = {"methods": tuple(algorithm), "k": as_number(k)}
+    _run(jobs.compare, jobs.CompareJob, [data], printing, page, replacing, table, running, batches, **options)
 
 
 @_command
@@ -233,47 +250,47 @@ def report(
     batches: BatchOptions = WHOLE,
     printing: PrintOptions = PRINTED,
 ) -> None:
-    """Write a page about clusters that the rows of a table have already, from a model or from any other tool.
+    """Write a report about existing clusters, from a model or from any other tool.
 
     Parameters
     ----------
     data
         The table, as for fit.
     labels
-        The column that says the cluster of each row; a row with -1 or nothing in it has none.
+        Column with the cluster of each row; -1 or an empty cell means no cluster.
     model
-        In place of labels: a model, as fit --model wrote it, that says the cluster of each row.
+        Instead of labels: model file, written by fit --model, that assigns the rows.
     output
-        The page (.html).
+        The report (.html).
     static
-        Let the page have no script.
+        Write the report without JavaScript.
     """
-    own = {"labels": labels, "model": model, "output": output, "static": static}
-    _do(jobs.report, jobs.ReportJob, [data], printing, replacing, table, running, batches, **own)
+    options = {"labels": labels, "model": model, "output": output, "static": static}
+    _run(jobs.report, jobs.ReportJob, [data], printing, replacing, table, running, batches, **options)
 
 
 @_command
 def info(file: Path, /, *, as_json: Annotated[bool, Parameter(name="--json")] = False) -> None:
-    """Say what is in a file, and what fit would do with it.
+    """Describe a file, and what fit would do with it.
 
     Parameters
     ----------
     file
         A table, as for fit, or a model.
     as_json
-        Print it as one JSON object.
+        Print the result as one JSON object.
     """
     show(jobs.inspect(file), PrintOptions(as_json=as_json))
 
 
 @_command
 def doctor(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> None:
-    """Say what this installation has, what is missing, and how to get it.
+    """Check this installation: what is available, what is missing, and how to install it.
 
     Parameters
     ----------
     as_json
-        Print it as one JSON object.
+        Print the result as one JSON object.
     """
     show(jobs.examine(), PrintOptions(as_json=as_json))
 
@@ -286,16 +303,16 @@ def demo(
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     force: bool = False,
 ) -> None:
-    """Write a small table to try things on.
+    """Write a small demo table.
 
     Parameters
     ----------
     name
-        The table; without it, all there are are listed.
+        Name of the table. Without a name, list the available tables.
     output
-        File to write (.csv or .parquet); one of the name of the table in this folder if not given.
+        File to write (.csv or .parquet). Default: the name of the table, in the current folder.
     force
-        Replace the file if it exists.
+        Overwrite an existing file.
     """
     from coterie.datasets import DEMOS, demo_file, load_demo, write_demo
 

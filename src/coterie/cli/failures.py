@@ -1,4 +1,4 @@
-"""What went wrong, in words for the person at the terminal, and the exit code that says so to a script."""
+"""Error messages of the command line, and exit codes."""
 
 import os
 import sys
@@ -23,9 +23,9 @@ class Exit(IntEnum):
 
 
 def explain(error: BaseException, *, debug: bool) -> int:
-    """Print what `error` means to standard error, and return the exit code."""
+    """Print the message of `error` to standard error, and return the exit code."""
     if isinstance(error, BrokenPipeError):
-        # The interpreter flushes standard output once more at exit; there must be something to flush to.
+        # The interpreter flushes standard output once more at exit, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.CLOSED_PIPE
     code, *lines = _verdict(error)
@@ -37,15 +37,15 @@ def explain(error: BaseException, *, debug: bool) -> int:
 
 
 def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
-    """The exit code, and the lines that say why."""
-    pressed = _interrupt(error)
-    if pressed is not None:
-        return Exit.INTERRUPTED, f"Interrupted. {pressed}".rstrip()
+    """The exit code and the lines of the message."""
+    interrupt = _interrupt(error)
+    if interrupt is not None:
+        return Exit.INTERRUPTED, f"Interrupted. {interrupt}".rstrip()
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRA_PACKAGES:
         return Exit.USAGE, 'The command line needs a few more packages. Run: pip install "coterie[cli]"'
     if isinstance(error, FileExistsError):
-        advice = "Use --force to replace it, or -o to name another file."
-        return Exit.USAGE, f"Error: {error.filename} exists already. {advice}"
+        advice = "Use --force to overwrite it, or -o to name another file."
+        return Exit.USAGE, f"Error: {error.filename} already exists. {advice}"
     if _is_usage_error(error):
         return Exit.USAGE, f"Error: {error}"
     from coterie.core.errors import InputError
@@ -66,7 +66,7 @@ def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
 
 
 def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
-    """The Ctrl-C that it all began with, if it did; compiled code makes a SystemError of it."""
+    """The `KeyboardInterrupt` that caused the error, if any; compiled code turns it into a `SystemError`."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error

@@ -1,4 +1,4 @@
-"""Options that commands share, and what their texts mean."""
+"""Options that several commands share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -10,19 +10,19 @@ from cyclopts import Group, Parameter
 
 from coterie.core.errors import ParameterError
 from coterie.jobs import Device, Missing, Number, Scale
-from coterie.jobs.listing import parted
+from coterie.preparation.name_lists import split_names
 
 FILES = Group("Files", sort_key=1)
 DATA = Group("Data", sort_key=2)
 ALGORITHM = Group("Algorithm", sort_key=3)
 RUNNING = Group("Running", sort_key=4)
-INDENT = "    "  # of what is said of a parameter
+INDENT = "    "  # of the description of a parameter
 
 Names = list[str] | None
 
 
-def flowing(doc: str | None) -> str | None:
-    """A docstring whose lines about a parameter are one, for --help to break where the terminal ends."""
+def join_lines(doc: str | None) -> str | None:
+    """A docstring with the description of each parameter on one line, so that --help can wrap it."""
     lines: list[str] = []
     for line in cleandoc(doc or "").splitlines():
         if line.startswith(INDENT) and lines[-1].startswith(INDENT):
@@ -32,38 +32,38 @@ def flowing(doc: str | None) -> str | None:
     return "\n".join(lines) or None
 
 
-class Told:
-    """Options that are handed on under their own names."""
+class OptionGroup:
+    """Options that are passed to a job under the same names."""
 
     def __init_subclass__(cls) -> None:
-        cls.__doc__ = flowing(cls.__doc__)
+        cls.__doc__ = join_lines(cls.__doc__)
 
-    def told(self) -> dict[str, Any]:
-        """As jobs take them."""
+    def as_dict(self) -> dict[str, Any]:
+        """Options by name."""
         return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
 
 
 @Parameter(name="*", group=DATA)
 @dataclass(frozen=True)
-class DataOptions(Told):
-    """How rows of the table become numbers.
+class DataOptions(OptionGroup):
+    """How the columns of a table become numbers.
 
     Parameters
     ----------
     columns
-        Columns to use, separated by commas. Without it: every numeric column but identifiers.
+        Columns to use, separated by commas. Default: all numeric columns except identifiers.
     exclude
         Columns to leave out, separated by commas.
     id
-        Column that names the rows; it takes no part.
+        Column with names of rows; it is not used for clustering.
     weight
-        Column that says how much each row counts.
+        Column with sample weights.
     one_hot
-        Columns of categories to use as zeros and ones, separated by commas.
+        Categorical columns to encode as zeros and ones, separated by commas.
     scale
-        How to make columns comparable; auto is standard for tables and none for arrays.
+        Scaling of columns. auto: standard for tables, none for arrays.
     missing
-        What to do about missing values; ignore (kmeans, gmm, mixture) uses what is there.
+        Missing values. ignore (kmeans, gmm, mixture only): use the other values of the row.
     """
 
     columns: Annotated[Names, Parameter(alias="-c")] = None
@@ -74,24 +74,23 @@ class DataOptions(Told):
     scale: Scale = "auto"
     missing: Missing = "error"
 
-    def told(self) -> dict[str, Any]:
-        """As jobs take them."""
-        return super().told() | {name: split(getattr(self, name)) for name in ("columns", "exclude", "one_hot")}
+    def as_dict(self) -> dict[str, Any]:
+        return super().as_dict() | {name: split(getattr(self, name)) for name in ("columns", "exclude", "one_hot")}
 
 
 @Parameter(name="*", group=ALGORITHM)
 @dataclass(frozen=True)
-class AlgorithmOptions(Told):
-    """What an algorithm is told; each belongs to some of them only.
+class AlgorithmOptions(OptionGroup):
+    """Options of algorithms; each applies to some of them only.
 
     Parameters
     ----------
     n_init
-        Number of random starts; the best one counts.
+        Number of initialisations; the best result is used.
     max_iter
-        Most iterations of a start.
+        Maximum number of iterations of each initialisation.
     tol
-        Stop when an iteration gains no more than this.
+        Tolerance: stop when an iteration improves less than this.
     search
         Search for a better optimum. kmeans: none (default), fast or global;
         spherical, kmedians, kmedoids, fuzzy: auto (default), none or fast.
@@ -107,13 +106,13 @@ class AlgorithmOptions(Told):
     fuzzifier
         fuzzy: exponent of the memberships, above 1.
     batch_size
-        minibatch: rows in a batch.
+        minibatch: number of rows in a batch.
     size_min
-        balanced: fewest rows of a cluster.
+        balanced: minimum number of rows in a cluster.
     size_max
-        balanced: most rows of a cluster.
+        balanced: maximum number of rows in a cluster.
     window
-        kmeans-dtw: how far in time moments may be matched.
+        kmeans-dtw: maximum time shift between matched values.
     """
 
     n_init: int | None = None
@@ -130,9 +129,9 @@ class AlgorithmOptions(Told):
     size_max: int | None = None
     window: int | None = None
 
-    def told(self) -> dict[str, Any]:
-        """Those that were given, by name."""
-        return {name: value for name, value in super().told().items() if value is not None}
+    def as_dict(self) -> dict[str, Any]:
+        """Options that were set, by name."""
+        return {name: value for name, value in super().as_dict().items() if value is not None}
 
 
 @Parameter(name="*", group=RUNNING)
@@ -154,17 +153,17 @@ class PrintOptions:
 
 @Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True)
-class RunOptions(Told):
+class RunOptions(OptionGroup):
     """How a command runs.
 
     Parameters
     ----------
     seed
-        Seed of all that is random; the same seed gives the same result.
+        Random seed. The same seed gives the same result.
     threads
-        Threads to use; all cores if not given. The result does not depend on it.
+        Number of threads; default: all cores. The result does not depend on it.
     device
-        What computes; there is nothing for GPUs yet, so that cuda is refused.
+        Device to use: auto or cpu; cuda is not available yet.
     """
 
     seed: int = 0
@@ -174,14 +173,14 @@ class RunOptions(Told):
 
 @Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True)
-class BatchOptions(Told):
-    """How a table is read.
+class BatchOptions(OptionGroup):
+    """How the table is read.
 
     Parameters
     ----------
     batch_rows
-        Read so many rows at a time: for tables larger than memory. The matrix made of them lies on disk meanwhile.
-        The result does not depend on it.
+        Read this many rows at a time, for tables larger than memory. Numbers are stored in a temporary file. The
+        result does not depend on it.
     """
 
     batch_rows: int | None = None
@@ -189,16 +188,16 @@ class BatchOptions(Told):
 
 @Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True)
-class PlaceOptions(Told):
-    """Where a fit runs, and from where it goes on.
+class PlaceOptions(OptionGroup):
+    """Where a fit runs, and its checkpoint.
 
     Parameters
     ----------
     engine
-        local; dask, by its threads in this process; or dask:tcp://host:8786, a cluster that rows are sent to.
+        Where to compute: local; dask (threads in this process); or dask:tcp://host:8786 (a cluster).
     checkpoint
-        A file that the fit writes down as it goes. The same command again goes on from it, with the same result; a
-        fit that comes to its end removes it.
+        File in which the state of the fit is saved about once a second. Run the same command again to resume. The
+        file is deleted when the fit completes.
     """
 
     engine: str = "local"
@@ -207,13 +206,13 @@ class PlaceOptions(Told):
 
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
-class TableOptions(Told):
+class TableOptions(OptionGroup):
     """Where the table is written.
 
     Parameters
     ----------
     output
-        Write the table with its clusters here: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, or .npy (labels).
+        Write the table with a cluster column: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, or .npy (labels).
     safe_csv
         Write a single quote before text that a spreadsheet program would run as a formula (.csv and .tsv).
     """
@@ -224,15 +223,15 @@ class TableOptions(Told):
 
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
-class FitFileOptions(Told):
-    """What else a fit writes.
+class FitFileOptions(OptionGroup):
+    """Other files that a fit writes.
 
     Parameters
     ----------
     model
-        Write the fitted model here (.safetensors), for predict and for coterie.load.
+        Write the fitted model (.safetensors), for predict and coterie.load.
     animate
-        Write a page here that plays the fit step by step (.html), or a film of it (.gif, .mp4).
+        Write an animation of the fit: a page (.html) or a video (.gif, .mp4).
     """
 
     model: Path | None = None
@@ -241,15 +240,15 @@ class FitFileOptions(Told):
 
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
-class PageOptions(Told):
-    """Where a page about the result is written.
+class PageOptions(OptionGroup):
+    """The report.
 
     Parameters
     ----------
     report
-        Write a page about the result here (.html): one file, which asks for nothing outside of it.
+        Write a report (.html), a self-contained HTML file.
     static
-        Let that page have no script.
+        Write the report without JavaScript.
     """
 
     report: Path | None = None
@@ -258,21 +257,21 @@ class PageOptions(Told):
 
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
-class ForceOptions(Told):
-    """Whether files that are there may go.
+class ForceOptions(OptionGroup):
+    """Overwrite existing files.
 
     Parameters
     ----------
     force
-        Replace files that exist.
+        Overwrite existing files.
     """
 
     force: bool = False
 
 
 def split(options: Sequence[str] | None) -> tuple[str, ...]:
-    """Names given one by one, or separated by commas; one that has a comma itself stands in double quotes."""
-    return parted(options or ())
+    """Names given one by one, or separated by commas; a name that contains a comma must be in double quotes."""
+    return split_names(options or ())
 
 
 def as_number(text: str) -> Number:

@@ -1,4 +1,4 @@
-"""What goes to the terminal: results to standard output, notes and progress to standard error."""
+"""Output: results to standard output, notes and progress to standard error."""
 
 import json
 import sys
@@ -11,20 +11,20 @@ from coterie.cli.printable import printable, printable_lines, printable_result
 from coterie.jobs import Step
 
 
-def show(result: Any, how: PrintOptions) -> None:
-    """Print the result, and before it what there is to note."""
+def show(result: Any, options: PrintOptions) -> None:
+    """Print notes and warnings, then the result."""
     from coterie.report import as_dict, as_text
 
-    if not how.quiet:
+    if not options.quiet:
         for note in getattr(result, "notes", ()):
             print(f"note: {printable(note)}", file=sys.stderr)
         for warning in getattr(result, "warnings", ()):
             print(f"warning: {printable(warning)}", file=sys.stderr)
-    print(_as_json(as_dict(result)) if how.as_json else printable_lines(as_text(printable_result(result))))
+    print(_as_json(as_dict(result)) if options.as_json else printable_lines(as_text(printable_result(result))))
 
 
 def show_warning(message: Warning | str, *_: Any) -> None:
-    """Print a warning of Python as one of ours: it may quote the data."""
+    """Print a Python warning; control characters of data that it quotes are escaped."""
     print(f"warning: {printable(str(message))}", file=sys.stderr)
 
 
@@ -34,9 +34,9 @@ def _as_json(content: Any) -> str:
 
 
 @contextmanager
-def progress_of(how: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
-    """A bar with the time left, on a terminal that wants it."""
-    if how.quiet or not sys.stderr.isatty():
+def progress_of(options: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
+    """A progress bar with the remaining time, if standard error is a terminal."""
+    if options.quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
@@ -46,7 +46,7 @@ def progress_of(how: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
 
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),  # names in brackets are no markup
+        TextColumn("{task.description}", markup=False),  # names in brackets must not be read as markup
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[left]}", markup=False),
@@ -55,15 +55,15 @@ def progress_of(how: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
         bar = bars.add_task("starting", total=None, left="")
         clock, last = Clock(), Step("starting")
 
-        def tell(step: Step) -> None:
+        def update(step: Step) -> None:
             nonlocal bar, clock, last
             if step.done < last.done or (step.done == 0 and step.what != last.what):
                 clock = Clock()
-                bars.remove_task(bar)  # one that has a total once keeps it
+                bars.remove_task(bar)  # the total of a task cannot be removed
                 bar = bars.add_task(printable(step.what), total=step.total, left="")
             last = step
             left = clock.left(step.done / step.total) if step.left is None and step.total else step.left
             words = time_left_text(left) if left else ""
             bars.update(bar, description=printable(step.what), completed=step.done, total=step.total, left=words)
 
-        yield tell
+        yield update

@@ -19,9 +19,10 @@ def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
     - a NumPy array (memory-mapped too), a SciPy sparse matrix, or a PyTorch tensor;
     - a pandas, Polars or Arrow table; columns of Polars that are lists of numbers (embeddings) become a column for
       each place in them, also in files and LazyFrames;
-    - a Polars LazyFrame, or the path of a .csv, .tsv, .txt, .parquet, .arrow, .feather, .ndjson, .jsonl or .npy file,
-      or a pattern of Parquet files (``"year/*.parquet"``): read once, some rows at a time, into memory or, where they
-      would take more than a quarter of what is free, into a file without a name (in the folder TMPDIR);
+    - a Polars LazyFrame, or the path of a .csv, .tsv, .txt, .parquet, .arrow, .feather, .ndjson, .jsonl, .xlsx, .xls,
+      .ods, .npy, .npz or .safetensors file, or a pattern of Parquet files (``"year/*.parquet"``): read once, in batches
+      where the format allows it, into memory or, where they would take more than a quarter of what is free, into a
+      file without a name (in the folder TMPDIR);
     - a Dask array or DataFrame.
 
     float32 stays float32, other numbers become float64; what needs no copy is not copied.
@@ -40,12 +41,16 @@ def opened(X: Any) -> Any:
 
     What looks at `X` more than once opens it first, so that no file is read twice.
     """
-    from coterie.data import files, tensors
+    from coterie.data import tensors
+    from coterie.data.tables import numeric_rows
 
     if isinstance(X, str | PathLike):
-        return files.read(X)
-    if files.is_query(X):
-        return files.computed(X)
-    if files.is_polars_frame(X):
-        return files.flattened(X)
+        return numeric_rows.read(X)
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(X, polars.LazyFrame):
+        return numeric_rows.collect(X)
+    if polars is not None and isinstance(X, polars.DataFrame):
+        from coterie.data.tables.vector_columns import flatten
+
+        return flatten(X)
     return tensors.as_array(X) if tensors.is_tensor(X) else X

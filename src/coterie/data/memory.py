@@ -16,8 +16,8 @@ from coterie.core.arguments import as_floats
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Part
 from coterie.data import scratch
-from coterie.data.files import NamedRows
 from coterie.data.frames import frame_to_array, is_frame
+from coterie.data.tables.numeric_rows import NamedRows
 
 SMALL_PART = 1 << 20  # bytes below which handing a part to a thread costs more than the part
 LARGE_PART = 1 << 23  # bytes beyond which a part gains nothing by being larger

@@ -1,7 +1,7 @@
-"""Generated data sets and small bundled tables, for documentation, trials and tests."""
+"""Random data sets with known clusters, and small demo tables, for documentation and tests."""
 
+from coterie.datasets.demo_tables import DEMOS, DemoTable, demo_file, load_demo, write_demo
 from coterie.datasets.generators import GaussianTruth, make_blobs, make_gaussians, make_moons, make_rings
-from coterie.datasets.tables import DEMOS, DemoTable, demo_file, load_demo, write_demo
 
 __all__ = [
     "DEMOS",

@@ -12,11 +12,18 @@ Seed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.Gener
 
 
 class GaussianTruth(NamedTuple):
-    """The parameters a sample of :func:`make_gaussians` was drawn from."""
+    """The parameters of the mixture of :func:`make_gaussians`.
 
-    weights: NDArray[np.float64]  # (k,)
-    means: NDArray[np.float64]  # (k, d)
-    covariances: NDArray[np.float64]  # (k, d, d)
+    Attributes
+    ----------
+    weights : ndarray of shape (k,)
+    means : ndarray of shape (k, d)
+    covariances : ndarray of shape (k, d, d)
+    """
+
+    weights: NDArray[np.float64]
+    means: NDArray[np.float64]
+    covariances: NDArray[np.float64]
 
 
 def make_blobs(
@@ -29,24 +36,24 @@ def make_blobs(
     random_state: Seed = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Draw round clusters of equal size.
+    """Generate round clusters of equal size.
 
     Parameters
     ----------
-    n_samples : int
-        Number of rows; cluster sizes differ by one at most.
-    n_features : int
+    n_samples : int, default=100
+        Number of rows. Cluster sizes differ by at most one.
+    n_features : int, default=2
         Number of columns. Ignored if `centers` is an array.
-    centers : int or array-like of shape (k, d)
-        Number of clusters, with centres drawn uniformly from `center_box`, or the centres themselves.
-    cluster_std : float or array-like of shape (k,)
-        Standard deviation in every direction, one for all clusters or one for each.
-    center_box : (float, float)
-        Lowest and highest coordinate of a drawn centre.
-    random_state : int, Generator or None
-        Seed; None draws differently each time.
-    dtype : dtype
-        Type of `X`; float32 is drawn as such and never passes through float64.
+    centers : int or array-like of shape (k, d), default=3
+        Number of clusters, or their centers. If a number, centers are uniformly distributed in `center_box`.
+    cluster_std : float or array-like of shape (k,), default=1.0
+        Standard deviation of each column, one for all clusters or one for each.
+    center_box : (float, float), default=(-10.0, 10.0)
+        Minimum and maximum of the coordinates of random centers.
+    random_state : int, Generator or None, default=None
+        Seed or random generator. None gives different data each time.
+    dtype : dtype, default=float64
+        Type of `X`, float32 or float64. float32 numbers are generated directly, without float64 copies.
 
     Returns
     -------
@@ -84,29 +91,34 @@ def make_gaussians(
     random_state: Seed = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[NDArray[Any], NDArray[np.int64], GaussianTruth]:
-    """Draw a Gaussian mixture with random weights, means and full covariances.
+    """Generate rows of a Gaussian mixture with random weights, means and full covariances.
 
-    A covariance is :math:`Q \\operatorname{diag}(s^2) Q^T` with a random rotation :math:`Q` and standard
-    deviations :math:`s` drawn log-uniformly from `1 / elongation` to `elongation`.
+    A covariance is :math:`Q \\operatorname{diag}(s^2) Q^T` with a random rotation :math:`Q`. The standard deviations
+    :math:`s` are log-uniformly distributed from `1 / elongation` to `elongation`.
 
     Parameters
     ----------
-    n_samples, n_features, n_components : int
-        Rows, columns and components.
-    separation : float
+    n_samples : int, default=300
+        Number of rows.
+    n_features : int, default=2
+        Number of columns.
+    n_components : int, default=3
+        Number of components.
+    separation : float, default=5.0
         Standard deviation of the means around the origin.
-    elongation : float
-        At least 1; 1 gives round components.
-    random_state : int, Generator or None
-        Seed; None draws differently each time.
-    dtype : dtype
-        Type of `X`.
+    elongation : float, default=3.0
+        Maximum standard deviation along an axis of a component, at least 1. The minimum is `1 / elongation`, so that 1
+        gives round components.
+    random_state : int, Generator or None, default=None
+        Seed or random generator. None gives different data each time.
+    dtype : dtype, default=float64
+        Type of `X`, float32 or float64.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
-        Component of each row, drawn by weight: sizes vary as in a real sample.
+        Component of each row, sampled by weight, so that the sizes of components are random.
     truth : GaussianTruth
         `weights`, `means` and `covariances` of the mixture.
 
@@ -143,18 +155,18 @@ def make_moons(
     random_state: Seed = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Draw two interleaving half circles: clusters that no centre describes.
+    """Generate two interleaving half circles: clusters that cannot be described by centers.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=100
         Number of rows, half of them on each moon.
-    noise : float
+    noise : float, default=0.05
         Standard deviation of the noise around the curves.
-    random_state : int, Generator or None
-        Seed; None draws differently each time.
-    dtype : dtype
-        Type of `X`.
+    random_state : int, Generator or None, default=None
+        Seed or random generator. None gives different data each time.
+    dtype : dtype, default=float64
+        Type of `X`, float32 or float64.
 
     Returns
     -------
@@ -174,7 +186,7 @@ def make_moons(
     angle = rng.uniform(0.0, np.pi, n_samples)
     upper = np.column_stack([np.cos(angle), np.sin(angle)])
     curve = np.where(y[:, np.newaxis] == 0, upper, [1.0, 0.5] - upper)
-    return _blurred(curve, noise, dtype, rng), y
+    return _add_noise(curve, noise, dtype, rng), y
 
 
 def make_rings(
@@ -185,20 +197,20 @@ def make_rings(
     random_state: Seed = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Draw concentric circles of radius 1, 2, …: clusters that all have the same centre.
+    """Generate concentric circles of radius 1, 2, …: clusters with the same center.
 
     Parameters
     ----------
-    n_samples : int
-        Number of rows, spread evenly over the rings.
-    n_rings : int
+    n_samples : int, default=100
+        Number of rows. The sizes of rings differ by at most one.
+    n_rings : int, default=2
         Number of rings.
-    noise : float
+    noise : float, default=0.05
         Standard deviation of the noise around the curves.
-    random_state : int, Generator or None
-        Seed; None draws differently each time.
-    dtype : dtype
-        Type of `X`.
+    random_state : int, Generator or None, default=None
+        Seed or random generator. None gives different data each time.
+    dtype : dtype, default=float64
+        Type of `X`, float32 or float64.
 
     Returns
     -------
@@ -219,7 +231,7 @@ def make_rings(
     y = _balanced_labels(n_samples, n_rings, rng)
     angle = rng.uniform(0.0, 2.0 * np.pi, n_samples)
     curve = (y + 1.0)[:, np.newaxis] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return _blurred(curve, noise, dtype, rng), y
+    return _add_noise(curve, noise, dtype, rng), y
 
 
 def _blob_centers(
@@ -228,10 +240,10 @@ def _blob_centers(
     if isinstance(centers, (int, np.integer)):
         _require_positive(centers=int(centers), n_features=d)
         return rng.uniform(*box, size=(centers, d))
-    given = np.asarray(centers, dtype=np.float64)
-    if given.ndim != 2 or given.size == 0:
-        raise ParameterError(f"centers must be a number or an array of shape (k, d); got shape {given.shape}")
-    return given
+    array = np.asarray(centers, dtype=np.float64)
+    if array.ndim != 2 or array.size == 0:
+        raise ParameterError(f"centers must be a number or an array of shape (k, d); got shape {array.shape}")
+    return array
 
 
 def _per_cluster(name: str, value: float | ArrayLike, k: int) -> NDArray[np.float64]:
@@ -248,15 +260,15 @@ def _balanced_labels(n: int, k: int, rng: np.random.Generator) -> NDArray[np.int
 
 
 def _noise(shape: tuple[int, int], dtype: DTypeLike, rng: np.random.Generator) -> NDArray[Any]:
-    wanted = np.dtype(dtype)
-    if wanted == np.float32:
+    dtype = np.dtype(dtype)
+    if dtype == np.float32:
         return rng.standard_normal(shape, dtype=np.float32)
-    if wanted == np.float64:
+    if dtype == np.float64:
         return rng.standard_normal(shape)
-    raise ParameterError(f"dtype must be float32 or float64; got {wanted.name!r}")
+    raise ParameterError(f"dtype must be float32 or float64; got {dtype.name!r}")
 
 
-def _blurred(curve: NDArray[np.float64], noise: float, dtype: DTypeLike, rng: np.random.Generator) -> NDArray[Any]:
+def _add_noise(curve: NDArray[np.float64], noise: float, dtype: DTypeLike, rng: np.random.Generator) -> NDArray[Any]:
     if noise < 0:
         raise ParameterError(f"noise must not be negative; got {noise!r}")
     X = _noise((len(curve), 2), dtype, rng)

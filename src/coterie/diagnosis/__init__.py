@@ -1,9 +1,9 @@
-"""What data and fits suffer from, measured, with what to do about it."""
+"""Checks of data and clusters for problems that are known to mislead clustering, with remedies."""
 
 from __future__ import annotations
 
-from coterie.diagnosis.checkup import diagnose
 from coterie.diagnosis.diagnosis import Diagnosis
 from coterie.diagnosis.findings import Check, Finding
+from coterie.diagnosis.run_checks import diagnose
 
 __all__ = ["Check", "Diagnosis", "Finding", "diagnose"]

@@ -1,4 +1,4 @@
-"""The result of a diagnosis: what was measured, what was found, and both as text."""
+"""The result of `diagnose`: all checks, as data and as text."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ WIDTH = 100
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `diagnose` measured and found; plain data, for a report or a plot too.
+    """The result of `diagnose`, as plain data.
 
-    ``diagnosis["outliers"]`` is the check of that name, ``print(diagnosis)`` all findings with their remedies.
+    ``diagnosis["outliers"]`` returns the check of that name. ``print(diagnosis)`` shows all findings with remedies.
     """
 
-    rows: int  # that count and are complete
+    rows: int  # complete rows of positive weight
     columns: int
-    sample: int  # rows that most checks looked at
-    clusters: str  # whose clusters were looked at; '' if none were
+    sample: int  # size of the sample that most checks use
+    clusters: str  # where the checked clusters come from, such as 'KMeans'; '' if there are none
     n_clusters: int | None
-    checks: dict[str, Check]  # by name, whether or not they found something
+    checks: dict[str, Check]  # all checks by name, with or without a finding
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was found, the gravest first."""
-        found = [check.finding for check in self.checks.values() if check.finding is not None]
-        return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
+        """All findings, the most severe first."""
+        findings = [check.finding for check in self.checks.values() if check.finding is not None]
+        return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
 
     @property
     def ok(self) -> bool:
-        """Whether there is nothing but notes."""
+        """True if no finding is more severe than a note."""
         return all(finding.severity == "note" for finding in self.findings)
 
     def __getitem__(self, name: str) -> Check:
         return self.checks[name]
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for each check: its name, number and threshold, the severity of what it found, and on how many rows."""
+        """One dict for each check: name, value, threshold, severity of the finding, rows used, reason if skipped."""
         return [
             {
                 "check": check.name,
@@ -54,7 +54,7 @@ class Diagnosis:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as numbers, text, lists and dicts, as JSON has them."""
+        """The whole result as numbers, strings, lists and dicts that JSON can hold."""
         return {
             "rows": self.rows,
             "columns": self.columns,
@@ -70,29 +70,30 @@ class Diagnosis:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        looked = f" · {self.clusters}" if self.clusters else ""
-        drawn = f" · sample of {self.sample:,}" if self.sample < self.rows else ""
-        yield f"{count(self.rows, 'row')} · {count(self.columns, 'column')}{drawn}{looked}"
+        sample = f" · sample of {self.sample:,}" if self.sample < self.rows else ""
+        clusters = f" · {self.clusters}" if self.clusters else ""
+        yield f"{count(self.rows, 'row')} · {count(self.columns, 'column')}{sample}{clusters}"
         for finding in self.findings:
             yield ""
-            yield from _wrapped(f"{finding.severity}: {finding.check}", "")
-            yield from _wrapped(finding.sentence, "  ")
-            yield from _wrapped("→ " + finding.remedy, "  ")
-        fine = [check.name for check in self.checks.values() if check.finding is None and check.value is not None]
-        left = [check.name for check in self.checks.values() if check.value is None]
+            yield from _wrap(f"{finding.severity}: {finding.check}", "")
+            yield from _wrap(finding.sentence, "  ")
+            yield from _wrap("→ " + finding.remedy, "  ")
+        checks = self.checks.values()
+        without_finding = [check.name for check in checks if check.finding is None and check.value is not None]
+        not_measured = [check.name for check in checks if check.value is None]
         yield ""
-        yield from _wrapped(f"nothing found by: {', '.join(fine) or 'none of the checks'}", "  ", first="")
-        if left:
-            yield from _wrapped(f"not measured: {', '.join(left)}", "  ", first="")
+        yield from _wrap(f"no finding: {', '.join(without_finding) or 'none of the checks'}", "  ", first="")
+        if not_measured:
+            yield from _wrap(f"not measured: {', '.join(not_measured)}", "  ", first="")
 
 
-def _wrapped(text: str, indent: str, first: str | None = None) -> Iterator[str]:
-    """Lines of at most `WIDTH`, cut at spaces."""
+def _wrap(text: str, indent: str, first: str | None = None) -> Iterator[str]:
+    """Break `text` at spaces into lines of at most `WIDTH` characters; `first` replaces the indent of the first."""
     line = indent if first is None else first
-    empty = True
+    is_empty = True
     for word in text.split():
-        if not empty and len(line) + 1 + len(word) > WIDTH:
+        if not is_empty and len(line) + 1 + len(word) > WIDTH:
             yield line
-            line, empty = indent, True
-        line, empty = (line if empty else line + " ") + word, False
+            line, is_empty = indent, True
+        line, is_empty = (line if is_empty else line + " ") + word, False
     yield line

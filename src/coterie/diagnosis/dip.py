@@ -1,4 +1,4 @@
-"""Hartigan's dip: how far a sample is from having one mode."""
+"""Hartigan's dip test of unimodality."""
 
 from __future__ import annotations
 
@@ -10,45 +10,47 @@ Array = np.ndarray[Any, Any]
 
 
 class Dip(NamedTuple):
-    """The dip of n numbers, and the share of samples of n uniform numbers whose dip is as large."""
+    """The dip of n numbers, and the probability that n uniform numbers have a dip at least as large."""
 
     value: float
     p: float
     n: int
 
 
-class Steps(NamedTuple):
-    """Numbers, and how many are less than each, and how many are not more."""
+class StepFunction(NamedTuple):
+    """The empirical distribution function, times n."""
 
-    x: Array  # (m,)
-    lower: Array  # (m,)
-    upper: Array  # (m,)
+    x: Array  # (m,) distinct numbers in ascending order
+    lower: Array  # (m,) how many numbers are less than each
+    upper: Array  # (m,) how many numbers are less than or equal to each
 
 
 def dip_test(values: Array) -> Dip:
-    """The dip of `values` (n,), in any order, against the uniform distribution, of all with one mode the hardest to
-    tell from two."""
-    different, count = np.unique(values, return_counts=True)
-    if _is_rounded(different):
-        different, count = spread_ties(different, count), np.ones(len(values), np.int64)
-    value, n = dip(different, count), len(different)  # copies of a number tell nothing new
+    """Return the dip of `values` (n,), in any order, and its p-value.
+
+    The null hypothesis is the uniform distribution: of all unimodal distributions, it has the largest dips.
+    """
+    distinct, count = np.unique(values, return_counts=True)
+    if _is_rounded(distinct):
+        distinct, count = spread_ties(distinct, count), np.ones(len(values), np.int64)
+    value, n = dip(distinct, count), len(distinct)  # duplicates of a number add no information
     return Dip(value, p_value(value, n), n)
 
 
 def dip(x: Array, count: Array) -> float:
-    r"""Least distance, in the largest difference, of the distribution of `x` to one with a single mode.
+    r"""Smallest maximum difference between the empirical distribution function of `x` and a unimodal one.
 
     .. math:: D(F) = \min_{U\ \text{unimodal}} \sup_x |F(x) - U(x)|
 
-    `x` are different numbers that ascend, each there `count` times. A distribution has one mode if it is convex before
-    and concave after some point. The greatest convex minorant G and the least concave majorant L of F are followed
-    from both ends: where they are farthest apart a smaller interval for the mode begins, and what F is away from G
-    before it, and from L after it, is part of the dip.
-    At least 1 / (2 n) if no number is there twice, at most 1 / 4.
+    `x` holds distinct numbers in ascending order, `count` how often each occurs. A distribution is unimodal if its
+    distribution function is convex up to some point and concave after it. The algorithm follows the greatest convex
+    minorant G and the least concave majorant L of F from both ends. Where they are farthest apart, a smaller modal
+    interval begins. The distances of F from G before this interval, and from L after it, contribute to the dip.
+    The dip is at least 1 / (2 n) if no number occurs twice, and at most 1 / 4.
 
     Notes
     -----
-    O(n) for the two chains of neighbours on hulls, then a few rounds on ever shorter intervals.
+    O(n) for the vertices of the hulls, then a few rounds on shorter and shorter intervals.
 
     References
     ----------
@@ -59,47 +61,47 @@ def dip(x: Array, count: Array) -> float:
         return 0.5 / int(count.sum())
     upper = np.cumsum(count).astype(np.float64)
     lower = upper - count
-    steps = Steps(x, lower, upper)
+    steps = StepFunction(x, lower, upper)
     before, after = _on_minorant(x.tolist(), lower.tolist()), _on_majorant(x.tolist(), upper.tolist())
-    found, low, high = 0.0, 0, len(x) - 1
-    while low < high:  # a distribution with one mode may jump there, so that a single number is never away from one
+    largest, low, high = 0.0, 0, len(x) - 1
+    while low < high:  # a unimodal distribution may jump at its mode, so a single number adds nothing to the dip
         below, above = _chain(before, high, low)[::-1], _chain(after, low, high)
         gap, next_low, next_high = _widest(steps, below, above)
-        if gap <= found:
+        if gap <= largest:
             break
         left = _above_minorant(steps, below, low, next_low)
         right = _below_majorant(steps, above, next_high + 1, high + 1)
-        found, low, high = max(found, left, right), next_low, next_high
-    return float(found / (2 * upper[-1]))
+        largest, low, high = max(largest, left, right), next_low, next_high
+    return float(largest / (2 * upper[-1]))
 
 
-def spread_ties(different: Array, count: Array) -> Array:
-    """Numbers of a grid, each there `count` times, spread evenly over its steps.
+def spread_ties(distinct: Array, count: Array) -> Array:
+    """Spread rounded numbers, each of which occurs `count` times, evenly over the steps of their grid.
 
-    Rounded numbers have a mode at each of their values; those they stand for have not.
+    Rounded numbers have a mode at each value, which the numbers before rounding do not have.
     """
-    place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    spread = np.diff(different).min() * ((place + 0.5) / np.repeat(count, count) - 0.5)
-    return np.repeat(different, count) + spread
+    rank = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    spread = np.diff(distinct).min() * ((rank + 0.5) / np.repeat(count, count) - 0.5)
+    return np.repeat(distinct, count) + spread
 
 
-def _is_rounded(different: Array) -> bool:
-    """Whether most steps between different numbers are the least there is, as on a grid."""
-    steps = np.diff(different)
+def _is_rounded(distinct: Array) -> bool:
+    """Return whether most differences between distinct numbers equal the smallest one, as on a grid."""
+    steps = np.diff(distinct)
     return len(steps) > 0 and bool(np.median(steps) <= 1.5 * steps.min())
 
 
 def p_value(value: float, n: int) -> float:
-    """Share of samples of n uniform numbers whose dip is `value` or more, by `QUANTILES`.
+    """Return the probability that n uniform numbers have a dip of at least `value`, interpolated in `QUANTILES`.
 
-    Between the sizes of the table √n dip is interpolated in log n, between its shares log share in √n dip. Beyond the
-    largest share it goes on as it went before, a bound for such a tail, which falls ever faster.
+    Quantiles of √n dip are interpolated in log n, and the log of the probability in √n dip. Beyond the last quantile,
+    the log of the probability is extrapolated linearly. This is an upper bound, because the tail falls faster.
     """
     if n < SIZES[0]:
         return 1.0
-    place = np.interp(np.log(n), np.log(SIZES), np.arange(len(SIZES)))
-    i = min(int(place), len(SIZES) - 2)
-    quantiles = QUANTILES[i] + (place - i) * (QUANTILES[i + 1] - QUANTILES[i])
+    position = np.interp(np.log(n), np.log(SIZES), np.arange(len(SIZES)))
+    i = min(int(position), len(SIZES) - 2)
+    quantiles = QUANTILES[i] + (position - i) * (QUANTILES[i + 1] - QUANTILES[i])
     scaled, log_share = np.sqrt(n) * value, np.log(SHARES)
     if scaled <= quantiles[-1]:
         return float(np.exp(np.interp(scaled, quantiles, log_share, left=0.0)))
@@ -108,7 +110,7 @@ def p_value(value: float, n: int) -> float:
 
 
 def _on_minorant(x: list[float], lower: list[float]) -> list[int]:
-    """For every i, the vertex before i of the greatest convex minorant of the steps up to i."""
+    """Return, for each i, the vertex before i of the greatest convex minorant of the steps up to i."""
     before = [0] * len(x)
     for i in range(1, len(x)):
         j = i - 1
@@ -122,7 +124,7 @@ def _on_minorant(x: list[float], lower: list[float]) -> list[int]:
 
 
 def _on_majorant(x: list[float], upper: list[float]) -> list[int]:
-    """For every i, the vertex after i of the least concave majorant of the steps from i on."""
+    """Return, for each i, the vertex after i of the least concave majorant of the steps from i on."""
     last = len(x) - 1
     after = [last] * len(x)
     for i in range(last - 1, -1, -1):
@@ -137,18 +139,18 @@ def _on_majorant(x: list[float], upper: list[float]) -> list[int]:
 
 
 def _chain(following: list[int], start: int, end: int) -> Array:
-    """The vertices from `start` to `end`, which is one of them: but for rounding, which may lead past it."""
+    """Return the vertices from `start` to `end`, which is a vertex too, unless rounding errors lead past it."""
     low, high = min(start, end), max(start, end)
     chain = [start]
-    while low < (vertex := following[chain[-1]]) < high:  # vertices go one way: each is met once
+    while low < (vertex := following[chain[-1]]) < high:  # ends, because vertices are monotone
         chain.append(vertex)
     return np.array([*chain, end])
 
 
-def _widest(steps: Steps, below: Array, above: Array) -> tuple[float, int, int]:
-    """Where the majorant is highest over the minorant, and the interval about it that holds the mode.
+def _widest(steps: StepFunction, below: Array, above: Array) -> tuple[float, int, int]:
+    """Return the largest distance between majorant and minorant, and the modal interval around it.
 
-    Both are straight between their vertices, so that it is at a vertex of one of them.
+    Both are linear between their vertices, so the largest distance is at a vertex of one of them.
     """
     x, lower, upper = steps
     over_low = np.interp(x[below], x[above], upper[above]) - lower[below]
@@ -159,23 +161,25 @@ def _widest(steps: Steps, below: Array, above: Array) -> tuple[float, int, int]:
     return float(over_high[j]), int(below[np.searchsorted(below, above[j], side="right") - 1]), int(above[j])
 
 
-def _above_minorant(steps: Steps, below: Array, start: int, stop: int) -> float:
-    """How far the steps rise above the minorant."""
-    some = slice(start, stop)
-    over = steps.upper[some] - np.interp(steps.x[some], steps.x[below], steps.lower[below])
+def _above_minorant(steps: StepFunction, below: Array, start: int, stop: int) -> float:
+    """Return the largest distance of the steps above the minorant."""
+    part = slice(start, stop)
+    over = steps.upper[part] - np.interp(steps.x[part], steps.x[below], steps.lower[below])
     return float(over.max(initial=0.0))
 
 
-def _below_majorant(steps: Steps, above: Array, start: int, stop: int) -> float:
-    """How far the steps stay below the majorant."""
-    some = slice(start, stop)
-    under = np.interp(steps.x[some], steps.x[above], steps.upper[above]) - steps.lower[some]
+def _below_majorant(steps: StepFunction, above: Array, start: int, stop: int) -> float:
+    """Return the largest distance of the steps below the majorant."""
+    part = slice(start, stop)
+    under = np.interp(steps.x[part], steps.x[above], steps.upper[above]) - steps.lower[part]
     return float(under.max(initial=0.0))
 
 
-# Quantiles of √n dip of n uniform numbers: 60,000 (n = 50, 100, 2000) or 100,000 samples each, seeded by n.
+# Quantiles of √n dip of n uniform numbers, from 60,000 (n = 50, 100, 2000) or 100,000 samples each; the seed is n.
 SIZES = np.array([4, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000, 2000])
-SHARES = np.array([0.99, 0.95, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001])  # above the quantile
+SHARES = np.array(
+    [0.99, 0.95, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001]
+)  # probability of a larger dip
 QUANTILES = np.array(
     [
         [0.2500, 0.2500, 0.2500, 0.2500, 0.2500, 0.2895, 0.3760, 0.4152, 0.4477, 0.4641, 0.4755, 0.4845, 0.4895],

@@ -1,4 +1,4 @@
-"""What a check says: the number it measured, and, where something is wrong, a sentence and a remedy."""
+"""The result of one check: the measured value and, if there is a problem, a finding with a remedy."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ SEVERITIES = ("serious", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that clusters, or a fit of them, suffer from."""
+    """A problem of the data or of the clusters."""
 
-    check: str  # which check found it
-    value: float  # what was measured
-    threshold: float  # where the check begins to speak
-    severity: str  # 'serious': the result is not to be trusted; 'warning': it may mislead; 'note': good to know
-    sentence: str  # what was found, with its number
-    remedy: str  # what to do about it, by its name in this library
-    details: dict[str, Any] = field(default_factory=dict)  # plain data behind the number
+    check: str  # name of the check
+    value: float  # the measured value
+    threshold: float  # the value at which the check reports a problem
+    severity: str  # 'serious': do not trust the result; 'warning': it may mislead; 'note': good to know
+    sentence: str  # what was observed, with the number, and what it means
+    remedy: str  # what to do about it, in names of this library
+    details: dict[str, Any] = field(default_factory=dict)  # data behind the value, as JSON can hold it
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was measured, whether or not it was worth a word."""
+    """The result of a check, with or without a finding."""
 
     name: str
-    value: float | None  # None: it could not be measured
+    value: float | None  # None: the check was not possible
     threshold: float | None
-    rows: int  # rows it was measured on
+    rows: int  # number of rows used
     finding: Finding | None = None
-    reason: str = ""  # why it was not measured, or why nothing was said
+    reason: str = ""  # why the check was not possible
 
 
-def judge(
+def make_check(
     name: str,
     value: float,
     threshold: float,
     rows: int,
-    fires: bool,
+    is_problem: bool,
     severity: str,
     sentence: str,
     remedy: str,
     **details: Any,
 ) -> Check:
-    """The check, with a finding if it `fires`."""
+    """Return the check, with a finding if `is_problem`."""
     value, threshold = float(value), float(threshold)
-    found = Finding(name, value, threshold, severity, sentence, remedy, details) if fires else None
-    return Check(name, value, threshold, int(rows), found)
+    finding = Finding(name, value, threshold, severity, sentence, remedy, details) if is_problem else None
+    return Check(name, value, threshold, int(rows), finding)
 
 
 def not_measured(name: str, reason: str) -> Check:
@@ -55,17 +55,18 @@ def not_measured(name: str, reason: str) -> Check:
 
 
 def count(number: int, noun: str) -> str:
+    """Format a number with its noun: '1 row', '2,000 rows'."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def verb(number: int, one: str, many: str) -> str:
-    return one if number == 1 else many
+def verb(number: int, singular: str, plural: str) -> str:
+    return singular if number == 1 else plural
 
 
-def listed(names: list[str], at_most: int = 5) -> str:
-    """Some names, and how many more there are."""
-    more = len(names) - at_most
-    return ", ".join(names[:at_most]) + (f" and {more:,} more" if more > 0 else "")
+def join_names(names: list[str], limit: int = 5) -> str:
+    """Join up to `limit` names with commas, followed by the number of names that were left out."""
+    n_omitted = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {n_omitted:,} more" if n_omitted > 0 else "")
 
 
 def percent(share: float) -> str:

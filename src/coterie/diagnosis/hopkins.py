@@ -1,4 +1,4 @@
-"""Hopkins' statistic: whether rows lie closer together than if they were thrown at random."""
+"""The Hopkins statistic: whether rows are more clustered than uniform random points."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ Array = np.ndarray[Any, Any]
 
 
 class Hopkins(NamedTuple):
-    """The statistic H, and the chance of one as large where rows are spread evenly."""
+    """The statistic H, and the probability that it is at least as large for uniform rows."""
 
     value: float
     p: float
     probes: int
 
 
-def hopkins(X: Array, rng: np.random.Generator, most: int = 200) -> Hopkins:
-    r"""Distances from random places to the nearest row, against those from rows to the nearest other row.
+def hopkins(X: Array, rng: np.random.Generator, max_probes: int = 200) -> Hopkins:
+    r"""Compare distances from random places to the nearest row with distances from rows to the nearest other row.
 
     .. math:: H = \frac{\sum_i u_i^d}{\sum_i u_i^d + \sum_i w_i^d}
 
-    :math:`u_i` starts from one of m places thrown evenly into the box of the rows, :math:`w_i` from one of m rows drawn
-    at random, a tenth of all at most, so that they hardly know of each other. If the rows are spread evenly, volumes
-    :math:`u^d` and :math:`w^d` are all exponential with one mean, and H is Beta(m, m). Near 1: rows lie together. Near
-    0: they keep apart, as on a lattice. One round cloud lies together too: H says nothing of how many clusters there
-    are.
+    :math:`u_i` is the distance from one of m uniform random places in the bounding box to the nearest row,
+    :math:`w_i` the distance from one of m random rows to the nearest other row. At most a tenth of the rows is used,
+    so that the distances are nearly independent. For uniform rows, the volumes :math:`u^d` and :math:`w^d` are all
+    exponential with the same mean, and H is Beta(m, m). H is near 1 if the rows are clustered, and near 0 if they are
+    regular, as on a lattice. A single round cluster also has H near 1: H does not show how many clusters there are.
 
     References
     ----------
@@ -36,7 +36,7 @@ def hopkins(X: Array, rng: np.random.Generator, most: int = 200) -> Hopkins:
        individuals, Annals of Botany 18, 213-227.
     """
     n, d = X.shape
-    m = max(1, min(most, n // 10))
+    m = max(1, min(max_probes, n // 10))
     low, high = X.min(axis=0), X.max(axis=0)
     places = rng.uniform(low, high, (m, d))
     tree = cKDTree(X)

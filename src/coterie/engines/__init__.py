@@ -1,4 +1,4 @@
-"""Where: `as_engine` turns a name, or an engine, into an engine."""
+"""Engines run computations on the parts of a source: serially, in threads, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -12,25 +12,47 @@ __all__ = ["as_engine"]
 
 
 def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
-    """The engine called `engine`; "auto" is the one that fits `source`."""
+    """Return the engine with the name `engine`; "auto" is the default engine of `source`.
+
+    Parameters
+    ----------
+    engine : {'auto', 'serial', 'threads', 'dask'} or Engine
+        Name of an engine, or an object with the methods `sum`, `scan` and `map`, which is returned.
+    source : Source
+        The rows to compute on.
+    n_jobs : int or None, default=None
+        Number of threads of 'threads'. None uses all cores.
+
+    Returns
+    -------
+    Engine
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.data import as_source
+    >>> from coterie.engines import as_engine
+    >>> as_engine("threads", as_source(np.zeros((5, 2))), n_jobs=2)
+    Threads(n_jobs=2)
+    """
     if not isinstance(engine, str):
-        if all(hasattr(engine, verb) for verb in ("sum", "scan", "map")):
-            found: Engine = engine
-            return found
-        raise ParameterError(f"engine must be a name or have sum, scan and map; got {engine!r}")
-    thread_count(n_jobs)  # an invalid number is an error on every engine, though one alone uses it
+        if all(hasattr(engine, method) for method in ("sum", "scan", "map")):
+            custom: Engine = engine
+            return custom
+        raise ParameterError(f"engine must be a name or an object with the methods sum, scan and map; got {engine!r}")
+    thread_count(n_jobs)  # an invalid n_jobs is an error on every engine, although only 'threads' uses it
     name = source.engine if engine == "auto" else engine
     if name in ("serial", "threads"):
         from coterie.engines.local import Serial, Threads
 
         if source.engine == "dask":
-            raise ParameterError(f"engine={name!r} cannot read a Dask array; use engine='dask', or X.compute() first")
+            raise ParameterError(f"engine={name!r} cannot read a Dask array: use engine='dask', or pass X.compute()")
         return Serial() if name == "serial" else Threads(n_jobs)
     if name == "dask":
         if source.engine != "dask":
             raise ParameterError(
-                "engine must be 'auto', 'serial' or 'threads' for rows in memory; 'dask' needs a Dask array "
-                "(dask.array.from_array makes one)"
+                "engine must be 'auto', 'serial' or 'threads' for data in memory; got 'dask', which requires a Dask "
+                "array: convert X with dask.array.from_array"
             )
         from coterie.engines.dask import Dask
 

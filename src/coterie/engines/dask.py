@@ -1,4 +1,4 @@
-"""A Dask cluster: the step travels to the rows, only statistics come back."""
+"""The Dask engine: steps are sent to the workers that hold the rows, and only statistics are returned."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Memo, Source, Step
 from coterie.core.stats import tree_sum
 
-PATIENCE = "10s"  # with a scheduler that does not answer
+TIMEOUT = "10s"  # for the connection to the scheduler
 
 
 @dataclass(frozen=True)
 class Dask:
-    """Whatever scheduler Dask uses here: a cluster where a client is open, else this process.
+    """The current Dask scheduler: a cluster if a client is open, else this process.
 
-    Every pass sends the step to each part, adds the statistics up in a tree on the workers, and fetches one result.
+    Each pass sends the step to all parts, adds the statistics in a tree on the workers, and fetches one result.
     """
 
     def sum(self, step: Step, source: Source) -> Any:
@@ -34,7 +34,7 @@ class Dask:
         return stats, [pair[1] for pair in pairs]
 
     def map(self, step: Step, source: Source, memos: list[Memo] | None = None) -> list[Any]:
-        shared = dask.delayed(step, traverse=False)  # one task, so that parameters are sent to a worker once
+        shared = dask.delayed(step, traverse=False)  # one task, so that each worker receives the parameters once
         run = dask.delayed(_run, pure=False)
         if memos is None:
             return [run(shared, part) for part in source.parts()]
@@ -43,18 +43,21 @@ class Dask:
 
 @contextmanager
 def connected(address: str) -> Iterator[None]:
-    """Whatever Dask computes meanwhile, the cluster at that address computes; without one, threads of this process."""
+    """Context in which Dask uses the cluster at `address`; without an address, the threads of this process."""
     if not address:
         yield
         return
     try:
         from distributed import Client
     except ModuleNotFoundError as error:
-        raise ParameterError('a Dask cluster needs one more package. Run: pip install "coterie[dask]"') from error
+        raise ParameterError('a Dask cluster requires the package distributed: pip install "coterie[dask]"') from error
     try:
-        client = Client(address, timeout=PATIENCE)
+        client = Client(address, timeout=TIMEOUT)
     except (OSError, ValueError, TypeError) as error:
-        raise ParameterError(f"no Dask scheduler answers at {address}: {error or type(error).__name__}") from error
+        raise ParameterError(
+            f"could not connect to a Dask scheduler at {address}: {error or type(error).__name__}. "
+            "Check the address, and that the scheduler is running"
+        ) from error
     with client:
         yield
 
@@ -64,4 +67,4 @@ _add = dask.delayed(operator.add, pure=True)
 
 def _run(step: Step, part: Any, *memo: Memo) -> Any:
     chunk = part if isinstance(part, Chunk) else part()
-    return step(chunk, *copy.deepcopy(memo))  # a step writes to its memo, and Dask may run it again
+    return step(chunk, *copy.deepcopy(memo))  # a step modifies its memo, and Dask may run it again

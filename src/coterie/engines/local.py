@@ -1,4 +1,4 @@
-"""This machine: one chunk after the other, or one chunk a thread."""
+"""Engines of this machine: serial, and threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coterie.core.stats import tree_sum
 
 
 class _Local:
-    """Steps are run by `_run`, in the order of the parts; the rest is the same for every local engine."""
+    """Base class of local engines, which define `_run`: run a step on all parts, in their order."""
 
     def _run(self, step: Step, source: Source, *memos: list[Memo]) -> Iterator[Any]:
         raise NotImplementedError
@@ -23,15 +23,15 @@ class _Local:
             return tree_sum(self._run(step, source))
 
     def scan(self, step: Step, source: Source, memos: list[Memo] | None) -> tuple[Any, list[Memo]]:
-        kept: list[Memo] = []
+        new_memos: list[Memo] = []
 
         def stats() -> Iterator[Any]:
             for stats, memo in self._run(step, source, memos or [None] * len(source.parts())):
-                kept.append(memo)
+                new_memos.append(memo)
                 yield stats
 
         with machine.one_blas_thread:
-            return tree_sum(stats()), kept
+            return tree_sum(stats()), new_memos
 
     def map(self, step: Step, source: Source, memos: list[Memo] | None = None) -> list[Any]:
         with machine.one_blas_thread:
@@ -40,7 +40,7 @@ class _Local:
 
 @dataclass(frozen=True)
 class Serial(_Local):
-    """One chunk after the other."""
+    """Process one chunk after the other."""
 
     def _run(self, step: Step, source: Source, *memos: list[Memo]) -> Iterator[Any]:
         for part, *memo in zip(source.parts(), *memos, strict=True):
@@ -50,9 +50,9 @@ class Serial(_Local):
 
 @dataclass(frozen=True)
 class Threads(_Local):
-    """A chunk a thread; kernels hold no lock while they compute."""
+    """Process chunks in parallel threads; the kernels release the GIL."""
 
-    n_jobs: int | None = None  # None: all cores; -1 too, -2 all but one
+    n_jobs: int | None = None  # None and -1: all cores; -2: all but one
 
     def _run(self, step: Step, source: Source, *memos: list[Memo]) -> Iterator[Any]:
         return machine.in_threads(partial(_run_part, step), zip(source.parts(), *memos, strict=True), self.n_jobs)

@@ -1,9 +1,9 @@
-"""Trees of clusters."""
+"""Hierarchical clustering: estimators, linkage matrices, and functions of dendrograms."""
 
 from __future__ import annotations
 
 from coterie.hierarchy.agglomerative import AgglomerativeClustering
-from coterie.hierarchy.coefficients import banner_coefficient
+from coterie.hierarchy.banner_coefficient import banner_coefficient
 from coterie.hierarchy.cophenetic import cophenet, cophenetic_correlation
 from coterie.hierarchy.cut import cut, inconsistent
 from coterie.hierarchy.divisive import DivisiveClustering

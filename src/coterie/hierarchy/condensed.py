@@ -1,4 +1,4 @@
-"""Distances that the user brings, square or condensed, and strips of pairs from any of them."""
+"""Square and condensed distance matrices, and the distances above the diagonal in strips of rows."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import as_distance
 from coterie.distances.pairwise import fit_and_prepare, pairwise
 from coterie.distances.precomputed import as_square
-from coterie.hierarchy.given import square
+from coterie.hierarchy.linkage_input import symmetric_matrix
 from coterie.hierarchy.tree import Array
 
 UpperRows = Callable[[int, int], Array]
 
 
 def upper_rows(X: Any, n: int, metric: Any, params: dict[str, Any]) -> UpperRows:
-    """A function of `start` and `stop`: the distances of those of the `n` rows to all later ones, row after row.
+    """Return a function of `start` and `stop`: the distances of these rows to all later ones, row after row.
 
-    Of rows they are made when asked for; for metric='precomputed' `X` is all of them, square or condensed.
+    `X` has `n` rows, and their distances are computed when needed. For metric='precomputed', `X` is the matrix of
+    distances, square or condensed.
     """
     if is_precomputed(metric, params):
         return upper_rows_of(as_square_or_condensed(X, n), n)
     distance, A, _ = fit_and_prepare(as_distance(metric, **params), X)
     check_leaves(len(A), n)
     if not distance.symmetric:
-        raise ParameterError(f"metric={distance.name!r} is not symmetric: d(x, y) and d(y, x) differ")
+        raise ParameterError(
+            f"metric={distance.name!r} is not symmetric: d(x, y) and d(y, x) differ; use a symmetric metric"
+        )
 
     def rows(start: int, stop: int) -> Array:
-        made = np.empty((stop - start, n - start), A.dtype)
-        distance.between(A[start:stop], A[start:], made)
-        return _above_diagonal(made)
+        strip = np.empty((stop - start, n - start), A.dtype)
+        distance.between(A[start:stop], A[start:], strip)
+        return _above_diagonal(strip)
 
     return rows
 
 
 def upper_rows_of(D: Array, n: int) -> UpperRows:
-    """The same of distances that are there, square or condensed."""
+    """The same function for precomputed distances, square or condensed."""
     if D.ndim == 1:
         return lambda start, stop: D[row_start(n, start) : row_start(n, stop)]
     return lambda start, stop: _above_diagonal(D[start:stop, start:])
@@ -46,13 +49,13 @@ def upper_rows_of(D: Array, n: int) -> UpperRows:
 
 def square_distances(X: Any, n: int, metric: Any, params: dict[str, Any], n_jobs: int | None) -> Array:
     """All distances of the `n` rows (n, n)."""
-    D = square(X) if is_precomputed(metric, params) else pairwise(X, metric=metric, n_jobs=n_jobs, **params)
+    D = symmetric_matrix(X) if is_precomputed(metric, params) else pairwise(X, metric=metric, n_jobs=n_jobs, **params)
     check_leaves(len(D), n)
     return D
 
 
 def as_square_or_condensed(Y: Any, n: int, name: str = "X") -> Array:
-    """`Y` if it is the distances of `n` objects: all of them (n, n), or those above the diagonal (n (n - 1) / 2,)."""
+    """Check that `Y` is a distance matrix of `n` objects, square (n, n) or condensed (n (n - 1) / 2,)."""
     if np.ndim(Y) != 1:
         D = as_square(Y, name)
         check_leaves(len(D), n, name)
@@ -61,20 +64,20 @@ def as_square_or_condensed(Y: Any, n: int, name: str = "X") -> Array:
         D = np.asarray(Y)
         D = np.ascontiguousarray(D, dtype=np.float32 if D.dtype == np.float32 else np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be distances, as numbers") from None
+        raise InputError(f"{name} must be a distance matrix of numbers, square or condensed") from None
     if len(D) != row_start(n, n):
         raise InputError(
-            f"{name} holds {len(D)} distances: above the diagonal of those of {n} leaves there are {row_start(n, n)}"
+            f"{name} has {len(D)} distances: the condensed distance matrix of {n} leaves has {row_start(n, n)}"
         )
-    wrong = np.flatnonzero(~np.isfinite(D) | (D < 0))
-    if len(wrong):
-        raise InputError(f"{name}[{wrong[0]}] is {D[wrong[0]]:g}: distances must be finite and at least 0")
+    invalid = np.flatnonzero(~np.isfinite(D) | (D < 0))
+    if len(invalid):
+        raise InputError(f"{name}[{invalid[0]}] is {D[invalid[0]]:g}: distances must be finite and at least 0")
     return D
 
 
 def check_leaves(rows: int, n: int, name: str = "X") -> None:
     if rows != n:
-        raise InputError(f"{name} has {rows} rows and the tree {n} leaves: they must be the same")
+        raise InputError(f"{name} has {rows} rows and the tree {n} leaves: pass the rows that the tree was made of")
 
 
 def is_precomputed(metric: Any, params: dict[str, Any]) -> bool:
@@ -86,7 +89,7 @@ def is_precomputed(metric: Any, params: dict[str, Any]) -> bool:
 
 
 def row_start(n: int, i: int) -> int:
-    """Where row `i` of the distances above the diagonal begins."""
+    """Position of the first distance of row `i` in a condensed distance matrix of `n` objects."""
     return i * n - i * (i + 1) // 2
 
 

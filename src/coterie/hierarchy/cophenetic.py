@@ -1,4 +1,4 @@
-"""Cophenetic distances: how high in the tree two leaves meet."""
+"""Cophenetic distances: the height of the lowest merge that contains two leaves."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from coterie.distances.pairwise import strips
 from coterie.hierarchy.condensed import UpperRows, as_square_or_condensed, row_start, upper_rows, upper_rows_of
 from coterie.hierarchy.tree import Array, Tree, as_tree
 
-REMEDY = "ask for dtype='float32', or for cophenetic_correlation, which keeps none of them"
+REMEDY = "use dtype='float32', or cophenetic_correlation, which does not store the distances"
 
-ROUNDING = 1e-13  # numbers that differ by less, of their size, are taken for equal
+ROUNDING = 1e-13  # relative differences below this are attributed to rounding
 
 
 def cophenet(Z: Any, Y: Any = None, *, dtype: Any = "float64", n_jobs: int | None = None) -> Any:
-    """The heights at which all pairs of leaves are first together, and how well they agree with distances `Y`.
+    """Compute the cophenetic distances of all pairs of leaves, and their correlation with the distances `Y`.
 
     Parameters
     ----------
     Z : array (n - 1, 4)
-        The tree.
+        Linkage matrix.
     Y : array (n (n - 1) / 2,) or (n, n), optional
-        The distances that the tree was made of, condensed or square.
+        The distances from which the tree was computed, condensed or square.
     dtype : {'float64', 'float32'}, default='float64'
-        Of the result.
+        Type of the result.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
+        Number of threads. None uses all cores. The result does not depend on it.
 
     Returns
     -------
     d : array (n (n - 1) / 2,)
-        Cophenetic distances, condensed: those of leaf 0 to all later ones, then those of leaf 1, and so on.
+        Condensed cophenetic distances: those of leaf 0 to all later leaves, then those of leaf 1, and so on.
     (c, d)
-        With `Y`: before that, their correlation with `Y`, as SciPy has it.
+        If `Y` is given: the cophenetic correlation coefficient and the distances, as in SciPy.
 
     Notes
     -----
-    n² / 2 steps, in strips of rows on all threads.
+    Takes n² / 2 steps, in strips of rows on all threads.
 
     References
     ----------
@@ -57,22 +57,26 @@ def cophenet(Z: Any, Y: Any = None, *, dtype: Any = "float64", n_jobs: int | Non
     """
     tree = as_tree(Z)
     n = tree.n_leaves
-    kind = np.dtype(one_of("dtype", np.dtype(dtype).name, ("float64", "float32")))
+    dtype = np.dtype(one_of("dtype", np.dtype(dtype).name, ("float64", "float32")))
     pairs = row_start(n, n)
-    machine.check_room(pairs * kind.itemsize, f"{pairs} cophenetic distances", REMEDY)
-    found = np.empty(pairs, kind)
-    step = partial(_rows_into, _Meetings(tree), found)
-    for _ in machine.in_threads(step, strips(n, n), n_jobs):
+    machine.check_room(pairs * dtype.itemsize, f"{pairs} cophenetic distances", REMEDY)
+    distances = np.empty(pairs, dtype)
+    heights = _CommonHeights(tree)
+
+    def strip(start: int, stop: int) -> None:
+        heights.rows(start, stop, distances[row_start(n, start) : row_start(n, stop)])
+
+    for _ in machine.in_threads(strip, strips(n, n), n_jobs):
         pass
     if Y is None:
-        return found
-    return _correlation(tree, upper_rows_of(as_square_or_condensed(Y, n, "Y"), n), n_jobs), found
+        return distances
+    return _correlation(tree, upper_rows_of(as_square_or_condensed(Y, n, "Y"), n), n_jobs), distances
 
 
 def cophenetic_correlation(
     Z: Any, X: Any, metric: Any = "euclidean", *, n_jobs: int | None = None, **params: Any
 ) -> float:
-    r"""How well a tree keeps the distances it was made of: the correlation of cophenetic distances with them.
+    r"""Compute the correlation between the cophenetic distances of a tree and the distances of its rows.
 
     .. math:: \frac{\sum_{i<j} (d_{ij} - \bar d) (c_{ij} - \bar c)}
               {\sqrt{\sum_{i<j} (d_{ij} - \bar d)^2 \sum_{i<j} (c_{ij} - \bar c)^2}}
@@ -80,17 +84,23 @@ def cophenetic_correlation(
     Parameters
     ----------
     Z : array (n - 1, 4)
-        The tree.
+        Linkage matrix.
     X : array or frame (n, d); distances (n, n) or (n (n - 1) / 2,) for metric='precomputed'
-        The rows it was made of.
-    metric, **params
-        As in `coterie.distances.pairwise`.
+        The rows from which the tree was computed.
+    metric : str, function, Distance or 'precomputed', default='euclidean'
+        See `coterie.distances.pairwise`.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
+        Number of threads. None uses all cores. The result does not depend on it.
+    **params
+        Parameters of the metric.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    n² / 2 distances of both kinds are made, strip by strip, and none is kept.
+    Computes n² / 2 distances of both kinds in strips, and stores none of them.
 
     Examples
     --------
@@ -103,49 +113,54 @@ def cophenetic_correlation(
         return _correlation(tree, upper_rows(X, tree.n_leaves, metric, params), n_jobs)
 
 
-class _Meetings:
-    """The heights at which some leaves of a tree meet all later ones."""
+class _CommonHeights:
+    """The heights of the lowest common ancestors of leaves and all later leaves."""
 
     def __init__(self, tree: Tree):
         self.n = tree.n_leaves
-        self.where = tree.parent, tree.siblings(), tree.size, tree.first, tree.height
+        self.nodes = tree.parent, tree.siblings(), tree.size, tree.first, tree.height
 
     def rows(self, start: int, stop: int, out: Array) -> None:
         line = np.empty(self.n, out.dtype)
-        kernels.select("trees", self.n).cophenetic_rows(*self.where, start, stop, True, line, out)
-
-
-def _rows_into(meetings: _Meetings, found: Array, start: int, stop: int) -> None:
-    meetings.rows(start, stop, found[row_start(meetings.n, start) : row_start(meetings.n, stop)])
+        kernels.select("trees", self.n).cophenetic_rows(*self.nodes, start, stop, True, line, out)
 
 
 def _correlation(tree: Tree, distances: UpperRows, n_jobs: int | None) -> float:
-    """Cophenetic distances need no look at pairs for their own mean and variance: merges and sizes tell them."""
+    """The cophenetic correlation coefficient.
+
+    Mean and variance of the cophenetic distances follow from the merges and their sizes, without a pass over pairs.
+    """
     n = tree.n_leaves
     if n < 3:
-        raise InputError(f"Z has {n} leaves: a correlation needs three at least")
+        raise InputError(f"Z has {n} leaves: a correlation needs at least 3")
     pairs = (tree.size[tree.left] * tree.size[tree.right]).astype(np.float64)
-    meeting = float(pairs @ tree.height / pairs.sum())
-    step = partial(_moments, _Meetings(tree), distances, meeting)
+    mean_height = float(pairs @ tree.height / pairs.sum())
+    step = partial(_moments, _CommonHeights(tree), distances, mean_height)
     bounds = [(start, min(stop, n - 1)) for start, stop in strips(n, n) if start < n - 1]
     count, mean, squares, excess, products = np.array(list(machine.in_threads(step, bounds, n_jobs))).T
-    middle = float(count @ mean / count.sum())
-    apart = float((squares + count * (mean - middle) ** 2).sum())
-    together = float((products + (mean - middle) * excess).sum())
-    spread = float(pairs @ (tree.height - meeting) ** 2)
-    for what, variance, level in (("heights of Z", spread, meeting), ("distances", apart, middle)):
-        if variance <= pairs.sum() * (ROUNDING * level) ** 2:
-            raise InputError(f"all {what} are equal: they have no correlation with anything")
-    return together / float(np.sqrt(spread * apart))
+    mean_distance = float(count @ mean / count.sum())
+    distance_scatter = float((squares + count * (mean - mean_distance) ** 2).sum())
+    co_scatter = float((products + (mean - mean_distance) * excess).sum())
+    height_scatter = float(pairs @ (tree.height - mean_height) ** 2)
+    checks = (("heights of Z", height_scatter, mean_height), ("distances", distance_scatter, mean_distance))
+    for name, scatter, level in checks:
+        if scatter <= pairs.sum() * (ROUNDING * level) ** 2:
+            raise InputError(f"all {name} are equal: a correlation needs values that differ")
+    return co_scatter / float(np.sqrt(height_scatter * distance_scatter))
 
 
-def _moments(meetings: _Meetings, distances: UpperRows, meeting: float, start: int, stop: int) -> tuple[float, ...]:
-    """Of the pairs of a strip: their number, the mean of their distances and squares about it; cophenetic distances
-    beyond `meeting`, summed, and summed times distances beyond their mean."""
+def _moments(
+    heights: _CommonHeights, distances: UpperRows, mean_height: float, start: int, stop: int
+) -> tuple[float, ...]:
+    """Moments of the pairs in a strip of rows.
+
+    These are: their number; mean and scatter of the distances d; the sum of the cophenetic distances c minus
+    `mean_height`; and the sum of products of these with d minus its mean.
+    """
     d = distances(start, stop).astype(np.float64)
     c = np.empty(len(d))
-    meetings.rows(start, stop, c)
-    c -= meeting
+    heights.rows(start, stop, c)
+    c -= mean_height
     mean = float(d.mean())
     d -= mean
     return float(len(d)), mean, float(d @ d), float(c.sum()), float(c @ d)

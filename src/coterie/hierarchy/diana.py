@@ -1,4 +1,4 @@
-"""Divisive analysis: splits by distances, and where they lead new objects."""
+"""Divisive analysis (DIANA): split clusters by distances, and assign new objects along the splits."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.stored import stored
-from coterie.hierarchy.assign import Fitted
-from coterie.hierarchy.splits import Splits, homes
+from coterie.hierarchy.assign import FittedObjects
+from coterie.hierarchy.splits import Splits, ancestors
 from coterie.hierarchy.tree import Array
 
 
-def split(D: Array, most: int, least: float) -> Splits:
-    """Splits into `most` clusters, or until all are of a diameter below `least`."""
+def split(D: Array, max_clusters: int, min_diameter: float) -> Splits:
+    """Split until there are `max_clusters` clusters, or all diameters are below `min_diameter`."""
     n = len(D)
-    parted, height, cluster = np.empty(most - 1, np.int64), np.empty(most - 1), np.empty(n, np.int64)
-    done = kernels.select("diana", n).divide(D, least, parted, height, cluster)
-    return Splits(parted[:done], height[:done], cluster)
+    parent = np.empty(max_clusters - 1, np.int64)
+    height, cluster = np.empty(max_clusters - 1), np.empty(n, np.int64)
+    count = kernels.select("diana", n).divide(D, min_diameter, parent, height, cluster)
+    return Splits(parent[:count], height[:count], cluster)
 
 
 def _is_consistent(splits: dict[str, Any], lengths: dict[str, int]) -> bool:
@@ -37,22 +38,22 @@ def _is_consistent(splits: dict[str, Any], lengths: dict[str, int]) -> bool:
     size="integer K",
     names="index<K K",
 )
-class Way(NamedTuple):
-    """The splits that lead to the clusters of a fit."""
+class SplitRules(NamedTuple):
+    """The splits that define the clusters of a fit, and the objects to which new ones are compared."""
 
-    objects: Fitted
+    objects: FittedObjects
     split: Array  # (k - 1,)
-    size: Array  # (k,) of the clusters
-    names: Array  # (k,) their labels
+    size: Array  # (k,) number of objects of each cluster
+    names: Array  # (k,) label of each cluster
 
-    def follow(self, new: Any) -> Array:
-        """Labels of new objects, that go to the nearer part on average at every split."""
+    def assign(self, new: Any) -> Array:
+        """Labels of new objects: at each split, an object goes to the part with the smaller mean distance."""
         sums = np.add.reduceat(self.objects.distances(new).astype(np.float64), self.objects.start, axis=1)
-        at = np.zeros(len(sums), np.int64)
-        for s, parted in enumerate(self.split.tolist()):
-            home = homes(self.split, s + 2)
-            rest, splinter = home == parted, home == s + 1
+        cluster = np.zeros(len(sums), np.int64)
+        for s, parent in enumerate(self.split.tolist()):
+            ancestor = ancestors(self.split, s + 2)
+            rest, splinter = ancestor == parent, ancestor == s + 1
             to_rest = sums[:, rest].sum(axis=1) / self.size[rest].sum()
             to_splinter = sums[:, splinter].sum(axis=1) / self.size[splinter].sum()
-            at[(at == parted) & (to_splinter < to_rest)] = s + 1
-        return self.names[at]
+            cluster[(cluster == parent) & (to_splinter < to_rest)] = s + 1
+        return self.names[cluster]

@@ -1,4 +1,4 @@
-"""The estimator of divisive clustering."""
+"""Divisive clustering."""
 
 from __future__ import annotations
 
@@ -15,100 +15,111 @@ from coterie.data import opened
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import pairwise, strips
 from coterie.hierarchy import diana
-from coterie.hierarchy.assign import fitted
-from coterie.hierarchy.bisecting import Bisections
-from coterie.hierarchy.coefficients import banner_coefficient
-from coterie.hierarchy.cut import by_first_appearance
-from coterie.hierarchy.estimator import Objects, TreeEstimator, check_enough
+from coterie.hierarchy.assign import fitted_objects
+from coterie.hierarchy.banner_coefficient import banner_coefficient
+from coterie.hierarchy.bisections import Bisections
+from coterie.hierarchy.cut import number_by_first_row
 from coterie.hierarchy.splits import Splits
 from coterie.hierarchy.tree import Array
-from coterie.kmeans.bisecting import warn_of_few_rows
+from coterie.hierarchy.tree_estimator import Objects, TreeEstimator, check_enough
+from coterie.kmeans.bisecting_kmeans import warn_of_few_rows
 
 REMEDY = "use float32 rows, a sample of the rows, or method='bisecting', which needs no distances"
 
 
 @stored(
-    "DivisiveClustering", optional="_columns _distance", labels_="index<K N", _way="<hierarchy.Splits> | <Bisections>"
+    "DivisiveClustering",
+    optional="_columns _distance",
+    labels_="index<K N",
+    _splits="<hierarchy.Splits> | <Bisections>",
 )
 class DivisiveClustering(TreeEstimator):
-    r"""Divisive clustering: a cluster is split in two, from all rows down to `n_clusters`.
+    r"""Divisive clustering: start with all rows in one cluster, and split clusters in two until there are `n_clusters`.
 
-    'diana' is divisive analysis [1]_. The cluster of the largest diameter (the largest distance of two of its rows) is
-    split: the row farthest from the others on average begins a splinter group B, and while a row of the rest A is
-    nearer to B than to the other rows of A, on average, the one that is so by most goes over.
+    'diana' is divisive analysis [1]_. It splits the cluster with the largest diameter (the maximum distance between two
+    of its rows). The row with the largest mean distance to the others starts a splinter group B. While some row of the
+    rest A has a smaller mean distance to B than to the other rows of A, the row with the largest difference moves to B.
 
     .. math:: \max_{i \in A} \Bigl( \frac{1}{|A| - 1} \sum_{j \in A} d(x_i, x_j)
               - \frac{1}{|B|} \sum_{j \in B} d(x_i, x_j) \Bigr) > 0 \;\Rightarrow\; i: A \to B
 
-    'bisecting' is the tree of `BisectingKMeans` [2]_. The cluster of most inertia (or weight) is split by K-means:
+    'bisecting' is the tree of `BisectingKMeans` [2]_. It splits the cluster with the largest inertia (or weight) by
+    K-means:
 
     .. math:: \min_{A, B} \sum_{i \in A} w_i \lVert x_i - \mu_A \rVert^2
               + \sum_{i \in B} w_i \lVert x_i - \mu_B \rVert^2
 
-    Both find the large structure first, where merging rows (`AgglomerativeClustering`) finds it last.
+    Both decide on the large clusters first; `AgglomerativeClustering` forms them last.
 
-    Do not use either for clusters of very different widths, or for rings and chains (single linkage); nor 'diana' where
-    n² distances are too many, nor 'bisecting' for distances that are not Euclidean. Where the tree below the clusters
-    does not matter, `BisectingKMeans` is 'bisecting' without it.
+    Do not use either for clusters of very different diameters, or for elongated clusters and rings (use single
+    linkage). Do not use 'diana' if n² distances do not fit into memory, nor 'bisecting' for distances that are not
+    Euclidean. If you do not need the tree below the clusters, use `BisectingKMeans`.
 
     Parameters
     ----------
     n_clusters : int or None, default=2
-        How many clusters; None with `distance_threshold`.
+        Number of clusters. Must be None if `distance_threshold` is set.
     method : {'diana', 'bisecting'}, default='diana'
-        How clusters are split.
+        Method that splits clusters.
     metric : str, function, Distance or 'precomputed', default='euclidean'
-        See `coterie.distances.pairwise`. 'precomputed': `X` is the (n, n) matrix of distances. 'bisecting' has means,
-        and needs 'euclidean'.
-    metric_params : dict or None
+        See `coterie.distances.pairwise`. With 'precomputed', `X` is the (n, n) matrix of distances. 'bisecting'
+        computes means, and requires 'euclidean'.
+    metric_params : dict or None, default=None
         Parameters of the metric.
     distance_threshold : float or None, default=None
-        Clusters of this height or a larger one are split, see `linkage_matrix_`; `n_clusters` must be None.
+        Clusters with at least this height are split, see `linkage_matrix_`. `n_clusters` must be None.
     compute_full_tree : bool, default=True
-        Split on to single rows, and keep the whole tree; if False, stop when there are enough clusters.
+        Continue the splits down to single rows, and store the whole tree. If False, stop when the clusters are found.
     bisecting_strategy : {'biggest_inertia', 'largest_cluster'}, default='biggest_inertia'
-        Which cluster 'bisecting' splits next: the one that costs most, or the one of the largest weight.
-    init, n_init
-        Where the two centers of a split start, and how often, as in `BisectingKMeans`; for 'bisecting'.
+        Cluster that 'bisecting' splits next: the one with the largest inertia, or with the largest weight.
+    init : str or function, default='k-means++'
+        Initial centers of each split by 'bisecting', as in `BisectingKMeans`.
+    n_init : int or 'auto', default='auto'
+        Number of initialisations of each split by 'bisecting', as in `BisectingKMeans`.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
-    random_state : int, RandomState, Generator or None
-        Chance in the starts of 'bisecting'.
+        Number of threads. None uses all cores. The result does not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Random state of the initialisations of 'bisecting'.
 
     Attributes
     ----------
     labels_ : array (n,) of int32
-        Clusters, numbered by their first rows.
+        Cluster of each row. Clusters are numbered by their first row.
     n_clusters_ : int
+        Number of clusters.
     linkage_matrix_ : array (n - 1, 4) or None
-        The tree, read from the bottom as SciPy has them: the two parts of every split, the height of what was split,
-        and its number of rows. The height is the diameter for 'diana'; for 'bisecting' it is what the cluster was
-        chosen for, its inertia or its weight, and 0 for rows that are all alike. No part is higher than the whole.
-        None without the whole tree, as are the next three.
+        The tree in SciPy's format, from the last split to the first: the two parts of each split, the height of the
+        cluster that was split, and its number of rows. For 'diana' the height is the diameter. For 'bisecting' it is
+        the inertia or the weight, according to `bisecting_strategy`, and 0 if all rows are equal. A part is never
+        higher than the whole. None if `compute_full_tree` is False, as are the next three attributes.
     children_ : array (n - 1, 2) or None
-        The first two columns of it.
+        The first two columns of `linkage_matrix_`.
     distances_ : array (n - 1,) or None
-        Its third: the heights.
+        The third column of `linkage_matrix_`: the heights.
     divisive_coefficient_ : float or None
-        R's `dc`, see `coterie.hierarchy.banner_coefficient`; 0 where all rows are alike.
+        `dc` of R's `diana`, see `coterie.hierarchy.banner_coefficient`; 0 if all rows are equal.
     n_leaves_ : int
-        Rows.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+        Number of rows.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : array (n_features_in_,)
+        Names of the columns, if `X` has column names that are all strings.
 
     Notes
     -----
-    'diana' keeps n² distances. A split of m rows of which m' leave costs O(m m'): sums of distances and diameters are
-    kept up to date, so that the whole tree takes about n² log n steps where clusters are halved, and n³ at worst. Of
-    rows that are equally far the first begins the splinter group. All rows weigh the same.
+    'diana' stores n² distances. A split that moves m' of m rows takes O(m m') operations, because sums of distances and
+    diameters are updated. The whole tree takes about n² log n operations if clusters are halved, and n³ in the worst
+    case. If several rows have the same mean distance, the first starts the splinter group. Sample weights are not
+    supported.
 
-    'bisecting' costs 4 m d operations an iteration for a split of m rows: k clusters of even size cost about as much as
-    log2(k) fits of two, and the whole tree n - 1 splits, most of them of a few rows: about a millisecond each.
-    It keeps two centers a split. The first clusters are those of `BisectingKMeans` with the same options.
+    'bisecting' takes 4 m d operations per iteration for a split of m rows. k clusters of equal size take about as long
+    as log2(k) fits of two clusters. The whole tree has n - 1 splits, most of them of a few rows, at about a millisecond
+    each. It stores two centers per split. The first clusters are those of `BisectingKMeans` with the same options.
 
-    `predict` lets a new row follow the splits: at each it goes to the part to which its mean distance is less, or whose
-    center is nearer. With 'diana' a row of the fit need not get its own label, for rows went over one by one; with
-    'bisecting' it always does. There, rows that are all alike are one cluster, with a warning if more are asked for.
+    `predict` follows the splits: at each split, a new row goes to the part with the smaller mean distance, or with the
+    nearer center. With 'diana', the rows of the fit can get other labels than `labels_`, because the splits moved rows
+    one by one; with 'bisecting' they never do. 'bisecting' does not split equal rows into different clusters, and warns
+    if there are fewer clusters than `n_clusters` for this reason.
 
     References
     ----------
@@ -159,15 +170,19 @@ class DivisiveClustering(TreeEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Split the rows of `X`.
+        """Compute the tree of the rows of `X`, and its clusters.
 
         Parameters
         ----------
         X : array, frame or list of series; distances (n, n) for metric='precomputed'
-            What to cluster; sparse and Dask rows too, for method='bisecting'.
+            Data to cluster. method='bisecting' also accepts sparse matrices and Dask arrays.
         y : ignored
         sample_weight : array (n,), optional
-            How much each row counts, for method='bisecting'; a row of weight two is that row twice.
+            Sample weights, for method='bisecting'. A row of weight 2 is equivalent to two equal rows.
+
+        Returns
+        -------
+        self
         """
         X = opened(X)
         if one_of("method", self.method, ("diana", "bisecting")) == "diana":
@@ -175,75 +190,80 @@ class DivisiveClustering(TreeEstimator):
         return self._fit_bisecting(X, sample_weight)
 
     def predict(self, X: Any) -> Array:
-        """Where the splits lead every row (n,); for metric='precomputed' `X` has a column for each row of the fit."""
+        """Return the cluster of each row (n,), found by following the splits.
+
+        For metric='precomputed', `X` has one column for each row of the fit.
+        """
         check_is_fitted(self)
-        if isinstance(self._way, Bisections):
-            return self._way.follow(X, self)
+        if isinstance(self._splits, Bisections):
+            return self._splits.assign(X, self)
         new = self._new_objects(X)
 
         def strip(start: int, stop: int) -> Array:
-            return self._way.follow(new[start:stop])
+            return self._splits.assign(new[start:stop])
 
         with machine.one_blas_thread:
             return np.concatenate(list(machine.in_threads(strip, strips(len(new), self.n_leaves_), self.n_jobs)))
 
     def _is_of_fit(self, X: Any, sample_weight: Any) -> bool:
-        """Asked of 'diana' alone: by 'bisecting', rows of the fit get their labels as all rows do."""
+        """Only 'diana' needs this: with 'bisecting', `predict` returns `labels_` for the rows of the fit."""
         return self.method == "diana" and super()._is_of_fit(X, sample_weight)
 
     def _fit_diana(self, X: Any, sample_weight: Any) -> Self:
-        n_clusters, threshold = self._how_many()
+        n_clusters, threshold = self._stopping_rule()
         if sample_weight is not None:
             raise InputError(
-                "sample_weight must be None for method='diana', to which all rows count alike; "
-                "method='bisecting' takes weights"
+                "sample_weight must be None for method='diana', which does not support weights; use method='bisecting'"
             )
         objects = self._objects(X)
         n = len(objects.A)
         check_enough(n, n_clusters)
         D = objects.A if objects.distance is None else self._distances(X, objects, n)
-        most, least = (n, 0.0) if self.compute_full_tree else (n_clusters or n, threshold or 0.0)
-        splits = diana.split(D, most, least)
+        max_clusters, min_height = (n, 0.0) if self.compute_full_tree else (n_clusters or n, threshold or 0.0)
+        splits = diana.split(D, max_clusters, min_height)
         k = n_clusters or 1 + int((splits.height >= threshold).sum())
         cluster = splits.clusters(k)
         self._check_columns(X, reset=True)
-        names = self._keep(splits, cluster)
+        names = self._store_result(splits, cluster)
         self._distance, self._columns = objects.distance, (n, np.arange(n))
-        self._way = diana.Way(fitted(*objects, cluster), splits.split[: k - 1], np.bincount(cluster), names)
+        fitted = fitted_objects(*objects, cluster)
+        self._splits = diana.SplitRules(fitted, splits.split[: k - 1], np.bincount(cluster), names)
         return self
 
     def _fit_bisecting(self, X: Any, sample_weight: Any) -> Self:
-        n_clusters, threshold = self._how_many()
+        n_clusters, threshold = self._stopping_rule()
         self._check_euclidean()
-        way = Bisections(
+        bisections = Bisections(
             init=self.init,
             n_init=self.n_init,
             bisecting_strategy=self.bisecting_strategy,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
-        most, least = (None, 0.0) if self.compute_full_tree else (n_clusters, threshold or 0.0)
-        splits = way.split(X, sample_weight, n_clusters, most, least)
-        found = 1 + len(splits.split)
-        k = 1 + int((splits.height >= threshold).sum()) if n_clusters is None else min(n_clusters, found)
+        max_clusters, min_height = (None, 0.0) if self.compute_full_tree else (n_clusters, threshold or 0.0)
+        splits = bisections.split(X, sample_weight, n_clusters, max_clusters, min_height)
+        if n_clusters is None:
+            k = 1 + int((splits.height >= threshold).sum())
+        else:
+            k = min(n_clusters, 1 + len(splits.split))
         cluster = splits.clusters(k)
-        names = self._keep(splits.to_single_objects() if self.compute_full_tree else splits, cluster)
-        way.keep(X, self, names)
-        self._way = way
+        names = self._store_result(splits.to_single_objects() if self.compute_full_tree else splits, cluster)
+        bisections.keep(X, self, names)
+        self._splits = bisections
         if n_clusters is not None and k < n_clusters:
             warn_of_few_rows(k, n_clusters)
         return self
 
-    def _keep(self, splits: Splits, cluster: Array) -> Array:
-        """Keeps tree and labels; the label of every cluster (k,)."""
+    def _store_result(self, splits: Splits, cluster: Array) -> Array:
+        """Store tree and labels, and return the label of each cluster (k,)."""
         self.linkage_matrix_: Any = None
         self.children_: Any = None
         self.distances_: Any = None
         self.divisive_coefficient_: float | None = None
         if self.compute_full_tree:
-            self._keep_tree(splits.merges())
+            self._store_tree(splits.linkage_matrix())
             self.divisive_coefficient_ = banner_coefficient(self.linkage_matrix_) if splits.height[0] > 0 else 0.0
-        self.labels_, self.n_leaves_ = by_first_appearance(cluster), len(cluster)
+        self.labels_, self.n_leaves_ = number_by_first_row(cluster), len(cluster)
         self.n_clusters_ = int(self.labels_.max()) + 1
         names = np.empty(self.n_clusters_, np.int32)
         names[cluster] = self.labels_
@@ -252,7 +272,9 @@ class DivisiveClustering(TreeEstimator):
     def _distances(self, X: Any, objects: Objects, n: int) -> Array:
         distance: Any = objects.distance
         if not distance.symmetric:
-            raise ParameterError(f"metric={distance.name!r} is not symmetric, and a diameter has no direction")
+            raise ParameterError(
+                f"metric={distance.name!r} is not symmetric: diameters need d(x, y) = d(y, x); use a symmetric metric"
+            )
         machine.check_room(n * n * objects.A.dtype.itemsize, f"the distances of {n} rows", REMEDY)
         return pairwise(X, metric=distance, n_jobs=self.n_jobs)
 
@@ -260,8 +282,8 @@ class DivisiveClustering(TreeEstimator):
         distance = self._as_distance()
         if type(distance) is not Euclidean or distance.w is not None:
             raise ParameterError(
-                "method='bisecting' splits by means, and needs metric='euclidean' without metric_params; got "
-                f"metric={self.metric!r}, metric_params={self.metric_params!r}: method='diana' takes any distance"
+                "method='bisecting' computes means, and needs metric='euclidean' without metric_params; got "
+                f"metric={self.metric!r}, metric_params={self.metric_params!r}. method='diana' supports any metric"
             )
 
     def __sklearn_tags__(self) -> Any:

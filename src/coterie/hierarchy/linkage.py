@@ -1,4 +1,4 @@
-"""Agglomerative clustering: the two nearest clusters become one, until one is left."""
+"""The linkage matrix of agglomerative clustering."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from coterie.data import opened
 from coterie.distances import Distance, as_distance
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import fit_and_prepare
-from coterie.hierarchy import given, matrix, points
-from coterie.hierarchy.methods import METHODS, Method, Tell
+from coterie.hierarchy import linkage_from_matrix, linkage_from_rows
+from coterie.hierarchy.linkage_input import positive_weights, scaled_weights, symmetric_matrix
+from coterie.hierarchy.linkage_methods import METHODS, Method, Progress
 from coterie.kernels.plain.linkage import WARD, Merges
 
 Array = np.ndarray[Any, Any]
 
-LEAN = ("'single'", "'ward'", "'centroid'", "'median'")
+LINEAR_MEMORY = ("'single'", "'ward'", "'centroid'", "'median'")
 
 
 def linkage(
@@ -33,9 +34,9 @@ def linkage(
     callback: Callable[[int, int], Any] | None = None,
     **params: Any,
 ) -> Array:
-    r"""Merge the two nearest clusters, again and again, until one is left.
+    r"""Compute the linkage matrix: merge the two nearest clusters until one is left.
 
-    Every row is a cluster at first. What "nearest" means for clusters A and B is the `method`:
+    At first every row is a cluster. `method` defines the distance between two clusters A and B:
 
     .. math::
 
@@ -49,52 +50,55 @@ def linkage(
        \text{ward}     &: \Bigl(\tfrac{2 |A| |B|}{|A| + |B|}\Bigr)^{1/2} \lVert \mu_A - \mu_B \rVert
        \end{aligned}
 
-    Ward's is the one to begin with for compact clusters: each merge makes the sum of squares rise as little as any can.
-    'single' follows chains, and finds clusters of any form that noise does not bridge. Do not use 'centroid' and
-    'median' where heights must not fall: a merged cluster may be nearer to a third than either part was.
+    Start with 'ward' for compact clusters: each merge increases the sum of squares within clusters as little as
+    possible. 'single' finds clusters of any shape, but joins two clusters if a chain of noise rows lies between them.
+    Do not use 'centroid' or 'median' if heights must not decrease: a merged cluster may be nearer to a third cluster
+    than each of its parts was.
 
     Parameters
     ----------
     X : array or frame (n, d), or distances
-        The rows; float32 stays float32, which halves time and memory. With ``metric='precomputed'``, a symmetric matrix
-        (n, n) of distances or SciPy's condensed vector of them; it is not changed.
+        The rows. float32 input is computed in float32, which halves time and memory. With ``metric='precomputed'``, a
+        symmetric matrix (n, n) of distances, or SciPy's condensed vector. It is not modified.
     method : {'ward', 'single', 'complete', 'average', 'weighted', 'centroid', 'median'}, default='ward'
+        Distance between clusters, see the formulas above.
     metric : str, function, Distance or 'precomputed', default='euclidean'
-        See `coterie.distances.pairwise`. 'ward', 'centroid' and 'median' have centers, so rows need 'euclidean' (or
-        'mahalanobis'); distances that are given are taken for Euclidean ones.
+        See `coterie.distances.pairwise`. 'ward', 'centroid' and 'median' use centers of clusters: rows require
+        'euclidean' or 'mahalanobis', and precomputed distances are assumed to be Euclidean.
     sample_weight : array (n,), optional
-        How many rows each stands for, above 0: a row of weight 2 is two equal rows that have merged. Matters to
+        Weights of the rows, above 0. A row of weight 2 is equivalent to two equal rows that are already merged. Used by
         'average', 'centroid' and 'ward'. The last column of the result counts rows, not weights.
     memory : {'auto', 'linear', 'matrix'}, default='auto'
-        'single', 'ward', 'centroid' and 'median' of Euclidean rows can do without the matrix of distances. 'auto' does
-        so unless there are many columns and few rows, where the matrix is faster.
+        Whether to compute the matrix of distances. 'single', 'ward', 'centroid' and 'median' of Euclidean rows do not
+        need it. 'auto' computes it for many columns and few rows, where it is faster.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
+        Number of threads. None uses all cores. The result does not depend on it.
     callback : function, optional
-        Called as ``callback(merges done, merges in all)`` now and then.
+        Called from time to time as ``callback(merges_done, merges_total)``.
     **params
         Parameters of the metric.
 
     Returns
     -------
     array (n - 1, 4)
-        SciPy's linkage matrix: row i is the merge of clusters ``Z[i, 0] < Z[i, 1]`` at height ``Z[i, 2]`` into cluster
-        n + i, of ``Z[i, 3]`` rows. Clusters below n are the rows of X. All of `scipy.cluster.hierarchy` works on it.
+        Linkage matrix in SciPy's format. Row i merges clusters ``Z[i, 0] < Z[i, 1]`` at height ``Z[i, 2]`` into cluster
+        n + i of ``Z[i, 3]`` rows. Clusters 0 to n - 1 are the rows of X. The functions of `scipy.cluster.hierarchy`
+        accept it.
 
     Notes
     -----
     ======================================  ============  =================================================
     method                                  memory        time
     ======================================  ============  =================================================
-    single, ward; few columns               O(n d)        about O(n log n): a tree of boxes
+    single, ward; few columns               O(n d)        about O(n log n): tree of bounding boxes
     single, ward, centroid, median          O(n d)        O(n² d)
-    complete, average, weighted, any given  n² numbers    O(n²): the chain of nearest neighbours [1]_
-    centroid, median on a matrix            n² numbers    O(n²) mostly: the generic algorithm [2]_
+    complete, average, weighted, any matrix n² numbers    O(n²): nearest-neighbour chain [1]_
+    centroid, median on a matrix            n² numbers    O(n²) in most cases: generic algorithm [2]_
     ======================================  ============  =================================================
 
-    'complete', 'average' and 'weighted' of the same float64 distances give SciPy's matrix to the last bit, ties
-    included. Elsewhere ties, and what rounding makes of them, may be broken otherwise. A matrix that does not fit into
-    memory is refused.
+    For the same float64 distances, 'complete', 'average' and 'weighted' return exactly SciPy's matrix, also for ties.
+    The other methods may break ties, and near ties due to rounding, in another way. If the matrix of distances does not
+    fit into memory, an error is raised before the computation starts.
 
     References
     ----------
@@ -110,48 +114,52 @@ def linkage(
            [2., 3., 2., 2.],
            [4., 5., 4., 4.]])
     """
-    how = _method(method)
+    if not isinstance(method, str) or method not in METHODS:
+        raise ParameterError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
     if memory not in ("auto", "linear", "matrix"):
         raise ParameterError(f"memory must be 'auto', 'linear' or 'matrix'; got {memory!r}")
-    machine.thread_count(n_jobs)  # refuses what is none
+    machine.thread_count(n_jobs)  # rejects invalid values before the computation starts
+    rule = METHODS[method]
     X = opened(X)
     if isinstance(metric, str) and metric == "precomputed":
         if params or memory == "linear":
-            raise ParameterError("metric='precomputed' is a matrix: it takes no parameters, and not memory='linear'")
-        D = given.square(X)
-        weight, exponent = given.in_range(given.positive_weights(sample_weight, len(D)), D.dtype)
-        return _tree(matrix.of_distances(D, how, weight, _teller(callback, len(D) - 1)), how, exponent)
-    distance, rows = _ready(X, as_distance(metric, **params), how, method)
-    weight, exponent = given.in_range(given.positive_weights(sample_weight, len(rows)), rows.dtype)
-    tell = _teller(callback, len(rows) - 1)
-    if points.can(how, distance) and points.should(rows, memory):
-        merges = points.merges(rows, how, distance, weight, n_jobs, tell)
-    elif how.single and (memory == "linear" or (memory == "auto" and not points.fits(rows))):
-        merges = points.row_by_row(rows, distance, tell)
+            raise ParameterError(
+                "metric='precomputed' does not support metric parameters or memory='linear': leave these arguments out"
+            )
+        D = symmetric_matrix(X)
+        weight, exponent = scaled_weights(positive_weights(sample_weight, len(D)), D.dtype)
+        merges = linkage_from_matrix.merge_distances(D, rule, weight, _as_progress(callback, len(D) - 1))
+        return _linkage_matrix(merges, rule, exponent)
+    distance, rows = _prepared(X, as_distance(metric, **params), method)
+    weight, exponent = scaled_weights(positive_weights(sample_weight, len(rows)), rows.dtype)
+    progress = _as_progress(callback, len(rows) - 1)
+    if linkage_from_rows.is_supported(rule, distance) and linkage_from_rows.is_preferred(rows, memory):
+        merges = linkage_from_rows.merge_rows(rows, rule, distance, weight, n_jobs, progress)
+    elif rule.is_single and (memory == "linear" or (memory == "auto" and not linkage_from_rows.matrix_is_small(rows))):
+        merges = linkage_from_rows.prim_by_rows(rows, distance, progress)
     elif memory == "linear":
-        raise ParameterError(f"method={method!r} needs all distances: memory='linear' is for {', '.join(LEAN)}")
-    else:
-        merges = matrix.of_rows(X, rows, how, distance, weight, n_jobs, tell)
-    return _tree(merges, how, exponent)
-
-
-def _method(name: Any) -> Method:
-    if not isinstance(name, str) or name not in METHODS:
-        raise ParameterError(f"method must be one of {', '.join(map(repr, METHODS))}; got {name!r}")
-    return METHODS[name]
-
-
-def _ready(X: Any, distance: Distance, how: Method, method: str) -> tuple[Distance, Any]:
-    """The distance, once it has learned from the rows, and the rows as it takes them."""
-    if not distance.symmetric:
-        raise ParameterError(f"metric={distance.name!r} is not symmetric: trees of merges need d(x, y) = d(y, x)")
-    if how.squared and not (isinstance(distance, Euclidean) and distance.root):
         raise ParameterError(
-            f"method={method!r} joins centers, which metric={distance.name!r} does not have: use metric='euclidean', "
-            "or method='average'"
+            f"method={method!r} needs all distances: memory='linear' supports only {', '.join(LINEAR_MEMORY)}; "
+            "use memory='auto'"
+        )
+    else:
+        merges = linkage_from_matrix.merge_rows(X, rows, rule, distance, weight, n_jobs, progress)
+    return _linkage_matrix(merges, rule, exponent)
+
+
+def _prepared(X: Any, distance: Distance, method: str) -> tuple[Distance, Any]:
+    """The distance, fitted to the rows, and the rows prepared for it."""
+    if not distance.symmetric:
+        raise ParameterError(
+            f"metric={distance.name!r} is not symmetric: linkage needs d(x, y) = d(y, x); use a symmetric metric"
+        )
+    if METHODS[method].squared and not (isinstance(distance, Euclidean) and distance.root):
+        raise ParameterError(
+            f"method={method!r} needs centers of clusters, which metric={distance.name!r} does not define: use "
+            "metric='euclidean', or method='average'"
         )
     distance, rows, _ = fit_and_prepare(distance, X)
-    if isinstance(distance, Euclidean) and distance.exponent_:  # merges choose a unit of their own
+    if isinstance(distance, Euclidean) and distance.exponent_:  # the kernels choose their own unit
         rows = np.ldexp(rows, distance.exponent_)
         distance = distance.up_to_scale()
     if len(rows) < 2:
@@ -159,26 +167,31 @@ def _ready(X: Any, distance: Distance, how: Method, method: str) -> tuple[Distan
     return distance, rows
 
 
-def _teller(callback: Callable[[int, int], Any] | None, total: int) -> Tell:
+def _as_progress(callback: Callable[[int, int], Any] | None, total: int) -> Progress:
     if callback is None:
         return lambda done: None
     if not callable(callback):
-        raise ParameterError(f"callback must be a function of two numbers, merges done and in all; got {callback!r}")
+        raise ParameterError(
+            f"callback must be None or a function of two numbers, merges_done and merges_total; got {callback!r}"
+        )
     return lambda done: callback(done, total) and None
 
 
-def _tree(merges: Merges, how: Method, exponent: int) -> Array:
-    """SciPy's matrix: merges by their height, if they rise, and clusters numbered in that order.
+def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> Array:
+    """Sort the merges by height, if heights never fall, and number the clusters in that order.
 
-    Weights were divided by 2^exponent, with whose root the heights of Ward's method grow.
+    Weights were divided by 2^exponent. Heights of Ward's method are proportional to the square root of the weights.
     """
     n = len(merges.height) + 1
-    if how.kind == WARD and exponent:
-        merges = merges._replace(height=points.in_units(merges.height, exponent // 2))
+    if rule.kind == WARD and exponent:
+        merges = merges._replace(height=linkage_from_rows.rescale_heights(merges.height, exponent // 2))
     if not np.isfinite(merges.height).all():
-        raise InputError("distances of X are too large for its numbers: scale the columns, or pass float64")
-    if how.rises:
+        raise InputError(
+            "distances between rows of X are not finite in the type of X: divide the columns by their scale, or pass "
+            "float64"
+        )
+    if rule.is_monotone:
         order = np.argsort(merges.height, kind="stable")
         merges = Merges(*(values[order] for values in merges))
-    tree: Array = kernels.select("linkage", n, 1).labelled(merges, n)
-    return tree
+    Z: Array = kernels.select("linkage", n, 1).labelled(merges, n)
+    return Z

@@ -1,4 +1,4 @@
-"""A tree as text."""
+"""Write a tree as text in Newick format."""
 
 from __future__ import annotations
 
@@ -8,24 +8,29 @@ from typing import Any
 import numpy as np
 
 from coterie.core.errors import ParameterError
-from coterie.hierarchy.tree import Tree, as_tree
+from coterie.hierarchy.tree import as_tree
 
+# Characters that need no quotes.
 PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-+/|*%&#@!?~^=<>$")
 
 
 def to_newick(Z: Any, names: Iterable[Any] | None = None, lengths: bool = True) -> str:
-    """The tree `Z` in Newick's format, which programs that draw trees read.
+    """Write a tree in Newick format, which phylogenetics and tree-drawing programs can read.
 
     Parameters
     ----------
     Z : array (n - 1, 4)
-        The tree.
+        Linkage matrix.
     names : sequence of n, optional
-        What the leaves are called; their numbers by default. A name of other signs than letters, digits and a few
-        more is put in quotes, with quotes in it doubled.
+        Names of the leaves; by default their indices. Names with other characters than letters, digits and some
+        punctuation marks are put in single quotes, and quotes within them are doubled.
     lengths : bool, default=True
-        Write lengths of branches: half of the difference of heights, so that the way from leaf to leaf is as long as
-        their cophenetic distance. Where a merge is lower than one below it, that is negative.
+        Write branch lengths: half the difference of the heights of a node and its parent. The path between two leaves
+        is then as long as their cophenetic distance. A length is negative if a merge is lower than one below it.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -36,36 +41,27 @@ def to_newick(Z: Any, names: Iterable[Any] | None = None, lengths: bool = True) 
     '(1,(0,2));'
     """
     tree = as_tree(Z)
-    labels = _labels(names, tree.n_leaves)
-    ends = _branches(tree) if lengths else [""] * len(tree.parent)
-    parts, waiting = [], [(tree.root, "")]  # what is yet to be written: a node, and what stands before it
-    while waiting:
-        node, before = waiting.pop()
-        parts.append(before)
+    n = tree.n_leaves
+    labels = [str(i) for i in range(n)] if names is None else [_quoted(str(name)) for name in names]
+    if len(labels) != n:
+        raise ParameterError(f"names has {len(labels)} entries, but the tree has {n} leaves: pass one name for each")
+    branches = [""] * len(tree.parent)
+    if lengths:
+        height = np.concatenate([np.zeros(n), tree.height])
+        half = (height[tree.parent] - height) / 2
+        branches[:-1] = [f":{length!r}" for length in half.tolist()[:-1]]  # the root has no branch above it
+    parts, stack = [], [(tree.root, "")]  # a node to write, and the text before it
+    while stack:
+        node, text = stack.pop()
+        parts.append(text)
         if node < 0:
             continue
-        if node < tree.n_leaves:
-            parts.append(labels[node] + ends[node])
+        if node < n:
+            parts.append(labels[node] + branches[node])
             continue
-        left, right = int(tree.left[node - tree.n_leaves]), int(tree.right[node - tree.n_leaves])
-        waiting += [(-1, ")" + ends[node]), (right, ","), (left, "(")]
+        left, right = int(tree.left[node - n]), int(tree.right[node - n])
+        stack += [(-1, ")" + branches[node]), (right, ","), (left, "(")]
     return "".join(parts) + ";"
-
-
-def _branches(tree: Tree) -> list[str]:
-    """What follows every node: a colon and the length of the branch above it; nothing after the root."""
-    height = np.concatenate([np.zeros(tree.n_leaves), tree.height])
-    half = (height[tree.parent] - height) / 2
-    return [f":{length!r}" for length in half.tolist()[:-1]] + [""]
-
-
-def _labels(names: Iterable[Any] | None, n: int) -> list[str]:
-    if names is None:
-        return [str(i) for i in range(n)]
-    labels = [_quoted(str(name)) for name in names]
-    if len(labels) != n:
-        raise ParameterError(f"names must be {n}, one for each leaf; got {len(labels)}")
-    return labels
 
 
 def _quoted(name: str) -> str:

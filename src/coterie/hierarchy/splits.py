@@ -1,4 +1,4 @@
-"""Splits from the top, and the same as a tree of merges."""
+"""Sequences of splits, and their conversion to a linkage matrix."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from coterie.hierarchy.tree import Array
 
 
 class Splits(NamedTuple):
-    """Splits in their order: `split[s]` keeps its number for one part, and the other becomes cluster s + 1."""
+    """Splits in their order: one part of cluster `split[s]` keeps its number, and the other becomes cluster s + 1."""
 
     split: Array  # (m,)
-    height: Array  # (m,) of what is split; they never rise
-    cluster: Array  # (n,) of every object after all splits
+    height: Array  # (m,) of the clusters that are split; never increases
+    cluster: Array  # (n,) of each object after all splits
 
     def clusters(self, k: int) -> Array:
-        """The cluster of every object after k - 1 splits (n,)."""
-        return homes(self.split, k)[self.cluster]
+        """The cluster of each object after k - 1 splits (n,)."""
+        return ancestors(self.split, k)[self.cluster]
 
     def to_single_objects(self) -> Splits:
-        """Then objects that are still together are split off one by one, at height 0."""
+        """Add splits at height 0 until each object is its own cluster."""
         order = np.argsort(self.cluster, kind="stable")
-        own = self.cluster[order]
-        later = np.append(False, own[1:] == own[:-1])
+        cluster_of = self.cluster[order]
+        is_later = np.append(False, cluster_of[1:] == cluster_of[:-1])
         cluster = self.cluster.copy()
-        cluster[order[later]] = len(self.split) + 1 + np.arange(later.sum())
-        return Splits(np.append(self.split, own[later]), np.append(self.height, np.zeros(later.sum())), cluster)
+        cluster[order[is_later]] = len(self.split) + 1 + np.arange(is_later.sum())
+        split = np.append(self.split, cluster_of[is_later])
+        return Splits(split, np.append(self.height, np.zeros(is_later.sum())), cluster)
 
-    def merges(self) -> Array:
-        """The same from the last split to the first (n - 1, 4), after splits down to single objects."""
+    def linkage_matrix(self) -> Array:
+        """The linkage matrix (n - 1, 4), from the last split to the first; all objects must be split."""
         n = len(self.cluster)
         node, size, rows = np.argsort(self.cluster).tolist(), [1] * n, []
         for s in range(n - 2, -1, -1):
@@ -41,9 +42,9 @@ class Splits(NamedTuple):
         return np.array(rows, dtype=np.float64)
 
 
-def homes(split: Array, k: int) -> Array:
-    """Of every cluster there is after all splits: the one it was part of when there were `k`."""
-    home = np.arange(len(split) + 1)
-    for j in range(k, len(home)):
-        home[j] = home[split[j - 1]]
-    return home
+def ancestors(split: Array, k: int) -> Array:
+    """For each cluster after all splits, the cluster that contained it when there were `k` clusters."""
+    ancestor = np.arange(len(split) + 1)
+    for j in range(k, len(ancestor)):
+        ancestor[j] = ancestor[split[j - 1]]
+    return ancestor

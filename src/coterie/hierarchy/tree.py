@@ -1,4 +1,4 @@
-"""A tree of merges: SciPy's matrix, checked, and what follows from it for every node."""
+"""Dendrograms: check a linkage matrix, and compute the structure of its tree."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Array = np.ndarray[Any, Any]
 
 
 class Tree(NamedTuple):
-    """The nodes of a tree: leaves 0 to n - 1, and node n + i for row i of its matrix. Parents have higher numbers."""
+    """The nodes of a tree: leaves 0 to n - 1, and node n + i for row i of the matrix. Parents have higher numbers."""
 
-    left: Array  # (n - 1,) the two children of every merge
-    right: Array  # (n - 1,)
+    left: Array  # (n - 1,) first child of each merge
+    right: Array  # (n - 1,) second child
     height: Array  # (n - 1,)
-    parent: Array  # (2 n - 1,) the root is its own
-    size: Array  # (2 n - 1,) leaves below
-    first: Array  # (2 n - 1,) where the leaves below begin, in the order of `leaves`
+    parent: Array  # (2 n - 1,) the root is its own parent
+    size: Array  # (2 n - 1,) number of leaves below the node
+    first: Array  # (2 n - 1,) position of the node's first leaf in the order of `leaves`
 
     @property
     def n_leaves(self) -> int:
@@ -36,42 +36,42 @@ class Tree(NamedTuple):
         return order
 
     def siblings(self) -> Array:
-        """The other child of every node's parent (2 n - 1,); the root is its own."""
+        """The sibling of each node (2 n - 1,); the root is its own sibling."""
         sibling = np.arange(self.root + 1)
         sibling[self.left], sibling[self.right] = self.right, self.left
         return sibling
 
-    def highest(self, values: Array) -> Array:
-        """The largest of `values` (n - 1,) of a merge and of all merges below it (n - 1,).
+    def subtree_max(self, values: Array) -> Array:
+        """The maximum of `values` (n - 1,) over each merge and all merges below it (n - 1,).
 
-        Steps of doubling length up the tree: as many as the logarithm of its depth, whatever its shape.
+        Each step doubles the distance up the tree, so the number of steps is the logarithm of the depth.
         """
         n = self.n_leaves
-        found, up = np.array(values, dtype=np.float64), self.parent[n:] - n
-        if (found <= found[up]).all():
-            return found
+        maximum, up = np.array(values, dtype=np.float64), self.parent[n:] - n
+        if (maximum <= maximum[up]).all():
+            return maximum
         while True:
-            np.maximum.at(found, up, found.copy())
+            np.maximum.at(maximum, up, maximum.copy())
             if (up == len(up) - 1).all():
-                return found
+                return maximum
             up = up[up]
 
 
 def as_tree(Z: Any) -> Tree:
-    """What the checked matrix `Z` says of every node."""
+    """Check the linkage matrix `Z`, and compute the structure of its tree."""
     Z = check_tree(Z)
     n = len(Z) + 1
     left, right = Z[:, 0].astype(np.int64), Z[:, 1].astype(np.int64)
     size = np.concatenate([np.ones(n, np.int64), Z[:, 3].astype(np.int64)])
     parent = np.arange(2 * n - 1)
     parent[left] = parent[right] = np.arange(n, 2 * n - 1)
-    shift = np.zeros(2 * n - 1, np.int64)  # of a node's first leaf against that of its parent
+    shift = np.zeros(2 * n - 1, np.int64)  # position of a node's first leaf minus that of its parent's first leaf
     shift[right] = size[left]
-    return Tree(left, right, Z[:, 2].copy(), parent, size, along_path(parent, shift))
+    return Tree(left, right, Z[:, 2].copy(), parent, size, path_sums(parent, shift))
 
 
-def along_path(parent: Array, amount: Array) -> Array:
-    """Sums of `amount` over a node and all nodes above it but those that are their own parents, whose amount is 0."""
+def path_sums(parent: Array, amount: Array) -> Array:
+    """For each node, the sum of `amount` over the node and its ancestors; roots must have the amount 0."""
     total, up = amount, parent
     while True:
         total = total + total[up]
@@ -82,10 +82,26 @@ def along_path(parent: Array, amount: Array) -> Array:
 
 
 def check_tree(Z: Any, name: str = "Z") -> Array:
-    """`Z` as float64 if it is the matrix of a tree, as SciPy has them; else an error that says where it is not.
+    """Check that `Z` is a linkage matrix in SciPy's format, and return it as float64.
 
-    Row i merges the clusters `Z[i, 0]` and `Z[i, 1]` at the height `Z[i, 2]` into cluster n + i of `Z[i, 3]` leaves;
-    numbers below n are leaves. Heights need not rise.
+    Row i merges the clusters `Z[i, 0]` and `Z[i, 1]` at height `Z[i, 2]` into cluster n + i of `Z[i, 3]` leaves.
+    Clusters 0 to n - 1 are the leaves. Heights may decrease from row to row.
+
+    Parameters
+    ----------
+    Z : array (n - 1, 4)
+        Linkage matrix.
+    name : str, default='Z'
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    array (n - 1, 4) of float64
+
+    Raises
+    ------
+    InputError
+        If `Z` is not a linkage matrix. The message states the first invalid row.
 
     Examples
     --------
@@ -94,50 +110,64 @@ def check_tree(Z: Any, name: str = "Z") -> Array:
     (2, 4)
     >>> check_tree([[0, 1, 0.5, 2], [2, 4, 1.0, 3]])
     Traceback (most recent call last):
-    coterie.core.errors.InputError: Z[1] merges cluster 4, which is not formed before: with 3 leaves it can be 3 at most
+    coterie.core.errors.InputError: Z[1] merges cluster 4, which does not exist yet: with 3 leaves it can be at most 3
     """
     try:
         Z = np.ascontiguousarray(Z, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers, a row of four for every merge of a tree") from None
+        raise InputError(f"{name} must be a linkage matrix: numbers, one row of four for each merge") from None
     if Z.ndim != 2 or Z.shape[1] != 4:
-        raise InputError(f"{name} must have a row of four numbers for every merge of a tree; its shape is {Z.shape}")
+        raise InputError(
+            f"{name} must be a linkage matrix of shape (n - 1, 4), one row for each merge; its shape is {Z.shape}"
+        )
     children, height, size = Z[:, :2], Z[:, 2], Z[:, 3]
-    n, formed = len(Z) + 1, len(Z) + 1 + np.arange(len(Z))
-    _refuse(~np.isfinite(Z).all(axis=1), lambda i: f"{name}[{i}] holds {Z[i].tolist()}: all must be finite")
-    _refuse(height < 0, lambda i: f"{name}[{i}] has the height {height[i]:g}: heights must be at least 0")
-    _refuse(
+    n, number = len(Z) + 1, len(Z) + 1 + np.arange(len(Z))
+    _reject(~np.isfinite(Z).all(axis=1), lambda i: f"{name}[{i}] is {Z[i].tolist()}: all numbers must be finite")
+    _reject(height < 0, lambda i: f"{name}[{i}] has the height {height[i]:g}: heights must be at least 0")
+    _reject(
         ((children < 0) | (children != np.floor(children))).any(axis=1),
-        lambda i: f"{name}[{i}] merges {children[i].tolist()}: clusters are whole numbers from 0",
+        lambda i: f"{name}[{i}] merges {children[i].tolist()}: clusters must be integers of at least 0",
     )
-    _refuse(
-        (children >= formed[:, None]).any(axis=1),
+    _reject(
+        (children >= number[:, None]).any(axis=1),
         lambda i: (
-            f"{name}[{i}] merges cluster {children[i].max():.0f}, which is not formed before: "
-            f"with {n} leaves it can be {formed[i] - 1} at most"
+            f"{name}[{i}] merges cluster {children[i].max():.0f}, which does not exist yet: "
+            f"with {n} leaves it can be at most {number[i] - 1}"
         ),
     )
-    again = np.ones(children.shape, bool)
-    again.flat[np.unique(children, return_index=True)[1]] = False
-    _refuse(
-        again.any(axis=1),
-        lambda i: f"{name}[{i}] merges {children[i].tolist()}, of which one was merged before",
+    is_repeated = np.ones(children.shape, bool)
+    is_repeated.flat[np.unique(children, return_index=True)[1]] = False
+    _reject(
+        is_repeated.any(axis=1),
+        lambda i: f"{name}[{i}] merges {children[i].tolist()}: one of them was already merged before",
     )
     sizes = np.concatenate([np.ones(n), size])
-    below = sizes[children.astype(np.int64)].sum(axis=1)
-    _refuse(
-        size != below, lambda i: f"{name}[{i}] says its cluster has {size[i]:g} leaves: its two parts have {below[i]:g}"
+    expected = sizes[children.astype(np.int64)].sum(axis=1)
+    _reject(
+        size != expected,
+        lambda i: f"{name}[{i}] has the size {size[i]:g}, but its two clusters have {expected[i]:g} leaves together",
     )
     return Z
 
 
-def _refuse(wrong: Any, what: Any) -> None:
-    if wrong.any():
-        raise InputError(what(int(np.flatnonzero(wrong)[0])))
+def _reject(is_invalid: Any, message: Any) -> None:
+    if is_invalid.any():
+        raise InputError(message(int(np.flatnonzero(is_invalid)[0])))
 
 
 def leaves(Z: Any) -> Array:
-    """The leaves of the tree `Z` from left to right (n,), a merge's first cluster left of its second.
+    """Return the leaves of a tree from left to right.
+
+    The first cluster of each merge is placed to the left of the second.
+
+    Parameters
+    ----------
+    Z : array (n - 1, 4)
+        Linkage matrix.
+
+    Returns
+    -------
+    array (n,) of int64
 
     Examples
     --------

@@ -1,14 +1,17 @@
-"""Jobs: a table in, clusters out. All that the command line does goes through here.
+"""Jobs: everything that the command line does, with options as plain data.
 
-Importing this module is cheap: arrays, tables and estimators are loaded when a job runs.
+Importing this module is cheap: NumPy, Polars and estimators are loaded when a job runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from coterie.core.job_progress import Progress, Step, silent
+from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
     from coterie.report import (
@@ -45,71 +48,48 @@ __all__ = [
     "run",
 ]
 
-Scale: TypeAlias = Literal["auto", "standard", "robust", "minmax", "none"]
-Missing: TypeAlias = Literal["error", "drop", "mean", "median", "ignore"]
-ModelMissing: TypeAlias = Literal["auto", "error", "drop", "ignore"]
 Budget: TypeAlias = Literal["quick", "normal", "thorough"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Number: TypeAlias = int | tuple[int, int] | Literal["auto"]
 
 
-@dataclass(frozen=True)
-class Step:
-    """How far a job is: what it does now, and how much of that is done where it can tell."""
-
-    what: str
-    done: int = 0
-    total: int | None = None
-    left: float | None = field(default=None, compare=False)  # seconds that it will still take, about
-
-
-Progress: TypeAlias = Callable[[Step], None]
-
-
 class NotConvergedError(RuntimeError):
-    """A fit came to its last iteration before it had settled, and the job was told to be strict."""
+    """A fit has not converged, and the job is strict."""
 
 
 @dataclass(frozen=True)
-class TableJob:
-    """A table, and how its rows become numbers.
+class TableJob(PreparationOptions):
+    """A table, and options for preparing its rows.
 
     Attributes
     ----------
     path : Path
-        The table, of any kind that `coterie.jobs.formats` reads; ``-`` is CSV on standard input.
+        The table, in any format of `coterie.data.tables.file_formats`; ``-`` is CSV on standard input.
     columns : tuple of str
-        Columns to use; none named means every numeric column that is not an identifier.
+        Columns to use; by default every numeric column that is not an identifier.
     exclude : tuple of str
-        Columns to leave out.
+        Columns to exclude.
     id, weight : str or None
-        Columns that name the rows, and that say how much each row counts.
+        Columns of row names and of row weights.
     one_hot : tuple of str
-        Columns of categories that become a column of zeros and ones for each value.
+        Categorical columns to encode as a column of zeros and ones for each value.
     scale : {"auto", "standard", "robust", "minmax", "none"}
-        How to make columns comparable. ``auto`` is ``standard`` for a table and ``none`` for arrays, whose
-        columns are taken to share a unit.
+        Scaling of columns. ``auto`` is ``standard`` for a table and ``none`` for arrays, whose columns are assumed
+        to have the same unit.
     missing : {"error", "drop", "mean", "median", "ignore"}
-        What to do about missing values; ``ignore`` leaves them to the algorithm.
+        Treatment of missing values; ``ignore`` passes them to the algorithm.
     seed : int
-        Seed of all that is random.
+        Seed of the random generator.
     threads : int or None
-        Threads to use; None is all cores. The result does not depend on it.
+        Number of threads; None uses all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}
-        What computes. There is nothing for GPUs yet, so that ``cuda`` is refused.
+        Device to use; ``cuda`` is not supported yet.
     batch_rows : int or None
-        Rows of the table to have in memory at a time; the matrix made of them then lies in a scratch file. None is
-        all of them, unless the table is too large for that. The result does not depend on it.
+        Rows of the table in memory at a time; the matrix is then in a temporary file. None reads all rows at once,
+        unless the table is too large for memory. The result does not depend on it.
     """
 
     path: Path
-    columns: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    id: str | None = None
-    weight: str | None = None
-    one_hot: tuple[str, ...] = ()
-    scale: Scale = "auto"
-    missing: Missing = "error"
     seed: int = 0
     threads: int | None = None
     device: Device = "auto"
@@ -118,40 +98,40 @@ class TableJob:
 
 @dataclass(frozen=True)
 class Job(TableJob):
-    """A table to cluster, and how.
+    """A table to cluster, with the algorithm and its options.
 
     Attributes
     ----------
     method : str
-        The algorithm, of `coterie.jobs.methods.METHODS`.
+        The algorithm, one of `coterie.algorithms.METHODS`.
     k : int, (int, int) or "auto"
-        Number of clusters, or the first and last of those to choose from.
+        Number of clusters, or the smallest and largest to choose from.
     options : mapping
-        Options of the algorithm by their names on the command line; what is not there is the method's own.
+        Options of the algorithm by their names on the command line.
     budget : {"quick", "normal", "thorough"}
-        How much the choice of a number of clusters may cost.
+        Effort spent on choosing K.
     sample : int or None
-        Fit so many rows drawn at random; the others get the cluster that the fitted model says.
+        Fit on this number of random rows; assign the others to the nearest cluster.
     strict : bool
         Whether a fit that has not converged is an error.
     engine : str
         ``local``, ``dask`` (its threads in this process) or ``dask:tcp://host:8786`` (a cluster).
     checkpoint : Path or None
-        File that the fit writes itself down in as it goes, and goes on from if it is there; it is gone at the end.
+        File in which the state of the fit is saved. If it exists, the fit resumes from it; it is deleted at the end.
     output : Path or None
-        Where to write the table with its clusters.
+        File for the table with its clusters.
     safe_csv : bool
-        Whether to write a quote before text in CSV that a spreadsheet program would run as a formula.
+        Write a quote before text in CSV that a spreadsheet program would run as a formula.
     model : Path or None
-        Where to write the fitted model.
+        File for the fitted model.
     report : Path or None
-        Where to write a page about the result (.html).
+        File for a report about the result (.html).
     static : bool
-        Whether that page has no script: it is the same page, with a picture for a map that moves.
+        Write the report without JavaScript, with a static map.
     animate : Path or None
-        Where to write a page that plays the fit step by step (.html); the report has it, too.
+        File for an animation of the fit (.html, .gif or .mp4); it is also part of the report.
     force : bool
-        Whether files, or columns, that are there already may be replaced.
+        Overwrite existing files, and replace existing columns.
     """
 
     method: str = "kmeans"
@@ -173,7 +153,7 @@ class Job(TableJob):
 
 @dataclass(frozen=True)
 class PredictJob:
-    """A table whose rows get clusters of a model that was fitted before.
+    """A table whose rows are assigned to the clusters of a fitted model.
 
     Attributes
     ----------
@@ -182,18 +162,12 @@ class PredictJob:
     path : Path
         The table, with the columns that the model was fitted to.
     proba, distance : bool
-        Whether to write the probability of every cluster, and the distance to every center.
+        Write the probability of every cluster, and the distance to every center.
     missing : {"auto", "error", "drop", "ignore"}
-        What to do about missing values; ``auto`` does what the model does: it fills them if it was fitted so, ignores
-        them if it was fitted so, and else refuses them.
-    batch_rows : int or None
-        Rows of the table to have in memory at a time, as for a `TableJob`.
-    output : Path or None
-        Where to write the table with its clusters.
-    safe_csv : bool
-        Whether to write a quote before text in CSV that a spreadsheet program would run as a formula.
-    force : bool
-        Whether files, or columns, that are there already may be replaced.
+        Treatment of missing values; ``auto`` is that of the fit: fill or ignore them if the fit did, otherwise an
+        error.
+    batch_rows, output, safe_csv, force
+        As for a `Job`.
     """
 
     model: Path
@@ -209,7 +183,7 @@ class PredictJob:
 
 @dataclass(frozen=True)
 class ChooseJob(TableJob):
-    """A table, and how to look for its number of clusters: by which criteria (none named: what `budget` says)."""
+    """A table whose number of clusters is chosen by `criteria`; by default by those of the `budget`."""
 
     method: str = "kmeans"
     k: Number = "auto"
@@ -222,7 +196,7 @@ class ChooseJob(TableJob):
 
 @dataclass(frozen=True)
 class CompareJob(TableJob):
-    """A table, and the algorithms to run on it side by side, each with every number of clusters."""
+    """A table, and the algorithms to compare on it, each with every number of clusters."""
 
     methods: tuple[str, ...] = ()
     k: Number = "auto"
@@ -234,20 +208,18 @@ class CompareJob(TableJob):
 
 @dataclass(frozen=True)
 class ReportJob(TableJob):
-    """A table, and clusters that its rows have already, to be told about in a page.
+    """A table with existing clusters, to be described in a report.
 
     Attributes
     ----------
     model : Path or None
-        A file that a `Job` wrote: rows get the clusters that it says.
+        A file that a `Job` wrote; rows are assigned to its clusters.
     labels : str or None
-        The column of the table that says the cluster of each row, from any tool; -1 and nothing are no cluster.
+        Column with the cluster of each row; -1 and empty cells mean no cluster.
     output : Path
-        Where to write the page (.html).
-    static : bool
-        Whether it has no script.
-    force : bool
-        Whether a file that is there already may be replaced.
+        File for the report (.html).
+    static, force : bool
+        As for a `Job`.
     """
 
     model: Path | None = None
@@ -264,7 +236,7 @@ def run(job: Job, progress: Progress | None = None) -> JobResult:
     ----------
     job : Job
     progress : callable, optional
-        Called with a `Step` at the start of each stage and, within long ones, now and then.
+        Called with a `Step` at the start of each stage, and repeatedly during long ones.
 
     Returns
     -------
@@ -273,60 +245,56 @@ def run(job: Job, progress: Progress | None = None) -> JobResult:
     Raises
     ------
     InputError
-        If the data cannot be clustered as asked; the message says what would help.
+        If the data cannot be clustered with these options; the message suggests a remedy.
     ParameterError
-        If an option has a value that is never right.
+        If an option has an invalid value.
     FileExistsError
-        If a file to be written exists and `job.force` is false. Nothing is written then.
+        If an output file exists and `job.force` is false. No file is written then.
     NotConvergedError
-        If `job.strict` and the fit has not converged. Nothing is written then.
+        If `job.strict` and the fit has not converged. No file is written then.
     """
-    from coterie.jobs.runner import execute
+    from coterie.jobs.fit_job import execute
 
     return execute(job, progress or silent)
 
 
 def choose(job: ChooseJob, progress: Progress | None = None) -> ChoiceResult:
-    """How many clusters the table of `job` has; errors and `progress` are those of `run`."""
-    from coterie.jobs.choosing import execute
+    """Choose the number of clusters of a table; errors and `progress` are as in `run`."""
+    from coterie.jobs.choose_k_job import execute
 
     return execute(job, progress or silent)
 
 
 def compare(job: CompareJob, progress: Progress | None = None) -> ComparisonResult:
-    """Every algorithm of `job` on the same rows; errors and `progress` are those of `run`."""
-    from coterie.jobs.comparing import execute
+    """Run several algorithms on the same rows; errors and `progress` are as in `run`."""
+    from coterie.jobs.compare_job import execute
 
     return execute(job, progress or silent)
 
 
 def report(job: ReportJob, progress: Progress | None = None) -> JobResult:
-    """Write a page about clusters that are there already; errors and `progress` are those of `run`."""
-    from coterie.jobs.given import execute
+    """Write a report about existing clusters; errors and `progress` are as in `run`."""
+    from coterie.jobs.report_job import execute
 
     return execute(job, progress or silent)
 
 
 def predict(job: PredictJob, progress: Progress | None = None) -> PredictionResult:
-    """Clusters of a fitted model for the table of `job`; errors and `progress` are those of `run`."""
-    from coterie.jobs.predicting import execute
+    """Assign rows to the clusters of a fitted model; errors and `progress` are as in `run`."""
+    from coterie.jobs.predict_job import execute
 
     return execute(job, progress or silent)
 
 
 def inspect(path: Path) -> TableInfo | ModelInfo:
-    """What is in the file, and what a job would do with it."""
-    from coterie.jobs.inspecting import inspect
+    """Describe a table or a model file."""
+    from coterie.jobs.info import describe
 
-    return inspect(path)
+    return describe(path)
 
 
 def examine() -> MachineInfo:
-    """What this machine and this installation have, and what is missing."""
+    """Describe the machine and the installation, and list what is missing."""
     from coterie.jobs.doctor import examine
 
     return examine()
-
-
-def silent(step: Step) -> None:
-    """What is told of progress when nobody asked."""

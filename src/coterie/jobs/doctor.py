@@ -1,8 +1,7 @@
-"""What this machine and this installation have."""
+"""The machine and the installation, and problems with them."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import coterie
 from coterie import machine
@@ -27,11 +26,14 @@ PACKAGES = {
 
 
 def examine() -> MachineInfo:
-    """Versions, threads, memory, and what is missing with how to get it."""
+    """Versions, threads and memory; missing packages with the command that installs them."""
+    from coterie.kernels.cpu.compile_cache import cache_folder
+    from coterie.kernels.cpu.vectors import REGISTER
+
     packages = tuple(
         Package(name, _version(name), purpose, f'pip install "{extra}"') for name, (purpose, extra) in PACKAGES.items()
     )
-    cache = _cache_folder()
+    cache = cache_folder()
     problems = [
         f"{package.name} is missing, and nothing works without it. Run: {package.install}"
         for package in packages
@@ -49,7 +51,7 @@ def examine() -> MachineInfo:
         cores=machine.core_count(),
         threads=machine.thread_count(None),
         free_memory=machine.free_memory(),
-        processor=_processor(),
+        processor=f"{platform.machine()}, registers of {8 * REGISTER} bits",
         cache="not kept" if cache is None else str(cache),
         packages=packages,
         problems=tuple(problems),
@@ -61,15 +63,3 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def _processor() -> str:
-    from coterie.kernels.cpu.vectors import REGISTER
-
-    return f"{platform.machine()}, registers of {8 * REGISTER} bits"
-
-
-def _cache_folder() -> Path | None:
-    from coterie.kernels.cpu.compile_cache import cache_folder
-
-    return cache_folder()

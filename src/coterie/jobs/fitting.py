@@ -1,225 +1,209 @@
-"""A method, as an estimator fitted to prepared rows."""
+"""One fit of an algorithm to prepared rows, shared by the commands."""
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie.core.errors import FitInterruptedWarning, InputError
+from coterie.algorithms import Method, method_of, parameters, sweep_parameters
+from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
+from coterie.core.job_progress import Progress, Step
 from coterie.families.frame_columns import product_of
-from coterie.jobs import Progress, Step, TableJob
-from coterie.jobs.answers import ROWS_AT_ONCE
-from coterie.jobs.columns import DISTANCE, PROBABILITY
-from coterie.jobs.methods import Method, method_of, parameters, sweep_parameters
-from coterie.jobs.place import LOCAL, rows_for
-from coterie.jobs.preparation import Preparation
-from coterie.jobs.prepare import Prepared
-from coterie.jobs.table import LABEL
+from coterie.jobs import TableJob
 from coterie.machine import check_room
 from coterie.metrics import adjusted_rand_score
-from coterie.plots.descent import Starts
-from coterie.selection import Sweep
+from coterie.plots.convergence_plot import Starts
+from coterie.preparation.fit_preparation import PreparedTable
+from coterie.report.build.fitted_model import FittedModel
+from coterie.selection import Sweep, mixture_table
 
-ROWS_OF_A_TREE = 20_000  # whose distances fit into any memory
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A fitted estimator, and what it says of the rows."""
-
-    model: Any
-    labels: NDArray[np.integer]  # (n,)
-    scores: dict[str, float]
-    iterations: int | None
-    converged: bool
-    seconds: float | None  # None if it was made while K was chosen
-    options: dict[str, Any]  # parameters that were not left to the estimator
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    trace: Any = None  # its steps, if they were asked for
-    starts: Starts | None = None  # the objectives of every start, where there were several
-    sweep_ks: tuple[int, ...] | None = None  # numbers of clusters of the sweep that it is from
-
-    def columns(self, given: Any, rows: slice) -> dict[str, NDArray[Any]]:
-        """Labels of some rows, and what goes with them."""
-        labels = self.labels[rows]
-        more = {DISTANCE: "transform", PROBABILITY: "predict_proba"}
-        found = {name: self._own(verb, given[rows], labels) for name, verb in more.items()}
-        return {
-            LABEL: labels.astype(np.int64),
-            **{name: values.astype(np.float64) for name, values in found.items() if values is not None},
-        }
-
-    def probabilities(self, given: Any) -> NDArray[np.floating] | None:
-        """Of each row to belong to its cluster; None where it either does or does not."""
-        return self._own("predict_proba", given, self.labels)
-
-    def _own(self, verb: str, given: Any, labels: NDArray[np.integer]) -> NDArray[np.floating] | None:
-        """What the model says of each row and its own cluster; None if it does not."""
-        if not hasattr(self.model, verb):
-            return None
-        ask = getattr(self.model, verb)
-        return _by_blocks(lambda rows, own: np.take_along_axis(ask(rows), own, 1), given, labels)
+TREE_ROWS = 20_000  # rows whose distances fit into any memory
 
 
 def fit(
     job: TableJob,
     name: str,
     k: int | str,
-    prepared: Prepared,
+    prepared: PreparedTable,
     options: Mapping[str, Any],
     progress: Progress,
     *,
     sample: int | None = None,
-    engine: str = LOCAL,
+    engine: str = "local",
     checkpoint: Path | None = None,
     traced: bool = False,
     sweep: Sweep | None = None,
-) -> Fit:
-    """Fit the method of that name to the rows, or to some drawn ones from which the others get their clusters.
+) -> FittedModel:
+    """Fit the algorithm to all rows, or to a random sample of which the other rows get their clusters.
 
-    If K was chosen by fits to the same rows (`sweep`), the fit is the one that was judged.
+    If K was chosen by fits to the same rows (`sweep`), the fit for K is taken from there.
     """
-    method, told = method_of(name), parameters(name, options)
-    given, weight, drawn = drawn_rows(prepared, sample, job.seed)
-    if sweep is not None and told.get("covariance_type") != "auto":
-        played = fit(job, name, k, prepared, options, progress, sample=sample, traced=True) if traced else None
-        return _judged(name, int(k), prepared, options, sweep, played)
+    method, fit_options = method_of(name), parameters(name, options)
+    X, weight, indices = sample_rows(prepared, sample, job.seed)
+    if sweep is not None and fit_options.get("covariance_type") != "auto":
+        animated = fit(job, name, k, prepared, options, progress, sample=sample, traced=True) if traced else None
+        return _from_sweep(name, int(k), prepared, options, sweep, animated)
     if method.all_pairs:
-        _check_room(method, given)
+        what = f"the distances of {len(X):,} rows for {method.title}"
+        check_room(len(X) ** 2 * X.itemsize, what, f"try -a bisecting or ward, or --sample {TREE_ROWS}.")
     notes: list[str] = []
-    if told.get("covariance_type") == "auto":
-        told["covariance_type"] = _best_structure(given, int(k), weight, job.seed, job.threads)
-        notes.append(f"covariance chosen by BIC: {told['covariance_type']}.")
-    model = estimator(method, k, told, prepared.preparation.missing, job.seed, job.threads)
+    if fit_options.get("covariance_type") == "auto":
+        fit_options["covariance_type"] = _best_covariance(X, int(k), weight, job.seed, job.threads)
+        notes.append(f"covariance chosen by BIC: {fit_options['covariance_type']}.")
+    model = build_estimator(method, k, fit_options, prepared.preparation.missing, job.seed, job.threads)
     if checkpoint is not None:
         model.set_params(checkpoint=checkpoint)
     if method.mixed:
-        model.set_params(family=product_of(given))
-        notes.append(f"families: {_spoken(model.families_)}.")
-    starts = _watch(model, f"fitting {method.title}", progress, told.get("n_init"))
+        model.set_params(family=product_of(X))
+        notes.append(f"families: {_family_names(model.families_)}.")
+    restarts = _watch(model, f"fitting {method.title}", progress, fit_options.get("n_init"))
     start = time.perf_counter()
     trace = None
-    with own_words() as said, rows_for(engine, given) as rows:
+    with caught_warnings() as messages, _rows_of_engine(engine, X) as rows:
         if traced:
             trace = model.fit_trace(rows, sample_weight=weight)
-            trace.columns = _axes(prepared.preparation)
+            unit = "" if prepared.preparation.scale == "none" else " (scaled)"
+            trace.columns = [f"{name}{unit}" for name in prepared.preparation.names]
         else:
             model.fit(rows, sample_weight=weight)
-        model.labels_ = np.asarray(model.labels_)  # Dask's are not there yet
+        model.labels_ = np.asarray(model.labels_)  # those of Dask are computed here
     seconds = time.perf_counter() - start
-    _leave(model)
-    labels = model.labels_ if drawn is None else model.predict(prepared.rows.given)
-    return Fit(
-        model=model,
-        labels=np.asarray(labels),
-        scores=scores_of(model, given, weight),
-        iterations=int(model.n_iter_) if hasattr(model, "n_iter_") else None,
-        converged=bool(getattr(model, "converged_", True)),
+    known = model.get_params(deep=False)  # callbacks and checkpoints are not part of the model
+    model.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
+    labels = model.labels_ if indices is None else model.predict(prepared.rows.model_input)
+    return fitted_model(
+        model,
+        labels,
+        scores_of(model, X, weight),
         seconds=seconds,
-        options=told,
+        options=fit_options,
         notes=tuple(notes),
-        warnings=tuple(said),
+        warnings=tuple(messages),
         trace=trace,
-        starts=starts,
+        restarts=restarts,
     )
 
 
-def _judged(name: str, k: int, prepared: Prepared, options: Mapping[str, Any], sweep: Sweep, played: Fit | None) -> Fit:
-    """The fit of a sweep for `k` clusters; an animation plays another one, for those of a sweep begin at their end."""
-    model = sweep.model(k)
-    everything = len(model.labels_) == prepared.rows.n
-    labels = np.asarray(model.labels_ if everything else model.predict(prepared.rows.given))
-    same = played is None or adjusted_rand_score(played.labels, labels) == 1.0
-    notes = () if same else ("the animation plays a fit that ends in other clusters than those of the result.",)
-    return Fit(
+def fitted_model(model: Any, labels: Any, scores: dict[str, float], **fields: Any) -> FittedModel:
+    """A `FittedModel` with iterations and convergence of the model, and the other fields as given or empty."""
+    defaults: dict[str, Any] = {"seconds": None, "options": {}, "notes": (), "warnings": ()}
+    return FittedModel(
         model=model,
-        labels=labels,
-        scores=scores_of(model, sweep.X, sweep.sample_weight),
+        labels=np.asarray(labels),
+        scores=scores,
         iterations=int(model.n_iter_) if hasattr(model, "n_iter_") else None,
         converged=bool(getattr(model, "converged_", True)),
-        seconds=None,
+        **defaults | fields,
+    )
+
+
+def _from_sweep(
+    name: str, k: int, prepared: PreparedTable, options: Mapping[str, Any], sweep: Sweep, animated: FittedModel | None
+) -> FittedModel:
+    """The fit of a sweep for `k` clusters; an animation needs another fit, because those of a sweep start converged."""
+    model = sweep.model(k)
+    has_all_rows = len(model.labels_) == prepared.rows.n
+    labels = np.asarray(model.labels_ if has_all_rows else model.predict(prepared.rows.model_input))
+    is_same = animated is None or adjusted_rand_score(animated.labels, labels) == 1.0
+    return fitted_model(
+        model,
+        labels,
+        scores_of(model, sweep.X, sweep.sample_weight),
         options=sweep_parameters(name, options),
-        notes=notes,
-        warnings=(),
-        trace=None if played is None else played.trace,
+        notes=() if is_same else ("the animation shows a fit whose clusters differ from those of the result.",),
+        trace=None if animated is None else animated.trace,
         sweep_ks=tuple(sweep.ks.tolist()),
     )
 
 
-def estimator(
-    method: Method, k: int | str, told: Mapping[str, Any], missing: str, seed: int, threads: int | None
+def build_estimator(
+    method: Method, k: int | str, options: Mapping[str, Any], missing: str, seed: int, threads: int | None
 ) -> Any:
-    """The estimator, not yet fitted."""
-    model = method.made(**{method.number: k}, **told)
+    """The unfitted estimator."""
+    model = method.build(**{method.k_parameter: k}, **options)
     known = model.get_params()
-    general = {"random_state": seed, "n_jobs": threads, **({"missing": "ignore"} if missing == "ignore" else {})}
-    return model.set_params(**{name: value for name, value in general.items() if name in known})
+    common = {"random_state": seed, "n_jobs": threads, **({"missing": "ignore"} if missing == "ignore" else {})}
+    return model.set_params(**{name: value for name, value in common.items() if name in known})
 
 
 @contextmanager
-def own_words() -> Iterator[list[str]]:
-    """Collect the library's warnings as sentences, and let an interrupt stop the job, not the fit alone.
+def caught_warnings() -> Iterator[list[str]]:
+    """Collect warnings of the library as sentences; an interrupt stops the job instead of the fit alone.
 
-    What a result says of itself, that it did not converge or that clusters are empty, is left to it.
+    Warnings about convergence are ignored: results have their own.
     """
-    said: list[str] = []
+    messages: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("error", FitInterruptedWarning)
         try:
-            yield said
-        except FitInterruptedWarning as stopped:
-            raise KeyboardInterrupt from stopped
-        own = (warning for warning in caught if issubclass(warning.category, UserWarning))
-        said.extend(dict.fromkeys(f"{warning.message}." for warning in own))
+            yield messages
+        except FitInterruptedWarning as interrupt:
+            raise KeyboardInterrupt from interrupt
+        user_warnings = (warning for warning in caught if issubclass(warning.category, UserWarning))
+        messages.extend(dict.fromkeys(f"{warning.message}." for warning in user_warnings))
 
 
-def drawn_rows(prepared: Prepared, sample: int | None, seed: int) -> tuple[Any, Any, Any]:
-    """Rows and weights to fit, and which they are; None if all."""
-    given, weight = prepared.rows.given, prepared.weight
-    if sample is None or sample >= len(given):
-        return given, weight, None
-    rows = np.sort(np.random.default_rng(seed).choice(len(given), sample, replace=False))
-    return given[rows], None if weight is None else weight[rows], rows
+@contextmanager
+def _rows_of_engine(engine: str, X: Any) -> Iterator[Any]:
+    """The rows in the form that the engine needs, while the engine is connected."""
+    if engine == "local":
+        yield X
+        return
+    try:
+        from coterie.data.dask import in_blocks
+        from coterie.engines.dask import connected
+    except ModuleNotFoundError as error:
+        raise ParameterError('--engine dask needs one more package. Run: pip install "coterie[dask]"') from error
+    with connected(engine.partition(":")[2]):
+        yield in_blocks(X)
 
 
-def _check_room(method: Method, X: Any) -> None:
-    what = f"the distances of {len(X):,} rows for {method.title}"
-    check_room(len(X) ** 2 * X.itemsize, what, f"try -a bisecting or ward, or --sample {ROWS_OF_A_TREE}.")
+def sample_rows(prepared: PreparedTable, sample: int | None, seed: int) -> tuple[Any, Any, Any]:
+    """Rows and weights of a random sample, and their indices; None if these are all rows."""
+    X, weight = prepared.rows.model_input, prepared.weight
+    if sample is None or sample >= len(X):
+        return X, weight, None
+    indices = np.sort(np.random.default_rng(seed).choice(len(X), sample, replace=False))
+    return X[indices], None if weight is None else weight[indices], indices
 
 
-def _best_structure(X: Any, k: int, weight: Any, seed: int, threads: int | None) -> str:
-    from coterie.selection import mixture_table
+def scores_of(model: Any, X: Any, weight: Any) -> dict[str, float]:
+    """The objective of the fit, and BIC for mixtures, by name."""
+    if hasattr(model, "bic"):
+        scores = {
+            "log-likelihood a row": model.score(X, sample_weight=weight),
+            "BIC": model.bic(X, sample_weight=weight),
+        }
+    else:
+        names = {"inertia_": "inertia", "objective_": "objective", "lower_bound_": "evidence bound"}
+        scores = {name: getattr(model, key) for key, name in names.items() if hasattr(model, key)}
+    return {name: float(value) for name, value in scores.items()}
 
+
+def _best_covariance(X: Any, k: int, weight: Any, seed: int, threads: int | None) -> str:
     best = mixture_table(X, [k], sample_weight=weight, n_jobs=threads, random_state=seed).best(1)
     if not best:
         raise InputError(f"no covariance structure fits {k} components: try fewer, or --covariance spherical.")
     return best[0].structure
 
 
-def _spoken(families: Mapping[str, str]) -> str:
+def _family_names(families: Mapping[str, str]) -> str:
+    """``Gaussian age, income; Categorical city``."""
     by_family: dict[str, list[str]] = {}
     for column, family in families.items():
         by_family.setdefault(family.partition("(")[0], []).append(column)
     return "; ".join(f"{family} {', '.join(columns)}" for family, columns in by_family.items())
 
 
-def _axes(how: Preparation) -> list[str]:
-    """What the columns of the rows given are called."""
-    return list(how.names) if how.scale == "none" else [f"{name} (scaled)" for name in how.names]
-
-
 def _watch(model: Any, what: str, progress: Progress, n_init: Any) -> Starts | None:
-    """Tell of merges done, or of starts done and the time left; starts are written down, too, where there are many."""
+    """Report merges or restarts and the remaining time; record the objectives of several restarts."""
     known = model.get_params(deep=False)
     progress(Step(what))
     if "linkage" in known:
@@ -228,42 +212,15 @@ def _watch(model: Any, what: str, progress: Progress, n_init: Any) -> Starts | N
     if "callback" not in known:
         return None
     count = n_init if isinstance(n_init, int) and n_init > 1 else None
-    starts = None if count is None else Starts()
+    restarts = None if count is None else Starts()
 
-    def told(state: Any) -> None:
-        if starts is not None:
-            starts(state)
+    def callback(state: Any) -> None:
+        if restarts is not None:
+            restarts(state)
         if count is None:
             progress(Step(what, left=state.left))
-        else:  # what comes after all starts is a search
+        else:  # a search follows the last restart
             progress(Step(what, min(state.run, count), count, state.left))
 
-    model.set_params(callback=told)
-    return starts
-
-
-def _leave(model: Any) -> None:
-    """What watched the fit, and where it could have gone on from, are no part of the model."""
-    known = model.get_params(deep=False)
-    model.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
-
-
-def scores_of(model: Any, given: Any, weight: Any) -> dict[str, float]:
-    """What the fit made as small, or as large, as it could, by its name."""
-    if hasattr(model, "bic"):
-        found = {
-            "log-likelihood a row": model.score(given, sample_weight=weight),
-            "BIC": model.bic(given, sample_weight=weight),
-        }
-    else:
-        names = {"inertia_": "inertia", "objective_": "objective", "lower_bound_": "evidence bound"}
-        found = {name: getattr(model, key) for key, name in names.items() if hasattr(model, key)}
-    return {name: float(value) for name, value in found.items()}
-
-
-def _by_blocks(
-    ask: Callable[[Any, NDArray[np.integer]], NDArray[np.floating]], given: Any, labels: NDArray[np.integer]
-) -> NDArray[np.floating]:
-    starts = range(0, len(labels), ROWS_AT_ONCE)
-    found = [ask(given[i : i + ROWS_AT_ONCE], labels[i : i + ROWS_AT_ONCE, np.newaxis])[:, 0] for i in starts]
-    return np.concatenate(found)
+    model.set_params(callback=callback)
+    return restarts

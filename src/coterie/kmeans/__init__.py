@@ -15,6 +15,6 @@ __all__ = [
     "k_means",
     "kmeans_plusplus",
 ]
-_FUNCTIONS = dict.fromkeys(["k_means", "kmeans_plusplus"], "coterie.kmeans.functions")
+_FUNCTIONS = dict.fromkeys(["k_means", "kmeans_plusplus"], "coterie.kmeans.kmeans_functions")
 
 __getattr__ = attach("coterie.kmeans", dict.fromkeys(__all__, "coterie") | _FUNCTIONS)

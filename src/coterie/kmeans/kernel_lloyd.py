@@ -1,4 +1,4 @@
-"""K-means where rows are known by their products alone: batch steps, then single rows, and never a step uphill."""
+"""Kernel K-means as EM: assignment of all rows, then moves of single rows; no step increases the objective."""
 
 from __future__ import annotations
 
@@ -16,21 +16,27 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
-from coterie.kmeans.gram import COLUMNS, Kernel, first_alike
-from coterie.kmeans.kernel_moves import best_moves, exchanged, first_of, together, weight_together
-from coterie.kmeans.kernel_starts import METHODS, Space, check_labels
+from coterie.kmeans.kernel_functions import COLUMNS, Kernel, first_equal_rows
+from coterie.kmeans.kernel_hartigan import (
+    best_moves,
+    duplicate_weights,
+    first_weighted_rows,
+    move_duplicates,
+    move_rows,
+)
+from coterie.kmeans.kernel_seeding import METHODS, FeatureSpace, check_labels
 
-SLACK = 8.0  # roundings that squared distances may differ by and count as equal
-NOTHING = 2.0**-100  # of the largest weight: what weighs less could not be told from 0 in sums of float32
-MOVES = 1024  # rows that are moved one by one between two passes
+SLACK = 8.0  # squared distances that differ by this many rounding errors count as equal
+MIN_WEIGHT = 2.0**-100  # relative to the largest weight; smaller weights would underflow in float32 sums
+MOVES = 1024  # maximum number of rows that are moved one by one between two passes
 UNKNOWN = (
-    "kernel='precomputed': distances need k(x, x) of every row, which X holds for the rows of the fit alone (a square "
-    "and symmetric X); give the kernel as a function for other rows, or use predict, which needs none"
+    "kernel='precomputed': distances need k(x, x) of every row, but X contains it only for the rows of the fit (a "
+    "square symmetric X): use a callable kernel for other rows, or use predict, which does not need it"
 )
 
 
 def _is_consistent(means: dict[str, Any], lengths: dict[str, int]) -> bool:
-    """Whether a precomputed kernel has as many columns as there were rows."""
+    """Whether a precomputed kernel has as many columns as the fit had rows."""
     rows = len(means["labels"])
     return means["rows"] is not None or lengths.get("D", rows) == rows
 
@@ -46,31 +52,31 @@ def _is_consistent(means: dict[str, Any], lengths: dict[str, int]) -> bool:
     norms="real K",
 )
 class Means(NamedTuple):
-    """Means of a space without coordinates: the rows each is made of, and how long it is."""
+    """Means in feature space: the rows of each mean, and its length."""
 
-    rows: Any  # (n, d) as the kernel wants them; None where chunks hold products with them already
-    labels: np.ndarray  # (n,) which mean a row counts for, -1: none
+    rows: Any  # (n, d) prepared by the kernel; None if chunks contain kernel values
+    labels: np.ndarray  # (n,) mean that each row belongs to, or -1
     counts: np.ndarray  # (n,) weights, in units of about the largest
-    first: np.ndarray  # (n,) the first row that counts and equals each: equal rows move together
+    first: np.ndarray  # (n,) first equal row of positive weight; equal rows move together
     weight: np.ndarray  # (k,) sums of counts
     norms: np.ndarray  # (k,) squared lengths
-    cost: float  # of the rows they are made of, by counts: what no step may raise; infinite for a start at rows
+    cost: float  # weighted cost of the rows of the means, which no step may increase; inf if means are single rows
 
 
-class Seen(NamedTuple):
-    """What one part remembers between two passes. Losing it costs time, never the result."""
+class KernelMemo(NamedTuple):
+    """State of one part of the data between two passes. Without it a pass takes longer; the result is the same."""
 
-    first: int  # the number of its first row; -1: not of the rows of the fit
+    first: int  # index of its first row; -1 if these are not rows of the fit
     labels: np.ndarray  # (n,)
     diagonal: np.ndarray | None = None  # (n,) k(x, x); None before the first pass
-    sums: np.ndarray | None = None  # (n, k) products with the rows of each mean, added up by their counts
-    members: np.ndarray | None = None  # labels of all rows, those of the means that `sums` belong to
+    sums: np.ndarray | None = None  # (n, k) weighted sums of the kernel values with the rows of each mean
+    members: np.ndarray | None = None  # labels of all rows, for the means of `sums`
 
     def belongs_to(self, means: Means) -> bool:
         return self.sums is not None and np.array_equal(self.members, means.labels)
 
-    def own(self, values: np.ndarray) -> np.ndarray:
-        """The part's share of values of all rows."""
+    def part_of(self, values: np.ndarray) -> np.ndarray:
+        """Values of the rows of this part, from values of all rows."""
         return values[self.first : self.first + len(self.labels)]
 
 
@@ -88,18 +94,18 @@ class Lengths(Stats):
 
 @dataclass(frozen=True)
 class Cost(Stats):
-    cost: Any  # of w |phi(x) - m|^2, m the mean that the row counts for
+    cost: Any  # of w |phi(x) - m|^2, where m is the mean that the row belongs to
 
 
 @dataclass(frozen=True)
 class KernelLloyd:
-    r"""Minimises :math:`\sum_i w_i \min_k \|\varphi(x_i) - m_k\|^2`, where :math:`m_k` are means of :math:`\varphi(x)`
-    and only products :math:`k(x, y) = \varphi(x) \cdot \varphi(y)` are known [1]_.
+    r"""Minimises :math:`\sum_i w_i \min_k \|\varphi(x_i) - m_k\|^2` for means :math:`m_k` in the feature space [1]_.
 
-    Statistics cannot hold a mean that has no coordinates. It is its rows: their labels stay with the parts, `repair`
-    collects them, and takes the pass that finds how long the new means are. In that pass only the products with rows
-    that changed cluster count. Where all rows stay, or gain no more than `tol`, rows are moved one at a time by what
-    the move is worth when the means follow [2]_.
+    Only values :math:`k(x, y) = \varphi(x) \cdot \varphi(y)` are known. Statistics cannot contain a mean, because it
+    has no coordinates: it is defined by its rows. Their labels are stored with the parts. `repair` collects them and
+    makes the pass that computes the lengths of the new means. That pass only needs the kernel values with rows that
+    changed cluster. If no row changes, or the objective decreases by no more than `tol`, rows are moved one at a time
+    by the decrease after the means are updated [2]_.
 
     .. [1] Dhillon, Guan & Kulis (2004), Kernel k-means, spectral clustering and normalized cuts, KDD.
     .. [2] Telgarsky & Vattani (2010), Hartigan's method: k-means clustering without Voronoi, AISTATS.
@@ -107,58 +113,60 @@ class KernelLloyd:
 
     n_clusters: int
     kernel: Kernel
-    start: Any = "k-means++"  # the name of a method, labels, or a function of k and a RandomState that makes them
-    stored: bool = False  # chunks are rows of the kernel matrix, their y as `gram.facts` says
-    tol: float = 0.0  # the share of the objective that a step must gain to be followed by another
-    finish: bool = True  # with moves of single rows
+    start: Any = "k-means++"  # name of a method, labels, or a function of k and a RandomState that returns labels
+    stored: bool = False  # chunks are rows of the kernel matrix, with `y` from `diagonal_and_duplicates`
+    tol: float = 0.0  # relative decrease of the objective below which iterations stop
+    finish: bool = True  # move single rows at the end
 
     converges = True
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Means:
         w = np.concatenate(engine.map(_weights, source))
         counts = w / 2.0 ** np.ceil(np.log2(w.max()))
-        counts[counts < NOTHING] = 0
+        counts[counts < MIN_WEIGHT] = 0
         rows = None if self.stored else stacked(engine.map(self._rows, source))
         diagonal = np.concatenate(engine.map(self._diagonal, source))
-        labels = self._start(source, engine, rng, rows, Space(diagonal, counts, None, None))
+        labels = self._initial_labels(source, engine, rng, rows, FeatureSpace(diagonal, counts, None, None))
         labels = np.where(counts > 0, labels, -1).astype(np.int32)
-        none = np.zeros(self.n_clusters)
-        first = first_of(self._first_alike(rows, source, engine), counts)
-        nothing = Means(rows, np.full_like(labels, -1), counts, first, none, none, np.inf)
+        zeros = np.zeros(self.n_clusters)
+        first = first_weighted_rows(self._first_equal_rows(rows, source, engine), counts)
+        no_means = Means(rows, np.full_like(labels, -1), counts, first, zeros, zeros, np.inf)
         if np.count_nonzero(labels >= 0) > self.n_clusters:
-            return self._turned(nothing, labels, source, engine, self.initial_memos(source))[0]
-        norms = none.copy()  # a row each
+            return self._with_labels(no_means, labels, source, engine, self.initial_memos(source))[0]
+        norms = zeros.copy()  # each mean is one row
         norms[labels[labels >= 0]] = diagonal[labels >= 0]
-        return nothing._replace(labels=labels, weight=self._by_cluster(labels, counts), norms=norms)
+        return no_means._replace(labels=labels, weight=self._by_cluster(labels, counts), norms=norms)
 
-    def initial_memos(self, source: Source) -> list[Seen]:
+    def initial_memos(self, source: Source) -> list[KernelMemo]:
         labels = source.room(-1, np.int32)
         firsts = accumulate(map(len, labels), initial=0)
-        return [Seen(first, mine) for first, mine in zip(firsts, labels, strict=False)]
+        return [KernelMemo(first, part_labels) for first, part_labels in zip(firsts, labels, strict=False)]
 
-    def e_step(self, means: Means, chunk: Chunk, memo: Seen | None = None) -> tuple[KernelStats, Seen]:
-        seen = memo if memo is not None and memo.belongs_to(means) else self._look(means, chunk)
-        near, slack = self._near(means, seen, chunk)
-        labels = np.argmax(near <= (near.min(axis=1) + slack)[:, None], axis=1).astype(np.int32)
-        own = self._sound(seen.diagonal + near[np.arange(len(labels)), labels])
+    def e_step(self, means: Means, chunk: Chunk, memo: KernelMemo | None = None) -> tuple[KernelStats, KernelMemo]:
+        current = memo if memo is not None and memo.belongs_to(means) else self._new_memo(means, chunk)
+        relative, slack = self._relative_squares(means, current, chunk)
+        labels = np.argmax(relative <= (relative.min(axis=1) + slack)[:, None], axis=1).astype(np.int32)
+        squares = self._clip_if_definite(current.diagonal + relative[np.arange(len(labels)), labels])
         w = _weights(chunk)
-        moved = np.count_nonzero((labels != (seen if memo is None else memo).labels) & (w > 0))
-        stats = KernelStats(self._by_cluster(labels, w), self._by_cluster(labels, w * own), moved)
-        return stats, seen._replace(labels=labels, first=-1 if memo is None else memo.first)
+        moved = np.count_nonzero((labels != (current if memo is None else memo).labels) & (w > 0))
+        stats = KernelStats(self._by_cluster(labels, w), self._by_cluster(labels, w * squares), moved)
+        return stats, current._replace(labels=labels, first=-1 if memo is None else memo.first)
 
     def m_step(self, means: Means, stats: KernelStats) -> Means:
-        """Nothing yet: what the means are made of is known to the parts alone."""
+        """Return the means unchanged: only the parts know the new labels. `repair` computes the new means."""
         return means
 
-    def repair(self, means: Means, stats: KernelStats, source: Source, engine: Engine, memos: list[Seen]) -> Means:
-        """The means of rows at their nearest ones, and where that gains little, of rows moved one by one as well."""
-        if np.isinf(means.cost):  # of a start at rows what all rows cost is known by now
+    def repair(
+        self, means: Means, stats: KernelStats, source: Source, engine: Engine, memos: list[KernelMemo]
+    ) -> Means:
+        """Means after all rows are assigned to the nearest mean and, if that gains little, single rows are moved."""
+        if np.isinf(means.cost):  # initial means are single rows; the cost of all rows is known now
             unit = float(means.counts.sum()) / float(stats.weight.sum())
             means = means._replace(cost=float(stats.cost.sum()) * unit)
-        batch = self._tried((means, memos), self._batch(means, source, engine, memos), source, engine)
-        if self.finish and not self._gained(means, batch[0]):
-            batch = self._tried(batch, self._single_moves(*batch, source, engine), source, engine)
-        means, memos[:] = batch
+        state = self._better_of((means, memos), self._nearest_labels(means, source, engine, memos), source, engine)
+        if self.finish and not self._has_improved(means, state[0]):
+            state = self._better_of(state, self._single_moves(*state, source, engine), source, engine)
+        means, memos[:] = state
         return means
 
     def objective(self, means: Means, stats: KernelStats) -> float:
@@ -170,211 +178,227 @@ class KernelLloyd:
     def has_converged(
         self, before: Means, after: Means, stats: KernelStats, history: Sequence[float], stretch: float | None = None
     ) -> bool:
-        return not self._gained(before, after)
+        return not self._has_improved(before, after)
 
-    def assign(self, means: Means, chunk: Chunk, memo: Seen | None = None) -> np.ndarray:
-        """From sums that are added up anew, not as the fit corrected them step by step: what any later call says."""
+    def assign(self, means: Means, chunk: Chunk, memo: KernelMemo | None = None) -> np.ndarray:
+        """Labels from sums that are computed from scratch, so that later calls return the same labels."""
         return self.e_step(means, chunk)[1].labels
 
     def distances(self, means: Means, chunk: Chunk) -> np.ndarray:
-        """In feature space; 0 within rounding is 0, and a cluster without rows is where the first one with rows is."""
-        seen = self._look(means, chunk)
-        if np.isnan(seen.diagonal).any():
+        """Distances in feature space; values within rounding are 0.
+
+        An empty cluster has the distances of the first cluster with rows.
+        """
+        memo = self._new_memo(means, chunk)
+        if np.isnan(memo.diagonal).any():
             raise InputError(UNKNOWN)
-        near, slack = self._near(means, seen, chunk)
-        near[:, means.weight == 0] = near[:, [int(np.argmax(means.weight > 0))]]
-        squares = seen.diagonal[:, None] + near
+        relative, slack = self._relative_squares(means, memo, chunk)
+        relative[:, means.weight == 0] = relative[:, [int(np.argmax(means.weight > 0))]]
+        squares = memo.diagonal[:, None] + relative
         squares = np.where(squares > slack[:, None], squares, 0)
         return np.sqrt(squares * self.kernel.factor).astype(chunk.X.dtype)
 
-    # products
+    # Kernel values
 
     def _rows(self, chunk: Chunk) -> Any:
-        return chunk.X if self.stored else self.kernel.ready(chunk.X)
+        return chunk.X if self.stored else self.kernel.prepare(chunk.X)
 
     def _diagonal(self, chunk: Chunk) -> np.ndarray:
         if not self.stored:
             return _finite(self.kernel.diagonal(self._rows(chunk)))
         return np.full(chunk.X.shape[0], np.nan) if chunk.y is None else chunk.y[:, 0]
 
-    def _first_alike(self, rows: Any, source: Source, engine: Engine) -> np.ndarray:
+    def _first_equal_rows(self, rows: Any, source: Source, engine: Engine) -> np.ndarray:
         if not self.stored:
-            return first_alike(rows)
+            return first_equal_rows(rows)
         return np.concatenate(engine.map(attrgetter("y"), source))[:, 1].astype(np.int64)
 
     def _products(self, X: Any, rows: Any, columns: slice) -> np.ndarray:
-        """Of rows as `_rows` gives them with the reference rows `columns`."""
+        """Kernel values of prepared rows with the rows `columns` of the fit."""
         return X[:, columns] if self.stored else self.kernel.block(X, rows[columns])
 
     def _sums(self, rows: Any, columns: np.ndarray, shares: np.ndarray, chunk: Chunk) -> np.ndarray:
-        """The products with the reference rows `columns`, added up by `shares` (m, k): (n, k), in float64."""
+        """Sums of the kernel values with the rows `columns` of the fit, weighted by `shares` (m, k): float64 (n, k)."""
         X = self._rows(chunk)
         total = np.zeros((X.shape[0], shares.shape[1]))
         shares = shares.astype(chunk.X.dtype)
-        for tile, some in tiles(columns):
+        for tile, inside in tiles(columns):
             block = self._products(X, rows, tile)
-            if some.stop - some.start < block.shape[1]:
-                block = np.ascontiguousarray(block[:, columns[some] - tile.start])
-            total += block @ shares[some]
+            if inside.stop - inside.start < block.shape[1]:
+                block = np.ascontiguousarray(block[:, columns[inside] - tile.start])
+            total += block @ shares[inside]
         return _finite(total)
 
-    def _look(self, means: Means, chunk: Chunk) -> Seen:
+    def _new_memo(self, means: Means, chunk: Chunk) -> KernelMemo:
         columns = np.flatnonzero(means.labels >= 0)
         shares = one_hot(means.labels[columns], means.counts[columns], self.n_clusters)
         unlabelled = np.full(chunk.X.shape[0], -1, np.int32)
         sums = self._sums(means.rows, columns, shares, chunk)
-        return Seen(-1, unlabelled, self._diagonal(chunk), sums, means.labels)
+        return KernelMemo(-1, unlabelled, self._diagonal(chunk), sums, means.labels)
 
-    def _near(self, means: Means, seen: Seen, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
-        """Squared distances less k(x, x) (n, k), infinite for clusters without rows; what rounding may make of them."""
+    def _relative_squares(self, means: Means, memo: KernelMemo, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
+        """Squared distances minus k(x, x) (n, k), infinite for empty clusters, and their rounding error (n,)."""
         filled = means.weight > 0
-        cross = 2 * seen.sums[:, filled] / means.weight[filled]
-        near = np.full(seen.sums.shape, np.inf)
-        near[:, filled] = means.norms[filled] - cross
+        cross = 2 * memo.sums[:, filled] / means.weight[filled]
+        relative = np.full(memo.sums.shape, np.inf)
+        relative[:, filled] = means.norms[filled] - cross
         size = np.abs(cross).max(axis=1) + np.abs(means.norms[filled]).max()
-        return near, SLACK * np.finfo(chunk.X.dtype).eps * size
+        return relative, SLACK * np.finfo(chunk.X.dtype).eps * size
 
-    def _sound(self, squares: np.ndarray) -> np.ndarray:
-        return np.maximum(squares, 0) if self.kernel.definite else squares
+    def _clip_if_definite(self, squares: np.ndarray) -> np.ndarray:
+        return np.maximum(squares, 0) if self.kernel.is_definite else squares
 
-    # steps
+    # Steps
 
-    def _gained(self, before: Means, after: Means) -> bool:
-        """Whether a step paid enough to be followed by another; a start at rows has cost nothing yet."""
+    def _has_improved(self, before: Means, after: Means) -> bool:
+        """Whether a step decreased the cost enough to continue. Initial means that are single rows have no cost yet."""
         if after is before or np.isinf(before.cost):
             return after is not before
         return before.cost - after.cost > self.tol * abs(before.cost)
 
-    def _tried(
-        self, state: tuple[Means, list[Seen]], labels: np.ndarray, source: Source, engine: Engine
-    ) -> tuple[Means, list[Seen]]:
-        """The means of rows labelled so, if they cost less than those there are."""
+    def _better_of(
+        self, state: tuple[Means, list[KernelMemo]], labels: np.ndarray, source: Source, engine: Engine
+    ) -> tuple[Means, list[KernelMemo]]:
+        """The means of these labels if they cost less, otherwise the current state."""
         means, memos = state
         if np.array_equal(labels, means.labels):
             return state
-        made = self._turned(means, labels, source, engine, memos)
-        return made if made[0].cost < means.cost else state
+        new_means = self._with_labels(means, labels, source, engine, memos)
+        return new_means if new_means[0].cost < means.cost else state
 
-    def _turned(
-        self, means: Means, labels: np.ndarray, source: Source, engine: Engine, memos: list[Seen]
-    ) -> tuple[Means, list[Seen]]:
-        """The means of rows labelled so: most rows changed, and all products are added up anew; else those changed."""
+    def _with_labels(
+        self, means: Means, labels: np.ndarray, source: Source, engine: Engine, memos: list[KernelMemo]
+    ) -> tuple[Means, list[KernelMemo]]:
+        """Means of these labels.
+
+        If most rows changed, all sums are computed again. Otherwise they are updated by the changed rows.
+        """
         changed = np.flatnonzero(labels != means.labels)
-        anew = not all(seen.belongs_to(means) for seen in memos) or 2 * len(changed) > np.count_nonzero(labels >= 0)
-        columns = np.flatnonzero(labels >= 0) if anew else changed
+        from_scratch = not all(memo.belongs_to(means) for memo in memos) or 2 * len(changed) > np.count_nonzero(
+            labels >= 0
+        )
+        columns = np.flatnonzero(labels >= 0) if from_scratch else changed
         shares = one_hot(labels[columns], means.counts[columns], self.n_clusters)
-        if not anew:
+        if not from_scratch:
             shares -= one_hot(means.labels[columns], means.counts[columns], self.n_clusters)
-        made = means._replace(labels=labels, weight=self._by_cluster(labels, means.counts))
-        lengths, memos = engine.scan(partial(self._turned_part, made, columns, shares, anew), source, memos)
-        made = made._replace(norms=lengths.square / np.where(made.weight > 0, made.weight, 1) ** 2)
-        found, _ = engine.scan(partial(self._cost, made), source, memos)
-        return made._replace(cost=float(found.cost)), memos
+        new_means = means._replace(labels=labels, weight=self._by_cluster(labels, means.counts))
+        lengths, memos = engine.scan(
+            partial(self._with_labels_part, new_means, columns, shares, from_scratch), source, memos
+        )
+        new_means = new_means._replace(norms=lengths.square / np.where(new_means.weight > 0, new_means.weight, 1) ** 2)
+        stats, _ = engine.scan(partial(self._cost, new_means), source, memos)
+        return new_means._replace(cost=float(stats.cost)), memos
 
-    def _turned_part(
-        self, means: Means, columns: np.ndarray, shares: np.ndarray, anew: bool, chunk: Chunk, seen: Seen
-    ) -> tuple[Lengths, Seen]:
+    def _with_labels_part(
+        self, means: Means, columns: np.ndarray, shares: np.ndarray, from_scratch: bool, chunk: Chunk, memo: KernelMemo
+    ) -> tuple[Lengths, KernelMemo]:
         sums = self._sums(means.rows, columns, shares, chunk)
-        if not anew:
-            sums += seen.sums
-        diagonal = self._diagonal(chunk) if seen.diagonal is None else seen.diagonal
-        labels = seen.own(means.labels)
-        own = sums[np.arange(len(labels)), labels]
-        return Lengths(self._by_cluster(labels, seen.own(means.counts) * own)), Seen(
-            seen.first, labels, diagonal, sums, means.labels
+        if not from_scratch:
+            sums += memo.sums
+        diagonal = self._diagonal(chunk) if memo.diagonal is None else memo.diagonal
+        labels = memo.part_of(means.labels)
+        own_sums = sums[np.arange(len(labels)), labels]
+        return Lengths(self._by_cluster(labels, memo.part_of(means.counts) * own_sums)), KernelMemo(
+            memo.first, labels, diagonal, sums, means.labels
         )
 
-    def _cost(self, means: Means, chunk: Chunk, seen: Seen) -> tuple[Cost, Seen]:
-        labels, counts = seen.own(means.labels), seen.own(means.counts)
-        counted = np.flatnonzero(labels >= 0)
-        near, _ = self._near(means, seen, chunk)
-        return Cost(float(counts[counted] @ (seen.diagonal + near[np.arange(len(labels)), labels])[counted])), seen
+    def _cost(self, means: Means, chunk: Chunk, memo: KernelMemo) -> tuple[Cost, KernelMemo]:
+        labels, counts = memo.part_of(means.labels), memo.part_of(means.counts)
+        assigned = np.flatnonzero(labels >= 0)
+        relative, _ = self._relative_squares(means, memo, chunk)
+        return Cost(
+            float(counts[assigned] @ (memo.diagonal + relative[np.arange(len(labels)), labels])[assigned])
+        ), memo
 
-    def _batch(self, means: Means, source: Source, engine: Engine, memos: list[Seen]) -> np.ndarray:
-        """Every row to its nearest mean; a cluster without rows starts anew at the row that costs most."""
-        labels = np.concatenate([seen.labels for seen in memos])
+    def _nearest_labels(self, means: Means, source: Source, engine: Engine, memos: list[KernelMemo]) -> np.ndarray:
+        """Nearest mean of every row. An empty cluster is moved to the row with the largest cost."""
+        labels = np.concatenate([memo.labels for memo in memos])
         labels = np.where(means.counts > 0, labels, -1).astype(np.int32)
         empty = np.flatnonzero(self._by_cluster(labels, means.counts) == 0)
         if len(empty):
-            cost = np.concatenate(engine.map(partial(self._excess, means), source, memos))
+            cost = np.concatenate(engine.map(partial(self._cost_beyond_rounding, means), source, memos))
             cost = np.bincount(means.first, np.maximum(cost, 0), len(cost))
             costliest = np.argsort(-cost, kind="stable")[: len(empty)]
             labels[costliest] = np.where(cost[costliest] > 0, empty, labels[costliest])
-            labels = together(labels, costliest, means.first)
+            labels = move_duplicates(labels, costliest, means.first)
         return labels
 
-    def _excess(self, means: Means, chunk: Chunk, seen: Seen) -> np.ndarray:
-        """What every row costs, beyond rounding."""
-        near, slack = self._near(means, seen, chunk)
-        own = seen.diagonal + near[np.arange(len(seen.labels)), seen.labels]
-        return _weights(chunk) * (own - 4 * slack)
+    def _cost_beyond_rounding(self, means: Means, chunk: Chunk, memo: KernelMemo) -> np.ndarray:
+        """Cost of every row, minus its rounding error."""
+        relative, slack = self._relative_squares(means, memo, chunk)
+        squares = memo.diagonal + relative[np.arange(len(memo.labels)), memo.labels]
+        return _weights(chunk) * (squares - 4 * slack)
 
-    def _single_moves(self, means: Means, memos: list[Seen], source: Source, engine: Engine) -> np.ndarray:
-        """The labels, with those rows moved that gain most by it, one after the other."""
-        whole = weight_together(means.labels, means.counts, means.first)
+    def _single_moves(self, means: Means, memos: list[KernelMemo], source: Source, engine: Engine) -> np.ndarray:
+        """Labels after the rows with the largest gain have moved, one after the other."""
+        whole = duplicate_weights(means.labels, means.counts, means.first)
         gain = np.concatenate(engine.map(partial(self._gains, means, whole), source, memos))
         rows = np.sort(np.argsort(-gain, kind="stable")[: min(MOVES, np.count_nonzero(gain > 0))])
         if len(rows) == 0:
             return means.labels
-        block, diagonal = self._block_of(rows, source)
-        sums = np.concatenate([seen.sums for seen in memos])[rows]
+        block, diagonal = self._kernel_block(rows, source)
+        sums = np.concatenate([memo.sums for memo in memos])[rows]
         labels = means.labels.copy()
-        labels[rows] = exchanged(
+        labels[rows] = move_rows(
             labels[rows], whole[rows], diagonal, block, sums, means.weight, means.norms * means.weight**2,
             SLACK * np.finfo(source.dtype).eps,
         )  # fmt: skip
-        return together(labels, rows, means.first)
+        return move_duplicates(labels, rows, means.first)
 
-    def _gains(self, means: Means, counts: np.ndarray, chunk: Chunk, seen: Seen) -> np.ndarray:
-        """By how much the best move of every row lowers the objective, means following; not above 0: not at all."""
-        near, slack = self._near(means, seen, chunk)
-        squares = seen.diagonal[:, None] + near
-        return best_moves(squares, seen.own(means.labels), seen.own(counts), means.weight, slack)[1]
+    def _gains(self, means: Means, counts: np.ndarray, chunk: Chunk, memo: KernelMemo) -> np.ndarray:
+        """Decrease of the objective by the best move of every row; at most 0 if no move helps."""
+        relative, slack = self._relative_squares(means, memo, chunk)
+        squares = memo.diagonal[:, None] + relative
+        return best_moves(squares, memo.part_of(means.labels), memo.part_of(counts), means.weight, slack)[1]
 
-    def _block_of(self, rows: np.ndarray, source: Source) -> tuple[np.ndarray, np.ndarray]:
-        """The products of a few rows with each other (m, m), and their own (m,)."""
+    def _kernel_block(self, rows: np.ndarray, source: Source) -> tuple[np.ndarray, np.ndarray]:
+        """Kernel matrix of a few rows (m, m), and its diagonal (m,)."""
         chunk = source.pick(rows)
         X = self._rows(chunk)
         block = X[:, rows] if self.stored else self.kernel.block(X, X)
         return block.astype(np.float64), self._diagonal(chunk)
 
-    # starts
+    # Initialisation
 
-    def _start(self, source: Source, engine: Engine, rng: np.random.Generator, rows: Any, space: Space) -> np.ndarray:
+    def _initial_labels(
+        self, source: Source, engine: Engine, rng: np.random.Generator, rows: Any, space: FeatureSpace
+    ) -> np.ndarray:
         if isinstance(self.start, str):
             columns = partial(self._columns, source, engine)
-            middle = partial(self._middle, source, engine, rows, space.counts)
-            return METHODS[self.start](space._replace(columns=columns, middle=middle), rng, self.n_clusters)
+            mean_products = partial(self._mean_products, source, engine, rows, space.counts)
+            return METHODS[self.start](
+                space._replace(columns=columns, mean_products=mean_products), rng, self.n_clusters
+            )
         labels = self.start
         if callable(labels):
             labels = labels(self.n_clusters, np.random.RandomState(rng.integers(2**32)))
         return check_labels(labels, source.shape[0], self.n_clusters, space.counts)
 
     def _columns(self, source: Source, engine: Engine, rows: np.ndarray) -> np.ndarray:
-        picked = None if self.stored else self._rows(source.pick(rows))
-        return _finite(np.concatenate(engine.map(partial(self._column_part, picked, rows), source)))
+        prepared = None if self.stored else self._rows(source.pick(rows))
+        return _finite(np.concatenate(engine.map(partial(self._column_part, prepared, rows), source)))
 
-    def _column_part(self, picked: Any, rows: np.ndarray, chunk: Chunk) -> np.ndarray:
+    def _column_part(self, prepared: Any, rows: np.ndarray, chunk: Chunk) -> np.ndarray:
         X = self._rows(chunk)
-        return X[:, rows] if self.stored else self.kernel.block(X, picked)
+        return X[:, rows] if self.stored else self.kernel.block(X, prepared)
 
-    def _middle(self, source: Source, engine: Engine, rows: Any, counts: np.ndarray) -> np.ndarray:
+    def _mean_products(self, source: Source, engine: Engine, rows: Any, counts: np.ndarray) -> np.ndarray:
         shares = counts[:, None] / counts.sum()
         step = partial(self._sums, rows, np.arange(len(counts)), shares)
         return np.concatenate(engine.map(step, source))[:, 0]
 
     def _by_cluster(self, labels: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Values added up by cluster (k,)."""
-        counted = labels >= 0
-        return np.bincount(labels[counted], values[counted], self.n_clusters)
+        """Sums of values by cluster (k,)."""
+        assigned = labels >= 0
+        return np.bincount(labels[assigned], values[assigned], self.n_clusters)
 
 
 @dataclass(frozen=True)
-class Partition(KernelLloyd):
-    """The same for products that may be those of no space, where a mean need not be the best center of its rows.
+class IndefiniteKernelLloyd(KernelLloyd):
+    """Kernel K-means for kernels that may be indefinite, where a mean need not be the best center of its rows.
 
-    The objective is then that of the partition, the cost of all rows at the means they count for. What it is for rows
-    at their nearest means could rise, and fall for partitions that are no good.
+    The objective is the cost of the partition: the cost of all rows at the means they belong to. The cost at the
+    nearest means could increase, and could decrease for poor partitions.
     """
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Means:
@@ -382,16 +406,16 @@ class Partition(KernelLloyd):
         if np.isfinite(means.cost):
             return means
         labels = np.concatenate(engine.map(partial(self.assign, means), source))
-        return self._turned(means, np.where(means.counts > 0, labels, -1), source, engine, self.initial_memos(source))[
-            0
-        ]
+        return self._with_labels(
+            means, np.where(means.counts > 0, labels, -1), source, engine, self.initial_memos(source)
+        )[0]
 
     def objective(self, means: Means, stats: KernelStats) -> float:
         return means.cost * float(stats.weight.sum()) / float(means.weight.sum()) * self.kernel.factor
 
 
 def tiles(columns: np.ndarray) -> Iterator[tuple[slice, slice]]:
-    """The tiles that ascending `columns` lie in, and which of them lie there."""
+    """Tiles that contain the ascending `columns`, and the positions of the columns in each tile."""
     if len(columns) == 0:
         return
     edges = np.arange(columns[0] // COLUMNS, columns[-1] // COLUMNS + 2) * COLUMNS
@@ -402,11 +426,11 @@ def tiles(columns: np.ndarray) -> Iterator[tuple[slice, slice]]:
 
 
 def one_hot(labels: np.ndarray, counts: np.ndarray, k: int) -> np.ndarray:
-    """(n, k): a row's count in the column of its label, zeros for rows without one."""
-    found = np.zeros((len(labels), k))
-    counted = np.flatnonzero(labels >= 0)
-    found[counted, labels[counted]] = counts[counted]
-    return found
+    """(n, k): the count of a row in the column of its label, zeros for rows without a label."""
+    result = np.zeros((len(labels), k))
+    assigned = np.flatnonzero(labels >= 0)
+    result[assigned, labels[assigned]] = counts[assigned]
+    return result
 
 
 def stacked(pieces: list[Any]) -> Any:
@@ -419,5 +443,5 @@ def _weights(chunk: Chunk) -> np.ndarray:
 
 def _finite(values: np.ndarray) -> np.ndarray:
     if not np.isfinite(values).all():
-        raise InputError("the kernel gives NaN or infinity for rows of X: scale the columns, or take another kernel")
+        raise InputError("the kernel returns NaN or infinity for rows of X: scale the columns, or use another kernel")
     return values

@@ -9,123 +9,130 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
-from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.arguments import as_floats, as_rng, not_negative, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
 from coterie.core.scale import ScaleError
 from coterie.core.stored import stored
-from coterie.kmeans.budget import MULTIPLES, as_budget
-from coterie.kmeans.exact import Exact, exact_if_possible
-from coterie.kmeans.given import as_frozen, as_roots, in_units, scale_columns, scaled, trace_in_units
+from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
+from coterie.kmeans.global_search import search_start
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
-from coterie.kmeans.observed import Observed, check_options_for_holes
-from coterie.kmeans.search import searched
+from coterie.kmeans.metric_weights import as_roots, in_units, scale_columns, scaled, trace_in_units
+from coterie.kmeans.missing_lloyd import MissingLloyd, check_options_with_missing
+from coterie.kmeans.search_budget import MULTIPLES, as_budget
 from coterie.seeding import check_start, starts
 from coterie.traces import Trace, Traced
 
 
 @stored("KMeans", **CENTERS_STORED, _roots="none | real D", _scaled_centers="none | real K D")
 class KMeans(Traced, Partitional):
-    r"""K-means: `n_clusters` centers that are near to all rows.
+    r"""K-means clustering: find `n_clusters` centers that minimise the squared distances of the rows to them.
 
     .. math:: J = \sum_i w_i \min_k \lVert x_i - \mu_k \rVert^2
 
-    Rows join their nearest center, centers move to the mean of their rows, until nothing changes (Lloyd [1]_). The
-    objective never rises; the answer is a local optimum, so the start matters.
+    Lloyd's algorithm [1]_ repeats two steps: assign each row to its nearest center, then move each center to the mean
+    of its rows. It stops when nothing changes. The objective never increases. The result is a local optimum and depends
+    on the initial centers.
 
-    Do not use it for clusters of very different size or shape (`GaussianMixture`), for rings and moons (single
-    linkage), where outliers must not pull (`KMedians`), or on columns of different units: scale them
-    first.
+    Use it for numeric rows whose clusters are compact and of similar size. Use `GaussianMixture` for clusters of very
+    different size or shape, single linkage for rings and moons, and `KMedians` for data with outliers. Standardise
+    columns that have different units.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many centers.
+        Number of clusters, and of centers.
     init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Where they start. 'k-means++' is greedy, 'k-means||' takes few passes for any number of centers, 'random'
-        is another name for 'forgy', 'farthest' leaves nothing to chance. A callable is called for every start as
-        ``init(X, n_clusters, random_state)`` and returns centers.
+        Initialisation method, or the initial centers. Default: 'k-means++', the greedy variant. 'k-means||' needs few
+        passes over the data for any number of centers. 'random' is another name for 'forgy'. 'farthest' is
+        deterministic. A callable is called for every initialisation as ``init(X, n_clusters, random_state)`` and
+        returns centers.
     n_init : int or 'auto', default='auto'
-        Starts, of which the best is kept; 'auto' is 10 for the random ones and 1 for the others.
+        Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
+        callables, and 1 for the others.
     search : {'none', 'fast', 'global'}, default='none'
-        Search for better optima than restarts find, from the best of the `n_init` runs on: 'fast' moves centers and
-        single rows about, 'global' does so to a population of solutions. Never worse than 'none' with the same seed.
+        Search for a better optimum than restarts find. It starts from the best of the `n_init` runs. 'fast' moves
+        centers and single rows. 'global' does the same to a population of solutions. With the same seed the result is
+        never worse than with 'none'.
     search_budget : None, number or str, default=None
-        How long: a number is multiples of the work of one k-means++ and Lloyd run, counted and not timed, so that the
-        answer does not depend on speed or threads; None is 10 for 'fast' and 200 for 'global', and a tenth of a
-        second's work where those are less. Text such as '2.5s' is seconds, and then the answer may differ from call
-        to call.
+        Length of the search. A number is a multiple of the work of one k-means++ and Lloyd run. Work is counted, not
+        timed, so the result does not depend on the speed of the machine or the number of threads. None is 10 for 'fast'
+        and 200 for 'global', and at least a tenth of a second of work. Text such as '2.5s' is seconds; the result may
+        then differ between calls.
     algorithm : {'auto', 'lloyd', 'bounds', 'elkan', 'exact'}, default='auto'
-        'bounds' skips distances that the triangle inequality rules out, 'lloyd' computes them all, with the same result
-        to the last bit. 'elkan' is another name for 'bounds'. 'exact' finds the global optimum, and ignores `init`,
-        `n_init` and `search`: it solves one column always, several columns for a few dozen rows, or hundreds if
-        clusters are well separated; it raises an error if it would take too long. 'auto' is exact for one dense column
-        that fits in memory unless `init` gives the centers, and elsewhere uses bounds where they can pay. With missing
-        values neither bounds nor 'exact' are available.
+        'lloyd' computes all distances. 'bounds' skips distances that the triangle inequality rules out; the result is
+        identical to the last bit. 'elkan' is another name for 'bounds'. 'exact' finds the global optimum and ignores
+        `init`, `n_init` and `search`. It always solves one column. It solves several columns for a few dozen rows, or
+        hundreds if clusters are well separated, and raises an error if it would take too long. 'auto' is exact for one
+        dense column that fits in memory, unless `init` gives the centers; otherwise it uses bounds where they can save
+        time. With missing values neither 'bounds' nor 'exact' is available.
     max_iter : int, default=300
-        Iterations of one start at most.
+        Maximum number of iterations of one run.
     tol : float, default=1e-4
-        A fit ends when the squared step of all centers is below `tol` times the mean variance of the columns.
+        Relative tolerance. Iterations stop when the squared movement of all centers falls below `tol` times the mean
+        variance of the columns.
     metric_weights : array (d,) or None, default=None
-        Weights of the columns: a squared distance is :math:`\sum_j v_j (x_j - \mu_j)^2`. Columns of weight 0 are not
-        looked at, and their centers are the means of the rows; all centers are in the units of `X`. The rows are
-        multiplied by the roots of the weights, in a copy of their own type: so a callable `init` and `callback` see
-        them and their centers.
+        Weights of the columns. A squared distance is :math:`\sum_j v_j (x_j - \mu_j)^2`. Columns of weight 0 do not
+        influence the distances; their centers are the means of the rows. All centers are in the units of `X`. The rows
+        are multiplied by the square roots of the weights, in a copy of the same type. A callable `init` and `callback`
+        receive these scaled rows and their centers.
     frozen_centers : array (f, d) or None, default=None
-        Centers that take rows and stay where they are; the other n_clusters - f are fitted beside them. They come
-        first in `cluster_centers_`; k-means++, k-means|| and 'farthest' keep away from them; an array `init` is the
-        others alone.
+        Fixed centers: rows are assigned to them, but they do not move. The other ``n_clusters - f`` centers are fitted.
+        Fixed centers come first in `cluster_centers_`. 'k-means++', 'k-means||' and 'farthest' choose initial centers
+        away from them. An array `init` contains the other centers only.
     missing : {'error', 'ignore'}, default='error'
-        NaN: refuse it, naming the columns, or go by what is there of each row: distances are sums over the columns
-        observed, and a center is in every column the mean of the values there are.
+        How to treat NaN. 'error' raises an error that names the columns. 'ignore' uses the observed values: a distance
+        is a sum over the observed columns of the row, and a center is, in every column, the mean of the observed
+        values.
     engine : {'auto', 'serial', 'threads', 'dask'} or an engine, default='auto'
-        Where to compute: threads for rows in memory, Dask for Dask arrays.
+        Engine that runs the passes. 'auto' uses threads for rows in memory and Dask for Dask arrays.
     n_jobs : int or None, default=None
-        Threads; None is all cores (or OMP_NUM_THREADS). The result does not depend on it.
-    random_state : None, int, RandomState or Generator
-        A number gives the same answer every time, on any number of threads.
-    callback : callable or None
-        Called after every iteration with a `coterie.core.Progress`; a true return ends the fit.
+        Number of threads. None uses all cores, or OMP_NUM_THREADS if set. The result does not depend on it.
+    random_state : None, int, RandomState or Generator, default=None
+        Random state. With an int the result is the same in every call, for any number of threads.
+    callback : callable or None, default=None
+        Called after every iteration with a `coterie.core.Progress`. A true return value stops the fit.
     verbose : int, default=0
-        1 prints a line now and then, with the time left where that can be told; 2 prints one every iteration.
-    checkpoint : str, path or None, default=None
+        1 prints a line from time to time, with the remaining time if it can be estimated. 2 prints a line for every
+        iteration.
+    checkpoint : str, Path or None, default=None
         File in which the state of the fit is saved about once a second. If the file exists, the fit resumes from it and
         returns the same result as an uninterrupted fit. The file is deleted when the fit completes.
     copy_x : bool, default=True
-        Ignored: `X` is never changed. For compatibility with scikit-learn.
+        Ignored, because `X` is never modified. For compatibility with scikit-learn.
 
     Attributes
     ----------
     cluster_centers_ : array (k, d)
-        In the type of the data.
+        Centers, in the dtype of the data.
     labels_ : array (n,) of int32
-        Always what `predict` says of the same rows.
+        Cluster of each row. `predict` returns the same labels for the same rows.
     inertia_ : float
-        The objective at exactly `cluster_centers_`.
-    history_ : array (iterations + 1,)
-        The objective at the start and after every iteration of the best start.
+        Objective at exactly `cluster_centers_`.
+    history_ : array (n_iter_ + 1,)
+        Objective of the best run, initially and after every iteration.
     n_iter_ : int
-        Iterations of the best start.
+        Number of iterations of the best run.
     converged_ : bool
-        Whether it ended by itself.
+        True if the best run converged before `max_iter`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    An iteration costs 2 n d k operations, one pass over the rows, and 8 bytes a row beside them. Every label is the
-    nearest center as float64 would find it, also for float32 rows far from the origin. Equally near centers: the
-    first. An empty cluster starts anew at the row that costs most; if there are fewer distinct rows than clusters,
-    the clusters left over stay empty, with a warning. Rows of weight zero count for nothing.
+    An iteration costs 2 n d k operations and one pass over the rows. It needs 8 bytes per row in addition to the data.
+    Every label is the nearest center as float64 would find it, also for float32 rows far from the origin. Of equally
+    near centers, the first is chosen. An empty cluster is moved to the row with the largest cost. If there are fewer
+    distinct rows than clusters, the remaining clusters stay empty, with a warning. Rows of weight zero have no effect.
 
-    With holes (`missing='ignore'`) an iteration costs 3 n d k operations. A row that becomes a center has the means of
-    the columns in its holes; a row of which nothing was observed is refused. `transform` gives distances over the
-    columns observed, not scaled up for what is missing.
+    With missing values (``missing='ignore'``) an iteration costs 3 n d k operations. If a row becomes a center, its
+    missing values are replaced by the means of the columns. A row without any observed value raises an error.
+    `transform` returns distances over the observed columns, not rescaled for the missing ones.
 
     References
     ----------
-    .. [1] S. P. Lloyd (1982), Least squares quantization in PCM, IEEE Transactions on Information Theory 28,
-       129-137. https://doi.org/10.1109/TIT.1982.1056489
+    .. [1] S. P. Lloyd (1982), Least squares quantization in PCM, IEEE Transactions on Information Theory 28, 129-137.
+       https://doi.org/10.1109/TIT.1982.1056489
 
     Examples
     --------
@@ -191,21 +198,26 @@ class KMeans(Traced, Partitional):
         Parameters
         ----------
         X : array, sparse matrix, frame, LazyFrame, path of a file, or Dask array (n, d)
-            The rows.
+            Rows to cluster.
         y : ignored
         sample_weight : array (n,), optional
-            How much each row counts; a row of weight two is that row twice.
+            Weights of the rows. A row of weight two has the effect of that row twice.
+
+        Returns
+        -------
+        self : KMeans
+            The fitted estimator.
         """
-        n_init, max_iter, watch = self._check_options()
+        n_init, max_iter, callback = self._check_options()
         try:
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight)
         if summary.gaps:
-            check_options_for_holes(self.algorithm, self.search)
+            check_options_with_missing(self.algorithm, self.search)
         model = self._model(summary)
         frozen = 0 if model.frozen is None else len(model.frozen)
-        check_enough_rows(self.n_clusters - frozen, summary)
+        check_enough_rows(self.n_clusters, summary, frozen)
         check_start(self.init, source, self.n_clusters - frozen, frozen)
         roots = as_roots(self.metric_weights, source.shape[1])
         model = exact_if_possible(self.algorithm, scaled(model, roots), source)
@@ -213,34 +225,37 @@ class KMeans(Traced, Partitional):
         if isinstance(model, Exact):
             n_init = 1
         elif self.search != "none":
-            model, watch = searched(
+            model, callback = search_start(
                 self.search, as_budget(self.search, self.search_budget), model, source, engine, summary,
-                rng if store is None else store.initial_rng(rng), n_init, max_iter, watch, store,
+                rng if store is None else store.initial_rng(rng), n_init, max_iter, callback, store,
             )  # fmt: skip
             n_init = 1
-        found, labels = self._descend(model, source, engine, n_init, max_iter, watch, rng, store)
-        centers = in_units(model, found.params, roots, partial(self._open_rows, X, sample_weight, first=True))
+        result, labels = self._descend(model, source, engine, n_init, max_iter, callback, rng, store)
+        centers = in_units(model, result.params, roots, partial(self._open_rows, X, sample_weight, first=True))
         if roots is not None and frozen:
             centers[:frozen] = self.frozen_centers
         self._learn_columns(X, source)
-        self._roots, self._scaled_centers = roots, None if roots is None else found.params
+        self._roots, self._scaled_centers = roots, None if roots is None else result.params
         self.cluster_centers_, self.labels_ = centers, labels
-        self.inertia_, self.history_ = found.objective, np.array(found.history)
-        self.n_iter_, self.converged_ = len(found.history) - 1, found.converged
+        self.inertia_, self.history_ = result.objective, np.array(result.history)
+        self.n_iter_, self.converged_ = len(result.history) - 1, result.converged
         self._n_features_out = self.n_clusters
-        warn_of_empty_clusters(found.stats, "X has too few distinct rows for more", frozen)
+        warn_of_empty_clusters(result.stats, "X has too few distinct rows for more", frozen)
         return self
 
     def _model(self, summary: Summary | None = None) -> Lloyd:
-        """Rows without a hole are fitted as such; rows to answer for may have holes where those of the fit had none."""
+        """Model of a fit (with `summary`) or of later calls.
+
+        Rows of later calls may have missing values even if those of the fit had none.
+        """
         if summary is None:
-            return (Observed if self._allows_missing else Lloyd)(len(self.cluster_centers_), bounds=False)
+            return (MissingLloyd if self._allows_missing else Lloyd)(len(self.cluster_centers_), bounds=False)
         tol = float(self.tol) * float(summary.variance.mean())
         frozen = as_frozen(self.frozen_centers, self.n_clusters, len(summary.variance))
-        given = (self.n_clusters, self.init, summary.unit, tol)
+        options = (self.n_clusters, self.init, summary.unit, tol)
         if summary.gaps:
-            return Observed(*given, bounds=False, frozen=frozen, fill=summary.mean)
-        return Lloyd(*given, bounds=self.algorithm != "lloyd", frozen=frozen)
+            return MissingLloyd(*options, bounds=False, frozen=frozen, fill=summary.mean)
+        return Lloyd(*options, bounds=self.algorithm != "lloyd", frozen=frozen)
 
     @property
     def _allows_missing(self) -> bool:
@@ -248,7 +263,7 @@ class KMeans(Traced, Partitional):
 
     @property
     def _sparse(self) -> bool:
-        return not self._allows_missing  # the zeros that sparse rows leave out are values
+        return not self._allows_missing  # the zeros that a sparse matrix omits are observed values, not missing ones
 
     @property
     def _name_in_errors(self) -> str:
@@ -264,7 +279,7 @@ class KMeans(Traced, Partitional):
         return source if roots is None else source.changed(partial(scale_columns, roots), engine)
 
     def _in_own_units(self, trace: Trace) -> Trace:
-        """Columns that distances do not see are left out."""
+        """Trace in the units of `X`, without the columns of weight 0."""
         return trace if self._roots is None else trace_in_units(trace, self._roots)
 
     def _check_options(self) -> tuple[int, int, Any]:
@@ -273,21 +288,43 @@ class KMeans(Traced, Partitional):
         if one_of("search", self.search, ("none", *MULTIPLES)) != "none" or self.search_budget is not None:
             as_budget(self.search, self.search_budget)
         one_of("missing", self.missing, ("error", "ignore"))
+        one_of("copy_x", self.copy_x, (True, False))
         if self.frozen_centers is not None and self.search != "none":
             raise ParameterError(
-                f"frozen_centers need search='none', for a search moves all; got search={self.search!r}"
+                f"frozen_centers require search='none', because a search moves every center; got search={self.search!r}"
             )
         not_negative("tol", self.tol)
-        watch = callbacks(self.callback, self.verbose)
+        callback = callbacks(self.callback, self.verbose)
         if self.n_init not in ("auto", 1) and not isinstance(self.init, str) and not callable(self.init):
             warnings.warn(
-                f"init gives the centers to start from: n_init={self.n_init!r} has no effect, set n_init=1",
+                f"init contains the initial centers, so n_init={self.n_init!r} has no effect: set n_init=1",
                 RuntimeWarning,
                 stacklevel=3,
             )
-        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), watch
+        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), callback
 
 
-def check_enough_rows(k: int, summary: Summary) -> None:
-    if summary.rows < k:
-        raise InputError(f"n_samples={summary.rows} rows (of weight above 0) cannot make n_clusters={k}: ask for fewer")
+def as_frozen(frozen_centers: Any, k: int, d: int) -> np.ndarray | None:
+    """Fixed centers as an array (f, d), or None if there are none."""
+    if frozen_centers is None:
+        return None
+    try:
+        centers = as_floats(frozen_centers)
+    except (TypeError, ValueError):
+        raise ParameterError(f"frozen_centers must be None or numbers (f, {d}); got {frozen_centers!r}") from None
+    if centers.ndim != 2 or centers.shape[1] != d or not 1 <= len(centers) <= k:
+        raise ParameterError(
+            f"frozen_centers must be None or 1 to n_clusters={k} centers of {d} columns; its shape is {centers.shape}"
+        )
+    if not np.isfinite(centers).all():
+        raise ParameterError("frozen_centers contains NaN or infinity: every center needs finite coordinates")
+    return centers
+
+
+def check_enough_rows(k: int, summary: Summary, frozen: int = 0) -> None:
+    """Raise an error if there are fewer rows of positive weight than clusters that need rows."""
+    if summary.rows < k - frozen:
+        raise InputError(
+            f"n_samples={summary.rows} rows (of weight above 0) are fewer than n_clusters={k}"
+            f"{f' minus {frozen} frozen centers' if frozen else ''}: use n_clusters <= {summary.rows + frozen}"
+        )

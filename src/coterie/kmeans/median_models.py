@@ -1,4 +1,4 @@
-"""The models of K-medians: centers that are medians of their rows, under distances that are not squared."""
+"""Models of K-medians: centers that are medians of their rows, for distances that are not squared."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 from coterie import kernels, seeding
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-from coterie.kmeans.lloyd import Bounds, Costliest, Lloyd, alike, by_cluster, costliest_of
+from coterie.kmeans.lloyd import Bounds, Costliest, Lloyd, by_cluster, costliest_of, same_dtype
 from coterie.seeding import costs
 
-BINS = (16, 4)  # powers of two; the fewer where the more would take much room
-CELLS = 1 << 16  # clusters x columns beyond which there are fewer bins
-REACH = (0.0, *(sign * 2.0**-i for i in (1, 2, 4, 6, 8) for sign in (-1, 1)))  # parts of a bin, about its median
-ALIKE = 1e-12  # numbers that differ by no more of them are equal, but for rounding
-STEPS = 10  # of Weiszfeld's in one iteration, at most
-ROUGH_STEPS = 3  # the same, of descents that are only tried
-CLOSE = 1e-4  # of the tolerance of a fit: smaller squared steps of Weiszfeld's are not worth another
+BINS = (16, 4)  # powers of two; the second number saves memory if there are many cells
+CELLS = 1 << 16  # clusters x columns above which there are fewer bins
+REACH = (0.0, *(sign * 2.0**-i for i in (1, 2, 4, 6, 8) for sign in (-1, 1)))  # edges in fractions of a bin
+ROUNDING = 1e-12  # relative difference that is attributed to rounding
+STEPS = 10  # maximum number of Weiszfeld steps in one iteration
+ROUGH_STEPS = 3  # the same for trial descents
+CLOSE = 1e-4  # Weiszfeld steps end if the squared movement is below this fraction of the tolerance of the fit
 
 
 @dataclass(frozen=True)
 class ManhattanStats(Stats):
-    """Sums under the L1 distance."""
+    """Sums for the L1 distance."""
 
     weight: Any  # (k,)
     spread: Any  # (k, d) of w |x - c|, column by column
@@ -35,29 +35,29 @@ class ManhattanStats(Stats):
 
 @dataclass(frozen=True)
 class Counts(Stats):
-    """What lies in each bin of each cluster and column."""
+    """Weight, minimum and maximum of the values in each bin of each cluster and column."""
 
     weight: Any  # (k, d, bins)
-    least: Any  # (k, d, bins)
-    most: Any  # (k, d, bins)
+    minimum: Any  # (k, d, bins)
+    maximum: Any  # (k, d, bins)
 
     def __add__(self, other: Counts) -> Counts:
-        least, most = np.minimum(self.least, other.least), np.maximum(self.most, other.most)
-        return Counts(self.weight + other.weight, least, most)
+        minimum, maximum = np.minimum(self.minimum, other.minimum), np.maximum(self.maximum, other.maximum)
+        return Counts(self.weight + other.weight, minimum, maximum)
 
 
 @dataclass(frozen=True)
-class Pulls(Stats):
-    """How the rows of each cluster pull at its center: each with its weight, however far it is."""
+class WeiszfeldStats(Stats):
+    """Sums of a Weiszfeld step: unit vectors from each center to its rows, by weight."""
 
-    on: Any  # (k,) of w, of the rows on the center
-    inverse: Any  # (k,) of w / |x - c|, of the others
+    on: Any  # (k,) of w, over the rows on the center
+    inverse: Any  # (k,) of w / |x - c|, over the other rows
     pull: Any  # (k, d) of w (x - c) / |x - c|
     cost: Any  # (k,) of w |x - c|
 
 
 @dataclass(frozen=True)
-class EuclideanStats(Pulls):
+class EuclideanStats(WeiszfeldStats):
     """The same, and who pulls."""
 
     weight: Any  # (k,)
@@ -65,30 +65,32 @@ class EuclideanStats(Pulls):
 
 
 @dataclass(frozen=True)
-class Nearest(Stats):
-    """The row of each cluster that is nearest to its center; of several, the first."""
+class NearestRows(Stats):
+    """Row of each cluster that is nearest to its center; the first if there are several."""
 
-    apart: Any  # (k,) infinite where there is none
+    distance: Any  # (k,) infinite for a cluster without rows
     rows: Any  # (k, d)
 
-    def __add__(self, other: Nearest) -> Nearest:
-        mine = self.apart <= other.apart
-        return Nearest(np.where(mine, self.apart, other.apart), np.where(mine[:, None], self.rows, other.rows))
+    def __add__(self, other: NearestRows) -> NearestRows:
+        is_first = self.distance <= other.distance
+        return NearestRows(
+            np.where(is_first, self.distance, other.distance), np.where(is_first[:, None], self.rows, other.rows)
+        )
 
 
 @dataclass(frozen=True)
 class Manhattan:
     r"""Minimises :math:`\sum_i w_i \min_k \|x_i - c_k\|_1`: centers are medians, column by column.
 
-    Medians are not sums, but the weight up to a value is: passes that count what lies in bins, each time within the
-    bin that has the median, end at a single value. It takes a pass or two once the centers have almost settled, and
-    about log16 of the rows of a cluster before.
+    Medians are not sums, but the weight up to a value is. Each pass counts the weight in bins within the bin that
+    contains the median, until a single value is left. It takes one or two passes when the centers have nearly
+    converged, and about log16 of the number of rows of a cluster before.
     """
 
     n_clusters: int
-    start: Any = "k-means++"  # the name of a method, or centers
-    unit: float = 1.0  # a power of two of the size of the data
-    tol: float = 0.0  # the squared step of all centers that ends a fit
+    start: Any = "k-means++"  # name of an initialisation method, or the initial centers
+    unit: float = 1.0  # power of two near the scale of the data
+    tol: float = 0.0  # converged if the squared movement of all centers is at most this
 
     converges = True
 
@@ -101,23 +103,23 @@ class Manhattan:
     def e_step(
         self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray | None = None
     ) -> tuple[ManhattanStats, np.ndarray]:
-        chunk, centers = alike(chunk, centers)
+        chunk, centers = same_dtype(chunk, centers)
         labels = np.full(len(chunk.X), -1, np.int32) if labels is None else labels
-        found = kernels.select("medians", chunk.X, len(centers)).deviations(chunk.X, chunk.w, centers, labels)
-        return ManhattanStats(*found), labels
+        sums = kernels.select("medians", chunk.X, len(centers)).deviations(chunk.X, chunk.w, centers, labels)
+        return ManhattanStats(*sums), labels
 
     def m_step(self, centers: np.ndarray, stats: ManhattanStats) -> np.ndarray:
-        """What sums alone can tell: nothing. `repair` has the rows, and finds the medians."""
+        """Return the centers unchanged: `repair` computes the medians, which are not functions of sums."""
         return centers
 
     def repair(
         self, centers: np.ndarray, stats: ManhattanStats, source: Source, engine: Engine, memos: list[np.ndarray]
     ) -> np.ndarray:
-        found = medians(centers, stats, source, engine, memos).astype(centers.dtype)
-        return filled_up(found, stats, partial(_costliest, "l1"), source, engine, memos)
+        new_centers = medians(centers, stats, source, engine, memos).astype(centers.dtype)
+        return move_empty_clusters(new_centers, stats, partial(_costliest, "l1"), source, engine, memos)
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> ManhattanStats:
-        """What rows cost that stay in the clusters of the centers `before`, with these already at `after`."""
+        """Statistics of the clusters of the centers `before`, measured from the centers `after`."""
         weight, cost = _staying("l1", self.assign(before, chunk), after, chunk)
         return ManhattanStats(weight, cost[:, None], 0)
 
@@ -138,7 +140,7 @@ class Manhattan:
         return self.e_step(centers, chunk)[1] if labels is None else labels
 
     def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
-        chunk, centers = alike(chunk, centers)
+        chunk, centers = same_dtype(chunk, centers)
         return kernels.select("medians", chunk.X, len(centers)).distances(chunk.X, centers)
 
     @property
@@ -148,12 +150,12 @@ class Manhattan:
 
 @dataclass(frozen=True)
 class Euclidean:
-    r"""Minimises :math:`\sum_i w_i \min_k \|x_i - c_k\|_2`: centers are geometric medians, by Weiszfeld's steps [1]_.
+    r"""Minimises :math:`\sum_i w_i \min_k \|x_i - c_k\|_2`: centers are geometric medians, by Weiszfeld [1]_.
 
-    A step minimises squares about the old center that lie above the distances and touch them there, so it never
-    raises their sum. A center on a row leaves it by as much as the others pull more than the row holds [2]_, and stays
-    if they do not: then it is the median. Steps towards a row that is the median may become ever smaller, so the row
-    nearest to a center is asked whether it is.
+    A step minimises squared distances that are an upper bound of the distances and touch them at the old center, so it
+    never increases their sum. A center on a row moves away if the pull of the other rows exceeds the weight of that row
+    [2]_; otherwise the row is the median. Steps towards a row that is the median can become ever smaller. `repair`
+    therefore checks whether the row nearest to each center is its median.
 
     .. [1] Weiszfeld (1937), Sur le point pour lequel la somme des distances de n points donnés est minimum, Tohoku
        Math. J. 43.
@@ -161,10 +163,10 @@ class Euclidean:
     """
 
     n_clusters: int
-    start: Any = "k-means++"  # the name of a method, or centers
-    unit: float = 1.0  # a power of two of the size of the data
-    tol: float = 0.0  # the squared step of all centers that ends a fit
-    steps: int = STEPS  # of Weiszfeld's in one iteration, at most
+    start: Any = "k-means++"  # name of an initialisation method, or the initial centers
+    unit: float = 1.0  # power of two near the scale of the data
+    tol: float = 0.0  # converged if the squared movement of all centers is at most this
+    steps: int = STEPS  # maximum number of Weiszfeld steps in one iteration
 
     converges = True
 
@@ -175,35 +177,35 @@ class Euclidean:
         return self._squares.initial_memos(source)
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[EuclideanStats, Bounds]:
-        """The nearest center is that of K-means, squares or not."""
+        """The nearest center is that of K-means, because squaring does not change the order."""
         sums, memo = self._squares.e_step(centers, chunk, memo)
-        pulls, _ = _pulls(centers, chunk, memo)
+        pulls, _ = _weiszfeld_sums(centers, chunk, memo)
         return EuclideanStats(*pulls.leaves(), sums.weight, sums.moved), memo
 
-    def m_step(self, centers: np.ndarray, stats: Pulls) -> np.ndarray:
+    def m_step(self, centers: np.ndarray, stats: WeiszfeldStats) -> np.ndarray:
         length = np.linalg.norm(stats.pull, axis=1)
-        moves = (length > stats.on) & (stats.inverse > 0)
-        share = np.where(moves, 1.0 - stats.on / np.where(moves, length, 1.0), 0.0)
-        step = stats.pull * (share / np.where(moves, stats.inverse, 1.0))[:, None]
+        is_moving = (length > stats.on) & (stats.inverse > 0)
+        share = np.where(is_moving, 1.0 - stats.on / np.where(is_moving, length, 1.0), 0.0)
+        step = stats.pull * (share / np.where(is_moving, stats.inverse, 1.0))[:, None]
         return (centers + step).astype(centers.dtype)
 
     def repair(
         self, centers: np.ndarray, stats: EuclideanStats, source: Source, engine: Engine, memos: list[Bounds]
     ) -> np.ndarray:
-        """A few steps more for the same clusters: a pass to a center is cheaper than one to all of them."""
+        """More steps for the same clusters: a pass over one center per row is cheaper than a pass over all centers."""
         for _ in range(self.steps - 1):
-            pulls, _ = engine.scan(partial(_pulls, centers), source, memos)
+            pulls, _ = engine.scan(partial(_weiszfeld_sums, centers), source, memos)
             before, centers = centers, self.m_step(centers, pulls)
             if squared_step(before, centers) <= CLOSE * self.tol:
                 break
-        near, _ = engine.scan(partial(_nearest, centers), source, memos)
-        pulls, _ = engine.scan(partial(_pulls, near.rows), source, memos)
-        held = np.isfinite(near.apart) & (np.linalg.norm(pulls.pull, axis=1) <= (1.0 + ALIKE) * pulls.on)
-        centers = np.where(held[:, None], near.rows, centers)
-        return filled_up(centers, stats, partial(_costliest, "l2"), source, engine, memos)
+        nearest, _ = engine.scan(partial(_nearest, centers), source, memos)
+        pulls, _ = engine.scan(partial(_weiszfeld_sums, nearest.rows), source, memos)
+        is_median = np.isfinite(nearest.distance) & (np.linalg.norm(pulls.pull, axis=1) <= (1.0 + ROUNDING) * pulls.on)
+        centers = np.where(is_median[:, None], nearest.rows, centers)
+        return move_empty_clusters(centers, stats, partial(_costliest, "l2"), source, engine, memos)
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> EuclideanStats:
-        """What rows cost that stay in the clusters of the centers `before`, with these already at `after`."""
+        """Statistics of the clusters of the centers `before`, measured from the centers `after`."""
         weight, cost = _staying("l2", self.assign(before, chunk), after, chunk)
         return EuclideanStats(0.0, 0.0, 0.0, cost, weight, 0)
 
@@ -218,7 +220,7 @@ class Euclidean:
         history: Sequence[float],
         stretch: float | None = None,
     ) -> bool:
-        return bool(squared_step(before, after) <= self.tol or history[-1] >= (1.0 - ALIKE) * history[-2])
+        return bool(squared_step(before, after) <= self.tol or history[-1] >= (1.0 - ROUNDING) * history[-2])
 
     def assign(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
         return self._squares.assign(centers, chunk, memo)
@@ -236,65 +238,65 @@ class Euclidean:
 
     @property
     def rough(self) -> Euclidean:
-        """The same model with fewer steps, to find out whether a descent is worthwhile."""
+        """Same model with fewer steps, for trial descents."""
         return replace(self, steps=ROUGH_STEPS)
 
 
 def medians(
     centers: np.ndarray, stats: ManhattanStats, source: Source, engine: Engine, memos: list[np.ndarray]
 ) -> np.ndarray:
-    """The median of every cluster and column, in float64; where a cluster is empty, its center as it is."""
+    """Median of every cluster and column, in float64. An empty cluster keeps its center."""
     bins = BINS[0] if centers.size <= CELLS else BINS[1]
     filled = np.broadcast_to(stats.weight[:, None] > 0, centers.shape)
     weight = np.where(filled, stats.weight[:, None], 1.0)
-    found, open_ = centers.astype(np.float64), filled.copy()
-    low, high, below = np.where(open_, -np.inf, np.inf), np.where(open_, np.inf, -np.inf), np.zeros(centers.shape)
-    edges = _edges_about(found, stats.spread / weight, bins)
-    while open_.any():
+    result, is_open = centers.astype(np.float64), filled.copy()
+    low, high, below = np.where(is_open, -np.inf, np.inf), np.where(is_open, np.inf, -np.inf), np.zeros(centers.shape)
+    edges = _edges_about(result, stats.spread / weight, bins)
+    while is_open.any():
         counts, _ = engine.scan(partial(_counts, low, high, edges), source, memos)
-        until = np.cumsum(np.concatenate([below[..., None], counts.weight], axis=2), axis=2)
-        there, beyond = counts.weight > 0, until[..., 1:] / weight[..., None] - 0.5
-        lower, upper = _first(there, beyond >= -ALIKE), _first(there, beyond > ALIKE)
-        first, last = _at(counts.least, lower), _at(counts.most, lower)
-        # Two bins: half of the weight is up to the one, half from the other on.
-        closed = open_ & ((lower != upper) | (first == last))
-        above = np.where(lower == upper, last, _at(counts.least, upper))
-        found[closed] = last[closed] + 0.5 * (above[closed] - last[closed])
-        open_ &= ~closed
-        low, high = np.where(open_, first, np.inf), np.where(open_, last, -np.inf)
-        below = _at(until, lower)
-        share = (0.5 * weight - below) / np.where(open_, _at(counts.weight, lower), 1.0)
-        edges = _edges_between(np.where(open_, low, 0.0), np.where(open_, high, 0.0), share, bins)
-    return found
+        cumulative = np.cumsum(np.concatenate([below[..., None], counts.weight], axis=2), axis=2)
+        has_rows, beyond = counts.weight > 0, cumulative[..., 1:] / weight[..., None] - 0.5
+        lower, upper = _first(has_rows, beyond >= -ROUNDING), _first(has_rows, beyond > ROUNDING)
+        first, last = _at(counts.minimum, lower), _at(counts.maximum, lower)
+        # If the two bins differ, half of the weight is up to the lower one, and half from the upper one.
+        is_closed = is_open & ((lower != upper) | (first == last))
+        above = np.where(lower == upper, last, _at(counts.minimum, upper))
+        result[is_closed] = last[is_closed] + 0.5 * (above[is_closed] - last[is_closed])
+        is_open &= ~is_closed
+        low, high = np.where(is_open, first, np.inf), np.where(is_open, last, -np.inf)
+        below = _at(cumulative, lower)
+        share = (0.5 * weight - below) / np.where(is_open, _at(counts.weight, lower), 1.0)
+        edges = _edges_between(np.where(is_open, low, 0.0), np.where(is_open, high, 0.0), share, bins)
+    return result
 
 
-def _at(values: np.ndarray, place: np.ndarray) -> np.ndarray:
-    return np.take_along_axis(values, place[..., None], axis=2)[..., 0]
+def _at(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(values, index[..., None], axis=2)[..., 0]
 
 
-def _first(there: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The first bin that is wanted of those that have rows; where none is, but for rounding, the last that has."""
-    wanted = wanted & there
-    last = there.shape[2] - 1 - np.argmax(there[..., ::-1], axis=2)
-    return np.where(wanted.any(axis=2), np.argmax(wanted, axis=2), last)
+def _first(has_rows: np.ndarray, condition: np.ndarray) -> np.ndarray:
+    """First bin that has rows and satisfies `condition`. If rounding leaves none, the last bin that has rows."""
+    condition = condition & has_rows
+    last = has_rows.shape[2] - 1 - np.argmax(has_rows[..., ::-1], axis=2)
+    return np.where(condition.any(axis=2), np.argmax(condition, axis=2), last)
 
 
 def _edges_about(centers: np.ndarray, spread: np.ndarray, bins: int) -> np.ndarray:
-    """Edges (k, d, bins - 1) about the old centers, close to them closer: the last iterations move them but little."""
+    """Edges (k, d, bins - 1) around the old centers, denser near them, because the last iterations move them little."""
     if bins == BINS[0]:
         reach = np.array([*-(2.0 ** -np.arange(7)), 0.0, *2.0 ** -np.arange(6)])
     else:
         reach = np.array([0.0, 0.25])
     about = centers[..., None] + spread[..., None] * reach
-    # A center that is a median still has a bin of its own.
+    # A center that is still the median gets its own bin.
     return np.sort(np.concatenate([about, np.nextafter(centers, -np.inf)[..., None]], axis=2), axis=2)
 
 
 def _edges_between(low: np.ndarray, high: np.ndarray, share: np.ndarray, bins: int) -> np.ndarray:
-    """Edges (k, d, bins - 1) from `low` on, most of them about where the median is if the values lie evenly.
+    """Edges (k, d, bins - 1) from `low` on, most of them near the median of evenly distributed values.
 
-    `share` of the weight is below it. Others are even in the order of all floating numbers: they see to it that values
-    of any size are divided in few passes.
+    `share` of the weight is below the median. The other edges are evenly spaced in the order of all floating-point
+    numbers, so that values of any magnitude are separated in few passes.
     """
     middle = _between(low, high)
     if bins == BINS[0]:
@@ -306,27 +308,27 @@ def _edges_between(low: np.ndarray, high: np.ndarray, share: np.ndarray, bins: i
 
 
 def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The number amid those from a to b."""
+    """Midpoint of a and b in the order of all floating-point numbers."""
     a, b = _order(a.view(np.int64)), _order(b.view(np.int64))
     return _order((a & b) + ((a ^ b) >> 1)).view(np.float64)
 
 
 def _order(bits: np.ndarray) -> np.ndarray:
-    """Bits of float64 as whole numbers in the same order, and back."""
+    """Map the bits of float64 to integers in the same order, and back."""
     return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
 
 
-def filled_up(
+def move_empty_clusters(
     centers: np.ndarray, stats: Any, search: Any, source: Source, engine: Engine, memos: list[Any]
 ) -> np.ndarray:
-    """An empty cluster starts anew at the row that costs most; where all rows sit on centers it stays."""
+    """Move an empty cluster to the row with the largest cost. It stays if every row equals a center."""
     empty = np.flatnonzero(stats.weight == 0)
     if len(empty) == 0:
         return centers
-    found, _ = engine.scan(partial(search, centers, len(empty)), source, memos)
-    useful = min(len(empty), int(np.count_nonzero(found.cost > 0)))
+    costliest, _ = engine.scan(partial(search, centers, len(empty)), source, memos)
+    count = min(len(empty), int(np.count_nonzero(costliest.cost > 0)))
     centers = centers.copy()
-    centers[empty[:useful]] = found.rows[:useful]
+    centers[empty[:count]] = costliest.rows[:count]
     return centers
 
 
@@ -334,18 +336,21 @@ def squared_step(before: np.ndarray, after: np.ndarray) -> float:
     return float(((after.astype(np.float64) - before) ** 2).sum())
 
 
-def _costliest(metric: str, centers: np.ndarray, most: int, chunk: Chunk, memo: Any) -> tuple[Costliest, Any]:
-    """By the distance to the center the row was last nearest to: no new search for the sake of a few rows."""
+def _costliest(metric: str, centers: np.ndarray, count: int, chunk: Chunk, memo: Any) -> tuple[Costliest, Any]:
+    """Rows with the largest cost at the center they were last assigned to.
+
+    The labels are not updated first, because only a few rows are needed.
+    """
     labels = memo.labels if isinstance(memo, Bounds) else memo
     cost = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
-    return costliest_of(chunk, cost, most, lambda X, rows: X[rows]), memo
+    return costliest_of(chunk, cost, count, lambda X, rows: X[rows]), memo
 
 
 def _staying(metric: str, labels: np.ndarray, centers: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
-    """Weight and cost of each cluster (k,)."""
-    chunk, centers = alike(chunk, centers)
-    apart = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
-    weight, _, cost = by_cluster(chunk, labels, apart, len(centers))
+    """Weight and cost of each cluster (k,), for given labels."""
+    chunk, centers = same_dtype(chunk, centers)
+    distances = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
+    weight, _, cost = by_cluster(chunk, labels, distances, len(centers))
     return weight, cost
 
 
@@ -356,19 +361,19 @@ def _counts(
     return Counts(*ops.counts(chunk.X, chunk.w, labels, low, high, edges)), labels
 
 
-def _nearest(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[Nearest, Bounds]:
-    apart = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, memo.labels, "l2")
+def _nearest(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[NearestRows, Bounds]:
+    distances = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, memo.labels, "l2")
     if chunk.w is not None:
-        apart = np.where(chunk.w > 0, apart, np.inf)
-    least, rows = np.full(len(centers), np.inf), centers.copy()
-    np.minimum.at(least, memo.labels, apart)
-    found = np.flatnonzero((apart == least[memo.labels]) & (apart < np.inf))
-    clusters, first = np.unique(memo.labels[found], return_index=True)
-    rows[clusters] = chunk.X[found[first]]
-    return Nearest(least, rows), memo
+        distances = np.where(chunk.w > 0, distances, np.inf)
+    minimum, rows = np.full(len(centers), np.inf), centers.copy()
+    np.minimum.at(minimum, memo.labels, distances)
+    candidates = np.flatnonzero((distances == minimum[memo.labels]) & (distances < np.inf))
+    clusters, first = np.unique(memo.labels[candidates], return_index=True)
+    rows[clusters] = chunk.X[candidates[first]]
+    return NearestRows(minimum, rows), memo
 
 
-def _pulls(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[Pulls, Bounds]:
-    chunk, centers = alike(chunk, centers)
+def _weiszfeld_sums(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[WeiszfeldStats, Bounds]:
+    chunk, centers = same_dtype(chunk, centers)
     ops = kernels.select("medians", chunk.X, len(centers))
-    return Pulls(*ops.pulls(chunk.X, chunk.w, centers, memo.labels)), memo
+    return WeiszfeldStats(*ops.pulls(chunk.X, chunk.w, centers, memo.labels)), memo

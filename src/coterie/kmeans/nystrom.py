@@ -1,4 +1,4 @@
-"""Nyström's features: coordinates for a space that has none, from the products with a few landmark rows."""
+"""Nyström approximation: coordinates in the feature space of a kernel, from kernel values with landmark rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
-from coterie.kmeans.gram import Kernel, first_alike
+from coterie.kmeans.kernel_functions import Kernel, first_equal_rows
 from coterie.kmeans.lloyd import KMeansStats, Lloyd
 
-POOL = 5  # rows for every landmark that landmarks are chosen from
-ROUNDS = 16  # in which they are chosen
-PART_ROWS = 2048  # rows whose products with all landmarks are held together
-KEPT = 1 << 30  # bytes of features that are kept; more are made anew in every pass, with the same bits
+POOL = 5  # candidate rows per landmark
+ROUNDS = 16  # rounds in which landmarks are chosen
+PART_ROWS = 2048  # rows whose kernel values with all landmarks are in memory at the same time
+STORED = 1 << 30  # maximum number of bytes of stored features; more are recomputed identically in every pass
 
 
 @stored("kernel_kmeans.Features", kernel="<kernel.*>", landmarks="real m D", root="real m R")
@@ -31,28 +31,30 @@ class Features:
     """
 
     kernel: Kernel
-    landmarks: Any  # Z (m, d), as the kernel wants them
+    landmarks: Any  # Z (m, d), prepared by the kernel
     root: np.ndarray  # (m, r)
 
     def of(self, X: Any) -> np.ndarray:
-        """(n, r), in the type of the rows."""
-        found = self.kernel.block(self.kernel.ready(X), self.landmarks) @ self.root
-        if not np.isfinite(found).all():
-            raise InputError("the kernel gives NaN or infinity for rows of X: scale the columns, or another kernel")
-        return found.astype(X.dtype, copy=False)
+        """Features (n, r), in the dtype of the rows."""
+        features = self.kernel.block(self.kernel.prepare(X), self.landmarks) @ self.root
+        if not np.isfinite(features).all():
+            raise InputError(
+                "the kernel returns NaN or infinity for rows of X: scale the columns, or use another kernel"
+            )
+        return features.astype(X.dtype, copy=False)
 
     def source(self, source: Any, engine: Engine) -> Any:
-        """The rows by their features: kept where that takes no more than `KEPT` bytes."""
-        mapped = Mapped(replace(source, chunk_rows=PART_ROWS), self)
+        """Source of the features, stored if they take at most `STORED` bytes."""
+        mapped = FeatureSource(replace(source, chunk_rows=PART_ROWS), self)
         n, r = mapped.shape
-        if n * r * source.dtype.itemsize > KEPT:
+        if n * r * source.dtype.itemsize > STORED:
             return mapped
         return replace(mapped.base, X=np.concatenate(engine.map(partial(_features, self), mapped.base)), columns=None)
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """A source of features, made whenever a part is read."""
+class FeatureSource:
+    """Source of features that are computed whenever a part is read."""
 
     base: Any
     features: Features
@@ -85,17 +87,24 @@ class Mapped:
 
 @dataclass(frozen=True)
 class FeatureLloyd(Lloyd):
-    """Lloyd's steps on features; a start may also be labels, and a step must gain a share `tol` of the objective."""
+    """Lloyd's algorithm on features.
 
-    labels: Any = None  # (n,) to start from
-    gain: float = 0.0
+    It can start from labels, and stops if the relative decrease of the objective is at most `gain`.
+    """
+
+    labels: Any = None  # (n,) initial labels, or a function that returns them
+    gain: float = 0.0  # relative decrease of the objective
 
     def init(self, source: Any, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         if self.labels is None:
             return super().init(source, engine, rng)
         labels = self.labels(rng) if callable(self.labels) else self.labels
-        known = Mapped(replace(source.base, y=labels), source.features) if isinstance(source, Mapped) else None
-        sums = engine.sum(partial(_labelled, self.n_clusters), known or replace(source, y=labels))
+        labelled = (
+            FeatureSource(replace(source.base, y=labels), source.features)
+            if isinstance(source, FeatureSource)
+            else None
+        )
+        sums = engine.sum(partial(_sums_by_label, self.n_clusters), labelled or replace(source, y=labels))
         return (sums.sum_x / sums.weight[:, None]).astype(source.dtype)
 
     def has_converged(
@@ -110,77 +119,81 @@ class LabelledSums(Stats):
     sum_x: Any  # (k, r)
 
 
-def features_of(source: Any, engine: Engine, kernel: Kernel, m: int, rng: np.random.Generator) -> tuple[Features, Any]:
-    """Features by `m` landmarks, and the numbers of these rows.
+def nystrom_features(
+    source: Any, engine: Engine, kernel: Kernel, m: int, rng: np.random.Generator
+) -> tuple[Features, Any]:
+    """Features from `m` landmarks, and the indices of the landmark rows.
 
-    A pool of rows is drawn by weight, landmarks out of it by what those before leave unexplained of each (randomly
-    pivoted Cholesky [1]_, in blocks): rows unlike the others come first, and no two are alike.
+    A pool of rows is drawn by weight. Landmarks are drawn from the pool by their residual after the previous landmarks
+    (randomly pivoted Cholesky [1]_, in blocks). Rows unlike the others come first, and no two landmarks are equal.
 
     .. [1] Chen, Epperly, Tropp & Webber (2024), Randomly pivoted Cholesky, Commun. Pure Appl. Math. 78.
     """
-    counts = np.concatenate(engine.map(_counts, source))
+    counts = np.concatenate(engine.map(_weights, source))
     rows = np.flatnonzero(counts > 0)
     if m < len(rows):
-        rows = np.sort(drawn_by_weight(counts, POOL * m, rng))
+        rows = np.sort(draw_by_weight(counts, POOL * m, rng))
         pool = replace(source.subset(rows), chunk_rows=len(rows))
         step = partial(_choose, kernel, m, int(rng.integers(2**63)))
-        rows = rows[engine.map(step, pool)[0]]  # a step of the engine: with one BLAS thread, as all that must not vary
+        rows = rows[engine.map(step, pool)[0]]  # runs in the engine with one BLAS thread, so that the result is fixed
     else:
-        rows = rows[np.unique(first_alike(source.subset(rows).X))]  # equal rows add nothing but rounding
+        rows = rows[np.unique(first_equal_rows(source.subset(rows).X))]  # duplicates would add only rounding
     landmarks = replace(source.subset(rows), chunk_rows=len(rows))
     return engine.map(partial(_whitened, kernel), landmarks)[0], rows
 
 
-def drawn_by_weight(counts: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    """Different rows, drawn in proportion to their weights; all that count where they are no more than `most`."""
+def draw_by_weight(counts: np.ndarray, limit: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw at most `limit` different rows in proportion to their weights."""
     keys = rng.standard_exponential(len(counts)) / np.where(counts > 0, counts, 1)
-    return np.argsort(np.where(counts > 0, keys, np.inf), kind="stable")[: min(most, np.count_nonzero(counts))]
+    return np.argsort(np.where(counts > 0, keys, np.inf), kind="stable")[: min(limit, np.count_nonzero(counts))]
 
 
-def chosen(kernel: Kernel, X: Any, m: int, rng: np.random.Generator) -> np.ndarray:
-    """At most `m` of the rows, as the kernel wants them: fewer where those explain all others.
+def choose_landmarks(kernel: Kernel, X: Any, m: int, rng: np.random.Generator) -> np.ndarray:
+    """At most `m` of the prepared rows; fewer if these explain all others.
 
-    What products of no space leave unexplained says little: there, more are drawn blindly up to `m`.
+    The residuals of an indefinite kernel are not reliable: random rows are added up to `m`.
     """
-    left = np.maximum(kernel.diagonal(X), 0)
-    least = np.finfo(X.dtype).eps * left.sum()
+    residual = np.maximum(kernel.diagonal(X), 0)
+    tolerance = np.finfo(X.dtype).eps * residual.sum()
     factor, rows = np.zeros((X.shape[0], 0)), np.zeros(0, np.int64)
-    while len(rows) < m and left.sum() > least:
-        until = np.cumsum(left)
+    while len(rows) < m and residual.sum() > tolerance:
+        cumulative = np.cumsum(residual)
         size = min(m - len(rows), max(1, m // ROUNDS))
-        some = np.unique(np.searchsorted(until, rng.random(size) * until[-1], side="right").clip(0, len(left) - 1))
-        unexplained = kernel.block(X, X[some]) - factor @ factor[some].T
-        added = unexplained @ inverse_root(unexplained[some], np.finfo(X.dtype).eps)
-        factor, rows = np.hstack([factor, added]), np.append(rows, some)
-        left = np.maximum(left - (added**2).sum(axis=1), 0)
-        left[some] = 0
-    if not kernel.definite:
-        rest = np.setdiff1d(np.arange(len(left)), rows)
-        rows = np.append(rows, rng.permutation(rest)[: m - len(rows)])
+        new_rows = np.unique(
+            np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right").clip(0, len(residual) - 1)
+        )
+        residual_block = kernel.block(X, X[new_rows]) - factor @ factor[new_rows].T
+        added = residual_block @ inverse_root(residual_block[new_rows], np.finfo(X.dtype).eps)
+        factor, rows = np.hstack([factor, added]), np.append(rows, new_rows)
+        residual = np.maximum(residual - (added**2).sum(axis=1), 0)
+        residual[new_rows] = 0
+    if not kernel.is_definite:
+        others = np.setdiff1d(np.arange(len(residual)), rows)
+        rows = np.append(rows, rng.permutation(others)[: m - len(rows)])
     elif len(rows) == 0:
-        rows = np.zeros(1, np.int64)  # the products of all rows are 0: any row explains them
+        rows = np.zeros(1, np.int64)  # all kernel values are 0: any row explains them
     rows = np.unique(rows)
-    return rows[np.unique(first_alike(X[rows]))]
+    return rows[np.unique(first_equal_rows(X[rows]))]
 
 
 def inverse_root(K: np.ndarray, eps: float) -> np.ndarray:
-    """R (m, r) with R Rᵀ the inverse of the symmetric K, as far as its eigenvalues are above rounding."""
+    """R (m, r) with R Rᵀ the inverse of the symmetric K, restricted to eigenvalues above rounding."""
     values, vectors = np.linalg.eigh((K + K.T).astype(np.float64) / 2)
-    kept = values > max(eps * len(K) * values[-1], 0)
-    if not kept.any():
+    selected = values > max(eps * len(K) * values[-1], 0)
+    if not selected.any():
         return np.zeros((len(K), 1))
-    return vectors[:, kept] / np.sqrt(values[kept])
+    return vectors[:, selected] / np.sqrt(values[selected])
 
 
 def _choose(kernel: Kernel, m: int, seed: int, pool: Chunk) -> np.ndarray:
-    return chosen(kernel, kernel.ready(pool.X), m, np.random.default_rng(seed))
+    return choose_landmarks(kernel, kernel.prepare(pool.X), m, np.random.default_rng(seed))
 
 
 def _whitened(kernel: Kernel, landmarks: Chunk) -> Features:
-    rows = kernel.ready(landmarks.X)
+    rows = kernel.prepare(landmarks.X)
     K = kernel.block(rows, rows)
     if not np.isfinite(K).all():
-        raise InputError("the kernel gives NaN or infinity for rows of X: scale the columns, or take another kernel")
+        raise InputError("the kernel returns NaN or infinity for rows of X: scale the columns, or use another kernel")
     root = inverse_root(K, np.finfo(K.dtype).eps) * np.sqrt(kernel.factor)
     return Features(kernel, rows.copy(), root)
 
@@ -194,12 +207,12 @@ def _load(features: Features, part: Any) -> Chunk:
     return chunk._replace(X=features.of(chunk.X))
 
 
-def _counts(chunk: Chunk) -> np.ndarray:
+def _weights(chunk: Chunk) -> np.ndarray:
     return np.ones(chunk.X.shape[0]) if chunk.w is None else chunk.w
 
 
-def _labelled(k: int, chunk: Chunk) -> LabelledSums:
-    w = _counts(chunk)
+def _sums_by_label(k: int, chunk: Chunk) -> LabelledSums:
+    w = _weights(chunk)
     X = chunk.X.astype(np.float64) * w[:, None]
     sums = [np.bincount(chunk.y, column, k) for column in X.T]
     return LabelledSums(np.bincount(chunk.y, w, k), np.stack(sums, axis=1))

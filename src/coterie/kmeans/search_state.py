@@ -1,4 +1,4 @@
-"""Where a search stands, so that another one can go on from there."""
+"""State of a search, from which it can resume."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from coterie.core.errors import CheckpointError
 from coterie.core.stored import stored
 
-INDICES = ("labels", "other", "listed")  # arrays that hold numbers of clusters
+INDICES = ("labels", "other", "listed")  # arrays whose values are indices of clusters
 
 
 @stored(
@@ -19,44 +19,51 @@ INDICES = ("labels", "other", "listed")  # arrays that hold numbers of clusters
     best="real K D",
     steps="count",
     rng="generator",
-    home="tuple",
-    moves="tuple",
-    crowd="tuple",
+    base="tuple",
+    base_moves="tuple",
+    population="tuple",
 )
 @dataclass(frozen=True)
-class Searched:
-    """A search between two jumps, or between two children."""
+class SearchState:
+    """State of a search between two jumps, or between two children."""
 
-    best: np.ndarray  # (k, d) the best centers there have been
-    least: float  # their objective
+    best: np.ndarray  # (k, d) best centers so far
+    best_objective: float
     steps: int
-    spent: float
-    allowed: float
-    seconds: float  # left to it
+    spent: float  # multiply-adds
+    allowed: float  # multiply-adds
+    seconds: float  # remaining time
     rng: np.random.Generator
-    home: tuple[Any, ...]  # arrays of the solution it jumps from
-    moves: tuple[Any, ...]  # and what is known of its moves
-    crowd: tuple[tuple[float, Any], ...]  # objectives and centers of the population
+    base: tuple[Any, ...]  # arrays of the solution from which it jumps
+    base_moves: tuple[Any, ...]  # arrays that describe the moves of that solution
+    population: tuple[tuple[float, Any], ...]  # objectives and centers
 
 
-def check_alike(found: Searched, centers: np.ndarray, home: Any, moves: Any) -> None:
-    """Refuse a state whose arrays are not of a search like this one."""
-    good = _centers(found.best, centers) and all(_centers(each, centers) for _, each in found.crowd)
-    if not (good and _all_alike(home, found.home, len(centers)) and _all_alike(moves, found.moves, len(centers))):
-        raise CheckpointError("the state of the search in the checkpoint does not go with these rows: delete the file")
+def check_state_matches(state: SearchState, centers: np.ndarray, base: Any, base_moves: Any) -> None:
+    """Raise an error if the arrays of `state` do not fit the arrays of this search."""
+    k = len(centers)
+    matches = (
+        all(_is_centers(each, centers) for each in (state.best, *(member for _, member in state.population)))
+        and _all_match(base, state.base, k)
+        and _all_match(base_moves, state.base_moves, k)
+    )
+    if not matches:
+        raise CheckpointError(
+            "the state of the search in the checkpoint does not match these rows: delete the file to start again"
+        )
 
 
-def _all_alike(like: Any, found: tuple[Any, ...], k: int) -> bool:
-    return len(like) == len(found) and all(
-        _alike(name, mine, theirs, k) for name, mine, theirs in zip(like._fields, like, found, strict=True)
+def _all_match(expected: Any, arrays: tuple[Any, ...], k: int) -> bool:
+    return len(expected) == len(arrays) and all(
+        _matches(name, array, values, k) for name, array, values in zip(expected._fields, expected, arrays, strict=True)
     )
 
 
-def _centers(found: Any, centers: np.ndarray) -> bool:
-    return bool(_alike("centers", centers, found, 0) and np.isfinite(found).all())
+def _is_centers(array: Any, centers: np.ndarray) -> bool:
+    return bool(_matches("centers", centers, array, 0) and np.isfinite(array).all())
 
 
-def _alike(name: str, like: np.ndarray, found: Any, k: int) -> bool:
-    if not isinstance(found, np.ndarray) or found.shape != like.shape or found.dtype != like.dtype:
+def _matches(name: str, expected: np.ndarray, array: Any, k: int) -> bool:
+    if not isinstance(array, np.ndarray) or array.shape != expected.shape or array.dtype != expected.dtype:
         return False
-    return name not in INDICES or found.size == 0 or bool(found.min() >= 0 and found.max() < k)
+    return name not in INDICES or array.size == 0 or bool(array.min() >= 0 and array.max() < k)

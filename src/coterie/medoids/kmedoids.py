@@ -1,4 +1,4 @@
-"""The K-medoids estimator."""
+"""K-medoids clustering."""
 
 from __future__ import annotations
 
@@ -23,89 +23,93 @@ from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.pairwise import strips
-from coterie.medoids import search, starts, swaps
-from coterie.medoids.objects import Rows, Things, as_objects
-from coterie.medoids.table import Array, Kept, Made, sampled
+from coterie.medoids import fasterpam, medoid_search, medoid_seeding
+from coterie.medoids.distance_table import Array, ComputedDistances, StoredDistances, sample_objects
+from coterie.medoids.medoid_objects import DistanceRows, Rows, as_objects
 
-EXACT_ROWS = 100_000  # beyond which distances that do not fit into memory are not made again and again
+EXACT_ROWS = 100_000  # with more rows, distances that do not fit in memory are sampled, not recomputed
 
 
 @stored("KMedoids", _medoids="<medoids.Columns> | <medoids.Rows>", medoid_indices_="index K", labels_="index<K *")
 class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DistanceEstimator):
-    r"""K-medoids: `n_clusters` of the rows themselves that are near to all rows, by any distance.
+    r"""K-medoids clustering: choose `n_clusters` rows that minimise the distances of all rows to them.
 
     .. math:: J = \sum_i w_i \min_k d(x_i, x_{m_k})
 
-    Found by FasterPAM [1]_: a medoid is swapped for another row whenever that helps, until nothing does. Centers are
-    rows, so that only distances are needed: any `metric`, or a matrix of distances between things that are no rows at
-    all. Distances count as they are, not squared, so that outliers pull less than in K-means.
+    FasterPAM [1]_ swaps a medoid for another row whenever that lowers J, until no swap helps. The result is a local
+    optimum. Centers are rows, so only distances are needed: any `metric`, or a matrix of distances between objects that
+    are not numeric. Distances are not squared, so outliers have less influence than in K-means.
 
-    With ``objective='silhouette'`` the medoids maximise the mean medoid silhouette, 1 less the distance to the nearest
-    by that to the second nearest medoid [2]_, and ``n_clusters='auto'`` chooses their number by it.
+    With ``objective='silhouette'`` the medoids maximise the mean medoid silhouette: 1 minus the distance to the nearest
+    medoid divided by that to the second nearest [2]_. ``n_clusters='auto'`` then chooses the number of clusters.
 
-    Do not use it where means make sense and n is large (`KMeans`, linear in n: this looks at n² distances), or for
-    rings and chains (single linkage).
+    Use it for arbitrary distances, and if centers must be rows. Use `KMeans` if means are meaningful and n is large: it
+    is linear in n, while this uses n² distances. Use single linkage for rings and chains.
 
     Parameters
     ----------
     n_clusters : int or 'auto', default=8
-        How many medoids; 'auto' is for objective='silhouette', from 2 to `max_clusters`.
+        Number of medoids. 'auto' requires ``objective='silhouette'`` and chooses from 2 to `max_clusters`.
     metric : str, function, Distance or 'precomputed', default='euclidean'
-        See `coterie.distances.pairwise`. 'precomputed': `X` is the (n, n) matrix of distances.
-    metric_params : dict or None
+        Distance, see `coterie.distances.pairwise`. With 'precomputed', `X` is the distance matrix (n, n).
+    metric_params : dict or None, default=None
         Parameters of the metric.
     objective : {'deviation', 'silhouette'}, default='deviation'
-        What to optimise.
+        Objective to optimise: the sum of distances, or the mean medoid silhouette.
     max_clusters : int, default=16
-        For n_clusters='auto'.
-    init : {'lab', 'build', 'k-medoids++', 'random'} or array (k,) of row numbers, default='lab'
-        Where to start: 'build' takes the best row, then the one that helps most, and so on, in n² k steps and without
-        chance; 'lab' does so with a sample of rows each time; 'k-medoids++' draws rows by their distance.
+        Maximum number of clusters for ``n_clusters='auto'``.
+    init : {'lab', 'build', 'k-medoids++', 'random'} or array (k,) of int, default='lab'
+        Initialisation method, or the row indices of the initial medoids. 'build' chooses the best row, then repeatedly
+        the row that lowers J most, in n² k steps; it is deterministic. 'lab' does the same with a random sample of the
+        rows for each medoid. 'k-medoids++' draws rows in proportion to their distance.
     n_init : int or 'auto', default='auto'
-        Number of initialisations; the best result is kept. 'auto' is 3 for 'random' and before a search, else 1.
+        Number of initialisations; the best result is kept. 'auto' is 3 for 'random' and before a search, otherwise 1.
     search : {'auto', 'none', 'fast'}, default='auto'
-        Search for a better optimum than swaps find: up to three medoids are replaced at random, and swaps go on from
-        there. 'auto' does so 40 times for ``init='lab'``, and less often for more than 1,400 rows: it looks at about
-        3e8 distances, so that there is no search for more than 9,000 rows. 'fast' does so 100 times. 'none' runs the
-        `n_init` initialisations alone.
+        Search for a better optimum than swaps find: up to three medoids are replaced at random, and swaps continue from
+        there. 'auto' does this 40 times for ``init='lab'``, and less often for more than 1,400 rows: it uses about 3e8
+        distances, so there is no search for more than 9,000 rows. 'fast' does it 100 times. 'none' only runs the
+        `n_init` initialisations.
     max_iter : int, default=100
-        Rounds through all rows of one start at most.
+        Maximum number of passes over all rows in one run.
     approximation : {'auto', 'exact', 'sample'}, default='auto'
-        'exact' looks at all n² distances, made anew in every round where they do not fit into memory. 'sample' judges
-        every row as a medoid by its distances to a weighted sample of some 100 log(k n) rows [3]_. 'auto' is exact
-        while the distances fit into half of the free memory or there are at most 100 000 rows; `approximation_` says
-        which it was.
+        'exact' uses all n² distances; they are recomputed in every pass if they do not fit in memory. 'sample'
+        evaluates every row as a medoid by its distances to a weighted random sample of about 100 log(k n) rows [3]_.
+        'auto' is exact if the distances fit into half of the free memory or if there are at most 100 000 rows.
+        `approximation_` is the method that was used.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
-    random_state : None, int, RandomState or Generator
-        A number gives the same answer every time.
-    callback : callable or None
-        Called after every round with a `coterie.core.Progress`; a true return ends the fit.
+        Number of threads. None uses all cores. The result does not depend on it.
+    random_state : None, int, RandomState or Generator, default=None
+        Random state. With an int the result is the same in every call.
+    callback : callable or None, default=None
+        Called after every pass over the rows with a `coterie.core.Progress`. A true return value stops the fit.
     verbose : int, default=0
-        1 prints a line now and then, 2 one for every round.
+        1 prints a line from time to time, 2 prints a line for every pass.
 
     Attributes
     ----------
     medoid_indices_ : array (k,)
-        The rows that are medoids.
+        Row indices of the medoids.
     cluster_centers_ : array (k, d) or None
-        Those rows; None where they are not rows of numbers.
+        Rows of the medoids; None if they are not numeric rows.
     labels_ : array (n,) of int32
-        The nearest medoid of every row, the first of several.
+        Nearest medoid of every row; the first of equally near ones.
     inertia_ : float
-        The sum of the weighted distances to the nearest medoid, of all rows.
+        Sum of the weighted distances of all rows to the nearest medoid.
     silhouette_ : float
-        The mean medoid silhouette of all rows; 0 with one medoid.
-    history_ : array
-        What is minimised (distances, or 1 - silhouette, weighted and summed over the rows, or over the sample), at the
-        start and after every round of the best start.
+        Mean medoid silhouette of all rows; 0 with one medoid.
+    history_ : array (n_iter_ + 1,)
+        Loss of the best run, initially and after every pass: distances or 1 - silhouette, weighted and summed over the
+        rows, or over the sample.
     n_iter_ : int
+        Number of passes of the best run.
     converged_ : bool
+        True if the best run converged before `max_iter`.
     approximation_ : {'exact', 'sample'}
+        Method that was used.
 
     Notes
     -----
-    A round costs n² comparisons of distances, whatever k; some 3 to 10 rounds are usual.
+    A pass costs n² comparisons of distances, for any k. 3 to 10 passes are typical.
 
     References
     ----------
@@ -166,136 +170,149 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Parameters
         ----------
         X : array, frame or list of series; distances (n, n) for metric='precomputed'
-            What to cluster.
+            Objects to cluster.
         y : ignored
         sample_weight : array (n,), optional
-            How much each row counts; a row of weight two is that row twice, one of weight 0 is no medoid.
+            Weights of the rows. A row of weight two has the effect of that row twice. A row of weight zero cannot be a
+            medoid.
+
+        Returns
+        -------
+        self : KMedoids
+            The fitted estimator.
         """
-        n_init, max_iter, watch = self._check_options()
+        n_init, max_iter, callback = self._check_options()
         X = opened(X)
         objects = as_objects(X, self._as_distance())
-        everyone, scale = self._weights(sample_weight, len(objects))
-        counted = np.flatnonzero(everyone)
-        k, rng = self._how_many(len(counted)), as_rng(self.random_state)
-        table, weights, approximation = self._table(objects, counted, everyone[counted], k, rng)
+        sample_weights, scale = self._weights(sample_weight, len(objects))
+        positive = np.flatnonzero(sample_weights)
+        k, rng = self._checked_n_clusters(len(positive)), as_rng(self.random_state)
+        table, weights, approximation = self._table(objects, positive, sample_weights[positive], k, rng)
         effort = self._effort(table.shape)
         n_init = max(n_init, effort.starts) if isinstance(self.n_init, str) else n_init
-        begins = self._starts(table, weights, k, n_init, counted, rng)
-        jump = partial(search.improved, table=table, w=weights, jumps=effort.jumps, rng=rng)
-        found = self._best(table, weights, begins, jump, max_iter, watch)
-        medoids = counted[found.medoids]
+        initial_medoids = self._initial_medoids(table, weights, k, n_init, positive, rng)
+        jump = partial(medoid_search.jump_and_descend, table=table, w=weights, jumps=effort.jumps, rng=rng)
+        result = self._best(table, weights, initial_medoids, jump, max_iter, callback)
+        medoids = positive[result.medoids]
         medoid_rows = objects.medoids(medoids)
         nearest, second, labels = self._nearest_two(objects, medoid_rows)
         self._check_columns(X, reset=True)
         self._medoids, self.medoid_indices_, self.cluster_centers_ = medoid_rows, medoids, medoid_rows.numbers
         self.labels_, self.approximation_ = labels, approximation
-        sums = {"inertia_": float(everyone @ nearest), "history_": np.array(found.history)}
+        sums = {"inertia_": float(sample_weights @ nearest), "history_": np.array(result.history)}
         sums = multiplied(sums, dict.fromkeys(sums, Powers(0, 1)), scale)
         self.inertia_, self.history_ = sums["inertia_"], sums["history_"]
-        self.silhouette_ = _silhouette(nearest, second, everyone)
-        self.n_iter_ = len(found.history) - 1
-        self.converged_, self._n_features_out = found.converged, len(medoids)
-        if not (found.converged or found.stopped):
+        self.silhouette_ = _silhouette(nearest, second, sample_weights)
+        self.n_iter_ = len(result.history) - 1
+        self.converged_, self._n_features_out = result.converged, len(medoids)
+        if not (result.converged or result.stopped):
             warnings.warn(
-                f"KMedoids did not converge in max_iter={max_iter} rounds: raise max_iter",
+                f"KMedoids did not converge in max_iter={max_iter} passes: raise max_iter",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, and return the cluster of every row."""
+        """Fit and return the cluster of every row."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Array:
-        """Fit, and return the distance of every row to every medoid."""
+        """Fit and return the distance of every row to every medoid."""
         return super().fit_transform(opened(X), y, **options)
 
     def predict(self, X: Any) -> Array:
-        """The nearest medoid of every row (n,); for metric='precomputed' `X` has a column for each row of the fit."""
-        return self._nearest_two(self._others(X), self._medoids)[2]
+        """Nearest medoid of every row (n,). For metric='precomputed', `X` has a column for each row of the fit."""
+        return self._nearest_two(self._new_objects(X), self._medoids)[2]
 
     def transform(self, X: Any) -> Array:
-        """The distance of every row to every medoid (n, k)."""
-        objects = self._others(X)
+        """Distance of every row to every medoid (n, k)."""
+        objects = self._new_objects(X)
         return np.concatenate(list(self._in_strips(lambda a, b: objects.to(self._medoids, a, b), objects)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The distances to the nearest medoids, summed and negated: larger is better."""
-        objects = self._others(X)
+        """Negative sum of the distances to the nearest medoids: larger is better."""
+        objects = self._new_objects(X)
         w = as_weights(sample_weight, len(objects))
         nearest = self._nearest_two(objects, self._medoids)[0]
         return -float(nearest.sum() if w is None else w @ nearest)
 
     @staticmethod
     def _weights(sample_weight: Any, n: int) -> tuple[Array, Scale]:
-        """Weights (n,), divided by a power of two where their sums could leave the range of numbers; and which."""
+        """Weights (n,), divided by a power of two if their sums could overflow or underflow, and that power."""
         w = as_weights(sample_weight, n)
         scale = Scale(0, 0 if w is None else unsafe_exponent(float(w.max()), w.dtype))
         return np.ones(n) if w is None else np.ldexp(w, -scale.weights), scale
 
     def _table(
-        self, objects: Rows | Things, counted: Array, w: Array, k: int, rng: np.random.Generator
+        self, objects: Rows | DistanceRows, positive: Array, w: Array, k: int, rng: np.random.Generator
     ) -> tuple[Any, Array, str]:
-        """The distances to look at, the weights of the objects they lead to, and whether those are all or a sample."""
-        table: Any = objects.table(counted)
-        if isinstance(table, Kept):
+        """Distances to use, the weights of the objects, and 'exact' or 'sample'."""
+        table: Any = objects.table(positive)
+        if isinstance(table, StoredDistances):
             return table, w, "exact"
-        sample = self.approximation == "sample" or (
-            self.approximation == "auto" and len(counted) > EXACT_ROWS and not _fits(table)
+        is_sample = self.approximation == "sample" or (
+            self.approximation == "auto" and len(positive) > EXACT_ROWS and not _fits(table)
         )
-        if sample:
-            table, w = sampled(table, w, k, rng, self.n_jobs)
-        return table.kept(self.n_jobs) if _fits(table) else table, w, "sample" if sample else "exact"
+        if is_sample:
+            table, w = sample_objects(table, w, k, rng, self.n_jobs)
+        return table.compute_all(self.n_jobs) if _fits(table) else table, w, "sample" if is_sample else "exact"
 
-    def _starts(
-        self, table: Any, w: Array, k: int, n_init: int, counted: Array, rng: np.random.Generator
+    def _initial_medoids(
+        self, table: Any, w: Array, k: int, n_init: int, positive: Array, rng: np.random.Generator
     ) -> Iterator[Array]:
         if isinstance(self.init, str):
-            method = starts.METHODS[self.init]
+            method = medoid_seeding.METHODS[self.init]
             return (method(table, w, k, rng, self.n_jobs) for _ in range(n_init))
-        return iter([_given(self.init, k, counted)])
+        return iter([_check_initial_medoids(self.init, k, positive)])
 
-    def _effort(self, shape: tuple[int, int]) -> search.Effort:
-        """The effort that `search` means for a table of that shape."""
+    def _effort(self, shape: tuple[int, int]) -> medoid_search.Effort:
+        """Effort of the search for a table of this shape."""
         kind = self.search
         if kind == "auto" and (not isinstance(self.init, str) or self.init != "lab"):
             kind = "none"
-        return search.NO_SEARCH if self.n_clusters in ("auto", 1) else search.effort_of(kind, shape)
+        return medoid_search.NO_SEARCH if self.n_clusters in ("auto", 1) else medoid_search.effort_of(kind, shape)
 
-    def _best(self, table: Any, w: Array, begins: Iterator[Array], jump: Any, max_iter: int, watch: Any) -> swaps.Found:
-        best: swaps.Found | None = None
+    def _best(
+        self, table: Any, w: Array, initial_medoids: Iterator[Array], jump: Any, max_iter: int, callback: Any
+    ) -> fasterpam.SwapResult:
+        best: fasterpam.SwapResult | None = None
         run = -1
-        with interrupts.deferred(), interrupts.outermost() as keeps:
+        with interrupts.deferred(), interrupts.outermost() as is_outermost:
             try:
-                for run, medoids in enumerate(begins):
-                    found = self._descend(table, w, medoids, max_iter, partial(_tell, watch, run))
-                    if best is None or found.loss < best.loss:
-                        best = found
-                    if found.stopped:
+                for run, medoids in enumerate(initial_medoids):
+                    result = self._descend(table, w, medoids, max_iter, partial(_notify, callback, run))
+                    if best is None or result.loss < best.loss:
+                        best = result
+                    if result.stopped:
                         break
                     interrupts.check()
                 assert best is not None
-                last = partial(_tell, watch, run + 1)
-                if not found.stopped:
+                last = partial(_notify, callback, run + 1)
+                if not result.stopped:
                     best = jump(best, descend=lambda medoids: self._descend(table, w, medoids, max_iter, last))
             except KeyboardInterrupt:
-                if not keeps or best is None:
+                if not is_outermost or best is None:
                     raise
-                warnings.warn("interrupted: the best start so far is kept", FitInterruptedWarning, stacklevel=3)
+                warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=3)
         return best
 
-    def _descend(self, table: Any, w: Array, medoids: Array, max_iter: int, watch: swaps.Watch) -> swaps.Found:
+    def _descend(
+        self, table: Any, w: Array, medoids: Array, max_iter: int, callback: fasterpam.SwapCallback
+    ) -> fasterpam.SwapResult:
         if self.n_clusters == "auto":
-            return swaps.descend_to_two(table, w, medoids, max_iter, self.n_jobs, watch)
+            return fasterpam.descend_to_two(table, w, medoids, max_iter, self.n_jobs, callback)
         if len(medoids) == 1:
-            return swaps.single(table, w, medoids, self.n_jobs)
-        kind = swaps.Silhouettes if self.objective == "silhouette" else swaps.Deviations
-        return swaps.descend(table, kind(table, w, medoids), max_iter, self.n_jobs, watch)
+            return fasterpam.single(table, w, medoids, self.n_jobs)
+        kind = fasterpam.Silhouettes if self.objective == "silhouette" else fasterpam.Deviations
+        return fasterpam.descend(table, kind(table, w, medoids), max_iter, self.n_jobs, callback)
 
     def _nearest_two(self, objects: Any, medoids: Any) -> tuple[Array, Array, Array]:
-        """Distances to the nearest and the second nearest medoid, infinite where there is but one; and the nearest."""
-        pieces = list(self._in_strips(lambda a, b: _two_least(objects.to(medoids, a, b)), objects))
+        """Distances to the nearest and second nearest medoid, and the index of the nearest.
+
+        The second distance is infinite if there is only one medoid.
+        """
+        pieces = list(self._in_strips(lambda a, b: _two_nearest(objects.to(medoids, a, b)), objects))
         nearest, second, labels = (np.concatenate(each) for each in zip(*pieces, strict=True))
         return nearest, second, labels
 
@@ -303,69 +320,80 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         with machine.one_blas_thread:
             yield from machine.in_threads(function, strips(len(objects), 64), self.n_jobs)
 
-    def _others(self, X: Any) -> Any:
+    def _new_objects(self, X: Any) -> Any:
         check_is_fitted(self)
         X = opened(X)
-        return self._medoids.others(X, partial(self._check_columns, X, reset=False))
+        return self._medoids.new_rows(X, partial(self._check_columns, X, reset=False))
 
-    def _how_many(self, n: int) -> int:
+    def _checked_n_clusters(self, n: int) -> int:
         if self.n_clusters == "auto":
             k = min(whole_number("max_clusters", self.max_clusters, 2), n)
             if n < 2:
-                raise InputError(f"n_samples={n} row (of weight above 0) has no silhouette: there must be two at least")
+                raise InputError(
+                    f"n_samples={n} row (of weight above 0) is too few for n_clusters='auto', because a silhouette "
+                    "needs two: pass at least two rows"
+                )
             return k
         k = int(self.n_clusters)
         if n < k:
-            raise InputError(f"n_samples={n} rows (of weight above 0) cannot make n_clusters={k}: ask for fewer")
+            raise InputError(
+                f"n_samples={n} rows (of weight above 0) are fewer than n_clusters={k}: use n_clusters <= {n}"
+            )
         return k
 
     def _check_options(self) -> tuple[int, int, Any]:
         one_of("objective", self.objective, ("deviation", "silhouette"))
         if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
             if self.objective != "silhouette":
-                raise ParameterError("n_clusters='auto' needs objective='silhouette': more medoids always lie nearer")
+                raise ParameterError(
+                    "n_clusters='auto' needs objective='silhouette', because more medoids always lower the sum of "
+                    f"distances; got objective={self.objective!r}"
+                )
         else:
-            least = 2 if self.objective == "silhouette" else 1
-            whole_number("n_clusters", self.n_clusters, least)
+            minimum = 2 if self.objective == "silhouette" else 1
+            whole_number("n_clusters", self.n_clusters, minimum)
         one_of("search", self.search, ("auto", "none", "fast"))
         one_of("approximation", self.approximation, ("auto", "exact", "sample"))
         if self._is_precomputed and self.approximation == "sample":
-            raise ParameterError("approximation='sample' needs rows; with metric='precomputed' all distances are there")
+            raise ParameterError(
+                "approximation='sample' needs rows, but metric='precomputed' has all distances: use "
+                "approximation='exact'"
+            )
         if isinstance(self.init, str):
-            one_of("init", self.init, tuple(starts.METHODS))
-        watch = callbacks(self.callback, self.verbose)
+            one_of("init", self.init, tuple(medoid_seeding.METHODS))
+        callback = callbacks(self.callback, self.verbose)
         n_init = self.n_init
         if isinstance(n_init, str) and n_init == "auto":
             n_init = 3 if isinstance(self.init, str) and self.init == "random" else 1
-        return whole_number("n_init", n_init, 1), whole_number("max_iter", self.max_iter, 1), watch
+        return whole_number("n_init", n_init, 1), whole_number("max_iter", self.max_iter, 1), callback
 
 
-def _tell(watch: Any, run: int, rounds: int, loss: float) -> Any:
-    return watch(Progress("iteration", rounds, run=run, objective=loss))
+def _notify(callback: Any, run: int, rounds: int, loss: float) -> Any:
+    return callback(Progress("iteration", rounds, run=run, objective=loss))
 
 
-def _given(init: Any, k: int, counted: Array) -> Array:
-    """The medoids a user starts from, by their numbers among the rows that count."""
+def _check_initial_medoids(init: Any, k: int, positive: Array) -> Array:
+    """Initial medoids as positions among the rows of positive weight."""
     try:
         rows = np.asarray(init)
     except (TypeError, ValueError):
         rows = np.empty(0)
     if rows.shape != (k,) or rows.dtype.kind not in "iu" or len(np.unique(rows)) < k:
         raise ParameterError(
-            f"init must be {', '.join(map(repr, starts.METHODS))} or the numbers of n_clusters={k} different rows; "
-            f"got {init!r}"
+            f"init must be {', '.join(map(repr, medoid_seeding.METHODS))} or the indices of n_clusters={k} different "
+            f"rows; got {init!r}"
         )
-    places = np.searchsorted(counted, rows)
-    if not np.array_equal(counted[np.minimum(places, len(counted) - 1)], rows):
-        raise ParameterError(f"init must be numbers of rows of weight above 0, from 0 to {counted[-1]}; got {init!r}")
-    return places
+    positions = np.searchsorted(positive, rows)
+    if not np.array_equal(positive[np.minimum(positions, len(positive) - 1)], rows):
+        raise ParameterError(f"init must be indices of rows of weight above 0, from 0 to {positive[-1]}; got {init!r}")
+    return positions
 
 
-def _fits(table: Made) -> bool:
+def _fits(table: ComputedDistances) -> bool:
     return table.nbytes <= machine.free_memory() // 2
 
 
-def _two_least(D: Array) -> tuple[Array, Array, Array]:
+def _two_nearest(D: Array) -> tuple[Array, Array, Array]:
     labels = D.argmin(axis=1).astype(np.int32)
     nearest = D.min(axis=1).astype(np.float64)
     if D.shape[1] == 1:

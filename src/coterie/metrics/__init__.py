@@ -1,14 +1,14 @@
-"""How good clusters are: by the rows alone (internal), or beside known classes (external)."""
+"""Evaluate clusters: internal indices use the rows, external indices compare labels with known classes."""
 
 from __future__ import annotations
 
 from coterie.metrics.adjusted_mutual_info import adjusted_mutual_info_score
 from coterie.metrics.adjusted_rand import adjusted_rand_score
 from coterie.metrics.calinski_harabasz import calinski_harabasz_score
-from coterie.metrics.confusion import matched_confusion
 from coterie.metrics.davies_bouldin import davies_bouldin_score
 from coterie.metrics.dunn import dunn_score
 from coterie.metrics.fowlkes_mallows import fowlkes_mallows_score
+from coterie.metrics.matched_confusion import matched_confusion
 from coterie.metrics.mutual_info import mutual_info_score
 from coterie.metrics.normalized_mutual_info import normalized_mutual_info_score
 from coterie.metrics.purity import purity_score

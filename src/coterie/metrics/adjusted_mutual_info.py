@@ -1,4 +1,4 @@
-"""Mutual information beyond what chance would give."""
+"""Adjusted mutual information."""
 
 from __future__ import annotations
 
@@ -11,32 +11,37 @@ from coterie.metrics.contingency import Contingency, contingency, entropy, mutua
 from coterie.metrics.labels import Array
 from coterie.metrics.normalized_mutual_info import AVERAGES
 
-TAIL = 26.0  # exp(-2 TAIL) is 1e-22: overlaps less likely than that change no digit
+TAIL = 26.0  # exp(-2 TAIL) is 1e-22: less likely overlaps do not change the result
 
 
 def adjusted_mutual_info_score(
     labels_true: Any, labels_pred: Any, *, average_method: str = "arithmetic", sample_weight: Any = None
 ) -> float:
-    r"""Mutual information less what labels of the same sizes share by chance, on a scale to 1.
+    r"""Compute the mutual information of two labellings, adjusted for chance.
 
     .. math:: \frac{I - E[I]}{\operatorname{avg}(H_{true}, H_{pred}) - E[I]}
 
-    The expectation is over all labellings with the same sizes of clusters. 1 for equal divisions, about 0 (also a
-    little below) for labels that have nothing to do with each other, however many clusters there are. Where clusters
-    are large and of like sizes, `adjusted_rand_score` is the more usual choice [2]_.
+    The expectation is over all labellings with the same cluster sizes. The score is 1 for equal partitions, and about 0
+    (sometimes slightly negative) for independent labels, whatever the number of clusters. If clusters are large and of
+    similar sizes, `adjusted_rand_score` is the more usual choice [2]_.
 
     Parameters
     ----------
-    labels_true, labels_pred : labels (n,)
-        Two labellings of the same rows, of any kind; which is which makes no difference.
-    average_method : 'arithmetic' (default), 'geometric', 'min' or 'max'
-    sample_weight : array (n,) of whole numbers, optional
-        How many rows each row stands for.
+    labels_true, labels_pred : array (n,)
+        Two labellings of the same rows: integers, strings or other hashable values. Their order does not matter.
+    average_method : {'arithmetic', 'geometric', 'min', 'max'}, default='arithmetic'
+        Average of the two entropies in the denominator.
+    sample_weight : array (n,) of integers, optional
+        Number of times that each row is counted.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n + r c √m) for r and c different sizes of clusters, of m rows: the probabilities of all overlaps of two
-    clusters come from their ratios, so that no factorial is taken and no digit lost for many rows.
+    Takes O(n + r c √m) operations for r and c different cluster sizes, of clusters of m rows. Probabilities of overlaps
+    are computed from their ratios, without factorials, so that no precision is lost for many rows.
 
     References
     ----------
@@ -55,39 +60,41 @@ def adjusted_mutual_info_score(
     table = contingency(labels_true, labels_pred, sample_weight, whole=True)
     if table.identical:
         return 1.0
-    chance = expected_mutual_information(table)
-    room = average(entropy(table.rows), entropy(table.columns)) - chance
-    gain = mutual_information(table) - chance
-    rounding = 16 * np.finfo(np.float64).eps * max(1.0, chance)
-    if abs(gain) <= rounding:
+    expected = expected_mutual_information(table)
+    maximum = average(entropy(table.rows), entropy(table.columns)) - expected
+    excess = mutual_information(table) - expected
+    rounding = 16 * np.finfo(np.float64).eps * max(1.0, expected)
+    if abs(excess) <= rounding:
         return 0.0
-    return gain / (room if abs(room) > rounding else np.copysign(rounding, room))
+    return excess / (maximum if abs(maximum) > rounding else np.copysign(rounding, maximum))
 
 
 def expected_mutual_information(table: Contingency) -> float:
-    """Of labellings with these sizes of clusters, in nats."""
+    """The expected mutual information of random labellings with these cluster sizes, in nats."""
     n = int(table.total)
-    sizes, times = np.unique(table.rows[table.rows > 0], return_counts=True)
-    others, other_times = np.unique(table.columns[table.columns > 0], return_counts=True)
-    return float(sum(t * (other_times @ _expected_cell(int(a), others, n)) for a, t in zip(sizes, times, strict=True)))
+    rows, row_counts = np.unique(table.rows[table.rows > 0], return_counts=True)
+    columns, column_counts = np.unique(table.columns[table.columns > 0], return_counts=True)
+    terms = (t * (column_counts @ _expected_cell(int(a), columns, n)) for a, t in zip(rows, row_counts, strict=True))
+    return float(sum(terms))
 
 
 def _expected_cell(a: int, b: Array, n: int) -> Array:
-    """Expected share in the mutual information of clusters of `a` and of `b` (m,) of n rows, (m,).
+    """The expected contribution (m,) to the mutual information of clusters of sizes `a` and `b` (m,) among n rows.
 
-    Their overlap x is hypergeometric. Its probabilities follow from ``p(x + 1) / p(x)``, and add up to 1.
+    Their overlap x has a hypergeometric distribution. Its probabilities follow from the ratios ``p(x + 1) / p(x)``, and
+    sum to 1.
     """
     b = b.astype(np.float64)
-    least, most = np.maximum(0, a + b - n), np.minimum(a, b)
-    reach = np.ceil(np.sqrt(TAIL * most)) + 1  # Hoeffding's bound
-    first = np.maximum(least, np.floor(a * b / n) - reach)[:, None]
-    last = np.minimum(most, np.ceil(a * b / n) + reach)[:, None]
+    minimum, maximum = np.maximum(0, a + b - n), np.minimum(a, b)
+    radius = np.ceil(np.sqrt(TAIL * maximum)) + 1  # Hoeffding's bound
+    first = np.maximum(minimum, np.floor(a * b / n) - radius)[:, None]
+    last = np.minimum(maximum, np.ceil(a * b / n) + radius)[:, None]
     x = first + np.arange(int((last - first).max()) + 1)
-    inside, b = x <= last, b[:, None]
+    in_range, b = x <= last, b[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         step = (np.log(a - x) + np.log(b - x) - np.log(x + 1) - np.log(n - a - b + x + 1))[:, :-1]
-        log_p = np.where(inside, np.cumsum(np.hstack([np.zeros(b.shape), step]), axis=1), -np.inf)
-        worth = np.where(inside & (x > 0), x / n * (np.log(x) + np.log(n) - np.log(a) - np.log(b)), 0.0)
+        log_p = np.where(in_range, np.cumsum(np.hstack([np.zeros(b.shape), step]), axis=1), -np.inf)
+        value = np.where(in_range & (x > 0), x / n * (np.log(x) + np.log(n) - np.log(a) - np.log(b)), 0.0)
     p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    shares: Array = (p * worth).sum(axis=1) / p.sum(axis=1)
-    return shares
+    expected: Array = (p * value).sum(axis=1) / p.sum(axis=1)
+    return expected

@@ -1,4 +1,4 @@
-"""Pairs of rows on which two labellings agree, beyond chance."""
+"""Adjusted Rand index."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from coterie.metrics.contingency import contingency, pairs
 
 
 def adjusted_rand_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
-    r"""Rand index less what labels of the same sizes give by chance, on a scale to 1.
+    r"""Compute the Rand index of two labellings, adjusted for chance.
 
     .. math:: \frac{S - AB / \binom{n}{2}}{\tfrac12 (A + B) - AB / \binom{n}{2}}
 
-    S pairs of rows are together in both labellings, A and B in each. 1 for equal divisions, 0 on average for labels
-    drawn at random, at least -1/2. Where classes differ much in size, large ones decide it: then look at
-    `adjusted_mutual_info_score` too [2]_.
+    S is the number of pairs of rows in the same cluster in both labellings; A and B are the numbers in each labelling.
+    The score is 1 for equal partitions, 0 on average for random labels, and at least -1/2. If class sizes differ
+    widely, the large classes dominate it: then also use `adjusted_mutual_info_score` [2]_.
 
     Parameters
     ----------
-    labels_true, labels_pred : labels (n,)
-        Two labellings of the same rows, of any kind; which is which makes no difference.
-    sample_weight : array (n,) of whole numbers, optional
-        How many rows each row stands for.
+    labels_true, labels_pred : array (n,)
+        Two labellings of the same rows: integers, strings or other hashable values. Their order does not matter.
+    sample_weight : array (n,) of integers, optional
+        Number of times that each row is counted.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n). Pairs are counted in whole numbers of any size, so no number of rows overflows or rounds.
+    Takes O(n) operations. Pairs are counted with Python integers, so that no number of rows overflows or is rounded.
 
     References
     ----------

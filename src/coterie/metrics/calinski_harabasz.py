@@ -1,4 +1,4 @@
-"""The ratio of variance between clusters to that within."""
+"""Calinski–Harabasz index."""
 
 from __future__ import annotations
 
@@ -11,28 +11,34 @@ from coterie.metrics.moments import moments_of_several
 
 
 def calinski_harabasz_score(X: Any, labels: Any, *, sample_weight: Any = None, n_jobs: int | None = None) -> float:
-    r"""Variance ratio: the mean square between clusters by the mean square within.
+    r"""Compute the variance ratio criterion: the mean square between clusters divided by the mean square within.
 
     .. math:: \frac{B / (K - 1)}{W / (n - K)}
 
-    `B` is `bcss`, `W` is `inertia`, n the sum of the weights. From 0 up, higher is better; for rows without clusters
-    it is about 1 for any labels that do not depend on them. It favours clusters that are round, alike in size and far
-    apart; do not use it for long or nested ones, nor to compare clusterings of different tables.
+    `B` is `bcss`, `W` is `inertia`, and n is the sum of the weights. The score is at least 0, and higher is better. For
+    labels that are independent of the rows it is about 1. It favours round clusters of similar size that are far apart.
+    Do not use it for elongated or nested clusters, nor to compare clusterings of different data sets.
 
     Parameters
     ----------
     X : array, frame, sparse matrix, LazyFrame, path of a file or Dask array (n, d)
-    labels : labels (n,)
-        The cluster of each row, of any kind, two different ones at least; -1 is a cluster like any other.
+        The rows.
+    labels : array (n,)
+        The cluster of each row: integers, strings or other hashable values, at least two different ones. -1 is an
+        ordinary cluster, not noise.
     sample_weight : array (n,), optional
-        How many rows each row stands for.
+        Number of times that each row is counted.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
+        Number of threads. None uses all cores. The result does not depend on it.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n d), three passes over the rows. It is infinite where every cluster is one point and they are not all the
-    same, 0 where all rows are equal; scikit-learn gives 1 for both.
+    Takes O(n d) operations, and three passes over the data. The score is infinite if each cluster is a single point and
+    not all points are equal, and 0 if all rows are equal; scikit-learn returns 1 in both cases.
 
     References
     ----------
@@ -48,7 +54,10 @@ def calinski_harabasz_score(X: Any, labels: Any, *, sample_weight: Any = None, n
     moments, scale = moments_of_several(X, labels, sample_weight, n_jobs)
     k, n = len(moments.weight), float(np.ldexp(moments.weight.sum(), scale.weights))
     if n <= k:
-        raise InputError(f"labels make {k} clusters of {n:g} rows: this index needs more rows than clusters")
+        raise InputError(
+            f"labels have {k} clusters of {n:g} rows in total: this index needs more rows than clusters; use fewer "
+            "clusters"
+        )
     between, within = moments.between, float(moments.sum_square.sum())
     if within == 0:
         return float("inf") if between > 0 else 0.0

@@ -1,4 +1,4 @@
-"""How alike each cluster is to the one it is most alike."""
+"""Davies–Bouldin index."""
 
 from __future__ import annotations
 
@@ -10,26 +10,33 @@ from coterie.metrics.moments import moments_of_several
 
 
 def davies_bouldin_score(X: Any, labels: Any, *, sample_weight: Any = None, n_jobs: int | None = None) -> float:
-    r"""Mean over the clusters of the worst ratio of widths to the distance between centers.
+    r"""Compute the mean similarity of each cluster to its most similar cluster.
 
     .. math:: \frac{1}{K} \sum_i \max_{j \ne i} \frac{\sigma_i + \sigma_j}{\lVert \mu_i - \mu_j \rVert}
 
-    :math:`\sigma_i` is the mean distance of the rows of cluster i to their mean. From 0 up, lower is better. It sees
-    clusters as balls about their means: do not use it for long or nested ones.
+    :math:`\sigma_i` is the mean distance of the rows of cluster i to their mean. The score is at least 0, and lower is
+    better. The index assumes round clusters: do not use it for elongated or nested ones.
 
     Parameters
     ----------
     X : array, frame, sparse matrix, LazyFrame, path of a file or Dask array (n, d)
-    labels : labels (n,)
-        The cluster of each row, of any kind, two different ones at least; -1 is a cluster like any other.
+        The rows.
+    labels : array (n,)
+        The cluster of each row: integers, strings or other hashable values, at least two different ones. -1 is an
+        ordinary cluster, not noise.
     sample_weight : array (n,), optional
+        Sample weights.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
+        Number of threads. None uses all cores. The result does not depend on it.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n d + K² d), three passes over the rows. It is infinite where two clusters have the same mean; scikit-learn
-    leaves such pairs out.
+    Takes O(n d + K² d) operations, and three passes over the data. The score is infinite if two clusters have the same
+    mean; scikit-learn ignores such pairs.
 
     References
     ----------
@@ -44,8 +51,8 @@ def davies_bouldin_score(X: Any, labels: Any, *, sample_weight: Any = None, n_jo
     """
     moments, _ = moments_of_several(X, labels, sample_weight, n_jobs)
     width = moments.sum_distance / moments.weight
-    apart = np.stack([np.linalg.norm(moments.means.less(j), axis=1) for j in range(len(width))])
+    distance = np.stack([np.linalg.norm(moments.means.minus(j), axis=1) for j in range(len(width))])
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(apart > 0, (width[:, None] + width) / apart, np.inf)
+        ratio = np.where(distance > 0, (width[:, None] + width) / distance, np.inf)
     np.fill_diagonal(ratio, 0.0)
     return float(ratio.max(axis=1).mean())

@@ -1,4 +1,4 @@
-"""The narrowest gap between clusters by the width of the widest."""
+"""Dunn index."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.arguments import one_of
-from coterie.core.errors import InputError, ParameterError
+from coterie.core.errors import ParameterError
+from coterie.metrics.labelled_rows import LabelledRows, Precomputed, as_labelled_rows, check_finite
 from coterie.metrics.labels import Array
-from coterie.metrics.moments import Means
-from coterie.metrics.objects import Objects, Precomputed, as_objects, refuse_overflow
+from coterie.metrics.moments import Means, check_several_weighted
 
 INTER = ("single", "complete", "average", "centroid")
 INTRA = ("complete", "average", "centroid")
@@ -28,37 +28,45 @@ def dunn_score(
     sample_weight: Any = None,
     n_jobs: int | None = None,
 ) -> float:
-    r"""Least distance between two clusters by the largest width of a cluster.
+    r"""Compute the Dunn index: the minimum distance between clusters divided by the maximum diameter of a cluster.
 
     .. math:: \frac{\min_{i \ne j} \delta(C_i, C_j)}{\max_k \Delta(C_k)}
 
-    From 0 up, higher is better; above 1 every row is nearer to all of its cluster than to any row of another. As Dunn
-    defined it, by single rows, one outlier decides it: where data are noisy use the averages [2]_.
+    The index is at least 0, and higher is better. Above 1, each row is nearer to all rows of its cluster than to any
+    row of another cluster. In Dunn's definition, which is the default, a single outlier can determine the index: use
+    the averages for noisy data [2]_.
 
     Parameters
     ----------
-    X : array or frame (n, d), or what `metric` takes
-        With 'precomputed' the square matrix of the distances.
-    labels : labels (n,)
-        The cluster of each row, of any kind, two different ones at least; -1 is a cluster like any other.
+    X : array or frame (n, d), or any input that `metric` accepts
+        The rows; with 'precomputed', the square matrix of distances.
+    labels : array (n,)
+        The cluster of each row: integers, strings or other hashable values, at least two different ones. -1 is an
+        ordinary cluster, not noise.
     metric : str, function or Distance, default='euclidean'
-        Any of `coterie.distances.pairwise`, or 'precomputed'.
+        Any metric of `coterie.distances.pairwise`, or 'precomputed'.
     metric_params : dict, optional
         Parameters of the metric.
-    intercluster : 'single' (default), 'complete', 'average' or 'centroid'
-        :math:`\delta`: the least, the largest or the mean distance of a row of one to a row of the other; that of
-        their means.
-    intracluster : 'complete' (default), 'average' or 'centroid'
-        :math:`\Delta`: the largest or the mean distance of two rows; twice the mean distance to the mean of the rows.
+    intercluster : {'single', 'complete', 'average', 'centroid'}, default='single'
+        The distance :math:`\delta` between clusters: the minimum, maximum or mean distance between a row of one and a
+        row of the other, or the distance between their means.
+    intracluster : {'complete', 'average', 'centroid'}, default='complete'
+        The diameter :math:`\Delta` of a cluster: the maximum or mean distance between two rows, or twice the mean
+        distance of the rows to their mean.
     sample_weight : array (n,), optional
-        How many rows each row stands for: of matter to means, and where 0.
+        Number of times that each row is counted. Rows of weight 0 are ignored; other weights only influence means.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
+        Number of threads. None uses all cores. The result does not depend on it.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n² d) operations and little memory; O(n k d) if both are 'centroid', which need rows that have means. It is
-    infinite where every cluster is one point and none are the same, 0 where two clusters touch.
+    Takes O(n² d) operations and little memory, or O(n k d) operations if both options are 'centroid', which requires
+    numeric rows. The index is infinite if each cluster is a single point and no two are equal. It is 0 if the distance
+    between two clusters is 0.
 
     References
     ----------
@@ -75,87 +83,88 @@ def dunn_score(
     """
     one_of("intercluster", intercluster, INTER)
     one_of("intracluster", intracluster, INTRA)
-    objects = as_objects(X, labels, metric, metric_params, sample_weight).without_weightless()
-    if objects.k < 2:
-        raise InputError("only one cluster has rows whose sample_weight is not 0: this index needs at least two")
+    labelled = as_labelled_rows(X, labels, metric, metric_params, sample_weight).with_positive_weight()
+    check_several_weighted(labelled.cluster_weight)
     with machine.one_blas_thread:
-        gap, width = _gap_and_width(objects, intercluster, intracluster, n_jobs)
-    refuse_overflow(gap, width)
-    if gap == 0:
+        separation, diameter = _separation_and_diameter(labelled, intercluster, intracluster, n_jobs)
+    check_finite(separation, diameter)
+    if separation == 0:
         return 0.0
-    return gap / width if width > 0 else float("inf")
+    return separation / diameter if diameter > 0 else float("inf")
 
 
-def _gap_and_width(objects: Objects, inter: str, intra: str, n_jobs: int | None) -> tuple[float, float]:
-    wanted = {inter, intra} - {"centroid"}
-    tables = _tables(objects, wanted, n_jobs) if wanted else {}
+def _separation_and_diameter(labelled: LabelledRows, inter: str, intra: str, n_jobs: int | None) -> tuple[float, float]:
+    """The minimum distance between clusters, and the maximum diameter."""
+    linkages = {inter, intra} - {"centroid"}
+    tables = _tables(labelled, linkages, n_jobs) if linkages else {}
     if "centroid" in (inter, intra):
-        between, about = _by_centroids(objects)
-    apart = between if inter == "centroid" else tables[inter]
+        between_means, about_means = _centroid_distances(labelled)
+    distances = between_means if inter == "centroid" else tables[inter]
     if inter == "average":
-        apart = apart / (objects.weight[:, None] * objects.weight)
-    wide = about if intra == "centroid" else np.diag(tables[intra])
+        distances = distances / (labelled.cluster_weight[:, None] * labelled.cluster_weight)
+    diameters = about_means if intra == "centroid" else np.diag(tables[intra])
     if intra == "average":
-        pairs = np.bincount(objects.codes, objects.weights * objects.others, objects.k)
-        wide = np.where(pairs > 0, wide / np.where(pairs > 0, pairs, 1.0), 0.0)
-    return float(apart[~np.eye(objects.k, dtype=bool)].min()), float(wide.max())
+        pairs = np.bincount(labelled.codes, labelled.weights * labelled.rest_weight, labelled.k)
+        diameters = np.where(pairs > 0, diameters / np.where(pairs > 0, pairs, 1.0), 0.0)
+    return float(distances[~np.eye(labelled.k, dtype=bool)].min()), float(diameters.max())
 
 
-def _tables(objects: Objects, wanted: set[str], n_jobs: int | None) -> dict[str, Array]:
-    """Least ('single') and largest ('complete') distance, and weighted sum ('average'), of clusters (k, k)."""
-    order, starts, k = objects.order, objects.starts, objects.k
-    heavy = objects.weights[order]
+def _tables(labelled: LabelledRows, linkages: set[str], n_jobs: int | None) -> dict[str, Array]:
+    """Minimum ('single') and maximum ('complete') distance, and weighted sum ('average'), between clusters (k, k)."""
+    order, starts, k = labelled.order, labelled.starts, labelled.k
+    w = labelled.weights[order]
     tables = {
         name: np.full((k, k), start)
         for name, start in (("single", np.inf), ("complete", 0.0), ("average", 0.0))
-        if name in wanted
+        if name in linkages
     }
 
-    def fold(rows: Array, apart: Array) -> dict[str, Any]:
-        clusters, first = np.unique(objects.codes[rows], return_index=True)
-        found: dict[str, Any] = {"clusters": clusters}
-        for name, best in (("single", np.minimum), ("complete", np.maximum)):
-            if name in wanted:
-                found[name] = best.reduceat(best.reduceat(apart, starts, axis=1), first, axis=0)
-        if "average" in wanted:
-            sums = np.add.reduceat(apart * heavy, starts, axis=1) * objects.weights[rows][:, None]
-            found["average"] = np.add.reduceat(sums, first, axis=0)
-        return found
+    def reduce(rows: Array, distances: Array) -> tuple[Array, dict[str, Array]]:
+        clusters, first = np.unique(labelled.codes[rows], return_index=True)
+        parts: dict[str, Array] = {}
+        for name, extreme in (("single", np.minimum), ("complete", np.maximum)):
+            if name in linkages:
+                parts[name] = extreme.reduceat(extreme.reduceat(distances, starts, axis=1), first, axis=0)
+        if "average" in linkages:
+            sums = np.add.reduceat(distances * w, starts, axis=1) * labelled.weights[rows][:, None]
+            parts["average"] = np.add.reduceat(sums, first, axis=0)
+        return clusters, parts
 
-    for found in objects.strips(order, n_jobs, fold):
-        mine = found.pop("clusters")
-        for name, part in found.items():
-            best = {"single": np.minimum, "complete": np.maximum, "average": np.add}[name]
-            tables[name][mine] = best(tables[name][mine], part)
+    for clusters, parts in labelled.strips(order, n_jobs, reduce):
+        for name, part in parts.items():
+            combine = {"single": np.minimum, "complete": np.maximum, "average": np.add}[name]
+            tables[name][clusters] = combine(tables[name][clusters], part)
     return tables
 
 
-def _by_centroids(objects: Objects) -> tuple[Array, Array]:
-    """Distances between the means of clusters (k, k), and twice those of their rows to them on average (k,)."""
-    rows, distance, k = objects.rows, objects.distance, objects.k
+def _centroid_distances(labelled: LabelledRows) -> tuple[Array, Array]:
+    """Distances between the means of clusters (k, k), and twice the mean distance of rows to their mean (k,)."""
+    rows, distance, k = labelled.rows, labelled.distance, labelled.k
     if isinstance(distance, Precomputed) or not isinstance(rows, np.ndarray):
-        raise ParameterError("'centroid' needs rows of numbers, which have means: use 'average' for these distances")
+        raise ParameterError(
+            f"'centroid' needs numeric rows, to compute means; got metric={distance.name!r}. Use 'average' instead"
+        )
     rows = rows.astype(np.float64, copy=False)
-    means = _means(objects, rows, pivot=rows[objects.order[objects.starts]] if distance.by_differences else None)
-    origin, between, about = np.zeros((1, rows.shape[1])), np.empty((k, k)), np.empty(k)
+    means = _means(labelled, rows, pivot=rows[labelled.order[labelled.starts]] if distance.by_differences else None)
+    origin, between_means, about_means = np.zeros((1, rows.shape[1])), np.empty((k, k)), np.empty(k)
     for c in range(k):
-        mine = objects.codes == c
+        is_member = labelled.codes == c
         center = means.offset[c : c + 1]
-        own, others = np.empty((int(mine.sum()), 1)), np.empty((k, 1))
+        to_center, to_others = np.empty((int(is_member.sum()), 1)), np.empty((k, 1))
         if distance.by_differences:
-            distance.between(means.less(c), origin, others)
-            distance.between(rows[mine] - means.pivot[c], center, own)
+            distance.between(means.minus(c), origin, to_others)
+            distance.between(rows[is_member] - means.pivot[c], center, to_center)
         else:
-            distance.between(means.offset, center, others)
-            distance.between(rows[mine], center, own)
-        between[:, c] = others[:, 0]
-        about[c] = 2 * objects.weights[mine] @ own[:, 0] / objects.weight[c]
-    return between, about
+            distance.between(means.offset, center, to_others)
+            distance.between(rows[is_member], center, to_center)
+        between_means[:, c] = to_others[:, 0]
+        about_means[c] = 2 * labelled.weights[is_member] @ to_center[:, 0] / labelled.cluster_weight[c]
+    return between_means, about_means
 
 
-def _means(objects: Objects, rows: Array, pivot: Array | None) -> Means:
-    """The weighted means of clusters, about a row of each if given."""
-    pivot = np.zeros((objects.k, rows.shape[1])) if pivot is None else pivot
-    order = objects.order
-    heavy = (rows[order] - pivot[objects.codes[order]]) * objects.weights[order, None]
-    return Means(pivot, np.add.reduceat(heavy, objects.starts, axis=0) / objects.weight[:, None])
+def _means(labelled: LabelledRows, rows: Array, pivot: Array | None) -> Means:
+    """The weighted means of clusters, relative to a row of each if `pivot` is given."""
+    pivot = np.zeros((labelled.k, rows.shape[1])) if pivot is None else pivot
+    order = labelled.order
+    weighted = (rows[order] - pivot[labelled.codes[order]]) * labelled.weights[order, None]
+    return Means(pivot, np.add.reduceat(weighted, labelled.starts, axis=0) / labelled.cluster_weight[:, None])

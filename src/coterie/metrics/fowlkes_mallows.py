@@ -1,4 +1,4 @@
-"""Precision and recall of pairs, as one number."""
+"""Fowlkes–Mallows index."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ from coterie.metrics.contingency import contingency, pairs
 
 
 def fowlkes_mallows_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
-    r"""Geometric mean of the shares of pairs together in one labelling that are together in the other.
+    r"""Compute the geometric mean of precision and recall over pairs of rows.
 
     .. math:: \frac{S}{\sqrt{A B}}
 
-    S pairs of rows are together in both labellings, A and B in each. From 0 to 1, for equal divisions. It is not
-    adjusted for chance: a few large clusters score high whatever they are.
+    S is the number of pairs of rows in the same cluster in both labellings; A and B are the numbers in each labelling.
+    The score is from 0 to 1, and 1 for equal partitions. It is not adjusted for chance: a few large clusters always
+    have a high score.
 
     Parameters
     ----------
-    labels_true, labels_pred : labels (n,)
-        Two labellings of the same rows, of any kind; which is which makes no difference.
-    sample_weight : array (n,) of whole numbers, optional
-        How many rows each row stands for.
+    labels_true, labels_pred : array (n,)
+        Two labellings of the same rows: integers, strings or other hashable values. Their order does not matter.
+    sample_weight : array (n,) of integers, optional
+        Number of times that each row is counted.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n); pairs are counted exactly. Where no pair is together in either it is 1, for the divisions are equal;
-    scikit-learn gives 0.
+    Takes O(n) operations. Pairs are counted exactly. If all clusters have one row in both labellings, the partitions
+    are equal and the score is 1; scikit-learn returns 0.
 
     References
     ----------

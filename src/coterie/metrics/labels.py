@@ -1,4 +1,4 @@
-"""Labels of any kind as numbers from 0 up."""
+"""Encode labels of any type as integers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Array = np.ndarray[Any, Any]
 
 
 class Labels(NamedTuple):
-    """Which of the different labels each row has."""
+    """Labels encoded as integers."""
 
     codes: Array  # (n,) from 0 to k - 1
-    names: Array  # (k,) the labels, sorted if they can be, else as they first appear
+    names: Array  # (k,) the distinct labels: sorted if they can be compared, else in the order of first appearance
 
     @property
     def k(self) -> int:
@@ -23,29 +23,29 @@ class Labels(NamedTuple):
 
 
 def as_labels(labels: Any, name: str = "labels") -> Labels:
-    """`labels`, one of any hashable kind a row: an array, list, series or column of a frame."""
+    """Encode `labels`, one hashable value for each row: an array, list, series or column of a frame."""
     values = _column(labels, name)
     if len(values) == 0:
-        raise InputError(f"{name} is empty")
-    _refuse_holes(values, name)
-    if values.dtype.kind in "iu" and (dense := _of_dense_integers(values)) is not None:
+        raise InputError(f"{name} is empty: pass one label for each row")
+    _check_missing(values, name)
+    if values.dtype.kind in "iu" and (dense := _encode_dense_integers(values)) is not None:
         return dense
     if values.dtype.kind == "O":
-        return _of_objects(values, name)
+        return _encode_objects(values, name)
     names, codes = np.unique(values, return_inverse=True)
     return Labels(codes.ravel(), names)
 
 
 def labels_of_rows(labels: Any, n: int) -> Labels:
-    """Labels of the n rows of X."""
-    found = as_labels(labels)
-    if len(found.codes) != n:
-        raise InputError(f"labels has {len(found.codes)} entries and X has {n} rows: every row needs one")
-    return found
+    """Encode the labels of the `n` rows of X."""
+    encoded = as_labels(labels)
+    if len(encoded.codes) != n:
+        raise InputError(f"labels has {len(encoded.codes)} entries and X has {n} rows: pass one label for each row")
+    return encoded
 
 
 def check_several(labels: Labels) -> None:
-    """Indices that compare clusters need two."""
+    """Raise an error if there is only one cluster."""
     if labels.k < 2:
         raise InputError(f"labels are all {labels.names[0]!s}: this index compares clusters, and needs at least two")
 
@@ -57,15 +57,15 @@ def _column(labels: Any, name: str) -> Array:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
     if values.ndim != 1:
-        raise InputError(f"{name} must be one label for each row; its shape is {values.shape}")
+        raise InputError(f"{name} must have one dimension, one label for each row; its shape is {values.shape}")
     return values
 
 
 def _from_list(labels: Any) -> Array:
-    """A list of labels that are not all numbers or all text stays what it is: 1 and '1' are two labels."""
-    kinds = {type(label) for label in labels}
-    alike = len(kinds) == 1 or all(issubclass(kind, int | float | np.number | np.bool_) for kind in kinds)
-    if alike and not any(issubclass(kind, list | tuple | frozenset) for kind in kinds):
+    """Convert a list to an array; labels of different types keep them, because 1 and '1' are different labels."""
+    types = {type(label) for label in labels}
+    is_uniform = len(types) == 1 or all(issubclass(kind, int | float | np.number | np.bool_) for kind in types)
+    if is_uniform and not any(issubclass(kind, list | tuple | frozenset) for kind in types):
         values: Array = np.asarray(labels)
         if values.ndim == 1:
             return values
@@ -75,19 +75,19 @@ def _from_list(labels: Any) -> Array:
     return values
 
 
-def _refuse_holes(values: Array, name: str) -> None:
+def _check_missing(values: Array, name: str) -> None:
     if values.dtype.kind == "f":
-        gone = np.isnan(values)
+        missing = np.isnan(values)
     elif values.dtype.kind in "mM":
-        gone = np.isnat(values)
+        missing = np.isnat(values)
     elif values.dtype.kind == "O":
-        gone = np.fromiter(map(_is_missing, values), bool, len(values))
+        missing = np.fromiter(map(_is_missing, values), bool, len(values))
     else:
         return
-    if gone.any():
+    if missing.any():
         raise InputError(
-            f"{name} is missing (NaN or None) for {int(gone.sum())} rows, the first row {int(gone.argmax())}: "
-            "drop these rows, or give them a label of their own"
+            f"{name} is missing (NaN or None) for {int(missing.sum())} rows, the first is row {int(missing.argmax())}: "
+            "remove these rows, or use a separate label for them"
         )
 
 
@@ -97,23 +97,23 @@ def _is_missing(label: Any) -> bool:
     return isinstance(label, float | np.floating) and bool(np.isnan(label))
 
 
-def _of_dense_integers(values: Array) -> Labels | None:
-    """By counting instead of sorting, where the numbers lie close together."""
+def _encode_dense_integers(values: Array) -> Labels | None:
+    """Encode by counting instead of sorting; None if the range of the integers is too large."""
     wide = values if values.itemsize == 8 else values.astype(np.int64)
     low = wide.min()
     if int(wide.max()) - int(low) > 4 * len(values) + 64:
         return None
     shifted = (wide - low).astype(np.int64)
-    there = np.bincount(shifted) > 0
-    return Labels((np.cumsum(there) - 1)[shifted], np.flatnonzero(there).astype(wide.dtype) + low)
+    is_used = np.bincount(shifted) > 0
+    return Labels((np.cumsum(is_used) - 1)[shifted], np.flatnonzero(is_used).astype(wide.dtype) + low)
 
 
-def _of_objects(values: Array, name: str) -> Labels:
+def _encode_objects(values: Array, name: str) -> Labels:
     index: dict[Any, int] = {}
     try:
         codes = np.fromiter((index.setdefault(label, len(index)) for label in values), np.int64, len(values))
     except TypeError as error:
-        raise InputError(f"{name} must be labels that can be compared for equality, such as text: {error}") from None
+        raise InputError(f"{name} must be hashable values, such as strings or integers: {error}") from None
     names = np.empty(len(index), object)
     for label, code in index.items():
         names[code] = label

@@ -1,4 +1,4 @@
-"""What one labelling tells about another."""
+"""Mutual information."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ from coterie.metrics.contingency import contingency, mutual_information
 
 
 def mutual_info_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
-    r"""Mutual information of two labellings, in nats.
+    r"""Compute the mutual information of two labellings, in nats.
 
     .. math:: I = \sum_{ij} p_{ij} \log \frac{p_{ij}}{p_i p_j}
 
-    From 0, for labellings that say nothing about each other, to the lesser of their entropies. It grows with the
-    number of clusters, even for labels drawn at random: to compare, use `adjusted_mutual_info_score`.
+    The score is from 0, for independent labellings, to the smaller of their entropies. It increases with the number of
+    clusters, even for random labels: use `adjusted_mutual_info_score` for comparisons.
 
     Parameters
     ----------
-    labels_true, labels_pred : labels (n,)
-        Two labellings of the same rows, of any kind; which is which makes no difference.
+    labels_true, labels_pred : array (n,)
+        Two labellings of the same rows: integers, strings or other hashable values. Their order does not matter.
     sample_weight : array (n,), optional
+        Sample weights.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n).
+    Takes O(n) operations.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Mutual information on a scale from 0 to 1."""
+"""Normalised mutual information."""
 
 from __future__ import annotations
 
@@ -20,24 +20,30 @@ AVERAGES: dict[str, Callable[[float, float], float]] = {
 def normalized_mutual_info_score(
     labels_true: Any, labels_pred: Any, *, average_method: str = "arithmetic", sample_weight: Any = None
 ) -> float:
-    r"""Mutual information by an average of the two entropies.
+    r"""Compute the mutual information of two labellings divided by an average of their entropies.
 
     .. math:: \frac{I}{\operatorname{avg}(H_{true}, H_{pred})}
 
-    From 0 to 1, which is for equal divisions; with `average_method` 'min' also for one that refines the other. Many
-    small clusters score high by chance: where numbers of clusters differ, use `adjusted_mutual_info_score`.
+    The score is from 0 to 1, and 1 for equal partitions; with `average_method` 'min' also if one partition refines the
+    other. Many small clusters have a high score by chance: use `adjusted_mutual_info_score` to compare labellings with
+    different numbers of clusters.
 
     Parameters
     ----------
-    labels_true, labels_pred : labels (n,)
-        Two labellings of the same rows, of any kind; which is which makes no difference.
-    average_method : 'arithmetic' (default), 'geometric', 'min' or 'max'
-        With 'arithmetic' it is the V-measure.
+    labels_true, labels_pred : array (n,)
+        Two labellings of the same rows: integers, strings or other hashable values. Their order does not matter.
+    average_method : {'arithmetic', 'geometric', 'min', 'max'}, default='arithmetic'
+        Average of the two entropies. With 'arithmetic' the score is the V-measure.
     sample_weight : array (n,), optional
+        Sample weights.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n). It is 1 if both put all rows into one cluster, 0 if one does and the other does not.
+    Takes O(n) operations. The score is 1 if both labellings have one cluster, and 0 if only one of them has.
 
     References
     ----------
@@ -54,5 +60,5 @@ def normalized_mutual_info_score(
     table = contingency(labels_true, labels_pred, sample_weight)
     if table.identical:
         return 1.0
-    whole = average(entropy(table.rows), entropy(table.columns))
-    return min(1.0, mutual_information(table) / whole) if whole > 0 else 0.0
+    normalizer = average(entropy(table.rows), entropy(table.columns))
+    return min(1.0, mutual_information(table) / normalizer) if normalizer > 0 else 0.0

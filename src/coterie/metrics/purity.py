@@ -1,4 +1,4 @@
-"""How much of the clusters is of their most frequent class."""
+"""Purity."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ from coterie.metrics.contingency import contingency
 
 
 def purity_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
-    r"""Share of the rows that are of the most frequent class of their cluster.
+    r"""Compute the share of rows that belong to the most frequent class of their cluster.
 
     .. math:: \frac1n \sum_k \max_j n_{jk}
 
-    Above 0, up to 1. It is the accuracy of naming each cluster after its most frequent class, and several clusters may
-    bear the same name: so it grows with the number of clusters, to 1 for clusters of one row. Do not compare different
-    numbers of clusters by it; `matched_confusion` uses each name once.
+    The score is above 0 and at most 1. It is the accuracy of predicting the most frequent class of each cluster.
+    Several clusters can have the same class, so that the score increases with the number of clusters, up to 1 for
+    clusters of one row. Do not use it to compare different numbers of clusters; `matched_confusion` uses each class
+    once.
 
     Parameters
     ----------
-    labels_true, labels_pred : labels (n,)
-        Classes and clusters of the same rows, of any kind.
+    labels_true, labels_pred : array (n,)
+        Classes and clusters of the same rows: integers, strings or other hashable values.
     sample_weight : array (n,), optional
+        Sample weights.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n).
+    Takes O(n) operations.
 
     References
     ----------
@@ -40,6 +46,6 @@ def purity_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = Non
     0.75
     """
     table = contingency(labels_true, labels_pred, sample_weight)
-    most = np.zeros(len(table.columns), table.cells.dtype)
-    np.maximum.at(most, table.column, table.cells)
-    return float(min(1.0, most.sum() / table.total))
+    largest = np.zeros(len(table.columns), table.cells.dtype)
+    np.maximum.at(largest, table.column, table.cells)
+    return float(min(1.0, largest.sum() / table.total))

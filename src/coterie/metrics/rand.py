@@ -1,4 +1,4 @@
-"""Pairs of rows on which two labellings agree."""
+"""Rand index."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from coterie.metrics.contingency import contingency, pairs
 
 
 def rand_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
-    r"""Share of the pairs of rows that are together in both labellings, or apart in both.
+    r"""Compute the share of pairs of rows on which two labellings agree.
 
     .. math:: R = \frac{N_{11} + N_{00}}{\binom{n}{2}}
 
-    From 0 to 1, for equal divisions. With many clusters most pairs are apart in both, and it is near 1 for any labels:
-    use `adjusted_rand_score` to compare.
+    Two labellings agree on a pair if both put it in the same cluster, or both in different clusters. The score is from
+    0 to 1, and 1 for equal partitions. With many clusters most pairs are in different clusters, and the score is near 1
+    for any labels: use `adjusted_rand_score` for comparisons.
 
     Parameters
     ----------
-    labels_true, labels_pred : labels (n,)
-        Two labellings of the same rows, of any kind; which is which makes no difference.
-    sample_weight : array (n,) of whole numbers, optional
-        How many rows each row stands for.
+    labels_true, labels_pred : array (n,)
+        Two labellings of the same rows: integers, strings or other hashable values. Their order does not matter.
+    sample_weight : array (n,) of integers, optional
+        Number of times that each row is counted.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n); pairs are counted exactly, however many rows there are. A single row agrees with itself: 1.
+    Takes O(n) operations. Pairs are counted exactly for any number of rows. The score of a single row is 1.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""How much nearer rows are to their own cluster than to the next."""
+"""Silhouette coefficients."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from coterie import machine
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import ParameterError
+from coterie.metrics.labelled_rows import LabelledRows, as_labelled_rows
 from coterie.metrics.labels import Array
-from coterie.metrics.objects import Objects, as_objects
-from coterie.metrics.silhouette_points import about_means, about_medoids
-from coterie.metrics.silhouette_rows import check_clusters, check_together, silhouettes, silhouettes_of
+from coterie.metrics.moments import check_several_weighted
+from coterie.metrics.silhouette_exact import check_not_all_single, silhouettes, silhouettes_of
+from coterie.metrics.silhouette_simplified import silhouettes_about_medoids, sums_about_means
 
 METHODS = ("exact", "sampled", "simplified", "medoid")
 
@@ -26,39 +27,41 @@ def silhouette_samples(
     sample_weight: Any = None,
     n_jobs: int | None = None,
 ) -> Array:
-    r"""Silhouette of every row: how much nearer it is to its own cluster than to the next one.
+    r"""Compute the silhouette coefficient of each row.
 
     .. math:: s_i = \frac{b_i - a_i}{\max(a_i, b_i)}
 
-    :math:`a_i` is the mean distance of row i to the other rows of its cluster, :math:`b_i` the least of its mean
-    distances to another cluster. From -1 to 1: near 1 a row is well placed, near 0 between two clusters, below 0
-    nearer to another one. A row that is a cluster by itself has 0. Do not use it for long or nested clusters, whose
-    rows are far from most of their own.
+    :math:`a_i` is the mean distance of row i to the other rows of its cluster, :math:`b_i` the minimum over the other
+    clusters of its mean distance to their rows. The coefficient is from -1 to 1. Near 1, the row is well inside its
+    cluster; near 0, it is between two clusters; below 0, it is nearer to another cluster. It is 0 for a row that is
+    alone in its cluster. Do not use it for elongated or nested clusters, whose rows are far from most rows of their
+    cluster.
 
     Parameters
     ----------
-    X : array or frame (n, d), or what `metric` takes
-        With 'precomputed' the square matrix of the distances.
-    labels : labels (n,)
-        The cluster of each row, of any kind, two different ones at least; -1 is a cluster like any other.
+    X : array or frame (n, d), or any input that `metric` accepts
+        The rows; with 'precomputed', the square matrix of distances.
+    labels : array (n,)
+        The cluster of each row: integers, strings or other hashable values, at least two different ones. -1 is an
+        ordinary cluster, not noise.
     metric : str, function or Distance, default='euclidean'
-        Any of `coterie.distances.pairwise`, or 'precomputed'.
+        Any metric of `coterie.distances.pairwise`, or 'precomputed'.
     metric_params : dict, optional
         Parameters of the metric.
     sample_weight : array (n,), optional
-        How many rows each row stands for. Rows of weight 0 have a silhouette and do not matter to others; of weights
-        below 1 all of a row's own is left out of its cluster, else 1.
+        Number of times that each row is counted. Rows of weight 0 have a silhouette, but do not influence that of other
+        rows. The mean within its own cluster excludes the row itself: its whole weight if that is below 1, else 1.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
+        Number of threads. None uses all cores. The result does not depend on it.
 
     Returns
     -------
-    array (n,), of the type of the rows
+    array (n,), in the dtype of the rows
 
     Notes
     -----
-    Costs O(n² d) operations, for straight-line distances n²/2 of them fused with their sums, and O(n k) memory; or
-    O(n k d) for 'sqeuclidean', 'cosine' and 'correlation', by way of the means.
+    Takes O(n² d) operations and O(n k) memory. Each of the n²/2 Euclidean distances is computed once and added to the
+    sums at once. 'sqeuclidean', 'cosine' and 'correlation' take O(n k d) operations, because the means are sufficient.
 
     References
     ----------
@@ -71,9 +74,9 @@ def silhouette_samples(
     >>> silhouette_samples([[0.0], [1.0], [9.0], [10.0]], ["a", "a", "b", "b"]).round(3)
     array([0.895, 0.882, 0.882, 0.895])
     """
-    objects = _objects(X, labels, metric, metric_params, sample_weight)
+    labelled = _labelled_rows(X, labels, metric, metric_params, sample_weight)
     with machine.one_blas_thread:
-        return silhouettes(objects, n_jobs).astype(objects.dtype)
+        return silhouettes(labelled, n_jobs).astype(labelled.dtype)
 
 
 def silhouette_score(
@@ -90,34 +93,37 @@ def silhouette_score(
     return_error: bool = False,
     n_jobs: int | None = None,
 ) -> Any:
-    r"""Mean silhouette of all rows, of each cluster, or an estimate of it for many rows.
+    r"""Compute the mean silhouette coefficient of all rows or of each cluster, or an estimate for many rows.
 
-    From -1 to 1, higher is better; see `silhouette_samples` for what it means and when not to use it.
+    The score is from -1 to 1, and higher is better. See `silhouette_samples` for its meaning and limits.
 
     Parameters
     ----------
     X, labels, metric, metric_params, sample_weight, n_jobs
-        As of `silhouette_samples`; for 'simplified' also Dask arrays and sparse matrices.
-    method : 'exact' (default), 'sampled', 'simplified' or 'medoid'
-        'exact': the mean of `silhouette_samples`, O(n² d).
-        'sampled': `sample_size` rows drawn at random, each measured against all n: an estimate without bias of
-        the same number, with its standard error.
-        'simplified': another index, of distances to the means of clusters instead of all their rows, O(n k d) [2]_;
-        'euclidean' and 'sqeuclidean' only.
-        'medoid': the same with medoids, the rows nearest to all of their cluster, for any metric [3]_.
-    average : 'micro' (default), 'macro' or None
-        The mean over rows; over the means of clusters, so that small ones count as much; or these means, an array in
-        the order of the sorted labels.
+        As in `silhouette_samples`; with method='simplified', `X` can also be a Dask array or a sparse matrix.
+    method : {'exact', 'sampled', 'simplified', 'medoid'}, default='exact'
+        'exact': the mean of `silhouette_samples`, O(n² d) operations.
+        'sampled': an unbiased estimate of it, with its standard error, from a random sample of `sample_size` rows. Each
+        is compared with all n rows.
+        'simplified': another index, with the distances to the means of clusters instead of all their rows [2]_. It
+        takes O(n k d) operations, and requires 'euclidean' or 'sqeuclidean'.
+        'medoid': the same with medoids instead of means, for any metric [3]_. A medoid is the row with the smallest sum
+        of distances to the rows of its cluster.
+    average : {'micro', 'macro', None}, default='micro'
+        'micro': the mean over rows. 'macro': the mean over the means of the clusters, so that small clusters have the
+        same weight as large ones. None: the means of the clusters, in the order of the sorted labels.
     sample_size : int, optional
-        Rows that are drawn for 'sampled'; 1000, or all if there are fewer.
-    random_state : None, int, RandomState or Generator
-        Chance, for 'sampled'.
+        Number of rows for method='sampled'; by default 1000, or all if there are fewer.
+    random_state : None, int, RandomState or Generator, default=None
+        Random state of method='sampled'.
     return_error : bool, default=False
-        Return the standard error too, 0 for methods that draw no rows.
+        Also return the standard error, which is 0 for the other methods.
 
     Returns
     -------
-    float, or array (k,), or (float, float)
+    score : float, or array (k,) if `average` is None
+    error : float
+        Only if `return_error` is True.
 
     References
     ----------
@@ -139,34 +145,37 @@ def silhouette_score(
     one_of("method", method, METHODS)
     one_of("average", average, ("micro", "macro", None))
     if metric_params and method == "simplified":
-        raise ParameterError("metric_params must be None with method='simplified'")
+        raise ParameterError(
+            f"metric_params must be None with method='simplified'; got {metric_params!r}. method='medoid' supports them"
+        )
     if sample_size is not None and method != "sampled":
-        raise ParameterError(f"sample_size is for method='sampled'; got method={method!r}")
+        raise ParameterError(f"sample_size requires method='sampled'; got method={method!r}")
+    error = 0.0
     if method == "simplified":
-        sums, weight = about_means(X, labels, metric, sample_weight, n_jobs)
-        return _with_error(_averaged(sums, weight, average), 0.0, return_error)
-    objects = _objects(X, labels, metric, metric_params, sample_weight)
-    with machine.one_blas_thread:
-        if method == "sampled":
-            return _with_error(*_sampled(objects, average, sample_size, random_state, n_jobs), return_error)
-        values = silhouettes(objects, n_jobs) if method == "exact" else about_medoids(objects, n_jobs)
-    sums = np.bincount(objects.codes, values * objects.weights, objects.k)
-    return _with_error(_averaged(sums, objects.weight, average), 0.0, return_error)
+        sums, weight = sums_about_means(X, labels, metric, sample_weight, n_jobs)
+        score = _average(sums, weight, average)
+    else:
+        labelled = _labelled_rows(X, labels, metric, metric_params, sample_weight)
+        with machine.one_blas_thread:
+            if method == "sampled":
+                score, error = _sampled(labelled, average, sample_size, random_state, n_jobs)
+            else:
+                exact = method == "exact"
+                values = silhouettes(labelled, n_jobs) if exact else silhouettes_about_medoids(labelled, n_jobs)
+                sums = np.bincount(labelled.codes, values * labelled.weights, labelled.k)
+                score = _average(sums, labelled.cluster_weight, average)
+    return (score, error) if return_error else score
 
 
-def _objects(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weight: Any) -> Objects:
-    objects = as_objects(X, labels, metric, metric_params, sample_weight)
-    check_clusters(objects.weight)
-    check_together(bool((objects.others[objects.weights > 0] > 0).any()))
-    return objects
+def _labelled_rows(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weight: Any) -> LabelledRows:
+    labelled = as_labelled_rows(X, labels, metric, metric_params, sample_weight)
+    check_several_weighted(labelled.cluster_weight)
+    check_not_all_single(bool((labelled.rest_weight[labelled.weights > 0] > 0).any()))
+    return labelled
 
 
-def _with_error(score: Any, error: float, asked: bool) -> Any:
-    return (score, error) if asked else score
-
-
-def _averaged(sums: Array, weight: Array, average: str | None) -> Any:
-    """Means of silhouettes of which each cluster has a sum, weighted as its rows are; those of no weight have 0."""
+def _average(sums: Array, weight: Array, average: str | None) -> Any:
+    """The average of silhouettes from their weighted sums (k,) and the weights of clusters; 0 for weight 0."""
     means = np.where(weight > 0, sums / np.where(weight > 0, weight, 1.0), 0.0)
     if average is None:
         return means
@@ -174,21 +183,24 @@ def _averaged(sums: Array, weight: Array, average: str | None) -> Any:
 
 
 def _sampled(
-    objects: Objects, average: str | None, sample_size: int | None, random_state: Any, n_jobs: int | None
+    labelled: LabelledRows, average: str | None, sample_size: int | None, random_state: Any, n_jobs: int | None
 ) -> tuple[float, float]:
-    """Rows without weights are drawn without replacement, others in proportion to their weights."""
+    """The mean silhouette of a random sample of rows, and its standard error.
+
+    Without weights, rows are sampled without replacement; with weights, with replacement and in proportion to them.
+    """
     if average != "micro":
         raise ParameterError(
-            f"average must be 'micro' with method='sampled', which draws rows of all clusters; got {average!r}"
+            f"average must be 'micro' with method='sampled', which samples rows of all clusters; got {average!r}"
         )
-    n, rng = len(objects), as_rng(random_state)
+    n, rng = len(labelled), as_rng(random_state)
     size = min(1000, n) if sample_size is None else whole_number("sample_size", sample_size, 2)
     if size > n:
-        raise ParameterError(f"sample_size must be no more than the {n} rows of X; got {size}")
-    if objects.w is None:
-        rows, share_left = np.sort(rng.choice(n, size, replace=False)), 1 - size / n
+        raise ParameterError(f"sample_size must be at most {n}, the number of rows of X; got {size}")
+    if labelled.w is None:
+        rows, correction = np.sort(rng.choice(n, size, replace=False)), 1 - size / n  # for a finite population
     else:
-        rows, share_left = np.sort(rng.choice(n, size, p=objects.w / objects.w.sum())), 1.0
-    different, place = np.unique(rows, return_inverse=True)
-    drawn = silhouettes_of(objects, different, n_jobs)[place.ravel()]
-    return float(drawn.mean()), float(np.sqrt(drawn.var(ddof=1) / size * share_left))
+        rows, correction = np.sort(rng.choice(n, size, p=labelled.w / labelled.w.sum())), 1.0
+    distinct, position = np.unique(rows, return_inverse=True)
+    values = silhouettes_of(labelled, distinct, n_jobs)[position.ravel()]
+    return float(values.mean()), float(np.sqrt(values.var(ddof=1) / size * correction))

@@ -1,4 +1,4 @@
-"""Sums of squares within and between clusters, and of all rows."""
+"""Sums of squares: within clusters (inertia), between clusters, and total."""
 
 from __future__ import annotations
 
@@ -12,31 +12,38 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Source
 from coterie.core.scale import SQUARES, Scale, multiplied
 from coterie.metrics.labels import Array, Labels
-from coterie.metrics.moments import Means, cluster_moments, opened, scatter_about
+from coterie.metrics.moments import Means, as_labelled_source, cluster_moments, scatter_about
 
 
 def inertia(X: Any, labels: Any, *, centers: Any = None, sample_weight: Any = None, n_jobs: int | None = None) -> float:
-    r"""Sum of squares within clusters (WCSS), the objective of K-means.
+    r"""Compute the sum of squares within clusters (WCSS), the objective of K-means.
 
     .. math:: W = \sum_k \sum_{i \in C_k} w_i \lVert x_i - \mu_k \rVert^2
 
-    From 0 up, lower is tighter. It falls with every further cluster, so it does not say how many there are; and its
-    size means nothing without the units of the columns.
+    The value is at least 0, and lower means more compact clusters. It decreases with the number of clusters, so that it
+    cannot be used alone to choose this number. It depends on the units of the columns.
 
     Parameters
     ----------
     X : array, frame, sparse matrix, LazyFrame, path of a file or Dask array (n, d)
-    labels : labels (n,)
-        The cluster of each row, of any kind; -1 is a cluster like any other.
+        The rows.
+    labels : array (n,)
+        The cluster of each row: integers, strings or other hashable values. -1 is an ordinary cluster, not noise.
     centers : array (k, d), optional
-        The :math:`\mu_k`, if not the means: `labels` are then numbers of their rows.
+        The centers :math:`\mu_k`; by default the means of the clusters. `labels` must then be indices of centers.
     sample_weight : array (n,), optional
+        Sample weights.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
+        Number of threads. None uses all cores. The result does not depend on it.
+
+    Returns
+    -------
+    float
 
     Notes
     -----
-    Costs O(n d): three passes over the rows, one with `centers`. With `bcss` it makes `tss`, whatever the labels.
+    Takes O(n d) operations: three passes over the data, or one with `centers`. The sum of `inertia` and `bcss` is `tss`
+    for any labels.
 
     References
     ----------
@@ -49,21 +56,35 @@ def inertia(X: Any, labels: Any, *, centers: Any = None, sample_weight: Any = No
     >>> inertia(X, labels), bcss(X, labels), tss(X)
     (4.0, 100.0, 104.0)
     """
-    source, engine, found, scale = opened(X, labels, sample_weight, n_jobs)
+    source, engine, encoded, scale = as_labelled_source(X, labels, sample_weight, n_jobs)
     if centers is None:
-        return _in_units("inertia", cluster_moments(source, engine, found).sum_square.sum(), scale)
-    rows = np.ldexp(_centers_of(centers, found, source), -scale.rows)
+        return _rescaled("inertia", cluster_moments(source, engine, encoded).sum_square.sum(), scale)
+    rows = np.ldexp(_centers_of_labels(centers, encoded, source), -scale.rows)
     means = Means(np.zeros_like(rows), rows)
-    return _in_units("inertia", engine.sum(partial(scatter_about, means), source).sum_square.sum(), scale)
+    return _rescaled("inertia", engine.sum(partial(scatter_about, means), source).sum_square.sum(), scale)
 
 
 def bcss(X: Any, labels: Any, *, sample_weight: Any = None, n_jobs: int | None = None) -> float:
-    r"""Sum of squares between clusters (BCSS): of their means, each as heavy as its rows, about the mean of all.
+    r"""Compute the sum of squares between clusters (BCSS).
 
     .. math:: B = \sum_k n_k \lVert \mu_k - \mu \rVert^2
 
-    From 0 to `tss`, higher is further apart. Like `inertia`, it cannot compare different numbers of clusters;
-    `calinski_harabasz_score` sets one against the other. Parameters and cost are those of `inertia`.
+    :math:`n_k` is the weight of cluster k, :math:`\mu_k` its mean, and :math:`\mu` the mean of all rows. The value is
+    from 0 to `tss`, and higher means that clusters are farther apart. Like `inertia`, it cannot be used to compare
+    different numbers of clusters; `calinski_harabasz_score` combines the two.
+
+    Parameters
+    ----------
+    X, labels, sample_weight, n_jobs
+        As in `inertia`.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Takes O(n d) operations, and three passes over the data.
 
     Examples
     --------
@@ -71,16 +92,29 @@ def bcss(X: Any, labels: Any, *, sample_weight: Any = None, n_jobs: int | None =
     >>> bcss([[0.0], [2.0], [10.0], [12.0]], ["a", "a", "b", "b"])
     100.0
     """
-    source, engine, found, scale = opened(X, labels, sample_weight, n_jobs)
-    return _in_units("bcss", cluster_moments(source, engine, found).between, scale)
+    source, engine, encoded, scale = as_labelled_source(X, labels, sample_weight, n_jobs)
+    return _rescaled("bcss", cluster_moments(source, engine, encoded).between, scale)
 
 
 def tss(X: Any, *, sample_weight: Any = None, n_jobs: int | None = None) -> float:
-    r"""Total sum of squares, about the mean of all rows: what clusters divide into within and between.
+    r"""Compute the total sum of squares (TSS) about the mean of all rows.
 
     .. math:: T = \sum_i w_i \lVert x_i - \mu \rVert^2 = W + B
 
-    Parameters and cost are those of `inertia`.
+    It is the sum of `inertia` (W) and `bcss` (B) for any labels.
+
+    Parameters
+    ----------
+    X, sample_weight, n_jobs
+        As in `inertia`.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Takes O(n d) operations, and three passes over the data.
 
     Examples
     --------
@@ -88,28 +122,30 @@ def tss(X: Any, *, sample_weight: Any = None, n_jobs: int | None = None) -> floa
     >>> tss([[0.0], [2.0], [10.0], [12.0]])
     104.0
     """
-    source, engine, one, scale = opened(X, None, sample_weight, n_jobs)
-    return _in_units("tss", cluster_moments(source, engine, one).sum_square.sum(), scale)
+    source, engine, one_cluster, scale = as_labelled_source(X, None, sample_weight, n_jobs)
+    return _rescaled("tss", cluster_moments(source, engine, one_cluster).sum_square.sum(), scale)
 
 
-def _in_units(name: str, squares: float, scale: Scale) -> float:
-    found: float = multiplied({name: float(squares)}, {name: SQUARES}, scale)[name]
-    return found
+def _rescaled(name: str, squares: float, scale: Scale) -> float:
+    """Multiply a sum of squares by the scale by which rows and weights were divided."""
+    result: float = multiplied({name: float(squares)}, {name: SQUARES}, scale)[name]
+    return result
 
 
-def _centers_of(centers: Any, found: Labels, source: Source) -> Array:
+def _centers_of_labels(centers: Any, labels: Labels, source: Source) -> Array:
     """The center of each label (k, d)."""
     try:
-        given: Array = as_floats(centers)
+        rows: Array = as_floats(centers)
     except (TypeError, ValueError):
-        raise ParameterError("centers must be numbers, a row for each cluster") from None
-    if given.ndim != 2 or given.shape[1] != source.shape[1] or not np.isfinite(given).all():
+        raise ParameterError(f"centers must be an array of numbers (k, {source.shape[1]}); got {centers!r}") from None
+    if rows.ndim != 2 or rows.shape[1] != source.shape[1] or not np.isfinite(rows).all():
         raise ParameterError(
-            f"centers must be finite numbers, a row for each cluster and {source.shape[1]} columns; "
-            f"its shape is {given.shape}"
+            f"centers must be finite numbers, one row for each cluster and {source.shape[1]} columns; "
+            f"the shape is {rows.shape}"
         )
-    if found.names.dtype.kind not in "iu" or found.names.min() < 0 or found.names.max() >= len(given):
+    if labels.names.dtype.kind not in "iu" or labels.names.min() < 0 or labels.names.max() >= len(rows):
         raise InputError(
-            f"labels must be numbers of the {len(given)} rows of centers, from 0 up, where centers are given"
+            f"labels must be integers from 0 to {len(rows) - 1} if centers has {len(rows)} rows; got labels from "
+            f"{labels.names[0]!r} to {labels.names[-1]!r}"
         )
-    return given[found.names]
+    return rows[labels.names]

@@ -1,4 +1,4 @@
-"""Whether clusters hold one class each, and whether classes lie in one cluster each."""
+"""Homogeneity, completeness and V-measure."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from coterie.metrics.contingency import contingency, entropy, mutual_information
 def homogeneity_completeness_v_measure(
     labels_true: Any, labels_pred: Any, *, beta: float = 1.0, sample_weight: Any = None
 ) -> tuple[float, float, float]:
-    r"""Homogeneity, completeness, and their weighted harmonic mean, the V-measure.
+    r"""Compute homogeneity, completeness, and their weighted harmonic mean, the V-measure.
 
     .. math:: h = \frac{I}{H_{true}}, \quad c = \frac{I}{H_{pred}}, \quad V = \frac{(1 + \beta) h c}{\beta h + c}
 
-    Each from 0 to 1. h is 1 if every cluster holds rows of one class only, c if all rows of a class lie in one
-    cluster. None is adjusted for chance: many small clusters are homogeneous whatever they are.
+    Each is from 0 to 1. The homogeneity h is 1 if each cluster contains rows of one class only. The completeness c is 1
+    if all rows of each class are in one cluster. None is adjusted for chance: many small clusters are always
+    homogeneous.
 
     Parameters
     ----------
-    labels_true, labels_pred : labels (n,)
-        Classes and clusters of the same rows, of any kind; the other way round h and c change places.
+    labels_true, labels_pred : array (n,)
+        Classes and clusters of the same rows: integers, strings or other hashable values. Exchanging them exchanges h
+        and c.
     beta : float, default=1.0
-        How many times as much completeness counts.
+        Weight of completeness relative to homogeneity.
     sample_weight : array (n,), optional
+        Sample weights.
 
     Returns
     -------
@@ -32,7 +35,7 @@ def homogeneity_completeness_v_measure(
 
     Notes
     -----
-    Costs O(n). With one class only h is 1, with one cluster only c is 1.
+    Takes O(n) operations. h is 1 if there is only one class, and c is 1 if there is only one cluster.
 
     References
     ----------
@@ -49,7 +52,7 @@ def homogeneity_completeness_v_measure(
     table = contingency(labels_true, labels_pred, sample_weight)
     if table.identical:
         return 1.0, 1.0, 1.0
-    shared, classes, clusters = mutual_information(table), entropy(table.rows), entropy(table.columns)
-    h = min(1.0, shared / classes) if classes > 0 else 1.0
-    c = min(1.0, shared / clusters) if clusters > 0 else 1.0
+    information, classes, clusters = mutual_information(table), entropy(table.rows), entropy(table.columns)
+    h = min(1.0, information / classes) if classes > 0 else 1.0
+    c = min(1.0, information / clusters) if clusters > 0 else 1.0
     return h, c, (1 + beta) * h * c / (beta * h + c) if h > 0 and c > 0 else 0.0

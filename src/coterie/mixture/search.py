@@ -20,18 +20,20 @@ HOPE = 50  # times its last gain by which a run may be behind the best and still
 PATIENCE = 3  # rounds of new starts without a gain, after which the search ends; twice as many where rows are few
 STEPS = 10_000  # of all runs together
 MORE = 60_000  # the same where rows are few
+NOISE = 1e-3  # share of random numbers in the posteriors from which the best runs are finished
 WORK = 5e9  # multiply-adds of all steps, an exponential counted as 40
 LARGE = 0.1  # share of the rows that do not lie in a plane by accident
 LIGHT = 2e9  # multiply-adds up to which more steps than `STEPS` may be taken
+CALL = 1e5  # multiply-adds that one step of a batch costs at least, however few its runs
 
 
 def search(rows: Any) -> Components:
     """The best start found, as the only run of a batch [1]_.
 
-    Short runs from k-means++, random rows and random posteriors; the best of them, K-means' and a tree's go on until
-    they have converged or cannot win. The best few are then rearranged as long as that helps. Runs in which a component
-    rests on next to no rows lose to all others. Work is bounded by shape alone; where it allows for next to no runs,
-    K-means' start it is.
+    Short runs from k-means++, random rows and random posteriors; the best of them (all where rows are few), K-means'
+    and a tree's go on until they have converged or cannot win. The best few are then rearranged as long as that helps,
+    and checked to be local optima; the likeliest of them is the result. Runs in which a component rests on next to no
+    rows lose to all others. Work is bounded by shape alone; where it allows for next to no runs, K-means' start it is.
 
     .. [1] Biernacki, Celeux & Govaert (2003), Choosing starting values for the EM algorithm for getting the highest
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
@@ -39,13 +41,13 @@ def search(rows: Any) -> Components:
     contest = Contest(rows.trials)
     if rows.model.n_components == 1 or contest.runs < 3:
         return rows.trials.first(rows.posteriors("kmeans", 1))
-    finalists = [contest.heats(rows.random_starts(contest.runs), max(1, contest.runs // 4))]
+    finalists = [contest.heats(rows.random_starts(contest.runs), contest.winners(contest.runs))]
     finalists.append(rows.trials.first(rows.posteriors("kmeans", 1)))
     if rows.can_afford_tree():
         finalists.append(rows.trials.first(rows.posteriors("hierarchical", 1)))
     patience = 2 * PATIENCE if contest.light else PATIENCE
     elite = contest.improved(contest.settled(together(finalists)), rows.rng, patience)
-    return chosen(elite.runs, [0])
+    return chosen(contest.finished(elite, rows.rng).runs, [0])
 
 
 class Elite(NamedTuple):
@@ -54,6 +56,7 @@ class Elite(NamedTuple):
     runs: Components
     suspect: np.ndarray  # (runs,) 0 if sound
     objective: np.ndarray  # (runs,)
+    gains: np.ndarray  # (2, runs) by which the last two steps lowered the objectives
 
 
 class Contest:
@@ -66,10 +69,18 @@ class Contest:
         self.light = STEPS * step < LIGHT
         self.left = int(min(MORE, LIGHT / step) if self.light else min(STEPS, WORK / step))
         self.runs = min(MANY, self.left // (10 * SHORT)) if self.light else min(RUNS, self.left // (8 * SHORT))
-        self.enough = self.model.tol * (1 + trials.w.sum() / 1000)
+        self.least = max(1, int(CALL / step))
+        self.reserve = self.left // 10  # to finish the best runs with
+        self.left -= self.reserve
+        # `tol` (1 + n / 1000) for rows of weight 1; in proportion to the weights, whose scale then does not matter
+        self.enough = self.model.tol * trials.w.sum() * (1 / n + 1 / 1000)
+
+    def winners(self, runs: int) -> int:
+        """How many of so many independent short runs go on: all where rows are few, else a quarter."""
+        return runs if self.light else max(1, runs // 4)
 
     def heats(self, resp: np.ndarray, winners: int) -> Components:
-        """The best of short runs from these posteriors (runs, n, k)."""
+        """The best of short runs from these posteriors (runs, n, k), the best first."""
         c, objective, _ = self._advance(self.trials.first(resp), SHORT)
         return chosen(c, self.ranked(c, objective)[:winners])
 
@@ -77,11 +88,17 @@ class Contest:
         """Runs from best to worst; those in which a component rests on next to no rows come last."""
         return np.lexsort([objective, self._suspect(c)])
 
-    def settled(self, c: Components) -> Elite:
-        """The best of the runs, once each has converged or is too far behind to win."""
+    def settled(self, c: Components, elite: Elite | None = None) -> Elite:
+        """The best of the runs, and of an elite, once each has converged or is too far behind to win.
+
+        Runs of the elite go on as well, unless they are stationary: a component may collapse slowly.
+        """
         runs = len(c.weights)
         objective, gains, suspect = np.full(runs, np.inf), np.full((2, runs), np.inf), np.zeros(runs, int)
-        active = np.arange(runs)
+        if elite is not None:
+            c, objective = together([c, elite.runs]), np.append(objective, elite.objective)
+            gains, suspect = np.append(gains, elite.gains, axis=1), np.append(suspect, elite.suspect)
+        active = np.flatnonzero(~self._stationary(gains))
         while True:
             moved, objective[active], gains[:, active] = self._advance(chosen(c, active), ROUND)
             c, suspect[active] = replaced(c, active, moved), self._suspect(moved)
@@ -90,22 +107,28 @@ class Contest:
             could_win = (objective - HOPE * gains[-1] < objective[best]) & (suspect <= suspect[best])
             active = np.flatnonzero(could_win & ~self._converged(gains))
             if len(active) == 0 or self.left <= 0:
-                return self._elite(c, suspect, objective, order)
+                return self._elite(c, suspect, objective, gains, order)
 
     def _converged(self, gains: np.ndarray) -> np.ndarray:
         """Whether what runs have left to gain, by Aitken's estimate from their last two gains, is small."""
         before, last = np.maximum(gains, np.finfo(np.float64).tiny)
         with np.errstate(over="ignore"):  # of a gain after none
             rate = np.minimum(last / before, 1 - 1e-6)
-        return (last * np.maximum(1.0, rate / (1 - rate)) < self.enough) | (last < 1e-6 * self.enough)
+        return (last * np.maximum(1.0, rate / (1 - rate)) < self.enough) | self._stationary(gains)
 
-    def _elite(self, c: Components, suspect: np.ndarray, objective: np.ndarray, order: np.ndarray) -> Elite:
+    def _stationary(self, gains: np.ndarray) -> np.ndarray:
+        """Whether the last step of each run gained next to nothing."""
+        return gains[-1] < 1e-6 * self.enough
+
+    def _elite(
+        self, c: Components, suspect: np.ndarray, objective: np.ndarray, gains: np.ndarray, order: np.ndarray
+    ) -> Elite:
         """The best of the runs that are different optima."""
         elite: list[int] = []
         for i in order:  # runs of almost the same objective are one optimum, its components in another order
             if len(elite) < ELITE and all(abs(objective[i] - objective[j]) > 10 * self.enough for j in elite):
                 elite.append(int(i))
-        return Elite(chosen(c, elite), suspect[elite], objective[elite])
+        return Elite(chosen(c, elite), suspect[elite], objective[elite], gains[:, elite])
 
     def improved(self, elite: Elite, rng: np.random.Generator, patience: int) -> Elite:
         """The best runs after rounds of new starts made from them, until these no longer help."""
@@ -118,13 +141,33 @@ class Contest:
                 moves.append(cross(self.trials, elite.runs, runs // 3, rng))
             starts = np.concatenate(moves)
             rivals = self.heats(starts, max(1, len(starts) // 4))
-            before, elite = elite, self.settled(together([elite.runs, rivals]))
+            before, elite = elite, self.settled(rivals, elite)
             helped = (elite.suspect[0], elite.objective[0] + self.enough) < (before.suspect[0], before.objective[0])
             idle, skip = (0, 0) if helped else (idle + 1, skip + len(splits))
         return elite
 
+    def finished(self, elite: Elite, rng: np.random.Generator) -> Elite:
+        """The local optima next to the runs of an elite: sound ones before all others, then the likeliest first.
+
+        EM can converge to a saddle point, so every run restarts from its posteriors with a little noise added. Only a
+        prior changes the order: the penalty of `reg_covar` prevents collapses, but does not compare optima.
+        """
+        self.left, self.reserve = self.left + self.reserve, 0
+        resp = self.trials.posterior(elite.runs)
+        noise = rng.random(resp.shape)
+        resp += NOISE * (noise / noise.sum(axis=-1, keepdims=True) - resp)
+        elite = self.settled(self.trials.first(resp))
+        order = np.lexsort([self.costs(elite.runs), elite.suspect])
+        return Elite(chosen(elite.runs, order), elite.suspect[order], elite.objective[order], elite.gains[:, order])
+
+    def costs(self, c: Components) -> np.ndarray:
+        """With a prior the objective of each run, without one minus its log-likelihood."""
+        stats, penalty = self.trials.e_step(c), self.model.penalty
+        has_prior = penalty.scale is not None or np.any(np.asarray(penalty.concentration) != 1.0)
+        return self.model.objective(c, stats) if has_prior else -stats.bound
+
     def _advance(self, c: Components, steps: int) -> tuple[Components, np.ndarray, np.ndarray]:
-        self.left -= steps * len(c.weights)
+        self.left -= steps * max(self.least, len(c.weights))
         return self.trials.advance(c, steps)
 
     def _suspect(self, c: Components) -> np.ndarray:

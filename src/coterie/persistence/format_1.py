@@ -96,6 +96,7 @@ TAGS = {
 }
 _MISSING = {"holes": "has_missing"}
 RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by current tag: old and new names
+    "DivisiveClustering": {"_way": "_splits"},
     "KernelKMeans": {"_found": "_centers"},
     "dirichlet_process.Family": _MISSING,
     "dirichlet_process.Gaussian": _MISSING,
@@ -109,6 +110,7 @@ RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by current tag: 
     "family.Product": _MISSING,
     "family.StudentT": _MISSING,
     "family.VonMisesFisher": _MISSING,
+    "medoids.Columns": {"which": "indices"},
 }
 _EXPONENT = {"exponent_": 0}
 ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write, with the equivalent values

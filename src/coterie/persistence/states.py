@@ -9,7 +9,7 @@ import numpy as np
 from coterie.core.checkpoint import DescentState, MiniBatchState, RestartsState
 from coterie.core.errors import ModelFileError
 from coterie.core.protocols import Source
-from coterie.kmeans.search_state import Searched
+from coterie.kmeans.search_state import SearchState
 from coterie.mixture.em import Event
 from coterie.persistence import classes
 from coterie.persistence.rules import is_consistent, tag_of
@@ -22,7 +22,7 @@ PARAMETERS = {  # tags of the parameters by estimator; the parameters of all oth
     "Mixture": ("dirichlet_process.Parameters", "mixture.Parameters", "gaussian_mixture.Components"),
 }
 WITH_RECORDS = ("BayesianGaussianMixture", "GaussianMixture", "Mixture")  # estimators with a history recorder
-STATES = {"starts": RestartsState, "end": RestartsState, "batches": MiniBatchState, "search": Searched}
+STATES = {"starts": RestartsState, "end": RestartsState, "batches": MiniBatchState, "search": SearchState}
 
 
 def check_state(name: str, state: Any, estimator: str, model: Any, source: Source) -> None:
@@ -31,7 +31,7 @@ def check_state(name: str, state: Any, estimator: str, model: Any, source: Sourc
         raise ModelFileError(f"it contains {name!r}, which is not a state of a fit")
     if isinstance(state, MiniBatchState):
         _check_batches(state)
-    elif isinstance(state, Searched):
+    elif isinstance(state, SearchState):
         _check_search(state)
     elif isinstance(state, RestartsState):
         descents = [descent for descent in (state.current, state.best) if descent is not None]
@@ -60,9 +60,11 @@ def _check_batches(state: MiniBatchState) -> None:
         raise ModelFileError("the state of the stopping rule is malformed")
 
 
-def _check_search(state: Searched) -> None:
-    numbers = (state.least, state.spent, state.allowed, state.seconds)
-    are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], float) for pair in state.crowd)
+def _check_search(state: SearchState) -> None:
+    numbers = (state.best_objective, state.spent, state.allowed, state.seconds)
+    are_pairs = all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], float) for pair in state.population
+    )
     if not are_pairs or not all(isinstance(value, float) for value in numbers):
         raise ModelFileError("the state of the search is malformed")
 

@@ -1,29 +1,29 @@
-"""Figures: a result in, matplotlib Axes out. Nothing is shown or saved; that is the caller's.
+"""Figures of data, models and results with matplotlib.
 
-What moves, `animate`, is an `Animation`: notebooks show it as a player, and it saves itself when it is told to.
-Importing this loads no matplotlib; drawing does.
+Each function draws into matplotlib Axes and returns them; it does not show or save the figure. `animate` returns an
+`Animation`, which notebooks show as a player and whose `save` writes a file. matplotlib is imported only for drawing.
 """
 
 from __future__ import annotations
 
 from coterie.plots.animation import Animation, animate
-from coterie.plots.blends import ResponsibilitiesDisplay, responsibilities
-from coterie.plots.cells import VoronoiDisplay, voronoi
-from coterie.plots.choosing import CriteriaDisplay, criteria
-from coterie.plots.dendrograms import DendrogramDisplay, dendrogram
-from coterie.plots.descent import ConvergenceDisplay, Starts, convergence
+from coterie.plots.bound_plot import BoundDisplay, bound
+from coterie.plots.clusters_plot import ClustersDisplay, clusters
+from coterie.plots.convergence_plot import ConvergenceDisplay, Starts, convergence
+from coterie.plots.criteria_plot import CriteriaDisplay, criteria
+from coterie.plots.dendrogram_plot import DendrogramDisplay, dendrogram
 from coterie.plots.display import Display
-from coterie.plots.elbows import ElbowDisplay, elbow
-from coterie.plots.gaps import GapDisplay, gap
-from coterie.plots.gaussians import EllipsesDisplay, ellipses
-from coterie.plots.heatmap import ProfilesDisplay, profiles
-from coterie.plots.jensen import BoundDisplay, bound
-from coterie.plots.plates import PlateDisplay, plate
-from coterie.plots.returning import StabilityDisplay, stability
-from coterie.plots.scatter import ClustersDisplay, clusters
-from coterie.plots.silhouettes import SilhouetteDisplay, silhouette
-from coterie.plots.structures import InformationDisplay, information
-from coterie.plots.warping import DTWPathDisplay, dtw_path
+from coterie.plots.dtw_path_plot import DTWPathDisplay, dtw_path
+from coterie.plots.elbow_plot import ElbowDisplay, elbow
+from coterie.plots.ellipses_plot import EllipsesDisplay, ellipses
+from coterie.plots.gap_plot import GapDisplay, gap
+from coterie.plots.information_plot import InformationDisplay, information
+from coterie.plots.plate_plot import PlateDisplay, plate
+from coterie.plots.profiles_plot import ProfilesDisplay, profiles
+from coterie.plots.responsibilities_plot import ResponsibilitiesDisplay, responsibilities
+from coterie.plots.silhouette_plot import SilhouetteDisplay, silhouette
+from coterie.plots.stability_plot import StabilityDisplay, stability
+from coterie.plots.voronoi_plot import VoronoiDisplay, voronoi
 
 __all__ = [
     "Animation",

@@ -1,4 +1,4 @@
-"""A fit as it goes: the same plain data for the player of a page, for a GIF and for a film."""
+"""Animations of a fit, as data for the HTML player, a GIF or a video."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from coterie.core.errors import ParameterError
 from coterie.core.writing import exists, real_path, write_whole
 from coterie.data.picking import some
 from coterie.palette import blends, colours
-from coterie.plots.display import Array, check_result, counted, plain
-from coterie.plots.rows import Rows, View
-from coterie.plots.shadows import shadows
+from coterie.plots.display import Array, check_result, count_text, plain
+from coterie.plots.projected_covariances import project_covariances
+from coterie.plots.projection import Rows, View
 from coterie.traces import Step, Trace
 from coterie.web import box_of, ellipses_of, embedded, pack_labels, pack_points, pack_rgb, player_page
 
-POINTS, LEAST = 5000, 500  # rows that are shown, and where steps are many
-FRAMES = 240  # steps that are shown
-BYTES = 600_000  # of the colours of all points at all steps
-HEIGHT = 740  # of the frame in a notebook, in pixels
-BINS = 60  # along one column
-TOP = 1.08  # of rows piled up to 1, how high centers are
-THIN = 1e-4  # the variance across one column of what has none
-ALIKE = 2 / 255  # colours nobody tells apart
-FASTEST = 50  # steps a second that a GIF can show
+MAX_POINTS, MIN_POINTS = 5000, 500  # number of rows that are shown; fewer if there are many steps
+MAX_FRAMES = 240  # number of steps that are shown
+MAX_BYTES = 600_000  # size of the colours of all points at all steps
+HEIGHT = 740  # height of the frame in a notebook, in pixels
+MAX_BINS = 60  # bins of the histogram of one column
+CENTER_HEIGHT = 1.08  # vertical position of centers above a histogram of height 1
+THIN = 1e-4  # vertical variance of ellipses for one column
+COLOUR_TOLERANCE = 2 / 255  # smaller differences of colours are not visible
+MAX_GIF_FPS = 50
 SUFFIXES = (".html", ".gif", ".mp4")
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What is seen after a step."""
+    """The figure after a step of the fit."""
 
     step: str
     iteration: int
     caption: str
-    labels: Array | None  # (m,) of the points; None: as before
-    rgb: Array | None  # (m, 3) from 0 to 1, where points have blended colours; None: as before
+    labels: Array | None  # (m,) clusters of the points; None: unchanged
+    rgb: Array | None  # (m, 3) blended colours from 0 to 1; None: unchanged
     centers: Array  # (k, 2)
-    ellipses: list[list[float]] | None  # (k, 5) center, half axes, angle: two standard deviations
+    ellipses: list[list[float]] | None  # (k, 5) center, half axes and angle, at two standard deviations
     sizes: Array  # (k,)
     objective: float | None
     bound: float | None
@@ -52,29 +52,31 @@ class Frame:
 
 @dataclass(eq=False, repr=False)
 class Animation:
-    """A fit as pictures: what `animate` makes of a trace.
+    """The steps of a fit as an animation; the result of `animate`.
 
-    A notebook shows it as a player, in a frame whose scripts reach nothing outside. `save` writes files.
+    Notebooks show it as a player, in a sandboxed frame. `save` writes a file.
     """
 
     title: str
-    axes: list[str]  # what is shown along each axis; one for one column, in which rows are piled up
-    box: list[float]  # lowest and highest x, lowest and highest y
-    rows: int  # there are
-    points: Array  # (m, 2) those shown
+    axes: list[str]  # names of the axes; a single one if one column is drawn as a histogram of points
+    box: list[float]  # minimum and maximum x, minimum and maximum y
+    rows: int  # number of rows
+    points: Array  # (m, 2) the rows that are shown
     colors: list[str]  # (k,) '#rrggbb'
     names: list[str]  # (k,)
     soft: bool  # whether points have blended colours
-    objective: str
+    objective: str  # name of the objective
     better: str  # 'lower' or 'higher'
     frames: list[Frame]
-    note: str = ""  # what else there is to say of the rows
+    note: str = ""  # addition to the title, such as a note about missing values
 
     def __repr__(self) -> str:
-        return f"Animation({self.title!r}, {counted(len(self.frames), 'step')}, {counted(len(self.points))} shown)"
+        return (
+            f"Animation({self.title!r}, {count_text(len(self.frames), 'step')}, {count_text(len(self.points))} shown)"
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """What the player plays: lists, texts and numbers, points and colours as base64."""
+        """Return the data of the player: lists, strings and numbers, with points and colours as base64."""
         k = len(self.names)
         return {
             "kind": "player",
@@ -88,72 +90,60 @@ class Animation:
             "names": self.names,
             "soft": self.soft,
             "objective": {"name": self.objective, "better": self.better},
-            "frames": [self._packed(frame, k) for frame in self.frames],
-        }
-
-    @staticmethod
-    def _packed(frame: Frame, k: int) -> dict[str, Any]:
-        return {
-            "step": frame.step,
-            "iteration": frame.iteration,
-            "caption": frame.caption,
-            "labels": None if frame.labels is None else pack_labels(frame.labels, k),
-            "rgb": None if frame.rgb is None else pack_rgb(frame.rgb),
-            "centers": _short(frame.centers),
-            "ellipses": None if frame.ellipses is None else _short(np.array(frame.ellipses)),
-            "sizes": _short(frame.sizes),
-            "objective": frame.objective,
-            "bound": frame.bound,
+            "frames": [_pack(frame, k) for frame in self.frames],
         }
 
     def to_html(self) -> str:
-        """A page that plays it, in one file that asks for nothing."""
+        """Return a self-contained HTML page with the player."""
         return player_page(self.to_dict())
 
     def _repr_html_(self) -> str:
-        """How notebooks show it."""
+        """HTML for notebooks."""
         return str(embedded(self.to_html(), HEIGHT))
 
     def save(self, path: str | PathLike[str], *, fps: float = 2.0, overwrite: bool = False) -> None:
-        """Write it to a file, whole or not at all: .html (the player), .gif, or .mp4 where there is ffmpeg.
+        """Write the animation to a file: .html (the player), .gif, or .mp4 (requires ffmpeg).
+
+        If writing fails, no partial file is left.
 
         Parameters
         ----------
-        path : str or path
+        path : str or Path
+            File to write; its suffix sets the format.
         fps : float, default=2
-            Steps a second, of .gif (50 at most) and .mp4; a page has a speed to choose.
+            Steps per second of .gif (at most 50) and .mp4. The player in .html has its own control of the speed.
         overwrite : bool, default=False
-            Whether a file that is there is replaced.
+            Overwrite an existing file.
         """
-        place = Path(path)
-        _check(place, overwrite)
-        _check_pace(place.suffix, fps)
-        if place.suffix == ".html":
+        path = Path(path)
+        _check_path(path, overwrite)
+        _check_fps(path.suffix, fps)
+        if path.suffix == ".html":
             data = self.to_html().encode()
         else:
-            from coterie.plots.film import filmed
+            from coterie.plots.video import render_video
 
-            data = filmed(self, place.suffix, float(fps))
-        write_whole(place, data, overwrite)
+            data = render_video(self, path.suffix, float(fps))
+        write_whole(path, data, overwrite)
 
 
 def animate(trace: Trace, *, columns: Any = None) -> Animation:
-    """The steps of a fit as an animation: rows and centers, and the objective beside them.
+    """Animate the steps of a fit: rows and centers, and the objective beside them.
 
-    Rows have the colour of their cluster, or a blend of the colours of all by their responsibilities; centers have
-    numbers and leave a trail; Gaussian components are ellipses of two standard deviations. Of mixtures, Jensen's bound
-    is drawn below the log-likelihood: it touches it after every E-step and lifts it in every M-step.
+    Rows have the colour of their cluster, or a blend of colours by their responsibilities. Centers are numbered and
+    leave a trail. Gaussian components are drawn as ellipses at two standard deviations. For mixtures, the lower bound
+    of the log-likelihood is drawn too: every E-step raises it to the log-likelihood, and every M-step raises both.
 
     Parameters
     ----------
-    trace : `coterie.traces.Trace`
-        What `fit_trace` of an estimator returns.
-    columns : one or two names or numbers of columns, optional
-        By default the two principal axes of the rows, if they have more than two columns.
+    trace : coterie.traces.Trace
+        The result of `fit_trace` of an estimator.
+    columns : str, int, sequence of one or two of these, or None, default=None
+        Names or numbers of the columns to show. None: all columns, or the first two principal axes of more than two.
 
     Returns
     -------
-    `Animation`
+    Animation
 
     Examples
     --------
@@ -163,21 +153,21 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
     >>> trace = KMeans(3, init="forgy", n_init=1, random_state=1).fit_trace(X)
     >>> animation = plots.animate(trace)
     >>> animation.frames[1].caption
-    'assign: each of 300 rows joins its nearest center'
-    >>> animation.save("way.html")  # doctest: +SKIP
+    'assign: 300 rows to their nearest centers'
+    >>> animation.save("fit.html")  # doctest: +SKIP
     """
     check_result("trace", trace, (Trace,), "fit_trace")
     rows = trace.rows.astype(np.float64)
     view = View.of(Rows(rows, trace.columns, rows.mean(axis=0), rows.var(axis=0)), columns)
-    steps = _chosen(trace.steps)
+    steps = _select(trace.steps)
     k = len(steps[-1].sizes)
     names, shades = [str(j) for j in range(k)], colours(k)
-    painted = [*_painted(trace, steps, shades)]
-    kept = some(len(rows), _affordable(painted))
-    points = view.points(rows[kept])
-    points = points if len(view.axes) == 2 else _piled(points[:, 0])
-    frames = [_frame(trace, step, view, paint, kept) for step, paint in zip(steps, painted, strict=True)]
-    title = f"{type(trace.model).__name__} of {counted(trace.n)}, step by step"
+    paints = [*_paints(trace, steps, shades)]
+    index = some(len(rows), _max_points(paints))
+    points = view.points(rows[index])
+    points = points if len(view.axes) == 2 else _histogram_points(points[:, 0])
+    frames = [_frame(trace, step, view, paint, index) for step, paint in zip(steps, paints, strict=True)]
+    title = f"{type(trace.model).__name__} of {count_text(trace.n)}, step by step"
     note = "missing values are shown at the means of their columns" if trace.filled else ""
     return Animation(
         title, view.axes, box_of(points, *(frame.centers for frame in frames)), trace.n, points, shades, names,
@@ -185,23 +175,23 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
     )  # fmt: skip
 
 
-def _painted(trace: Trace, steps: Sequence[Step], shades: list[str]) -> Iterator[Array | None]:
-    """Of each step the labels (m,) or colours (m, 3) of all rows shown; None where they look as before."""
+def _paints(trace: Trace, steps: Sequence[Step], shades: list[str]) -> Iterator[Array | None]:
+    """Yield for each step the labels (m,) or colours (m, 3) of the rows; None if they look unchanged."""
     last = None
     for step in steps:
         shares = trace.shares(step) if trace.soft else None
-        found = step.labels if not trace.soft else None if shares is None else blends(shares, shades)
-        same = found is None or (last is not None and np.abs(found - last).max() < ALIKE)
-        yield None if same else found
-        last = last if same else found
+        paint = step.labels if not trace.soft else None if shares is None else blends(shares, shades)
+        is_same = paint is None or (last is not None and np.abs(paint - last).max() < COLOUR_TOLERANCE)
+        yield None if is_same else paint
+        last = last if is_same else paint
 
 
-def _frame(trace: Trace, step: Step, view: View, paint: Array | None, kept: Array) -> Frame:
-    paint = None if paint is None else paint[kept]
+def _frame(trace: Trace, step: Step, view: View, paint: Array | None, index: Array) -> Frame:
+    paint = None if paint is None else paint[index]
     labels, rgb = (None, paint) if trace.soft else (paint, None)
-    centers, spreads = view.points(step.centers), shadows(trace, step, view)
+    centers, spreads = view.points(step.centers), project_covariances(trace, step, view)
     if len(view.axes) == 1:
-        heights = TOP + min(0.06, 0.4 / len(centers)) * np.arange(len(centers))[::-1]
+        heights = CENTER_HEIGHT + min(0.06, 0.4 / len(centers)) * np.arange(len(centers))[::-1]
         centers = np.column_stack([centers[:, 0], heights])
         spreads = None if spreads is None else np.array([np.diag([spread[0, 0], THIN]) for spread in spreads])
     ellipses = None if spreads is None else ellipses_of(centers, spreads)
@@ -209,56 +199,71 @@ def _frame(trace: Trace, step: Step, view: View, paint: Array | None, kept: Arra
     return Frame(step.kind, step.iteration, step.caption, labels, rgb, centers, ellipses, step.sizes, *values)
 
 
-def _chosen(steps: Sequence[Step]) -> list[Step]:
-    """All steps while they are few; of many the first, where most happens, and some of the others."""
-    if len(steps) <= FRAMES:
+def _select(steps: Sequence[Step]) -> list[Step]:
+    """Return all steps; of too many steps, the first half of `MAX_FRAMES` and equally spaced later ones."""
+    if len(steps) <= MAX_FRAMES:
         return list(steps)
-    first = FRAMES // 2
-    later = np.linspace(first, len(steps) - 1, FRAMES - first).round().astype(int)
+    first = MAX_FRAMES // 2
+    later = np.linspace(first, len(steps) - 1, MAX_FRAMES - first).round().astype(int)
     return [*steps[:first], *(steps[i] for i in later)]
 
 
-def _affordable(painted: Sequence[Array | None]) -> int:
-    """Points whose colours at all steps make a page of ordinary size."""
-    each = sum(
-        4.0 if paint.ndim == 2 else 8 / 3 if paint.max() > 254 else 4 / 3 for paint in painted if paint is not None
+def _max_points(paints: Sequence[Array | None]) -> int:
+    """Return the number of points whose colours at all steps fit into `MAX_BYTES`."""
+    bytes_per_point = sum(
+        4.0 if paint.ndim == 2 else 8 / 3 if paint.max() > 254 else 4 / 3 for paint in paints if paint is not None
     )
-    return int(np.clip(BYTES / max(each, 1.0), LEAST, POINTS))
+    return int(np.clip(MAX_BYTES / max(bytes_per_point, 1.0), MIN_POINTS, MAX_POINTS))
 
 
-def _piled(x: Array) -> Array:
-    """Values of one column as points of a histogram, one upon the other, up to 1 (m, 2)."""
+def _histogram_points(x: Array) -> Array:
+    """Return the values of one column as points stacked in a histogram of height 1 (m, 2)."""
     low, high = float(x.min()), float(x.max())
-    bins = int(np.clip(3 * np.cbrt(len(x)), 10, BINS))
-    place = np.minimum(((x - low) / max(high - low, np.finfo(np.float64).tiny) * bins).astype(int), bins - 1)
-    order = np.argsort(place, kind="stable")
-    counts = np.bincount(place, minlength=bins)
+    bins = int(np.clip(3 * np.cbrt(len(x)), 10, MAX_BINS))
+    bin_index = np.minimum(((x - low) / max(high - low, np.finfo(np.float64).tiny) * bins).astype(int), bins - 1)
+    order = np.argsort(bin_index, kind="stable")
+    counts = np.bincount(bin_index, minlength=bins)
     height = np.empty(len(x))
     height[order] = np.arange(len(x)) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.column_stack([x, (height + 0.5) / counts.max()])
 
 
-def _short(values: Array) -> Any:
-    """Six digits are more than a picture shows."""
-    return plain([float(f"{value:.6g}") for value in values] if values.ndim == 1 else [_short(row) for row in values])
+def _pack(frame: Frame, k: int) -> dict[str, Any]:
+    return {
+        "step": frame.step,
+        "iteration": frame.iteration,
+        "caption": frame.caption,
+        "labels": None if frame.labels is None else pack_labels(frame.labels, k),
+        "rgb": None if frame.rgb is None else pack_rgb(frame.rgb),
+        "centers": _round(frame.centers),
+        "ellipses": None if frame.ellipses is None else _round(np.array(frame.ellipses)),
+        "sizes": _round(frame.sizes),
+        "objective": frame.objective,
+        "bound": frame.bound,
+    }
 
 
-def _check_pace(suffix: str, fps: float) -> None:
+def _round(values: Array) -> Any:
+    """Round to six digits, which is below the resolution of the figure."""
+    return plain([float(f"{value:.6g}") for value in values] if values.ndim == 1 else [_round(row) for row in values])
+
+
+def _check_fps(suffix: str, fps: float) -> None:
     if not_negative("fps", fps) == 0:
         raise ParameterError(f"fps must be a number above 0; got {fps!r}")
-    if suffix == ".gif" and fps > FASTEST:
+    if suffix == ".gif" and fps > MAX_GIF_FPS:
         raise ParameterError(
-            f"fps must be at most {FASTEST} for a .gif, whose steps last hundredths of a second, two at least for most "
-            f"players; got {fps!r}: take fewer, or save as .mp4 or .html"
+            f"fps must be at most {MAX_GIF_FPS} for a .gif, because most players show a frame for at least 0.02 s; got "
+            f"{fps!r}: use a smaller fps, or save as .mp4 or .html"
         )
 
 
-def _check(path: Path, overwrite: bool) -> None:
-    """Refuse a place that cannot be written, before any work is done."""
+def _check_path(path: Path, overwrite: bool) -> None:
+    """Raise an error before drawing if the file cannot be written."""
     if path.suffix not in SUFFIXES:
         raise ParameterError(f'path must end in {", ".join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; got "{path}"')
     folder = real_path(path).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder: create it first", str(folder))
+        raise FileNotFoundError(errno.ENOENT, "the folder does not exist: create it first", str(folder))
     if path.exists() and not overwrite:
         raise exists(path)

@@ -1,4 +1,4 @@
-"""What all figures share: numbers that are kept, and a drawing of them that is made when it is asked for."""
+"""The base class of all figures, which separates data from drawing, and helpers for text and numbers."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from coterie.core.errors import ParameterError
 
 Array = np.ndarray[Any, Any]
 
-LINE = 64  # letters of a caption before it goes on below
+LINE = 64  # characters in a line of a caption
 
 
 class Display:
-    """A figure as plain numbers, in the manner of scikit-learn's displays.
+    """The data of a figure, like the displays of scikit-learn.
 
-    A subclass is a dataclass of arrays, texts and numbers: all that the picture shows. `plot` draws them with
-    matplotlib, `to_dict` hands them to any other renderer. `ax_`, `figure_` and the artists are there after `plot`;
-    asked for earlier, they are drawn into a figure of their own. Nothing is shown, and pyplot knows nothing of it.
+    A subclass is a dataclass of the arrays, strings and numbers that the figure shows. `plot` draws them with
+    matplotlib; `to_dict` returns them for another renderer. `plot` sets `ax_`, `figure_` and the artists. Accessing one
+    of these attributes earlier draws into a new figure. The figure is not shown, and not registered with pyplot.
     """
 
-    kind: ClassVar[str]  # what it shows, in one word
-    size: ClassVar[tuple[float, float]] = (6.4, 4.6)  # of a figure of its own, in inches
+    kind: ClassVar[str]  # type of the figure, in one word
+    size: ClassVar[tuple[float, float]] = (6.4, 4.6)  # size of a new figure, in inches
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into the matplotlib Axes `ax`, or into a new figure; the display has `ax_` and `figure_` then."""
+        """Draw into the matplotlib Axes `ax`, or into a new figure, and set `ax_` and `figure_`."""
         ax = self._new_axes() if ax is None else check_axes("ax", ax)
         self.ax_, self.figure_ = ax, ax.figure
         self._draw(ax)
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers as lists, texts and None (for what is not finite): what JSON can hold."""
+        """Return the data as numbers, strings and lists that JSON can hold; NaN and infinity become None."""
         return {"kind": self.kind, **{field.name: plain(getattr(self, field.name)) for field in fields(self)}}  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
@@ -50,8 +50,8 @@ class Display:
     def _draw(self, ax: Any) -> None:
         raise NotImplementedError
 
-    def _on(self, ax: Any) -> Self:
-        """Drawn at once if there is something to draw into; else when it is asked for."""
+    def _plot_into(self, ax: Any) -> Self:
+        """Draw now if `ax` is given; otherwise when an attribute such as `ax_` is accessed."""
         return self if ax is None else self.plot(ax)
 
     def __getattr__(self, name: str) -> Any:
@@ -60,32 +60,34 @@ class Display:
         return getattr(self.plot(), name)
 
     def _repr_png_(self) -> bytes:
-        """How notebooks show it."""
+        """PNG for notebooks."""
         from io import BytesIO
 
-        written = BytesIO()
-        self.figure_.savefig(written, format="png", dpi=100)
-        return written.getvalue()
+        file = BytesIO()
+        self.figure_.savefig(file, format="png", dpi=100)
+        return file.getvalue()
 
 
 def check_axes(name: str, ax: Any) -> Any:
-    """`ax`, if it is one that can be drawn into."""
+    """Return `ax`, or raise an error if it cannot be drawn into."""
     if not hasattr(ax, "get_figure"):
         raise ParameterError(f"{name} must be one matplotlib Axes; got {type(ax).__name__}")
     if getattr(ax, "name", "") in ("3d", "polar"):
-        raise ParameterError(f"{name} must be flat, with straight axes; got {ax.name} Axes: leave out the projection")
+        raise ParameterError(
+            f"{name} must be Axes with two straight axes; got {ax.name} Axes: create them without a projection"
+        )
     return ax
 
 
-def check_result(name: str, value: Any, kinds: tuple[type, ...], makers: str) -> Any:
-    """`value`, if it is of one of the kinds that `makers` return."""
-    if not isinstance(value, kinds):
-        raise ParameterError(f"{name} must be what {makers} returns; got {type(value).__name__}")
+def check_result(name: str, value: Any, types: tuple[type, ...], functions: str) -> Any:
+    """Return `value`, or raise an error if it is not of one of the types that `functions` return."""
+    if not isinstance(value, types):
+        raise ParameterError(f"{name} must be the result of {functions}; got {type(value).__name__}")
     return value
 
 
 def new_figure(size: tuple[float, float], **options: Any) -> Any:
-    """A figure that pyplot does not know of; an error says what to install where there is no matplotlib."""
+    """Create a figure that is not registered with pyplot; an error says how to install matplotlib if it is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -94,7 +96,7 @@ def new_figure(size: tuple[float, float], **options: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Arrays, tuples and dataclasses as lists and dicts, numbers as Python's; None for NaN and infinity."""
+    """Convert arrays, tuples and dataclasses to lists and dicts of Python numbers; NaN and infinity become None."""
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
@@ -113,7 +115,7 @@ def plain(value: Any) -> Any:
 
 
 def brief(value: Any) -> str:
-    """Numbers and short texts as they are, of others the shape or the length."""
+    """Return the repr of numbers and strings, and the shape or length of everything else."""
     if isinstance(value, np.ndarray):
         return f"<{' x '.join(map(str, value.shape))} numbers>"
     if isinstance(value, list | tuple | dict):
@@ -123,33 +125,33 @@ def brief(value: Any) -> str:
     return repr(value)
 
 
-def counted(n: float, what: str = "row") -> str:
-    """1 row, 2 rows, 1,000 rows."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+def count_text(n: float, noun: str = "row") -> str:
+    """Format a number with its noun: 1 row, 2 rows, 1,000 rows."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def amount(size: float, weighted: bool) -> str:
-    """How much a cluster has: rows, or weight."""
-    return f"weight {rounded(float(size))}" if weighted else counted(int(size))
+    """Format the size of a cluster: rows, or weight."""
+    return f"weight {format_number(float(size))}" if weighted else count_text(int(size))
 
 
-def short(text: str, most: int) -> str:
-    """No more than `most` letters of a name, and a sign that there are more."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+def truncate(text: str, length: int) -> str:
+    """Shorten a name to at most `length` characters, with an ellipsis."""
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def rounded(value: float) -> str:
-    """Three digits, or all before the point of numbers that people still read."""
+def format_number(value: float) -> str:
+    """Format with three significant digits, or as a whole number from 1,000 to 10 million."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def plain_numbers(axis: Any) -> None:
-    """Ticks with whole numbers beside them, not with what is to be added to all."""
+    """Label ticks with full numbers, without matplotlib's common offset."""
     from matplotlib.ticker import ScalarFormatter
 
     axis.set_major_formatter(ScalarFormatter(useOffset=False))
 
 
 def caption(ax: Any, text: str) -> None:
-    """What the picture is, above it, to the left."""
+    """Write a caption above the figure, at the left."""
     ax.set_title(fill(text, LINE), loc="left", fontsize=10)

@@ -2,13 +2,9 @@
 
 from dataclasses import dataclass
 
+from coterie.preparation import SkippedColumn
 
-@dataclass(frozen=True)
-class SkippedColumn:
-    """A column that took no part, and why: ``text``, ``identifier``, ``constant`` …"""
-
-    name: str
-    reason: str
+__all__ = ["SkippedColumn", "TableResult"]
 
 
 @dataclass(frozen=True, kw_only=True)

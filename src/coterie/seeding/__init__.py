@@ -1,4 +1,4 @@
-"""Starting points for centers; each is passes of an engine, so each works on every source."""
+"""Initial centers. Each method uses only passes of an engine, so that it works on every source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coterie.core.protocols import Engine, Source
 from coterie.seeding.costs import SQUARES, Cost
 from coterie.seeding.farthest import farthest
 from coterie.seeding.plusplus import plusplus
-from coterie.seeding.rows import forgy, random_partition
+from coterie.seeding.random_centers import forgy, random_partition
 from coterie.seeding.scalable import scalable
 
 __all__ = ["METHODS", "check_start", "farthest", "forgy", "plusplus", "random_partition", "scalable", "start", "starts"]
@@ -21,7 +21,7 @@ __all__ = ["METHODS", "check_start", "farthest", "forgy", "plusplus", "random_pa
 METHODS: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
     "k-means++": plusplus,
     "forgy": forgy,
-    "random": forgy,  # scikit-learn's word
+    "random": forgy,  # scikit-learn's name
     "random_partition": random_partition,
     "farthest": farthest,
     "k-means||": scalable,
@@ -38,52 +38,73 @@ def start(
     chosen: Any = None,
     cost: Cost = SQUARES,
 ) -> np.ndarray[Any, Any]:
-    """`k` centers (k, d) in the data's type: by the name of a method, a function, or the centers themselves.
+    """Compute `k` initial centers (k, d) in the dtype of the data.
 
-    They come beside those already `chosen` (f, d): methods that keep away from other centers keep away from these.
-    Methods that go by distances go by `cost`, which is what the model minimises.
+    Parameters
+    ----------
+    init : str, function or array (k, d)
+        Name of a method in `METHODS`; a function of X, k and a `RandomState` that returns centers; or the centers.
+    source, engine
+        The rows, and the engine that computes on them.
+    rng : Generator
+        Random generator.
+    k : int
+        Number of centers.
+    unit : float
+        Scale of the rows: costs are computed in this unit.
+    chosen : array (f, d), optional
+        Centers that are already fixed. They are not returned. 'k-means++', 'farthest' and 'k-means||' choose the new
+        centers far from them.
+    cost : Cost
+        The cost that the model minimises; methods based on distances use it.
     """
     if k == 0:
         return np.empty((0, source.shape[1]), source.dtype)
     if isinstance(init, str):
         method = METHODS[check_start(init, source, k)]
-        beside = {"chosen": chosen} if chosen is not None and method in (plusplus, farthest, scalable) else {}
-        return method(source, engine, rng, k, unit, cost=cost, **beside).astype(source.dtype, copy=False)
+        options = {"chosen": chosen} if chosen is not None and method in (plusplus, farthest, scalable) else {}
+        return method(source, engine, rng, k, unit, cost=cost, **options).astype(source.dtype, copy=False)
     if callable(init):
         init = init(getattr(source, "X", None), k, np.random.RandomState(rng.integers(2**32)))
-    given = 0 if chosen is None else len(chosen)
-    return np.array(check_start(init, source, k, given), dtype=source.dtype, order="C")
+    n_frozen = 0 if chosen is None else len(chosen)
+    return np.array(check_start(init, source, k, n_frozen), dtype=source.dtype, order="C")
 
 
-def check_start(init: Any, source: Source, k: int, given: int = 0) -> Any:
-    """`init` if it can be a start: a name, a function, or `k` finite centers beside those `given`."""
+def check_start(init: Any, source: Source, k: int, n_frozen: int = 0) -> Any:
+    """Return `init` if it is valid: a name, a function, or `k` finite centers in addition to `n_frozen` fixed ones."""
     if isinstance(init, str):
         if init not in METHODS:
-            known = ", ".join(map(repr, METHODS))
-            raise ParameterError(f"init must be one of {known}, an array or a callable; got {init!r}")
+            names = ", ".join(map(repr, METHODS))
+            raise ParameterError(f"init must be one of {names}, an array or a callable; got {init!r}")
         return init
     if callable(init):
         return init
-    wanted = (k, source.shape[1])
+    shape = (k, source.shape[1])
     try:
         centers = as_floats(init)
     except (TypeError, ValueError):
-        raise ParameterError(f"init must be the name of a method, a callable or numbers; got {init!r}") from None
-    if centers.shape != wanted:
-        many = f"n_clusters={k}" if not given else f"{k}, n_clusters={k + given} less {given} frozen"
         raise ParameterError(
-            f"init must be {many} centers of {wanted[1]} columns, shape {wanted}; its shape is {centers.shape}"
+            f"init must be the name of a method, a callable or an array of numbers; got {init!r}"
+        ) from None
+    if centers.shape != shape:
+        count = f"n_clusters={k}" if not n_frozen else f"{k}, n_clusters={k + n_frozen} minus {n_frozen} frozen"
+        raise ParameterError(
+            f"init must be {count} centers of {shape[1]} columns, shape {shape}; its shape is {centers.shape}"
         )
     if not np.isfinite(centers).all():
-        raise ParameterError("init contains NaN or infinity: every center needs finite coordinates")
+        raise ParameterError("init contains NaN or infinity: all coordinates of the centers must be finite")
     return init
 
 
 def starts(init: Any, n_init: Any, if_random: int) -> int:
-    """How many starts `n_init` means: "auto" is `if_random` where chance decides alone, else 1."""
+    """Return the number of initialisations.
+
+    For "auto" this is `if_random` for purely random methods ('forgy', 'random', 'random_partition') and functions,
+    else 1.
+    """
     if n_init == "auto":
-        random = callable(init) or (isinstance(init, str) and METHODS.get(init) in (forgy, random_partition))
-        return if_random if random else 1
+        is_random = callable(init) or (isinstance(init, str) and METHODS.get(init) in (forgy, random_partition))
+        return if_random if is_random else 1
     if isinstance(n_init, bool) or not hasattr(n_init, "__index__") or n_init < 1:
         raise ParameterError(f"n_init must be 'auto' or a whole number of at least 1; got {n_init!r}")
     return int(n_init)

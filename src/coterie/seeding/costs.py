@@ -1,4 +1,4 @@
-"""What a row costs at centers: each model seeds by the cost that it minimises."""
+"""Costs of rows at centers: each model is initialised with the cost that it minimises."""
 
 from __future__ import annotations
 
@@ -10,64 +10,69 @@ import numpy as np
 from coterie import kernels
 
 Array = np.ndarray[Any, Any]
-WORK = 8  # centers a pass is about as much work as, for the choice of kernels
-BLOCK = 1 << 20  # costs that are held together
-LARGEST_FUZZIFIER = 8.0  # of seeding: k to the power of the fuzzifier must be a number in float32
+WORK = 8  # work of a pass in numbers of centers, by which the kernels are selected
+BLOCK = 1 << 20  # maximum number of costs in memory at once
+LARGEST_FUZZIFIER = 8.0  # for initialisation: k to the power of the fuzzifier must not overflow float32
 
 
 class Cost:
-    """The cost of rows at points, and at several points together.
+    """The cost of rows at one center, and at several centers together.
 
-    A subclass defines `table`. All other methods follow from it; a subclass overrides one where it has a faster way.
+    A subclass defines `table`. All other methods follow from it; a subclass can override them with faster ones.
     """
 
-    degree = 1  # the power of the unit of the data that costs are measured in
-    has_means = False  # whether the mean of some rows is their best center
+    degree = 1  # costs are proportional to this power of the unit of the data
+    has_means = False  # whether the mean of rows minimises their cost
 
     def table(self, X: Any, points: Array) -> Array:
         """The cost of every row at each point (n, m), in the units of the data."""
         raise NotImplementedError
 
     def beside(self, costs: Array, others: Array) -> Array:
-        """What rows cost at two centers together: at the nearer one alone, unless rows share."""
+        """The cost of rows at two sets of centers together: the smaller one, unless memberships are fuzzy."""
         return np.minimum(costs, others)
 
     def spread(self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False) -> Array:
-        """Update `closest` (n,) with points[0]; the potential of that, and with each other point beside it.
+        """Update the costs `closest` (n,) with points[0]; return the potential, then that with each other point added.
 
-        The potential is the weighted sum of all costs in `unit`. `again`: points[0] is in `closest` already.
+        The potential is the weighted sum of all costs, in `unit`. `again`: `closest` already includes points[0].
         """
-        costs = self.table(X, points) / unit**self.degree
+        costs = self._in_unit(X, points, unit, closest.dtype)
         if not again:
             closest[:] = self.beside(closest, costs[:, 0])
-        together = self.beside(closest[:, None], costs)
-        together[:, 0] = closest
-        return together.sum(axis=0, dtype=np.float64) if w is None else w @ together.astype(np.float64, copy=False)
+        combined = self.beside(closest[:, None], costs)
+        combined[:, 0] = closest
+        return combined.sum(axis=0, dtype=np.float64) if w is None else w @ combined.astype(np.float64, copy=False)
 
     def add(self, X: Any, unit: float, points: Array, closest: Array, owner: Any = None) -> tuple[Array, Array]:
-        """Update `closest` with all points: the nearest of them (n,), and where it is nearer than all before.
+        """Update `closest` with all points; return the nearest point (n,), and whether it is nearer than before (n,).
 
-        `owner` is that nearest point, where it is known already.
+        `owner` is the nearest point of each row, if it is already known.
         """
         n, size = X.shape[0], max(1, BLOCK // len(points))
         owner, is_nearer = np.zeros(n, np.int32), np.zeros(n, bool)
         for first in range(0, n, size):
             rows = slice(first, first + size)
-            costs = self.table(X[rows], points) / unit**self.degree
+            costs = self._in_unit(X[rows], points, unit, closest.dtype)
             owner[rows] = costs.argmin(axis=1)
             is_nearer[rows] = costs.min(axis=1) < closest[rows]
             for column in costs.T:
                 closest[rows] = self.beside(closest[rows], column)
         return owner, is_nearer
 
+    def _in_unit(self, X: Any, points: Array, unit: float, dtype: Any) -> Array:
+        """`table` in `unit`; a row of weight 0 may be so far away that its cost is limited to the range of `dtype`."""
+        costs: Array = np.minimum(self.table(X, points) / unit**self.degree, np.finfo(dtype).max)
+        return costs
+
     def as_centers(self, X: Any) -> Any:
-        """Rows in the form of centers: without missing values."""
+        """Rows as centers: missing values are imputed."""
         return X
 
     def take(self, X: Any, rows: Array) -> Array:
-        """Some rows, dense, as centers."""
-        taken: Array = self.as_centers(kernels.for_centers(X, WORK).take(X, rows))
-        return taken
+        """The given rows as dense centers."""
+        centers: Array = self.as_centers(kernels.for_centers(X, WORK).take(X, rows))
+        return centers
 
 
 @dataclass(frozen=True)
@@ -78,12 +83,12 @@ class Squares(Cost):
     has_means = True
 
     def table(self, X: Any, points: Array) -> Array:
-        found: Array = kernels.for_centers(X, len(points)).distances(X, points).astype(np.float64) ** 2
-        return found
+        squares: Array = kernels.for_centers(X, len(points)).distances(X, points).astype(np.float64) ** 2
+        return squares
 
     def spread(self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False) -> Array:
-        found: Array = kernels.for_centers(X, WORK).spread(X, w, unit, points, closest)
-        return found
+        potential: Array = kernels.for_centers(X, WORK).spread(X, w, unit, points, closest)
+        return potential
 
     def add(self, X: Any, unit: float, points: Array, closest: Array, owner: Any = None) -> tuple[Array, Array]:
         ops = kernels.for_centers(X, len(points))
@@ -96,7 +101,7 @@ class Squares(Cost):
 
 @dataclass(frozen=True)
 class ObservedSquares(Cost):
-    """Squared distances over the columns observed; a row that becomes a center is filled up with `fill` (d,)."""
+    """Squared distances over the observed columns; missing values of centers are replaced by `fill` (d,)."""
 
     fill: Array
 
@@ -104,15 +109,15 @@ class ObservedSquares(Cost):
     has_means = True
 
     def table(self, X: Any, points: Array) -> Array:
-        found: Array = kernels.select("observed", X, len(points)).distances(X, points).astype(np.float64) ** 2
-        return found
+        squares: Array = kernels.select("observed", X, len(points)).distances(X, points).astype(np.float64) ** 2
+        return squares
 
     def as_centers(self, X: Any) -> Any:
         return kernels.select("observed", X, 1).filled(X, self.fill)
 
     def take(self, X: Any, rows: Array) -> Array:
-        taken: Array = self.as_centers(X[rows])
-        return taken
+        centers: Array = self.as_centers(X[rows])
+        return centers
 
 
 @dataclass(frozen=True)
@@ -120,8 +125,8 @@ class Manhattan(Cost):
     """L1 distances to the nearest center."""
 
     def table(self, X: Any, points: Array) -> Array:
-        found: Array = kernels.select("medians", X, len(points)).distances(X, points)
-        return found
+        distances: Array = kernels.select("medians", X, len(points)).distances(X, points)
+        return distances
 
 
 @dataclass(frozen=True)
@@ -129,17 +134,17 @@ class Euclidean(Cost):
     """Euclidean distances to the nearest center, not squared."""
 
     def table(self, X: Any, points: Array) -> Array:
-        found: Array = kernels.for_centers(X, len(points)).distances(X, points)
-        return found
+        distances: Array = kernels.for_centers(X, len(points)).distances(X, points)
+        return distances
 
 
 @dataclass(frozen=True)
 class Shared(Squares):
-    r"""What rows cost in fuzzy c-means, whose memberships are those that cost least.
+    r"""The cost of rows in fuzzy c-means, at their optimal memberships.
 
     .. math:: \Bigl(\sum_k \lVert x - c_k \rVert^{-2p}\Bigr)^{-1/p}, \qquad p = 1 / (m - 1)
 
-    The cost of some centers is all that is needed to add another one. For m near 1 it is the cost at the nearest.
+    To add a center, only the cost at the other centers is needed. For m near 1 it is the cost at the nearest center.
     """
 
     m: float

@@ -1,4 +1,4 @@
-"""Farthest-first traversal: each new center is the row farthest from those there are."""
+"""Farthest-first traversal: each new center is the row farthest from the previous centers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coterie.seeding.costs import SQUARES, Cost
 
 @dataclass(frozen=True)
 class Farthest(Stats):
-    """The farthest row; of two equally far, the first."""
+    """The farthest row; the first one for ties."""
 
     cost: Any
     row: Any  # (d,)
@@ -40,10 +40,11 @@ def farthest(
     chosen: Any = None,
     cost: Cost = SQUARES,
 ) -> np.ndarray[Any, Any]:
-    """Centers that do not depend on chance [1]_: the row farthest from the mean, then the one farthest from that, ...
+    """Compute initial centers by farthest-first traversal [1]_, without randomness.
 
-    Finds every well-separated group, and every outlier too. One pass a center. With centers `chosen` before, the first
-    is the row farthest from those. The farthest row is the one with the highest `cost`.
+    The first center is the row farthest from the mean, or from the `chosen` centers if given. Each further center is
+    the row with the largest `cost` at all centers before. The method finds all well-separated clusters, but also all
+    outliers. It takes one pass over the data per center.
 
     .. [1] Gonzalez (1985), Clustering to minimize the maximum intercluster distance, Theor. Comput. Sci. 38.
     """
@@ -57,10 +58,10 @@ def farthest(
         for other in others:
             _, memos = engine.scan(partial(_step, other.astype(source.dtype), unit, cost), source, memos)
     for _ in range(k):
-        if chosen is None and len(centers) == 1:  # the mean is no center: it only says where the first one is
+        if chosen is None and len(centers) == 1:  # the mean is not a center: forget the distances to it
             memos = source.room(np.inf, source.dtype)
-        found, memos = engine.scan(partial(_step, point.astype(source.dtype), unit, cost), source, memos)
-        point = found.row
+        farthest_row, memos = engine.scan(partial(_step, point.astype(source.dtype), unit, cost), source, memos)
+        point = farthest_row.row
         centers.append(point)
     return np.stack(centers)
 
@@ -79,6 +80,6 @@ def _step(
     if len(closest) == 0:
         return Farthest(-np.inf, np.zeros(chunk.X.shape[1], chunk.X.dtype)), closest
     cost.spread(chunk.X, chunk.w, unit, point[None], closest)
-    counted = closest if chunk.w is None else np.where(chunk.w > 0, closest, -1.0)
-    row = int(np.argmax(counted))
-    return Farthest(float(counted[row]), cost.take(chunk.X, np.array([row]))[0]), closest
+    costs = closest if chunk.w is None else np.where(chunk.w > 0, closest, -1.0)
+    row = int(np.argmax(costs))
+    return Farthest(float(costs[row]), cost.take(chunk.X, np.array([row]))[0]), closest

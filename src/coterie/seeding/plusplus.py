@@ -1,8 +1,7 @@
-"""k-means++: each new center is a row, drawn in proportion to what it costs at those there are."""
+"""k-means++: each new center is a row sampled in proportion to its cost at the previous centers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,25 +16,25 @@ from coterie.seeding.costs import SQUARES, WORK, Cost
 
 @dataclass(frozen=True)
 class Draws(Stats):
-    """The potential with each candidate added, and rows drawn for the next round.
+    """The potential with each candidate added, and rows sampled for the next round.
 
-    Each chunk draws rows of its own. Which chunk's row stands for all is decided by a race: the first arrival of
-    chunks whose arrivals come at the rate of their potential is a draw in proportion to it, and the earlier of two
-    arrivals is again such a draw. So draws add up like sums do, on any engine.
+    Each chunk samples rows and gives each an exponential arrival time, whose rate is the potential of the chunk. Of
+    several chunks, the row that arrives first is kept: the probability that it comes from a chunk is proportional to
+    the potential of this chunk (exponential race). So samples of chunks can be added like sums, on any engine.
     """
 
     potential: Any  # (1 + candidates,)
     arrival: Any  # (m,)
     rows: Any  # (m, d)
-    cost: Any  # (m,) of each row at the centers there are
+    cost: Any  # (m,) of each row at the current centers
 
     def __add__(self, other: Draws) -> Draws:
-        sooner = self.arrival <= other.arrival
+        is_first = self.arrival <= other.arrival
         return Draws(
             self.potential + other.potential,
-            np.where(sooner, self.arrival, other.arrival),
-            np.where(sooner[:, None], self.rows, other.rows),
-            np.where(sooner, self.cost, other.cost),
+            np.where(is_first, self.arrival, other.arrival),
+            np.where(is_first[:, None], self.rows, other.rows),
+            np.where(is_first, self.cost, other.cost),
         )
 
 
@@ -49,39 +48,39 @@ def plusplus(
     chosen: Any = None,
     cost: Cost = SQUARES,
 ) -> np.ndarray[Any, Any]:
-    r"""Centers by greedy k-means++ [1]_: the best of several candidates in each round.
+    r"""Compute initial centers by greedy k-means++ [1]_: each center is the best of several sampled candidates.
 
-    One pass a center. While a pass scores the candidates of this round it also draws rows for the next, in proportion
-    to the costs before this round's winner is known; each is then kept with probability (cost with the winner)
-    / (cost without), which makes it a draw from the right distribution. If too few are left, a pass draws anew.
-    Centers `chosen` before (f, d) count as centers there are, and are not returned. Rows are drawn, and candidates
-    compared, by `cost`: the cost that the model minimises.
+    Takes one pass over the data per center. The pass that evaluates the candidates of a round also samples rows for the
+    next round, in proportion to the costs without the new center. Each of these rows is then accepted with probability
+    (cost with the new center) / (cost without). This is rejection sampling from the right distribution. If too few rows
+    are accepted, another pass samples new ones. `chosen` centers (f, d) are already fixed, and are not returned. `cost`
+    is the cost that the model minimises; it is used for sampling and for evaluating candidates.
 
     .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
-    wanted = n_candidates or 2 + int(np.log(k))
-    search = _Search(source, engine, rng, unit, drawn=2 * wanted + 6, begun=chosen is not None, cost=cost)
-    centers = [search.draw_row()] if chosen is None else list(chosen.astype(source.dtype, copy=False))
-    given = 0 if chosen is None else len(centers)
-    k += given
+    size = n_candidates or 2 + int(np.log(k))
+    sampler = _Sampler(source, engine, rng, unit, count=2 * size + 6, has_centers=chosen is not None, cost=cost)
+    centers = [sampler.sample_first()] if chosen is None else list(chosen.astype(source.dtype, copy=False))
+    n_fixed = 0 if chosen is None else len(centers)
+    k += n_fixed
     for center in centers[:-1]:
-        search.draw_from(center)
-    candidates = search.draw_from(centers[-1])[:wanted]
+        sampler.sample_with(center)
+    candidates = sampler.sample_with(centers[-1])[:size]
     while len(centers) < k and len(candidates):
-        found = search.score(centers[-1], candidates)
-        if found.potential[0] == 0:
+        draws = sampler.evaluate(centers[-1], candidates)
+        if draws.potential[0] == 0:
             break
-        centers.append(candidates[int(np.argmin(found.potential[1:]))])
+        centers.append(candidates[int(np.argmin(draws.potential[1:]))])
         if len(centers) < k:
-            candidates = search.still_right(found, centers[-1])[:wanted]
-            if len(candidates) < wanted:
-                candidates = search.draw_from(centers[-1])[:wanted]
-    centers += [centers[0]] * (k - len(centers))  # fewer distinct rows than centers: the rest coincide
-    return np.stack(centers[given:])
+            candidates = sampler.accepted(draws, centers[-1])[:size]
+            if len(candidates) < size:
+                candidates = sampler.sample_with(centers[-1])[:size]
+    centers += [centers[0]] * (k - len(centers))  # X has fewer distinct rows than centers: repeat one
+    return np.stack(centers[n_fixed:])
 
 
-class _Search:
-    """The passes of one seeding; the cost of every row at the centers there are stays with its part."""
+class _Sampler:
+    """The passes of one k-means++ initialisation; the memos are the costs of all rows at the current centers."""
 
     def __init__(
         self,
@@ -89,39 +88,40 @@ class _Search:
         engine: Engine,
         rng: np.random.Generator,
         unit: float,
-        drawn: int,
-        begun: bool = False,
+        count: int,
+        has_centers: bool = False,
         cost: Cost = SQUARES,
     ):
-        self.source, self.engine, self.rng, self.unit, self.drawn = source, engine, rng, unit, drawn
-        self.cost, self.applied = cost, np.empty((0, source.shape[1]))
-        self.memos = source.room(np.inf if begun else 1, source.dtype)
+        self.source, self.engine, self.rng, self.unit, self.count = source, engine, rng, unit, count
+        self.cost, self.last_center = cost, np.empty((0, source.shape[1]))
+        self.memos = source.room(np.inf if has_centers else 1, source.dtype)
 
-    def draw_row(self) -> np.ndarray[Any, Any]:
-        """One row, in proportion to the weights."""
+    def sample_first(self) -> np.ndarray[Any, Any]:
+        """One row, sampled in proportion to the weights."""
         return self._pass(None, 1).rows[0]
 
-    def draw_from(self, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Rows drawn by their cost once `center` is one of the centers; none if every row is a center."""
-        found = self._pass(center[None], self.drawn)
-        return found.rows[np.isfinite(found.arrival)]
+    def sample_with(self, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Add `center`, and sample rows in proportion to their costs; none if all costs are 0."""
+        draws = self._pass(center[None], self.count)
+        return draws.rows[np.isfinite(draws.arrival)]
 
-    def score(self, center: np.ndarray[Any, Any], candidates: np.ndarray[Any, Any]) -> Draws:
-        return self._pass(np.concatenate([center[None], candidates]), self.drawn)
+    def evaluate(self, center: np.ndarray[Any, Any], candidates: np.ndarray[Any, Any]) -> Draws:
+        """Add `center`, evaluate the candidates, and sample rows."""
+        return self._pass(np.concatenate([center[None], candidates]), self.count)
 
-    def still_right(self, found: Draws, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Those of the rows drawn before `center` was chosen that pass for rows drawn after it."""
-        costs = self.cost.table(found.rows, center[None])[:, 0] / self.unit**self.cost.degree
-        kept = self.rng.random(self.drawn) * found.cost < self.cost.beside(found.cost, costs)
-        return found.rows[kept & np.isfinite(found.arrival)]
+    def accepted(self, draws: Draws, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The rows that rejection sampling accepts, if they were sampled before `center` was added."""
+        costs = self.cost.table(draws.rows, center[None])[:, 0] / self.unit**self.cost.degree
+        is_accepted = self.rng.random(self.count) * draws.cost < self.cost.beside(draws.cost, costs)
+        return draws.rows[is_accepted & np.isfinite(draws.arrival)]
 
-    def _pass(self, points: np.ndarray[Any, Any] | None, drawn: int) -> Draws:
-        again = points is not None and np.array_equal(points[:1], self.applied, equal_nan=True)
-        step = partial(_step, points, again, self.unit, int(self.rng.integers(2**63)), drawn, self.cost)
-        stats, self.memos = self.engine.scan(step, self.source, self.memos)
+    def _pass(self, points: np.ndarray[Any, Any] | None, count: int) -> Draws:
+        again = points is not None and np.array_equal(points[:1], self.last_center, equal_nan=True)
+        step = partial(_step, points, again, self.unit, int(self.rng.integers(2**63)), count, self.cost)
+        draws, self.memos = self.engine.scan(step, self.source, self.memos)
         if points is not None:
-            self.applied = points[:1]
-        return stats
+            self.last_center = points[:1]
+        return draws
 
 
 def _step(
@@ -129,40 +129,46 @@ def _step(
     again: bool,
     unit: float,
     seed: int,
-    drawn: int,
+    count: int,
     cost: Cost,
     chunk: Chunk,
     closest: Any,
 ) -> tuple[Draws, np.ndarray[Any, Any]]:
-    ops = kernels.for_centers(chunk.X, WORK)
     if closest is None:
         closest = np.full(chunk.X.shape[0], 1 if points is None else np.inf, chunk.X.dtype)
-    # without a center every row is as far as any other
+    # without a center all rows have the same cost
     potential = np.zeros(1) if points is None else cost.spread(chunk.X, chunk.w, unit, points, closest, again)
-    u = uniform(seed, chunk.part, 2 * drawn)
-    total, rows = ops.draw(closest, chunk.w, u[:drawn])
-    draws = Draws(potential, *drawn_rows(chunk.X, closest, total, rows, u[drawn:], cost.take))
+    draws = sample_rows(kernels.for_centers(chunk.X, WORK), chunk, closest, seed, count, cost, potential)
     if points is None:
         closest.fill(np.inf)
     return draws, closest
 
 
-def drawn_rows(
-    X: Any,  # (n, d)
-    closest: np.ndarray[Any, Any],  # (n,)
-    total: float,  # the potential of the chunk
-    rows: np.ndarray[Any, Any],  # (m,) drawn in proportion to it, if it is above 0
-    u: np.ndarray[Any, Any],  # (m,) uniform numbers
-    take: Callable[..., Any],
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Arrivals (m,), rows (m, d) and their squares (m,); a chunk without potential, or without rows, never arrives."""
+def sample_rows(
+    ops: Any,  # kernels
+    chunk: Chunk,
+    closest: np.ndarray[Any, Any],  # (n,) cost of each row at its nearest center
+    seed: int,
+    count: int,
+    cost: Cost,
+    potential: np.ndarray[Any, Any],
+) -> Draws:
+    """Sample `count` rows of a chunk in proportion to their weighted costs (D² sampling).
+
+    If all costs are 0, or the chunk has no rows, arrival times are infinite.
+    """
+    X, u = chunk.X, uniform(seed, chunk.part, 2 * count)
+    total, rows = ops.draw(closest, chunk.w, u[:count])
     if not total > 0:
-        return np.full(len(u), np.inf), np.zeros((len(u), X.shape[1]), X.dtype), np.zeros(len(u))
-    return -np.log(u) / total, take(X, rows), closest[rows].astype(np.float64)
+        return Draws(potential, np.full(count, np.inf), np.zeros((count, X.shape[1]), X.dtype), np.zeros(count))
+    arrival = -np.log(u[count:]) / total
+    return Draws(potential, arrival, cost.take(X, rows), closest[rows].astype(np.float64))
 
 
 def uniform(seed: int, part: int, size: int) -> np.ndarray[Any, Any]:
-    """Numbers in (0, 1) made of seed and part by SplitMix64 [1]_: a generator would take longer to make than to use.
+    """Uniform random numbers in (0, 1) for a part of the data, by SplitMix64 [1]_.
+
+    Creating a NumPy generator for each part would take longer than using it.
 
     .. [1] Steele, Lea & Flood (2014), Fast splittable pseudorandom number generators, OOPSLA.
     """

@@ -1,4 +1,4 @@
-"""k-means||: many rows a pass, drawn by what they cost, then as many centers as wanted from these few."""
+"""k-means||: each pass samples many candidates in proportion to their costs; k-means++ then chooses among them."""
 
 from __future__ import annotations
 
@@ -14,44 +14,45 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.seeding.costs import SQUARES, Cost
 from coterie.seeding.plusplus import plusplus, uniform
-from coterie.seeding.rows import forgy
+from coterie.seeding.random_centers import forgy
 
-OVERSAMPLING = 2  # candidates that a round draws for each center wanted, on average
-ROUNDS = 5  # enough, says the paper, unless the potential still falls
-MOST_ROUNDS = 20
-STEPS = 8  # of Lloyd, among the candidates
+OVERSAMPLING = 2  # expected number of candidates per round, for each center
+ROUNDS = 5  # sufficient according to the paper, unless the potential still decreases
+MAX_ROUNDS = 20
+STEPS = 8  # iterations of Lloyd's algorithm among the candidates
 
 
 @dataclass(frozen=True)
 class Arrivals(Stats):
-    """The potential, and the rows that arrive before time `wanted` / potential.
+    """The potential, and the rows that arrive before the time `expected` / potential.
 
-    Each row arrives at the rate of its share of the potential. A chunk knows its own potential alone, which is no more
-    than that of all: it reports rows that turn out to be late when sums are added, and never misses one.
+    The arrival time of a row is exponential, and its rate is the weighted cost of the row. A chunk knows only its own
+    potential, which is at most the total. So it reports all rows that are needed, and some that are removed when the
+    chunks are added.
     """
 
     potential: Any
     arrival: Any  # (m,)
     rows: Any  # (m, d)
-    wanted: float
+    expected: float  # number of rows
 
     def __add__(self, other: Arrivals) -> Arrivals:
         potential = self.potential + other.potential
         arrival, rows = np.concatenate([self.arrival, other.arrival]), np.concatenate([self.rows, other.rows])
-        in_time = arrival * potential < self.wanted
-        return Arrivals(potential, arrival[in_time], rows[in_time], self.wanted)
+        in_time = arrival * potential < self.expected
+        return Arrivals(potential, arrival[in_time], rows[in_time], self.expected)
 
 
 @dataclass(frozen=True)
-class Owned(Stats):
+class CandidateWeights(Stats):
     weight: Any  # (m,) of the rows nearest to each candidate
 
 
 class Nearest(NamedTuple):
-    """What a part remembers of its rows between two rounds."""
+    """The memo of a part between two rounds."""
 
     cost: np.ndarray[Any, Any]  # (n,) at the candidates
-    owner: np.ndarray[Any, Any]  # (n,) the nearest candidate
+    owner: np.ndarray[Any, Any]  # (n,) nearest candidate
 
 
 def scalable(
@@ -63,39 +64,41 @@ def scalable(
     chosen: Any = None,
     cost: Cost = SQUARES,
 ) -> np.ndarray[Any, Any]:
-    r"""Centers by k-means|| [1]_: a few passes instead of one for each center.
+    r"""Compute initial centers by k-means|| [1]_: with a few passes instead of one pass per center.
 
-    A round takes every row, independently of the others, with probability
+    A round samples each row, independently of the others, with probability
 
     .. math:: 1 - \exp(-2 k w_i c_i / \psi), \qquad \psi = \sum_i w_i c_i
 
-    where :math:`c_i` is its `cost` at the candidates so far: about :math:`\min(1, 2 k w_i c_i / \psi)` as in
-    the paper, but so that a row of weight two is that row twice. There are five rounds, and more, up to twenty, while
-    one takes away more than half of the potential or fewer than k candidates are found. Candidates count as much as
-    the rows nearest to them; greedy k-means++ chooses k of them; where costs are squares, some steps of Lloyd among
-    them move these. Centers `chosen` before (f, d) are candidates from the beginning, and are not returned.
+    where :math:`c_i` is its `cost` at the candidates so far. This is about :math:`\min(1, 2 k w_i c_i / \psi)` as in
+    the paper, but makes a row of weight 2 equivalent to two equal rows. There are at least five rounds, and up to
+    twenty while a round reduces the potential by more than half, or there are fewer than k candidates. The weight of a
+    candidate is the weight of the rows nearest to it. Greedy k-means++ chooses k of the candidates. If costs are
+    squared distances, some iterations of Lloyd's algorithm on the candidates then improve them. `chosen` centers (f, d)
+    are candidates from the beginning, and are not returned.
 
-    Passes: the rounds and two, each as much work as one step of Lloyd with 2 k centers; then k-means++ among about 10 k
-    candidates, on one thread. Quicker than `plusplus` for hundreds of centers, and wherever a pass is dear, because it
-    reads a disk or asks a cluster. Its centers are no rows. Memory: 12 bytes a row, and the candidates, dense.
+    The number of passes is the number of rounds plus two. Each takes as long as one iteration of Lloyd's algorithm with
+    2 k centers. k-means++ among about 10 k candidates follows, on one thread. The method is faster than `plusplus` for
+    hundreds of centers, and if passes are expensive, for example over files or on a cluster. The centers are not rows
+    of the data. It needs 12 bytes of memory per row, and the dense candidates.
 
     .. [1] Bahmani, Moseley, Vattani, Kumar & Vassilvitskii (2012), Scalable k-means++, PVLDB 5(7).
        https://doi.org/10.14778/2180912.2180915
     """
     first = forgy(source, engine, rng, 1, unit, cost) if chosen is None else chosen.astype(source.dtype, copy=False)
     candidates, weight = _oversample(source, engine, rng, k, unit, first, cost)
-    free = weight > 0  # of equal rows the first has all
+    is_free = weight > 0  # of equal candidates, the first has all the weight
     if chosen is not None:
-        free[: len(chosen)] = False
-    few: Any = _Few(Chunk(candidates[free], weight[free], 0))
-    if len(few.chunk.X) > k:
-        centers = plusplus(few, few, rng, k, unit, chosen=chosen, cost=cost)
-        return _improved(few.chunk, centers, chosen) if cost.has_means else centers
-    missing = k - len(few.chunk.X)
-    if missing == 0:
-        return few.chunk.X
-    there = few.chunk.X if chosen is None else np.concatenate([first, few.chunk.X])
-    return np.concatenate([few.chunk.X, plusplus(source, engine, rng, missing, unit, chosen=there, cost=cost)])
+        is_free[: len(chosen)] = False
+    single: Any = _SingleChunk(Chunk(candidates[is_free], weight[is_free], 0))
+    if len(single.chunk.X) > k:
+        centers = plusplus(single, single, rng, k, unit, chosen=chosen, cost=cost)
+        return _lloyd(single.chunk, centers, chosen) if cost.has_means else centers
+    n_missing = k - len(single.chunk.X)
+    if n_missing == 0:
+        return single.chunk.X
+    fixed = single.chunk.X if chosen is None else np.concatenate([first, single.chunk.X])
+    return np.concatenate([single.chunk.X, plusplus(source, engine, rng, n_missing, unit, chosen=fixed, cost=cost)])
 
 
 def _oversample(
@@ -111,58 +114,60 @@ def _oversample(
     room = zip(source.room(np.inf, np.float64), source.room(0, np.int32), strict=True)
     memos = [None if costs is None or owners is None else Nearest(costs, owners) for costs, owners in room]
     rounds, count, potential = [first], len(first), [np.inf]
-    while _worthwhile(len(rounds), count - len(first), k, potential):
+    while _needs_round(len(rounds), count - len(first), k, potential):
         apply = partial(_apply, rounds[-1], count - len(rounds[-1]), unit, cost)
         step = partial(_draw, apply, int(rng.integers(2**63)), OVERSAMPLING * k, cost)
-        found, memos = engine.scan(step, source, memos)
-        rounds.append(found.rows)
-        potential.append(found.potential)
-        count += len(found.rows)
+        arrivals, memos = engine.scan(step, source, memos)
+        rounds.append(arrivals.rows)
+        potential.append(arrivals.potential)
+        count += len(arrivals.rows)
     apply = partial(_apply, rounds[-1], count - len(rounds[-1]), unit, cost)
-    owned, _ = engine.scan(partial(_weigh, apply, count), source, memos)
-    return np.concatenate(rounds), owned.weight
+    weights, _ = engine.scan(partial(_candidate_weights, apply, count), source, memos)
+    return np.concatenate(rounds), weights.weight
 
 
-def _worthwhile(drawn: int, found: int, k: int, potential: list[float]) -> bool:
-    """Whether to go on; the first row counts as one of those `drawn`."""
-    if potential[-1] == 0 or drawn > MOST_ROUNDS:
+def _needs_round(n_rounds: int, n_candidates: int, k: int, potential: list[float]) -> bool:
+    """Whether another round is needed; the choice of the first candidate is included in `n_rounds`."""
+    if potential[-1] == 0 or n_rounds > MAX_ROUNDS:
         return False
-    return drawn <= ROUNDS or found < k or potential[-1] < 0.5 * potential[-2]
+    return n_rounds <= ROUNDS or n_candidates < k or potential[-1] < 0.5 * potential[-2]
 
 
 def _apply(
-    points: np.ndarray[Any, Any], before: int, unit: float, cost: Cost, chunk: Chunk, memo: Nearest | None
+    points: np.ndarray[Any, Any], n_before: int, unit: float, cost: Cost, chunk: Chunk, memo: Nearest | None
 ) -> tuple[np.ndarray[Any, Any], Nearest]:
-    """Rows that are nearer to one of the new `points` than to the `before` older ones learn so; the weights."""
+    """Update the memo with new candidates `points`, which follow `n_before` others; return weights and memo."""
     n = chunk.X.shape[0]
     if memo is None:
         memo = Nearest(np.full(n, np.inf), np.zeros(n, np.int32))
     if len(points):
-        label, nearer = cost.add(chunk.X, unit, points, memo.cost)
-        memo.owner[nearer] = before + label[nearer]
+        label, is_nearer = cost.add(chunk.X, unit, points, memo.cost)
+        memo.owner[is_nearer] = n_before + label[is_nearer]
     return np.ones(n) if chunk.w is None else chunk.w, memo
 
 
 def _draw(
-    apply: Callable[..., Any], seed: int, wanted: float, cost: Cost, chunk: Chunk, memo: Nearest | None
+    apply: Callable[..., Any], seed: int, expected: float, cost: Cost, chunk: Chunk, memo: Nearest | None
 ) -> tuple[Arrivals, Nearest]:
     w, memo = apply(chunk, memo)
-    mass = np.multiply(w, memo.cost, out=np.zeros(len(w)), where=w > 0)  # rows without weight may be infinitely far
+    mass = np.multiply(w, memo.cost, out=np.zeros(len(w)), where=w > 0)  # costs of rows of weight 0 can be infinite
     potential = float(mass.sum())
-    can = np.flatnonzero(mass)
-    arrival = -np.log(uniform(seed, chunk.part, len(mass))[can]) / mass[can]
-    in_time = arrival * potential < wanted
-    rows = cost.take(chunk.X, can[in_time])
-    return Arrivals(potential, arrival[in_time], rows, wanted), memo
+    positive = np.flatnonzero(mass)
+    arrival = -np.log(uniform(seed, chunk.part, len(mass))[positive]) / mass[positive]
+    in_time = arrival * potential < expected
+    rows = cost.take(chunk.X, positive[in_time])
+    return Arrivals(potential, arrival[in_time], rows, expected), memo
 
 
-def _weigh(apply: Callable[..., Any], count: int, chunk: Chunk, memo: Nearest | None) -> tuple[Owned, Nearest]:
+def _candidate_weights(
+    apply: Callable[..., Any], count: int, chunk: Chunk, memo: Nearest | None
+) -> tuple[CandidateWeights, Nearest]:
     w, memo = apply(chunk, memo)
-    return Owned(np.bincount(memo.owner, w, count)), memo
+    return CandidateWeights(np.bincount(memo.owner, w, count)), memo
 
 
-class _Few:
-    """Rows few enough to be one chunk: as a source, and as the engine that goes over it."""
+class _SingleChunk:
+    """A single chunk as a source, and as the engine for it."""
 
     def __init__(self, chunk: Chunk):
         self.chunk, self.dtype, self.shape = chunk, chunk.X.dtype, chunk.X.shape
@@ -170,26 +175,23 @@ class _Few:
     def room(self, fill: Any, dtype: Any) -> list[Any]:
         return [np.full(len(self.chunk.X), fill, dtype)]
 
-    def scan(self, step: Callable[..., Any], source: _Few, memos: list[Any]) -> tuple[Any, list[Any]]:
+    def scan(self, step: Callable[..., Any], source: _SingleChunk, memos: list[Any]) -> tuple[Any, list[Any]]:
         stats, memo = step(self.chunk, memos[0])
         return stats, [memo]
 
 
-def _improved(chunk: Chunk, centers: np.ndarray[Any, Any], chosen: Any) -> np.ndarray[Any, Any]:
-    """The centers after some steps of Lloyd beside those `chosen`, which stay."""
-    fixed = 0 if chosen is None else len(chosen)
-    if fixed:
+def _lloyd(chunk: Chunk, centers: np.ndarray[Any, Any], chosen: Any) -> np.ndarray[Any, Any]:
+    """The centers after some iterations of Lloyd's algorithm; `chosen` centers are included, but do not move."""
+    n_fixed = 0 if chosen is None else len(chosen)
+    if n_fixed:
         centers = np.concatenate([chosen.astype(centers.dtype), centers])
-    ops, labels, no_bounds = (
-        kernels.for_centers(chunk.X, len(centers)),
-        np.full(len(chunk.X), -1, np.int32),
-        np.zeros(0, "f4"),
-    )
+    ops, labels = kernels.for_centers(chunk.X, len(centers)), np.full(len(chunk.X), -1, np.int32)
+    no_bounds = np.zeros(0, "f4")
     for _ in range(STEPS):
         sums = ops.lloyd(chunk.X, chunk.w, centers, centers, labels, no_bounds)
         if sums.moved == 0:
             break
         step = sums.sum_dx / np.where(sums.weight > 0, sums.weight, 1)[:, None]
-        step[:fixed] = 0
+        step[:n_fixed] = 0
         centers = (centers + step).astype(centers.dtype)
-    return centers[fixed:]
+    return centers[n_fixed:]

@@ -13,8 +13,8 @@ from coterie.core.arguments import as_rng, one_of
 from coterie.core.errors import InputError
 from coterie.data import as_source
 from coterie.data.memory import as_weights
-from coterie.kmeans.medians import KMedians
-from coterie.kmeans.spherical import SphericalKMeans
+from coterie.kmeans.kmedians import KMedians
+from coterie.kmeans.spherical_kmeans import SphericalKMeans
 from coterie.selection.tables import aligned
 
 Array = np.ndarray[Any, Any]

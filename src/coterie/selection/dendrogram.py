@@ -100,7 +100,7 @@ def dendrogram_gap(Z: Any, k_max: int | None = None, *, jump: str = "relative") 
     tree = as_tree(Z)
     n = tree.n_leaves
     most = max(10, int(np.sqrt(n))) if k_max is None else whole_number("k_max", k_max, 2)
-    heights = np.sort(tree.highest(tree.height))
+    heights = np.sort(tree.subtree_max(tree.height))
     ks = np.arange(2, min(most, n - 1) + 1)
     low, high = heights[n - ks - 1], heights[n - ks]
     above = high if jump == "relative" else np.full(len(ks), heights[-1] if n > 1 else 0.0)

@@ -20,17 +20,17 @@ from coterie.hierarchy import assign
 from coterie.hierarchy.agglomerative import AgglomerativeClustering
 from coterie.hierarchy.cut import clusters_below
 from coterie.hierarchy.tree import as_tree
-from coterie.kmeans.bisecting import BisectingKMeans, Tree
-from coterie.kmeans.exact import Exact, exact_if_possible
-from coterie.kmeans.fuzzy import FuzzyCMeans
-from coterie.kmeans.given import as_roots, scaled
+from coterie.kmeans.bisecting_kmeans import BisectingKMeans, Tree
+from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
+from coterie.kmeans.fuzzy_c_means import FuzzyCMeans
 from coterie.kmeans.kmeans import KMeans, check_enough_rows
+from coterie.kmeans.kmedians import KMedians
 from coterie.kmeans.lloyd import Lloyd
-from coterie.kmeans.medians import KMedians
-from coterie.kmeans.minibatch import MiniBatchKMeans
-from coterie.kmeans.spherical import SphericalKMeans
+from coterie.kmeans.metric_weights import as_roots, scaled
+from coterie.kmeans.minibatch_kmeans import MiniBatchKMeans
+from coterie.kmeans.spherical_kmeans import SphericalKMeans
 from coterie.medoids.kmedoids import KMedoids
-from coterie.medoids.objects import as_objects
+from coterie.medoids.medoid_objects import as_objects
 from coterie.mixture.mixture import GaussianMixture
 from coterie.selection.ladder import Array, Ladder, too_few_distinct
 
@@ -243,14 +243,14 @@ def by_merges(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str
     n, kept = whole._columns
     weight = as_weights(w, n)
     weight = np.ones(len(kept)) if weight is None else weight[kept]
-    objects = whole._objects(X if len(kept) == n else whole._some(X, kept))
+    objects = whole._objects(X if len(kept) == n else whole._subset(X, kept))
     tree = as_tree(whole.linkage_matrix_)
     costs = 0.5 * np.cumsum(tree.height**2) if whole.linkage == "ward" else np.maximum.accumulate(tree.height)
     for k in ks:
         made = tree.n_leaves - k
         model = copy.copy(whole).set_params(n_clusters=k)
         labels = clusters_below(tree, np.arange(len(tree.height)) < made)
-        model._clusters = assign.remember(whole.linkage, tree, labels, weight, *objects)
+        model._clusters = assign.clusters_of_tree(whole.linkage, tree, labels, weight, *objects)
         model.labels_, model.n_clusters_ = labels, k
         if len(kept) < n:
             model.labels_ = model.predict(X)

@@ -16,10 +16,10 @@ from coterie.core import loop
 from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-from coterie.kmeans.fuzzy import Fuzzy
-from coterie.kmeans.swaps import Hopeless
+from coterie.kmeans.fuzzy_c_means import Fuzzy
+from coterie.kmeans.swap_search import AbandonHopeless
 from coterie.seeding.costs import Cost
-from coterie.seeding.plusplus import Draws, drawn_rows, uniform
+from coterie.seeding.plusplus import Draws, sample_rows
 
 Array = np.ndarray[Any, Any]
 CANDIDATES = 16  # rows, drawn by what they cost, of which the best becomes a center
@@ -118,7 +118,7 @@ class Ladder:
         best, model = self.rungs.get(k), self.models[k]
         if start is not None:
             model = replace(model, start=start[self.held :])
-        watch = Hopeless(np.inf if best is None else best.objective, HOPE, after=1)
+        watch = AbandonHopeless(np.inf if best is None else best.objective, HOPE, after=1)
         found = loop.fit(model, self.source, self.engine, rng=self.rng, max_iter=self.max_iter, callback=watch)
         if best is not None and found.objective >= best.objective:
             return False
@@ -200,10 +200,7 @@ def _draw(
     model.cost.add(chunk.X, unit, centers, closest, owner)
     closest = closest.astype(chunk.X.dtype)
     ops = kernels.for_centers(chunk.X, len(centers))
-    u = uniform(seed, chunk.part, 2 * CANDIDATES)
-    total, rows = ops.draw(closest, chunk.w, u[:CANDIDATES])
-    drawn = drawn_rows(chunk.X, closest, total, rows, u[CANDIDATES:], model.cost.take)
-    return Draws(np.zeros(1), *drawn), closest
+    return sample_rows(ops, chunk, closest, seed, CANDIDATES, model.cost, np.zeros(1)), closest
 
 
 def _score(cost: Cost, points: Array, unit: float, chunk: Chunk, closest: Array) -> tuple[Potential, Array]:

@@ -11,7 +11,7 @@ from coterie import machine
 from coterie.core.protocols import Chunk, Source
 from coterie.mixture.agglomerate import agglomerate, cut
 from coterie.mixture.gaussian import Components, GaussianEM
-from coterie.mixture.search import Contest
+from coterie.mixture.search import Contest, Elite
 from coterie.mixture.starts import TREE, Rows, sample
 from coterie.mixture.trials import chosen, together
 
@@ -28,6 +28,7 @@ class Trials(NamedTuple):
     rows: Rows
     contest: Contest
     runs: Components
+    elite: Elite | None = None  # these runs, once they have converged
 
     def posteriors(self, runs: Any) -> Array:
         """Of every row under these runs (runs, n, k)."""
@@ -64,7 +65,7 @@ class Starts:
         found = self._each(lambda *item: self._short(pool, *item), list(zip(models, generators, strict=True)))
         if models[0].n_components > 1:
             found = self._shared(self._improved, found)
-            found = self._none_behind(self._shared(self._settled, found))
+            found = self._none_behind(self._shared(self._finished, found))
         return [trials.start() for trials in found]
 
     def _shared(self, function: Callable[[Trials, Array], Trials], found: list[Trials]) -> list[Trials]:
@@ -94,19 +95,21 @@ class Starts:
         contest = Contest(rows.trials)
         if model.n_components == 1:
             return Trials(rows, contest, rows.trials.first(pool))
-        return Trials(rows, contest, contest.heats(pool, max(WINNERS, len(pool) // 4)))
+        return Trials(rows, contest, contest.heats(pool, max(WINNERS, contest.winners(len(pool)))))
 
     def _improved(self, trials: Trials, others: Array) -> Trials:
         """The best runs, also from what other structures found, after these were rearranged."""
-        rivals = trials.contest.heats(others, WINNERS)
-        elite = trials.contest.settled(together([trials.runs, rivals]))
-        patience = 2 * PATIENCE if trials.contest.light else PATIENCE
-        return trials._replace(runs=trials.contest.improved(elite, trials.rows.rng, patience).runs)
+        contest = trials.contest
+        elite = contest.settled(together([trials.runs, contest.heats(others, WINNERS)]))
+        patience = 2 * PATIENCE if contest.light else PATIENCE
+        elite = contest.improved(elite, trials.rows.rng, patience)
+        return trials._replace(runs=elite.runs, elite=elite)
 
-    def _settled(self, trials: Trials, others: Array) -> Trials:
-        """The best of the runs, and of runs from what other structures found."""
-        rivals = trials.contest.heats(others, WINNERS)
-        return trials._replace(runs=trials.contest.settled(together([trials.runs, rivals])).runs)
+    def _finished(self, trials: Trials, others: Array) -> Trials:
+        """The likeliest of the runs, and of runs from what other structures found."""
+        contest = trials.contest
+        elite = contest.settled(contest.heats(others, WINNERS), trials.elite)
+        return trials._replace(runs=contest.finished(elite, trials.rows.rng).runs)
 
     def _none_behind(self, found: list[Trials]) -> list[Trials]:
         """Structures less likely than a special case of theirs start again from that."""
@@ -121,14 +124,17 @@ class Starts:
         return found
 
     def _not_behind(self, mine: Trials, resp: Array) -> Trials:
-        """One step of EM from the posterior of a special case is at least as likely as that."""
+        """One step of EM from the posterior of a special case is about as likely as that, or likelier."""
         trials, contest = mine.rows.trials, mine.contest
         runs = together([chosen(mine.runs, [0]), trials.first(resp)])
-        runs, objective, _ = trials.advance(runs, 1)
-        best = int(contest.ranked(runs, objective)[0])
-        if objective[0] - objective[best] < contest.enough:
+        runs, _, _ = trials.advance(runs, 1)
+        costs = contest.costs(runs)
+        best = int(contest.ranked(runs, costs)[0])
+        if costs[0] - costs[best] < contest.enough:
             return mine
-        return mine._replace(runs=contest.settled(chosen(runs, [0, best])).runs)
+        elite = contest.settled(chosen(runs, [0, best]))
+        order = contest.ranked(elite.runs, contest.costs(elite.runs))
+        return mine._replace(runs=chosen(elite.runs, order))
 
 
 def _letters(trials: Trials) -> str:

@@ -1,8 +1,8 @@
-"""The way of a fit, half step by half step: what `fit_trace` returns."""
+"""Traces of a fit: its parameters and objective after every half step, as `fit_trace` returns them."""
 
 from __future__ import annotations
 
-from coterie.traces.estimator import Traced
 from coterie.traces.trace import Step, Trace
+from coterie.traces.traced import Traced
 
 __all__ = ["Step", "Trace", "Traced"]

@@ -1,4 +1,4 @@
-"""A callback that keeps the parameters of the best start, and little else."""
+"""A callback that records the parameters of the best restart."""
 
 from __future__ import annotations
 
@@ -15,54 +15,55 @@ from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Engine, Source
 from coterie.core.stats import Stats
 
-MOST = 240  # iterations of a start that are kept
-FEWEST = 8  # that are kept however large they are
-BYTES = 1 << 26  # of parameters that are kept of a start
+MAX_ITERATIONS = 240  # number of iterations of a restart that are recorded
+MIN_ITERATIONS = 8  # recorded even if their parameters are larger than `MAX_BYTES`
+MAX_BYTES = 1 << 26  # size of the recorded parameters of a restart
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A fit after an iteration."""
+class Iteration:
+    """The state of a fit after an iteration."""
 
     iteration: int
     params: Any
-    objective: float  # as the loop has it: to be made small
-    likelihood: float | None = None  # of a mixture, with the prior: what the objective is a bound of
-    penalised: bool = False  # whether that has a prior's part
-    weight: np.ndarray | None = None  # (k,) of the rows of each cluster, at these parameters
-    came: np.ndarray | None = None  # (k,) which component of the start each is, where steps sort them
+    objective: float  # the objective that the loop minimises
+    likelihood: float | None = None  # for mixtures, the log-likelihood with the prior; -objective is a bound of it
+    is_penalised: bool = False  # whether the likelihood includes a prior
+    weight: np.ndarray | None = None  # (k,) total weight of the rows in each cluster
+    origin: np.ndarray | None = None  # (k,) initial number of each component, if iterations sort the components
 
 
 @dataclass
 class Run:
-    """The iterations of one start: all while they are few; of many the first, then pairs ever further apart."""
+    """The iterations of one restart: all of them, or the first ones and later pairs at increasing distances."""
 
     number: int
-    moments: list[Moment] = field(default_factory=list)
-    most: int = MOST
+    iterations: list[Iteration] = field(default_factory=list)
+    limit: int = MAX_ITERATIONS
     stride: int = 1
 
-    def add(self, moment: Moment) -> None:
-        if self.moments and not self._keeps(self.moments[-1]):
-            self.moments.pop()  # it was kept only as long as it was the last
-        if not self.moments:
-            self.most = min(MOST, max(FEWEST, BYTES // max(1, size(moment.params))))
-        self.moments.append(moment)
-        while len(self.moments) > self.most and self.stride < moment.iteration:
+    def add(self, iteration: Iteration) -> None:
+        if self.iterations and not self._is_recorded(self.iterations[-1]):
+            self.iterations.pop()  # the last iteration is always recorded, and this one no longer is the last
+        if not self.iterations:
+            size = max(1, n_bytes(iteration.params))
+            self.limit = min(MAX_ITERATIONS, max(MIN_ITERATIONS, MAX_BYTES // size))
+        self.iterations.append(iteration)
+        while len(self.iterations) > self.limit and self.stride < iteration.iteration:
             self.stride = max(4, 2 * self.stride)
-            self.moments = [each for each in self.moments if self._keeps(each) or each is moment]
+            self.iterations = [each for each in self.iterations if self._is_recorded(each) or each is iteration]
 
-    def _keeps(self, moment: Moment) -> bool:
-        return moment.iteration < self.most // 2 or moment.iteration % self.stride < 2
+    def _is_recorded(self, iteration: Iteration) -> bool:
+        return iteration.iteration < self.limit // 2 or iteration.iteration % self.stride < 2
 
 
 class Recorder:
-    """What a fit tells while `fit_trace` runs it: the best start so far, and the one under way."""
+    """Records the best restart so far and the current one, while `fit_trace` runs."""
 
     def __init__(self) -> None:
         self.best: Run | None = None
-        self.now: Run | None = None
-        self.online = False
+        self.current: Run | None = None
+        self.is_online = False
 
     def watching(
         self,
@@ -73,73 +74,76 @@ class Recorder:
         key: Callable[[loop.Fit], Any] | None = None,
         start: Any = None,
     ) -> Callback:
-        """`callback`, told after this. `key` is what the loop ranks starts by, `start` that of a fit by batches."""
+        """Return a callback that records each iteration and then calls `callback`.
+
+        `key` ranks restarts, as in the loop. `start` holds the initial parameters of a fit by batches.
+        """
         self.model, self.source, self.engine = model, source, engine
-        self.key, self.online = key or attrgetter("objective"), start is not None
-        if self.online:
-            self.now = Run(0, [Moment(0, start, np.nan)])
+        self.key, self.is_online = key or attrgetter("objective"), start is not None
+        if self.is_online:
+            self.current = Run(0, [Iteration(0, start, np.nan)])
 
         def watch(progress: Progress) -> bool | None:
-            self._note(progress)
+            self._record(progress)
             return None if callback is None else callback(progress)
 
         return watch
 
-    def chose(self, found: loop.Fit) -> None:
-        """Told what the loop found, for which the best start must be one that was watched."""
-        self._settle()
-        if self.best is None or self.best.number != found.run:
+    def chose(self, result: loop.Fit) -> None:
+        """Raise an error if the best restart of the loop was not recorded."""
+        self._finish_run()
+        if self.best is None or self.best.number != result.run:
             raise ParameterError(
-                "fit_trace tells what it saw, and the best start was over before: use it without a checkpoint of an "
-                "earlier fit (checkpoint=None)"
+                "fit_trace cannot record the best restart, because it was completed before the fit was resumed: set "
+                "checkpoint=None"
             )
 
     @property
     def run(self) -> Run:
-        """The start that was kept."""
-        self._settle()
+        """The best restart."""
+        self._finish_run()
         assert self.best is not None
         return self.best
 
-    def _note(self, progress: Progress) -> None:
-        if self.now is None or self.now.number != progress.run:
-            self._settle()
-            self.now = Run(progress.run)
-        self.now.add(self._moment(progress, self.now.moments[-1] if self.now.moments else None))
+    def _record(self, progress: Progress) -> None:
+        if self.current is None or self.current.number != progress.run:
+            self._finish_run()
+            self.current = Run(progress.run)
+        previous = self.current.iterations[-1] if self.current.iterations else None
+        self.current.add(self._iteration(progress, previous))
 
-    def _moment(self, progress: Progress, before: Moment | None) -> Moment:
+    def _iteration(self, progress: Progress, previous: Iteration | None) -> Iteration:
         stats, objective = progress.stats, float(progress.objective)
         weight: Any = getattr(stats, "weight", None)
-        noted = Moment(progress.iteration, progress.params, objective, weight=weight)
         if not hasattr(self.model, "climbs"):
-            return noted
+            return Iteration(progress.iteration, progress.params, objective, weight=weight)
         prior = -objective - float(stats.bound)
-        came = self._came(len(weight), before) if hasattr(self.model, "order") else None
+        origin = self._origin(len(weight), previous) if hasattr(self.model, "order") else None
         likelihood = float(stats.log_likelihood) - float(stats.bound) - objective
-        return Moment(progress.iteration, progress.params, objective, likelihood, prior != 0.0, weight, came)
+        return Iteration(progress.iteration, progress.params, objective, likelihood, prior != 0.0, weight, origin)
 
-    def _came(self, k: int, before: Moment | None) -> np.ndarray:
-        if before is None or before.came is None or before.weight is None:
+    def _origin(self, k: int, previous: Iteration | None) -> np.ndarray:
+        if previous is None or previous.origin is None or previous.weight is None:
             return np.arange(k)
-        came: np.ndarray = before.came[self.model.order(before.weight)]
-        return came
+        origin: np.ndarray = previous.origin[self.model.order(previous.weight)]
+        return origin
 
-    def _settle(self) -> None:
-        """The start under way becomes the best if it is better, as the loop would say."""
-        if self.now is None:
+    def _finish_run(self) -> None:
+        """Make the current restart the best one if it is better, by the same rule as the loop."""
+        if self.current is None:
             return
-        if self.best is None or self._rank(self.now) < self._rank(self.best):
-            self.best = self.now
-        self.now = None
+        if self.best is None or self._rank(self.current) < self._rank(self.best):
+            self.best = self.current
+        self.current = None
 
     def _rank(self, run: Run) -> Any:
-        last = run.moments[-1]
+        last = run.iterations[-1]
         return self.key(loop.Fit(last.params, last.objective, (), False, run.number))
 
 
-def size(params: Any) -> int:
-    """Bytes of the arrays that parameters are made of."""
+def n_bytes(params: Any) -> int:
+    """Return the size of the arrays in the parameters."""
     if isinstance(params, np.ndarray):
         return params.nbytes
     parts = params.leaves() if isinstance(params, Stats) else params if isinstance(params, tuple | list) else ()
-    return sum(size(part) for part in parts)
+    return sum(n_bytes(part) for part in parts)

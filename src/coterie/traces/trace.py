@@ -1,4 +1,4 @@
-"""The way of a fit as data."""
+"""The trace of a fit, as data."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Step:
-    """A fit after half a step.
+    """The state of a fit after half an iteration.
 
     Attributes
     ----------
     kind : {'start', 'assign', 'update', 'E', 'M'}
-        Rows have joined clusters ("assign", "E"), or centers and components have followed them ("update", "M").
+        Type of the half step: assignment of rows ("assign", "E"), or update of centers or components ("update", "M").
     iteration : int
-        Updates taken.
-    params : as the model has them
-    centers : array (k, d)
-        Centers or means; of mixtures that have none, the mean row of each component.
-    sizes : array (k,)
-        Weight of the rows of each cluster; nothing at the start.
-    labels : array (m,) or None
-        The cluster of every row shown; None before the first.
+        Number of updates so far.
+    params : object
+        Parameters of the model, in its own format.
+    centers : array of shape (k, d)
+        Centers or means. For mixtures without means, the mean of the rows of each component.
+    sizes : array of shape (k,)
+        Total weight of the rows in each cluster; 0 at the start.
+    labels : array of shape (m,) or None
+        Cluster of each row in `Trace.rows`; None before the first assignment.
     changed : int or None
-        How many of all rows are in another cluster than an iteration ago; None where there was none.
+        Number of all rows whose cluster changed since the previous iteration; None at the first assignment.
     objective : float
-        What the fit makes small, or of mixtures large, after this half step. Of mixtures it is the log-likelihood (with
-        the log density of the prior, if there is one), of beliefs the lower bound of the log evidence.
+        Objective after this half step, which the fit minimises, or maximises for mixtures. For mixtures, it is the
+        log-likelihood, plus the log density of the prior if there is one. For variational Bayes, it is the evidence
+        lower bound (ELBO).
     bound : float or None
-        Of mixtures, Jensen's bound of the log-likelihood, with the prior: it rises to the log-likelihood in a (soft)
-        E-step, and above the old one in an M-step.
+        For mixtures, the lower bound of the log-likelihood by Jensen's inequality, including the prior. A (soft) E-step
+        raises it to the log-likelihood, and an M-step raises it further.
     caption : str
-        What happened, in a sentence.
+        Short description of the half step.
     """
 
     kind: str
@@ -52,36 +54,36 @@ class Step:
     objective: float
     bound: float | None
     caption: str
-    by: Any = field(default=None, repr=False)  # the parameters that rows are divided by; None: they are not yet
-    places: Array | None = field(
-        default=None, repr=False
-    )  # (k,) the number that each of the model's components has here
+    assign_params: Any = field(default=None, repr=False)  # parameters that assign the rows; None at the start
+    places: Array | None = field(default=None, repr=False)  # (k,) number in this trace of each component in `params`
 
 
 @dataclass(eq=False)
 class Trace:
-    """A fit, half step by half step, with some of its rows to be shown.
+    """A fit after every half iteration, with a sample of its rows.
 
-    A notebook shows it as a player; `save` writes that as a page, or a GIF or MP4.
+    Notebooks show it as a player. `save` writes it as an HTML page, GIF or MP4.
 
     Attributes
     ----------
     model : estimator
-        As `fit` leaves it, to the last bit.
-    steps : list of `Step`
-        Of the best start. Beyond 240 iterations, or 64 MB of parameters, the first half of as many is kept, and of the
-        later ones pairs.
+        The fitted estimator, identical to the result of `fit`.
+    steps : list of Step
+        Half steps of the best restart. If it has more than 240 iterations or 64 MB of parameters, the first iterations
+        are complete, and of the later ones only pairs at increasing distances are recorded.
     objective : str
-        What `Step.objective` is called.
+        Name of the objective.
     better : {'lower', 'higher'}
-    rows : array (m, d)
-        Up to 5,000 of the rows, as the model sees them: of unit length for `SphericalKMeans`; where a value is missing,
-        with the mean of its column.
+        Whether the fit minimises or maximises the objective.
+    rows : array of shape (m, d)
+        At most 5,000 of the rows, as the model transforms them: for example to unit length by `SphericalKMeans`.
+        Missing values are replaced by the mean of their column.
     columns : list of str
+        Names of the columns.
     n : int
-        Rows there are.
+        Number of rows of the fit.
     filled : bool
-        Whether values of these rows are missing.
+        Whether `rows` has missing values that were replaced.
     """
 
     model: Any
@@ -92,46 +94,46 @@ class Trace:
     columns: list[str] = field(repr=False)
     n: int
     filled: bool = False
-    _fitted: Any = field(default=None, repr=False)  # the model whose steps these are
-    _chunk: Chunk | None = field(default=None, repr=False)  # the rows shown, as that wants them
+    _fitted: Any = field(default=None, repr=False)  # the model with the methods of the steps
+    _chunk: Chunk | None = field(default=None, repr=False)  # `rows` as this model expects them
 
     @property
     def objectives(self) -> Array:
-        """The objective after every step (m,)."""
+        """Objective after every step (m,)."""
         return np.array([step.objective for step in self.steps])
 
     @property
     def bounds(self) -> Array:
-        """Jensen's bound after every step (m,); NaN where there is none."""
+        """Lower bound of the log-likelihood after every step (m,); NaN if there is none."""
         return np.array([np.nan if step.bound is None else step.bound for step in self.steps])
 
     @property
     def soft(self) -> bool:
-        """Whether rows belong to several clusters at a time."""
-        return self._verb is not None
+        """Whether rows have a degree of membership in several clusters."""
+        return self._share_method is not None
 
     @property
-    def _verb(self) -> str | None:
+    def _share_method(self) -> str | None:
+        """Name of the method of the model that returns the shares of rows."""
         if getattr(self._fitted, "e_step_kind", "soft") == "hard":
             return None
-        return next((verb for verb in ("probabilities", "memberships") if hasattr(self._fitted, verb)), None)
+        return next((name for name in ("probabilities", "memberships") if hasattr(self._fitted, name)), None)
 
     def shares(self, step: Step) -> Array | None:
-        """How much of every row shown each cluster has at a step (m, k); None if rows have one cluster, or none yet."""
-        if self._verb is None or step.by is None:
+        """Return responsibilities or memberships of `rows` at a step (m, k); None for hard clusters or at the start."""
+        if self._share_method is None or step.assign_params is None:
             return None
-        found = np.asarray(getattr(self._fitted, self._verb)(step.by, self._chunk), dtype=np.float64)
-        if step.places is not None:
-            found = found[:, np.argsort(step.places)]
-        return found
+        method = getattr(self._fitted, self._share_method)
+        shares = np.asarray(method(step.assign_params, self._chunk), dtype=np.float64)
+        return shares if step.places is None else shares[:, np.argsort(step.places)]
 
     @property
     def form(self) -> str | None:
-        """How `params` keep covariances, where they do: 'full', 'tied', 'diag' or 'spherical'."""
+        """Form of the covariances in `params`: 'full', 'tied', 'diag' or 'spherical'; None if there are none."""
         return getattr(self._fitted, "form", None)
 
     def to_dict(self) -> dict[str, Any]:
-        """All steps as lists, numbers and texts: what JSON can hold. Rows and parameters stay here."""
+        """Return all steps as numbers, strings and lists that JSON can hold, without rows and parameters."""
         return {
             "kind": "trace",
             "model": type(self.model).__name__,
@@ -139,11 +141,11 @@ class Trace:
             "columns": list(self.columns),
             "rows": self.n,
             "shown": len(self.rows),
-            "steps": [_plain(step) for step in self.steps],
+            "steps": [_step_dict(step) for step in self.steps],
         }
 
     def animate(self, columns: Any = None) -> Any:
-        """A player of it, as `coterie.plots.animate` makes."""
+        """Return an animation of the trace, see `coterie.plots.animate`."""
         from coterie.plots.animation import animate
 
         return animate(self, columns=columns)
@@ -151,15 +153,15 @@ class Trace:
     def save(
         self, path: str | PathLike[str], *, columns: Any = None, fps: float = 2.0, overwrite: bool = False
     ) -> None:
-        """Write it as a page that plays it (.html), or as .gif or .mp4, `fps` steps a second."""
+        """Write the animation as .html (a player), .gif or .mp4, see `coterie.plots.Animation.save`."""
         self.animate(columns).save(path, fps=fps, overwrite=overwrite)
 
     def _repr_html_(self) -> str:
-        """How notebooks show it."""
+        """HTML for notebooks."""
         return self.animate()._repr_html_()
 
 
-def _plain(step: Step) -> dict[str, Any]:
+def _step_dict(step: Step) -> dict[str, Any]:
     return {
         "step": step.kind,
         "iteration": step.iteration,

@@ -1,4 +1,4 @@
-"""Pages in one file each: markup that no text breaks, pictures and data of clusters, and the scripts that move them."""
+"""Self-contained HTML pages: escaped markup, charts as SVG and PNG, data, and the scripts of interactive figures."""
 
 from coterie.web.clustermap import ClusterMap, swatch
 from coterie.web.density import Densities, Density

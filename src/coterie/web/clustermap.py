@@ -1,4 +1,4 @@
-"""The map of clusters: rows on any two of several axes."""
+"""Interactive map of clusters: rows on any two of several axes."""
 
 from __future__ import annotations
 
@@ -19,53 +19,54 @@ from coterie.web.still import MANY, point_colours, still
 
 Array = np.ndarray[Any, Any]
 
-ROOM, TIGHT = 200_000, 85_000  # letters that densities take at most, of few clusters and of many: their pages are long
-FIRST = ((2, 1), (4, 2), (8, 4))  # cells up and across that are one in the first view, which is twice as wide as high
-OTHERS = ((2, 2),)  # in others, which are seen either way
+MAX_CHARACTERS = 200_000  # maximum size of the packed densities
+MAX_CHARACTERS_MANY = 85_000  # the same for many clusters, whose pages are long anyway
+FIRST = ((2, 1), (4, 2), (8, 4))  # cells that may be merged vertically and horizontally in the first view, a wide one
+OTHERS = ((2, 2),)  # the same for other views, whose axes can be exchanged
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterMap:
-    """Rows in their clusters, seen along two of p axes at a time: columns, principal axes, or both.
+    """Rows by cluster on two of p axes at a time: columns, principal axes, or both.
 
-    Where there are too many rows to draw, `densities` shade how many of all of them lie where; `points` are then a
-    sample, seen when one looks closer.
+    If there are too many rows to draw, `densities` show the density of all rows, and `points` are a sample that is
+    visible after zooming in.
 
-    `to_dict` is what the script draws, `figure` the picture that is there without it. A page holds both:
+    `to_dict` returns the data for the script, and `figure` the static figure. A page contains both:
 
     >>> import numpy as np
     >>> from coterie.web import ClusterMap, page
     >>> points = np.array([[0.0, 0.0], [1.0, 0.5], [9.0, 4.0], [9.5, 4.5]])
-    >>> shown = ClusterMap(("age", "income"), points, np.array([0, 0, 1, 1]), ("0", "1"), rows=4)
-    >>> html = page("Map", shown.figure("map"), scripts=("report",), data={"map": shown.to_dict()})
-    >>> shown.told
+    >>> cluster_map = ClusterMap(("age", "income"), points, np.array([0, 0, 1, 1]), ("0", "1"), rows=4)
+    >>> html = page("Map", cluster_map.figure("map"), scripts=("report",), data={"map": cluster_map.to_dict()})
+    >>> cluster_map.description
     '4 rows'
     """
 
-    axes: Sequence[str]  # (p,) what there is to look along
-    points: Array  # (m, p) of all rows, or of a sample
-    labels: Array  # (m,) -1: none
+    axes: Sequence[str]  # (p,) names of the axes
+    points: Array  # (m, p) all rows, or a sample
+    labels: Array  # (m,) clusters of the points; -1: none
     names: Sequence[str]  # (k,) of the clusters
-    rows: int  # that there are
+    rows: int  # number of rows
     centers: Array | None = None  # (k, p)
-    covariances: Array | None = None  # (k, p, p); ellipses are drawn from these
-    deviations: float = 2.0  # radius of the ellipses
-    start: tuple[int, int] = (0, 1)  # axes seen first
-    densities: Densities | None = None  # of all rows along the axes, where they are too many to draw
+    covariances: Array | None = None  # (k, p, p) for ellipses
+    deviations: float = 2.0  # radius of the ellipses, in standard deviations
+    start: tuple[int, int] = (0, 1)  # axes of the first view
+    densities: Densities | None = None  # densities of all rows, if there are too many to draw
 
     def __post_init__(self) -> None:
         points, labels, p = np.asarray(self.points, dtype=np.float64), np.asarray(self.labels), len(self.axes)
         if p < 2 or points.ndim != 2 or points.shape != (len(labels), p) or len(points) == 0:
             raise ParameterError(
-                f"points must be (m, p) for {p} axes, of two at least, and m labels; got {points.shape}"
+                f"points must have the shape (m, p), with m labels and p = {p} axes, at least two; got {points.shape}"
             )
         if not np.isfinite(points).all():
-            raise ParameterError("points must be finite: leave rows with holes out, or fill them")
-        counted = self.densities
-        if counted is not None and (len(counted.low), counted.k, counted.rows) != (p, len(self.names), self.rows):
+            raise ParameterError("points must be finite: drop rows with missing values, or impute the values")
+        d = self.densities
+        if d is not None and (len(d.low), d.k, d.rows) != (p, len(self.names), self.rows):
             raise ParameterError(
-                f"densities must be of {self.rows} rows in {len(self.names)} clusters along {p} axes; got "
-                f"{counted.rows} in {counted.k} along {len(counted.low)}"
+                f"densities must have {self.rows} rows, {len(self.names)} clusters and {p} axes, like the map; got "
+                f"{d.rows} rows, {d.k} clusters and {len(d.low)} axes"
             )
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "labels", labels)
@@ -75,8 +76,8 @@ class ClusterMap:
         return colours(len(self.names))
 
     @property
-    def told(self) -> str:
-        """How many rows are shown, of how many."""
+    def description(self) -> str:
+        """The number of rows that are shown."""
         if self._start in self._grids:
             return f"density of all {self.rows:,} rows, stronger where there are more"
         if len(self.points) < self.rows:
@@ -84,59 +85,61 @@ class ClusterMap:
         return f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
 
     def to_dict(self) -> dict[str, Any]:
-        """What `web/src/map.ts` reads."""
-        centers = None if self.centers is None else _rounded(self.centers)
-        spreads = None if self.covariances is None else [_rounded(one[_upper(one)]) for one in self.covariances]
+        """Return the data for `web/src/map.ts`."""
+        centers = None if self.centers is None else _round(self.centers)
+        spreads = (
+            None if self.covariances is None else [_round(one[np.triu_indices(len(one))]) for one in self.covariances]
+        )
         return {
             "kind": "map", "axes": [self._axis(j) for j in range(len(self.axes))], "start": list(self.start),
             "labels": pack_labels(self.labels, len(self.names)), "names": [str(name) for name in self.names],
-            "colors": self.colors, "noise": NOISE if self._strays else None, "rows": int(self.rows),
+            "colors": self.colors, "noise": NOISE if self._has_noise else None, "rows": int(self.rows),
             "shown": len(self.points), "centers": centers, "spreads": spreads, "deviations": self.deviations,
             "grids": [_grid(pair, density) for pair, density in self._grids.items()],
         }  # fmt: skip
 
     def figure(self, key: str) -> Markup:
-        """The picture, in an element that the script turns into the map of `data[key]`."""
-        seen = " against ".join(self.axes[j] for j in reversed(self.start))
-        caption = tag("figcaption", f"{seen}; {self.told}", cls="muted")
+        """Return the static figure, in an element that the script replaces by the map of `data[key]`."""
+        view = " against ".join(self.axes[j] for j in reversed(self.start))
+        caption = tag("figcaption", f"{view}; {self.description}", cls="muted")
         return tag("figure", self.picture(), self._legend(), caption, cls="map", data_map=key)
 
     def picture(self) -> Markup:
-        """The first view, as SVG."""
+        """Return the first view as SVG."""
         i, j = self.start
         return still(
             [self.axes[i], self.axes[j]], self.points[:, [i, j]], point_colours(self.labels, self.colors),
             [*self._span(i), *self._span(j)], shades=self._shades(i, j),
             centers=() if self.centers is None else self.centers[:, [i, j]], ellipses=self._ellipses(i, j),
-            names=self.names, colors=self.colors, label=f"{self.told} in {len(self.names)} clusters",
+            names=self.names, colors=self.colors, label=f"{self.description} in {len(self.names)} clusters",
         )  # fmt: skip
 
     @property
     def _start(self) -> tuple[int, int]:
-        """The axes seen first, as densities have them."""
+        """The axes of the first view, in ascending order as in `densities`."""
         return min(self.start), max(self.start)
 
     @property
-    def _strays(self) -> bool:
-        """Whether there are rows in no cluster."""
-        return bool((self.labels < 0).any()) or (self.densities is not None and self.densities.strays > 0)
+    def _has_noise(self) -> bool:
+        """Whether some rows are in no cluster."""
+        return bool((self.labels < 0).any()) or (self.densities is not None and self.densities.n_noise > 0)
 
     @cached_property
     def _grids(self) -> dict[tuple[int, int], Density]:
-        """Densities that there is room for, the first view first; along other axes, points are all there is to see."""
+        """Densities that fit into the size limit, the first view first; other views show only points."""
         if self.densities is None:
             return {}
-        found, room = {}, ROOM if len(self.names) <= MANY else TIGHT
+        grids, budget = {}, MAX_CHARACTERS if len(self.names) <= MANY else MAX_CHARACTERS_MANY
         for pair in sorted(self.densities.pairs, key=lambda pair: pair != self._start):
             steps = FIRST if pair == self._start else OTHERS
-            grids = (self.densities.of(*pair).merged(*step) for step in steps)
-            if (grid := next((grid for grid in grids if len(grid.packed()) <= room), None)) is not None:
-                found[pair] = grid
-                room -= len(grid.packed())
-        return found
+            candidates = (self.densities.of(*pair).merged(*step) for step in steps)
+            if (grid := next((grid for grid in candidates if len(grid.packed()) <= budget), None)) is not None:
+                grids[pair] = grid
+                budget -= len(grid.packed())
+        return grids
 
     def _shades(self, i: int, j: int) -> Array | None:
-        """Pixels of the density, i across and j up."""
+        """Return the pixels of the density, with axis i horizontal and j vertical."""
         grid = self._grids.get((min(i, j), max(i, j)))
         if grid is None:
             return None
@@ -171,7 +174,7 @@ class ClusterMap:
 
 
 def swatch(color: str) -> Markup:
-    """A little square of a colour, to stand before a name."""
+    """Return a small square of a colour, for a legend."""
     square = tag("rect", width=10, height=10, rx=2.5, fill=color)
     return tag("svg", square, cls="swatch", viewBox="0 0 10 10", width=10, height=10, aria_hidden="true")
 
@@ -180,14 +183,10 @@ def _grid(pair: tuple[int, int], density: Density) -> dict[str, Any]:
     return {"axes": list(pair), "shape": list(density.shape), "counts": density.packed()}
 
 
-def _upper(matrix: Array) -> tuple[Array, Array]:
-    return np.triu_indices(len(matrix))
-
-
-def _rounded(values: Any) -> Any:
-    """Numbers to six digits: less than a pixel, and half the text."""
-    given = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(given).all():
-        raise ParameterError("centers and covariances must be finite; leave empty clusters out")
-    flat = [float(f"{value:.6g}") for value in given.ravel()]
-    return np.array(flat).reshape(given.shape).tolist()
+def _round(values: Any) -> Any:
+    """Round to six digits, which is less than a pixel, and convert to lists."""
+    values = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ParameterError("centers and covariances must be finite: leave out empty clusters")
+    flat = [float(f"{value:.6g}") for value in values.ravel()]
+    return np.array(flat).reshape(values.shape).tolist()

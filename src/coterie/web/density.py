@@ -1,4 +1,4 @@
-"""How dense rows lie: counts of each cluster in the cells of a grid, which add up block by block, and their colours."""
+"""Densities of rows: counts of each cluster in the cells of a grid, added block by block, and their colours."""
 
 from __future__ import annotations
 
@@ -15,65 +15,65 @@ from coterie.web.packing import pack_counts, span
 
 Array = np.ndarray[Any, Any]
 
-CELLS = 320  # along each axis; halved again and again where they would be too small, or too many
-WAITING = 1 << 20  # keys that are counted at a time, at least
-FAINTEST = 0.45  # opacity of a cell with one row: it must be seen
-STRONGEST = 0.995  # of the cells have fewer rows than those of full opacity: one full cell does not pale all others
-GAMMA = 2.2  # light adds up, not its code
-LEAD = 4.0  # clusters are mixed by this power of their shares, so that a cell looks like the one that has most of it
+CELLS = 320  # cells along each axis; merged in pairs if they would be too small, or too many
+BUFFER = 1 << 20  # minimum number of keys that are collected before they are counted
+MIN_OPACITY = 0.45  # opacity of a cell with one row, which must be visible
+FULL_OPACITY = 0.995  # quantile of the counts that has full opacity, so that one large count does not hide the others
+GAMMA = 2.2  # colours are mixed as light, not as sRGB values
+SHARPNESS = 4.0  # colours are mixed by this power of the shares, so that the largest cluster of a cell dominates
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """How many rows of each cluster there are in each cell of a grid: the counts above 0, in order."""
+    """Number of rows of each cluster in each cell of a grid: the positive counts, in order."""
 
-    shape: tuple[int, int]  # cells up and across
+    shape: tuple[int, int]  # number of cells vertically and horizontally
     k: int
-    cluster: Array  # (e,) k: none
-    place: Array  # (e,) row by row from the lower left
+    cluster: Array  # (e,) k: in no cluster
+    place: Array  # (e,) index of the cell, row by row from the lower left
     count: Array  # (e,)
 
     @property
     def total(self) -> Array:
-        """Rows of all clusters in each cell (up, across), from the bottom."""
+        """Number of rows in each cell (vertical, horizontal), from the bottom."""
         return np.bincount(self.place, self.count, self._cells).astype(np.int64).reshape(self.shape)
 
     @property
     def owner(self) -> Array:
-        """The cluster with most rows in each cell (up, across), the first of equals; -1: none, or no row."""
+        """Cluster with the most rows in each cell (vertical, horizontal); the first of ties; -1: none, or no row."""
         order = np.lexsort((-self.cluster, self.count, self.place))
         owner = np.full(self._cells, self.k)
-        owner[self.place[order]] = self.cluster[order]  # where a place comes more than once, its last one stays
+        owner[self.place[order]] = self.cluster[order]  # for repeated places, the last assignment wins
         return np.where(owner == self.k, -1, owner).reshape(self.shape)
 
     def merged(self, up: int, across: int) -> Density:
-        """The same rows in cells so many times as high and as wide."""
-        (high, rest), (wide, more) = divmod(self.shape[0], up), divmod(self.shape[1], across)
-        if rest or more:
-            raise ParameterError(f"up and across must divide {self.shape}; got {up} and {across}")
+        """Return the counts in cells that are `up` times as high and `across` times as wide."""
+        (high, rest_up), (wide, rest_across) = divmod(self.shape[0], up), divmod(self.shape[1], across)
+        if rest_up or rest_across:
+            raise ParameterError(f"up and across must divide the shape {self.shape}; got {up} and {across}")
         y, x = np.divmod(self.place, self.shape[1])
-        keys, count = _summed((self.cluster * high + y // up) * wide + x // across, self.count)
+        keys, count = _sum_counts((self.cluster * high + y // up) * wide + x // across, self.count)
         cluster, place = np.divmod(keys, high * wide)
         return Density((high, wide), self.k, cluster, place, count)
 
     def packed(self) -> str:
-        """What `web/src/density.ts` reads: the counts of all places, cluster by cluster."""
+        """Return the counts of all cells, cluster by cluster, in the format of `web/src/density.ts`."""
         return pack_counts(self.cluster * self._cells + self.place, self.count)
 
     def pixels(self, colors: Sequence[str]) -> Array:
-        """The grid as RGBA (up, across, 4) from the top: hue says which cluster, opacity how many rows.
+        """Return the grid as RGBA (vertical, horizontal, 4) from the top: hue shows the cluster, opacity the count.
 
-        Opacity grows with the logarithm of the rows: a cell of ten times as many is as much stronger, wherever it is.
+        Opacity is linear in the logarithm of the count: ten times as many rows always add the same opacity.
         `web/src/density.ts` does the same in the browser.
         """
         total = self.total.ravel()
-        weight = (self.count / total[self.place]) ** LEAD
+        weight = (self.count / total[self.place]) ** SHARPNESS
         light = as_rgb([*colors, NOISE])[self.cluster] ** GAMMA
         mass = np.maximum(np.bincount(self.place, weight, len(total)), 1e-300)
         sums = [np.bincount(self.place, weight * channel, len(total)) for channel in light.T]
         rgb = (np.stack(sums, axis=1) / mass[:, None]) ** (1 / GAMMA)
-        depth = np.log(np.maximum(total, 1)) / np.log(max(_strong(total), 2))
-        alpha = np.where(total > 0, FAINTEST + (1 - FAINTEST) * np.minimum(depth, 1.0), 0.0)
+        depth = np.log(np.maximum(total, 1)) / np.log(max(_full_opacity_count(total), 2))
+        alpha = np.where(total > 0, MIN_OPACITY + (1 - MIN_OPACITY) * np.minimum(depth, 1.0), 0.0)
         pixels = np.concatenate([rgb, alpha[:, None]], axis=1) * 255
         return np.rint(pixels).astype(np.uint8).reshape(*self.shape, 4)[::-1]
 
@@ -83,11 +83,11 @@ class Density:
 
 
 class Densities:
-    """Counts of rows along every two of p axes, taken block by block: in whatever blocks and order, they are the same.
+    """Counts of rows for every pair of p axes, added block by block; the result does not depend on blocks and order.
 
-    `low` and `high` (p,) are those of all rows, so that rows need not be in memory together; what lies outside is
-    counted at the edge. All p (p - 1) / 2 pairs of axes are counted, which is what it costs a row; memory goes by the
-    cells that have rows, and by about a million rows that wait to be counted.
+    `low` and `high` (p,) are the minimum and maximum of all rows, so the rows need not be in memory together. Rows
+    outside are counted in the cells at the edge. The cost is O(p²) per row, for all pairs of axes. Memory is
+    proportional to the number of cells with rows, plus about a million rows that are not yet counted.
 
     Examples
     --------
@@ -104,28 +104,30 @@ class Densities:
     def __init__(self, low: Any, high: Any, k: int, cells: int = CELLS, margin: float = 0.04) -> None:
         ends = [span((a, b), margin) for a, b in zip(low, high, strict=True)]
         if len(ends) < 2 or not np.isfinite(ends).all():
-            raise ParameterError(f"low and high must be finite, of two axes at least; got {low} and {high}")
+            raise ParameterError(f"low and high must be finite and have at least two axes; got {low} and {high}")
         self.low, self.high = np.array(ends).T
-        self.k, self.cells, self.rows, self.strays = k, cells, 0, 0
+        self.k, self.cells, self.rows, self.n_noise = k, cells, 0, 0
         self._tallies = {pair: _Tally() for pair in combinations(range(len(ends)), 2)}
 
     def add(self, points: Any, codes: Any) -> None:
-        """Count rows (m, p) of clusters (m,), -1 for those in none."""
-        given, cluster = np.asarray(points, dtype=np.float64), np.asarray(codes, dtype=np.int64)
-        if given.shape != (len(cluster), len(self.low)) or not np.isfinite(given).all():
-            raise ParameterError(f"points must be finite, ({len(cluster)}, {len(self.low)}); got {given.shape}")
+        """Count rows (m, p) of clusters (m,); -1 means no cluster."""
+        rows, cluster = np.asarray(points, dtype=np.float64), np.asarray(codes, dtype=np.int64)
+        if rows.shape != (len(cluster), len(self.low)) or not np.isfinite(rows).all():
+            raise ParameterError(
+                f"points must be finite and have the shape ({len(cluster)}, {len(self.low)}); got {rows.shape}"
+            )
         if len(cluster) and not (cluster.min() >= -1 and cluster.max() < self.k):
-            raise ParameterError(f"codes must be of -1 .. {self.k - 1}; got {cluster.min()} .. {cluster.max()}")
-        steps = (given - self.low) * (self.cells / (self.high - self.low))
+            raise ParameterError(f"codes must be from -1 to {self.k - 1}; got {cluster.min()} to {cluster.max()}")
+        steps = (rows - self.low) * (self.cells / (self.high - self.low))
         x = np.clip(steps, 0, self.cells - 1, out=steps).astype(np.int64).T
         first = np.where(cluster < 0, self.k, cluster) * self.cells**2
         for (i, j), tally in self._tallies.items():
             tally.add(first + x[j] * self.cells + x[i])
         self.rows += len(cluster)
-        self.strays += int((cluster < 0).sum())
+        self.n_noise += int((cluster < 0).sum())
 
     def of(self, i: int, j: int) -> Density:
-        """Seen along two axes, i < j: the first of them across, the other up."""
+        """Return the density along axes i < j, with i horizontal and j vertical."""
         keys, count = self._tallies[i, j].counted()
         cluster, place = np.divmod(keys, self.cells**2)
         return Density((self.cells, self.cells), self.k, cluster, place, count)
@@ -136,39 +138,39 @@ class Densities:
 
 
 class _Tally:
-    """How often each key came; keys wait until they are many, then are added to those before."""
+    """Counter of integer keys, which collects keys and counts many at a time."""
 
     def __init__(self) -> None:
         self._keys, self._counts = np.empty(0, np.int64), np.empty(0, np.int64)
         self._waiting: list[Array] = []
-        self._many = 0
+        self._n_waiting = 0
 
     def add(self, keys: Array) -> None:
         self._waiting.append(keys)
-        self._many += len(keys)
-        if self._many > max(WAITING, 4 * len(self._keys)):
+        self._n_waiting += len(keys)
+        if self._n_waiting > max(BUFFER, 4 * len(self._keys)):
             self.counted()
 
     def counted(self) -> tuple[Array, Array]:
-        """Keys in rising order, and how often each came."""
-        if self._many:
-            keys, counts = _counted(np.concatenate(self._waiting))
-            self._keys, self._counts = _summed(np.append(self._keys, keys), np.append(self._counts, counts))
-            self._waiting, self._many = [], 0
+        """Return the keys in ascending order, and their counts."""
+        if self._n_waiting:
+            keys, counts = _count_keys(np.concatenate(self._waiting))
+            self._keys, self._counts = _sum_counts(np.append(self._keys, keys), np.append(self._counts, counts))
+            self._waiting, self._n_waiting = [], 0
         return self._keys, self._counts
 
 
-def _counted(keys: Array) -> tuple[Array, Array]:
-    """Each key once, in rising order, and how often it came: sorted only where there are few among many places."""
+def _count_keys(keys: Array) -> tuple[Array, Array]:
+    """Return the unique keys in ascending order and their counts; sorting is used only for sparse keys."""
     if int(keys.max()) > 8 * len(keys):
         return np.unique(keys, return_counts=True)
     counts = np.bincount(keys)
-    found = np.flatnonzero(counts)
-    return found, counts[found]
+    unique = np.flatnonzero(counts)
+    return unique, counts[unique]
 
 
-def _summed(keys: Array, counts: Array) -> tuple[Array, Array]:
-    """Each key once, in rising order, with the sum of its counts."""
+def _sum_counts(keys: Array, counts: Array) -> tuple[Array, Array]:
+    """Return the unique keys in ascending order and the sums of their counts."""
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -176,7 +178,7 @@ def _summed(keys: Array, counts: Array) -> tuple[Array, Array]:
     return keys[starts], sums
 
 
-def _strong(total: Array) -> int:
-    """The rows of a cell of full opacity."""
-    found = np.sort(total[total > 0])
-    return int(found[int(STRONGEST * (len(found) - 1))]) if len(found) else 1
+def _full_opacity_count(total: Array) -> int:
+    """Return the number of rows of a cell with full opacity."""
+    counts = np.sort(total[total > 0])
+    return int(counts[int(FULL_OPACITY * (len(counts) - 1))]) if len(counts) else 1

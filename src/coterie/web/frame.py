@@ -1,4 +1,4 @@
-"""A page within another one: what a notebook shows."""
+"""Pages embedded in notebooks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from coterie.web.markup import Markup, escape
 
 
 def embedded(page: str, height: int = 660) -> Markup:
-    """An iframe that holds a whole page, and whose scripts reach nothing outside it.
+    """Return an iframe that contains a page; its scripts are sandboxed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""HTML and SVG, put together so that text stays text."""
+"""HTML and SVG elements with escaped text."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from typing import Any
 from coterie.core.errors import ParameterError
 
 VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
-RAW = frozenset(
-    {"script", "style", "iframe", "noembed", "noframes", "plaintext", "xmp"}
-)  # text in there is not escaped
+RAW = frozenset({"script", "style", "iframe", "noembed", "noframes", "plaintext", "xmp"})  # text is not escaped
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9:-]*\Z")
 NOT_HTML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 class Markup(str):
-    """HTML that is trusted: all other text is escaped where it meets one."""
+    """Trusted HTML; all other text is escaped before it is added to markup."""
 
     __slots__ = ()
 
 
 def escape(text: Any) -> Markup:
-    """Any text as HTML that shows it; what HTML cannot hold is shown as a replacement character.
+    """Escape text for HTML; characters that HTML does not allow become replacement characters.
 
     Examples
     --------
@@ -37,16 +35,16 @@ def escape(text: Any) -> Markup:
 
 
 def joined(*children: Any) -> Markup:
-    """Children one after the other: markup as it is, lists flattened, None left out, all else escaped."""
-    return Markup("".join(_rendered(child) for child in children))
+    """Concatenate children: markup is unchanged, lists are flattened, None is skipped, everything else is escaped."""
+    return Markup("".join(_render(child) for child in children))
 
 
 def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
-    """An element.
+    """Return an element.
 
-    Attributes are keywords: `cls` is class, `for_` is for, other underscores are hyphens (`aria_label`). True is an
-    attribute without a value; None and False leave it out. Inline styles and handlers are refused, for the policy of
-    the page would not let them work: give a class.
+    Attributes are keyword arguments: `cls` is class, `for_` is for, and other underscores become hyphens
+    (`aria_label`). True is an attribute without a value; None and False omit it. Inline styles and event handlers are
+    rejected, because the Content-Security-Policy of the page blocks them: use a class.
 
     Examples
     --------
@@ -55,16 +53,18 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
     '<td class="name" data-tip="0.5">a &lt; b</td>'
     """
     if not NAME.match(name) or name.lower() in RAW:
-        raise ParameterError(f"name must be that of an element whose text is HTML; got {name!r}: see coterie.web.page")
+        raise ParameterError(
+            f"name must be an element whose text is escaped; got {name!r}: use coterie.web.page for scripts and styles"
+        )
     opening = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
     if name in VOID:
         if children:
-            raise ParameterError(f"<{name}> has no content; got {len(children)} children")
+            raise ParameterError(f"<{name}> cannot have content; got {len(children)} children")
         return Markup(opening)
     return Markup(f"{opening}{joined(*children)}</{name}>")
 
 
-def _rendered(child: Any) -> str:
+def _render(child: Any) -> str:
     if child is None:
         return ""
     if isinstance(child, str):
@@ -77,7 +77,9 @@ def _rendered(child: Any) -> str:
 def _attribute(key: str, value: Any) -> str:
     name = "class" if key == "cls" else key.rstrip("_").replace("_", "-")
     if not NAME.match(name) or name == "style" or name.lower().startswith("on"):
-        raise ParameterError(f"attribute {name!r} is not allowed: styles are classes, handlers are in web/src")
+        raise ParameterError(
+            f"attribute {name!r} is not allowed: use a class for styles, and web/src for event handlers"
+        )
     if value is None or value is False:
         return ""
     return f" {name}" if value is True else f' {name}="{escape(_attribute_text(value))}"'
@@ -86,6 +88,6 @@ def _attribute(key: str, value: Any) -> str:
 def _attribute_text(value: Any) -> str:
     if isinstance(value, Real) and not isinstance(value, Integral):
         if not math.isfinite(value):
-            raise ParameterError(f"attributes are finite numbers; got {value}")
+            raise ParameterError(f"attributes must be finite numbers; got {value}")
         return f"{float(value) + 0.0:.6g}"
     return str(value)

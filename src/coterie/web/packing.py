@@ -1,4 +1,4 @@
-"""Arrays as text: base64 of little-endian whole numbers, which a browser reads as they are."""
+"""Arrays as text: base64 of little-endian integers, which a browser can read directly."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from coterie.core.errors import ParameterError
 
 Array = np.ndarray[Any, Any]
 
-STEPS = 65535  # a box is as many steps wide and high
+STEPS = 65535  # number of steps of 16-bit coordinates
 
 
 def box_of(*points: Any, margin: float = 0.04) -> list[float]:
-    """Where points (m, 2) lie, and a little more: lowest and highest x, lowest and highest y.
+    """Return the bounding box of points (m, 2) with a margin: minimum and maximum x, minimum and maximum y.
 
     Examples
     --------
@@ -23,21 +23,21 @@ def box_of(*points: Any, margin: float = 0.04) -> list[float]:
     >>> box_of([[0.0, 1.0], [10.0, 1.0]], margin=0.1)
     [-1.0, 11.0, 0.9, 1.1]
     """
-    every = np.concatenate([np.asarray(some, dtype=np.float64).reshape(-1, 2) for some in points])
-    if len(every) == 0 or not np.isfinite(every).all():
-        raise ParameterError("points must be finite, and one of them at least")
-    return [bound for values in every.T for bound in span(values, margin)]
+    all_points = np.concatenate([np.asarray(part, dtype=np.float64).reshape(-1, 2) for part in points])
+    if len(all_points) == 0 or not np.isfinite(all_points).all():
+        raise ParameterError("points must be finite and contain at least one point")
+    return [bound for values in all_points.T for bound in span(values, margin)]
 
 
 def span(values: Any, margin: float = 0.04) -> tuple[float, float]:
-    """The lowest and the highest of values, and a share of their distance more; never of no width."""
+    """Return the minimum and maximum of values, extended by a share `margin` of their range; never of zero width."""
     low, high = float(np.min(values)), float(np.max(values))
-    more = margin * (high - low) or margin * abs(low) or 1.0
-    return low - more, high + more
+    padding = margin * (high - low) or margin * abs(low) or 1.0
+    return low - padding, high + padding
 
 
 def pack_values(values: Any, low: float, high: float) -> str:
-    """Numbers as steps of 1/65535 of the way from `low` to `high`; what lies outside lies on the edge.
+    """Pack numbers as 16-bit steps from `low` to `high`; numbers outside are clipped.
 
     Examples
     --------
@@ -50,19 +50,19 @@ def pack_values(values: Any, low: float, high: float) -> str:
 
 
 def unpack_values(text: str, low: float, high: float) -> Array:
-    """What `pack_values` packed, to half a step."""
+    """Return the numbers that `pack_values` packed, with an error of at most half a step."""
     return low + np.frombuffer(b64decode(text), "<u2") / STEPS * (high - low)
 
 
 def pack_points(points: Any, box: Any) -> str:
-    """Points (m, 2) as pairs of steps within a box [x0, x1, y0, y1]."""
-    given = np.asarray(points, dtype=np.float64).reshape(-1, 2)
+    """Pack points (m, 2) as pairs of steps in a box [x0, x1, y0, y1]."""
+    xy = np.asarray(points, dtype=np.float64).reshape(-1, 2)
     x0, x1, y0, y1 = box
-    return _text(np.stack([_steps(given[:, 0], x0, x1), _steps(given[:, 1], y0, y1)], axis=1))
+    return _text(np.stack([_steps(xy[:, 0], x0, x1), _steps(xy[:, 1], y0, y1)], axis=1))
 
 
 def unpack_points(text: str, box: Any) -> Array:
-    """What `pack_points` packed (m, 2), to half a step."""
+    """Return the points (m, 2) that `pack_points` packed, with an error of at most half a step."""
     x0, x1, y0, y1 = box
     steps = np.frombuffer(b64decode(text), "<u2").reshape(-1, 2) / STEPS
     points: Array = np.array([x0, y0]) + steps * np.array([x1 - x0, y1 - y0])
@@ -70,7 +70,7 @@ def unpack_points(text: str, box: Any) -> Array:
 
 
 def pack_labels(labels: Any, k: int) -> str:
-    """Labels of `k` clusters, a byte each below 255 clusters, else two; -1 is the largest number there is.
+    """Pack labels of `k` clusters, as bytes if k < 255, else as 16-bit integers; -1 becomes the largest integer.
 
     Examples
     --------
@@ -78,37 +78,37 @@ def pack_labels(labels: Any, k: int) -> str:
     >>> unpack_labels(pack_labels([0, 2, -1], 3), 3).tolist()
     [0, 2, -1]
     """
-    given, dtype = np.asarray(labels), _label_type(k)
-    if given.size and not (int(given.min()) >= -1 and int(given.max()) < k):
-        raise ParameterError(f"labels must be of -1 .. {k - 1}; got {given.min()} .. {given.max()}")
-    return _text(np.where(given < 0, np.iinfo(dtype).max, given).astype(dtype))
+    labels, dtype = np.asarray(labels), _label_type(k)
+    if labels.size and not (int(labels.min()) >= -1 and int(labels.max()) < k):
+        raise ParameterError(f"labels must be from -1 to {k - 1}; got {labels.min()} to {labels.max()}")
+    return _text(np.where(labels < 0, np.iinfo(dtype).max, labels).astype(dtype))
 
 
 def unpack_labels(text: str, k: int) -> Array:
-    """What `pack_labels` packed."""
+    """Return the labels that `pack_labels` packed."""
     dtype = _label_type(k)
     codes = np.frombuffer(b64decode(text), dtype)
     return np.where(codes == np.iinfo(dtype).max, -1, codes.astype(np.int64))
 
 
 def pack_rgb(colours: Any) -> str:
-    """Colours (m, 3) from 0 to 1, three bytes each."""
-    given = np.asarray(colours, dtype=np.float64).reshape(-1, 3)
-    if not np.isfinite(given).all():
+    """Pack colours (m, 3) from 0 to 1, three bytes each."""
+    rgb = np.asarray(colours, dtype=np.float64).reshape(-1, 3)
+    if not np.isfinite(rgb).all():
         raise ParameterError("colours must be finite numbers from 0 to 1")
-    return _text(np.rint(np.clip(given, 0.0, 1.0) * 255).astype(np.uint8))
+    return _text(np.rint(np.clip(rgb, 0.0, 1.0) * 255).astype(np.uint8))
 
 
 def unpack_rgb(text: str) -> Array:
-    """What `pack_rgb` packed (m, 3)."""
+    """Return the colours (m, 3) that `pack_rgb` packed."""
     return np.frombuffer(b64decode(text), np.uint8).reshape(-1, 3) / 255
 
 
 def pack_counts(places: Any, counts: Any) -> str:
-    """Counts above 0 at rising places, those between them being 0.
+    """Pack positive counts at ascending places; the counts at all other places are 0.
 
-    A stream of numbers, of 7 bits a byte, the lowest first, and the eighth bit where another byte follows: the count of
-    one place after the other; 0 is followed by how many places without any there are.
+    The counts of consecutive places are written as integers of variable length: 7 bits per byte, the lowest first, and
+    the eighth bit set if another byte follows. A 0 is followed by the number of places with count 0.
 
     Examples
     --------
@@ -116,16 +116,16 @@ def pack_counts(places: Any, counts: Any) -> str:
     >>> unpack_counts(pack_counts([0, 1, 500], [3, 1000, 1]))
     (array([  0,   1, 500]), array([   3, 1000,    1]))
     """
-    where, many = np.asarray(places, dtype=np.int64), np.asarray(counts, dtype=np.int64)
-    gaps = np.diff(where, prepend=-1) - 1
-    if len(where) != len(many) or (gaps < 0).any() or (many < 1).any():
-        raise ParameterError("places must rise from 0, each with a count above 0")
-    numbers = np.stack([np.zeros_like(gaps), gaps, many], axis=1)
-    return _text(_as_bytes(numbers[np.stack([gaps > 0, gaps > 0, many > 0], axis=1)]))
+    places, counts = np.asarray(places, dtype=np.int64), np.asarray(counts, dtype=np.int64)
+    gaps = np.diff(places, prepend=-1) - 1
+    if len(places) != len(counts) or (gaps < 0).any() or (counts < 1).any():
+        raise ParameterError("places must ascend from 0, each with a count of at least 1")
+    numbers = np.stack([np.zeros_like(gaps), gaps, counts], axis=1)
+    return _text(_as_bytes(numbers[np.stack([gaps > 0, gaps > 0, counts > 0], axis=1)]))
 
 
 def unpack_counts(text: str) -> tuple[Array, Array]:
-    """Places and counts that `pack_counts` packed."""
+    """Return the places and counts that `pack_counts` packed."""
     numbers = _from_bytes(np.frombuffer(b64decode(text), np.uint8)).tolist()
     places, counts, place, i = [], [], 0, 0
     while i < len(numbers):
@@ -138,33 +138,33 @@ def unpack_counts(text: str) -> tuple[Array, Array]:
 
 
 def _as_bytes(numbers: Array) -> Array:
-    """Numbers from 0 up, of 7 bits a byte."""
+    """Encode non-negative integers with 7 bits per byte."""
     limbs = numbers[:, None] >> (7 * np.arange(9))
-    more = np.zeros(limbs.shape, bool)
-    more[:, :-1] = limbs[:, 1:] > 0
-    kept = limbs > 0
-    kept[:, 0] = True
-    return ((limbs & 127) | (more << 7)).astype(np.uint8)[kept]
+    has_next = np.zeros(limbs.shape, bool)
+    has_next[:, :-1] = limbs[:, 1:] > 0
+    is_used = limbs > 0
+    is_used[:, 0] = True
+    return ((limbs & 127) | (has_next << 7)).astype(np.uint8)[is_used]
 
 
 def _from_bytes(raw: Array) -> Array:
-    last = raw < 128
-    number: Array = np.cumsum(last) - last
+    is_last = raw < 128
+    number: Array = np.cumsum(is_last) - is_last
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     limb = np.arange(len(raw)) - starts[number]
     return np.bincount(number, (raw & 127) * 128.0**limb).astype(np.int64)
 
 
 def _steps(values: Any, low: float, high: float) -> Array:
-    given = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(given).all() or not high > low:
-        raise ParameterError(f"values must be finite, and low < high; got {low} and {high}")
-    return np.rint(np.clip((given - low) / (high - low), 0.0, 1.0) * STEPS).astype("<u2")
+    values = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(values).all() or not high > low:
+        raise ParameterError(f"values must be finite and low < high; got low={low} and high={high}")
+    return np.rint(np.clip((values - low) / (high - low), 0.0, 1.0) * STEPS).astype("<u2")
 
 
 def _label_type(k: int) -> Any:
     if not 0 <= k < STEPS:
-        raise ParameterError(f"a picture shows at most {STEPS - 1} clusters; got {k}")
+        raise ParameterError(f"a figure can show at most {STEPS - 1} clusters; got {k}")
     return np.dtype(np.uint8) if k < 255 else np.dtype("<u2")
 
 

@@ -1,4 +1,4 @@
-"""A page in one file: its style, its scripts and its data are in it, and it asks for nothing."""
+"""Self-contained HTML pages: style, scripts and data are part of the file."""
 
 from __future__ import annotations
 
@@ -14,32 +14,30 @@ from coterie.core.errors import ParameterError
 from coterie.web.markup import Markup, escape, joined, tag
 
 SCRIPTS = ("report", "player")
-IN_JSON = {
-    ord("<"): "\\u003c",
-    ord(">"): "\\u003e",
-    ord("&"): "\\u0026",
-}  # JSON that ends no element, the same to a parser
+# These escapes are equivalent in JSON, and prevent text from ending the script element.
+IN_JSON = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 def page(
     title: str, *body: Any, scripts: Sequence[str] = (), data: Mapping[str, Any] | None = None, css: str = ""
 ) -> str:
-    """A whole HTML page.
+    """Return a complete HTML page.
 
-    The policy in its head lets the browser run the scripts and apply the style given here, known by their SHA-256, and
-    show pictures that are in the page: nothing is loaded, and a script that came in with somebody's text does not run.
+    The Content-Security-Policy allows only the scripts and the style of the page, identified by their SHA-256, and
+    images that are part of the page. The page loads nothing, and a script that is injected by some text does not run.
 
     Parameters
     ----------
     title : str
-    *body : markup, text or lists of these
-        What `main` holds.
-    scripts : names of 'report', 'player', default=()
-        None for a page that has no script at all.
-    data : dict of id to what JSON can hold, optional
-        What the scripts read: elements ``<script type="application/json" id=...>``.
+        Title of the page.
+    *body : Markup, str or list of these
+        Content of the `main` element.
+    scripts : sequence of {'report', 'player'}, default=()
+        Scripts to include. By default, the page has no script.
+    data : dict of str to JSON data, or None, default=None
+        Data for the scripts, by id: elements ``<script type="application/json" id=...>``.
     css : str, default=""
-        Rules after those of the common stylesheet.
+        Rules that are added to the common stylesheet.
 
     Examples
     --------
@@ -65,24 +63,24 @@ def page(
 
 @cache
 def stylesheet() -> str:
-    """The style all pages share."""
+    """Return the common stylesheet of all pages."""
     return files("coterie.web").joinpath("style.css").read_text(encoding="utf-8")
 
 
 @cache
 def script(name: str) -> str:
-    """A script made from `web/` of the repository, as shipped."""
+    """Return a script that was built from `web/` of the repository."""
     if name not in SCRIPTS:
-        raise ParameterError(f"scripts must be of {', '.join(map(repr, SCRIPTS))}; got {name!r}")
+        raise ParameterError(f"scripts must be among {', '.join(map(repr, SCRIPTS))}; got {name!r}")
     return files("coterie.web").joinpath("bundle", f"{name}.js").read_text(encoding="ascii")
 
 
 def as_json(value: Any) -> str:
-    """JSON that can stand in a page: ASCII, without <, > and &; numbers are finite."""
+    """Return JSON for use in a page: ASCII without <, > and &, with finite numbers."""
     try:
         text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"data must be what JSON can hold, with finite numbers: {error}") from error
+        raise ParameterError(f"data must be JSON data with finite numbers: {error}") from error
     return text.translate(IN_JSON)
 
 
@@ -91,9 +89,9 @@ def _block(key: str, value: Any) -> Markup:
 
 
 def _raw(name: str, text: str) -> Markup:
-    """Script or style: what is in there is code, and must not end its element."""
+    """Return a script or style element, whose text is not escaped and must not end the element."""
     if f"</{name}" in text.lower() or "<!--" in text:
-        raise ParameterError(f"text of <{name}> must not hold </{name} or <!--")
+        raise ParameterError(f"text of <{name}> must not contain </{name} or <!--")
     return Markup(f"<{name}>{text}</{name}>\n")
 
 

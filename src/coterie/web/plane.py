@@ -1,4 +1,4 @@
-"""The plane of a chart: where values lie in its picture, and its axes."""
+"""The coordinate system of an SVG chart, and its axes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from coterie.web.markup import Markup, joined, tag
 from coterie.web.ticks import tick_texts, ticks
 
-LETTER = 6.6  # pixels, about, of a letter of a tick
+LETTER = 6.6  # approximate width of a character of a tick label, in pixels
 
 
 @dataclass(frozen=True)
 class Plane:
-    """A picture of `width` by `height` pixels, in which a box [x0, x1, y0, y1] of values is shown within the margins.
+    """A chart of `width` by `height` pixels that shows the values in a box [x0, x1, y0, y1] inside its margins.
 
     Examples
     --------
@@ -45,21 +45,21 @@ class Plane:
         return self.height - self.margins[2]
 
     def x(self, value: float) -> float:
-        """Pixels from the left."""
+        """Convert a value to pixels from the left."""
         x0, x1 = self.box[:2]
         return round(self.left + (value - x0) / (x1 - x0) * (self.right - self.left), 2)
 
     def y(self, value: float) -> float:
-        """Pixels from the top."""
+        """Convert a value to pixels from the top."""
         y0, y1 = self.box[2:]
         return round(self.bottom - (value - y0) / (y1 - y0) * (self.bottom - self.top), 2)
 
     def path(self, xs: Any, ys: Any) -> str:
-        """The `d` of a line through points."""
+        """Return the `d` attribute of a path through points."""
         return "M" + "L".join(f"{self.x(x):g},{self.y(y):g}" for x, y in zip(xs, ys, strict=True))
 
     def x_axis(self, label: str, values: list[float] | None = None, texts: list[str] | None = None) -> Markup:
-        """Ticks, their numbers and the name of the horizontal axis, each on a line of its own."""
+        """Return the horizontal axis: line, ticks, tick labels and name."""
         values = (
             ticks(self.box[0], self.box[1], max(2, int(self.right - self.left) // 90)) if values is None else values
         )
@@ -79,7 +79,7 @@ class Plane:
     def y_axis(
         self, label: str, values: list[float] | None = None, texts: list[str] | None = None, *, grid: bool = False
     ) -> Markup:
-        """Ticks, their numbers and the name of the vertical axis, which is written along it."""
+        """Return the vertical axis: ticks or grid lines, tick labels and the rotated name."""
         values = (
             ticks(self.box[2], self.box[3], max(2, int(self.bottom - self.top) // 55)) if values is None else values
         )
@@ -99,12 +99,12 @@ class Plane:
         return tag("g", line, marks, name, cls="y-axis")
 
     def svg(self, label: str, *content: Any, cls: str = "chart") -> Markup:
-        """The picture itself; `label` says what it shows to those who do not see it."""
+        """Return the chart as an SVG element; `label` is its description for screen readers."""
         view = f"0 0 {self.width:g} {self.height:g}"
         return tag("svg", *content, cls=cls, viewBox=view, width=self.width, height=self.height, role="img",
                    aria_label=label)  # fmt: skip
 
     def fitted(self, texts: list[str]) -> Plane:
-        """The same with a left margin in which these texts of the vertical axis have room."""
-        need = 34 + LETTER * max((len(text) for text in texts), default=0)
-        return Plane(self.width, self.height, self.box, (*self.margins[:3], max(self.margins[3], need)))
+        """Return the plane with a left margin that is wide enough for these labels of the vertical axis."""
+        width = 34 + LETTER * max((len(text) for text in texts), default=0)
+        return Plane(self.width, self.height, self.box, (*self.margins[:3], max(self.margins[3], width)))

@@ -1,4 +1,4 @@
-"""The player of a fit: what the script plays, and the last picture and all steps as a table without it."""
+"""The player of a fit; without JavaScript, a figure of the last step and a table of all steps."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from coterie.web.packing import unpack_labels, unpack_points, unpack_rgb
 from coterie.web.page import page
 from coterie.web.still import point_colours, still
 
-STEPS = {"start": "start", "assign": "assign", "update": "update", "E": "E step", "M": "M step"}
+STEPS = {"E": "E step", "M": "M step"}  # names of steps in the table, if they differ from the kind
 
 
 def player(data: dict[str, Any], key: str) -> Markup:
-    """An element that the script turns into the player of `data`, which the page holds as `key`.
+    """Return an element that the script replaces by a player of `data`, which the page contains with the id `key`.
 
-    Without scripts it is the picture of the last frame, and a table of all frames.
+    Without JavaScript, it shows the last step and a table of all steps.
     """
     last = data["frames"][-1]
     caption = tag("figcaption", last["caption"])
-    note = tag("noscript", tag("p", "The end of the fit, and a table of its steps: with JavaScript they are played."))
+    note = tag(
+        "noscript", tag("p", "The last step of the fit, and a table of all steps. Enable JavaScript to play them.")
+    )
     return tag("figure", note, _picture(data), caption, _table(data), cls="player", data_player=key)
 
 
 def player_page(data: dict[str, Any]) -> str:
-    """A page of one player."""
+    """Return a page with one player."""
     return page(
         data["title"], tag("h1", data["title"]), player(data, "trace"), scripts=("player",), data={"trace": data}
     )
@@ -37,12 +39,12 @@ def _picture(data: dict[str, Any]) -> Markup:
     points = unpack_points(data["points"], box)
     return still(
         data["axes"], points, _colours(data, len(points)), box, centers=last["centers"], ellipses=last["ellipses"],
-        names=data["names"], colors=data["colors"], label=f"{data['title']}, at the end",
+        names=data["names"], colors=data["colors"], label=f"{data['title']}, end of the fit",
     )  # fmt: skip
 
 
 def _colours(data: dict[str, Any], m: int) -> Any:
-    """Of the points at the end: what the last frame that says something of it says."""
+    """Return the final colours of the points: those of the last frame that changed them."""
     for frame in reversed(data["frames"]):
         if data["soft"] and frame.get("rgb"):
             return unpack_rgb(frame["rgb"])
@@ -52,7 +54,7 @@ def _colours(data: dict[str, Any], m: int) -> Any:
 
 
 def _table(data: dict[str, Any]) -> Markup:
-    head = tag("tr", [tag("th", text) for text in ("iteration", "step", data["objective"]["name"], "what happened")])
+    head = tag("tr", [tag("th", text) for text in ("iteration", "step", data["objective"]["name"], "description")])
     rows = [
         tag(
             "tr",

@@ -1,4 +1,4 @@
-"""Clusters on two axes as a picture that needs no script: points as PNG, all else as SVG."""
+"""Static figure of clusters on two axes: points as PNG, everything else as SVG."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from coterie.web.png import data_uri, png, raster
 Array = np.ndarray[Any, Any]
 
 WIDTH, HEIGHT = 880, 520
-NUMBERED = 60  # clusters whose centers have numbers
-MANY = 20  # clusters, above which ellipses are thin
+NUMBERED = 60  # maximum number of clusters with numbered centers
+MANY = 20  # with more clusters, ellipses have thin lines
 
 
 def still(
@@ -24,10 +24,10 @@ def still(
     ellipses: Any = None, names: Sequence[str] = (), colors: Sequence[str] = (), label: str = "", width: int = WIDTH,
     height: int = HEIGHT,
 ) -> Markup:  # fmt: skip
-    """Points (m, 2) in their colours (m, 3), with ellipses [cx, cy, a, b, angle] and numbered centers, as one SVG.
+    """Return an SVG of points (m, 2) with colours (m, 3), ellipses [cx, cy, a, b, angle] and numbered centers.
 
-    `shades`, as many RGBA pixels as one likes over the whole box, are drawn in place of the points.
-    `axes` are one or two names; of one, the vertical axis means nothing and is left out.
+    `shades`, RGBA pixels of any size that cover the box, replace the points. `axes` are one or two names; with one,
+    there is no vertical axis.
     """
     plane = Plane(width, height, box)
     if len(axes) == 1:
@@ -51,12 +51,12 @@ def still(
 
 
 def point_colours(labels: Any, colors: Sequence[str]) -> Array:
-    """Of labels (m,), the colours (m, 3) of their clusters; grey for -1."""
+    """Return the colours (m, 3) of the clusters of labels (m,); grey for -1."""
     return as_rgb([*colors, NOISE])[np.asarray(labels, dtype=np.int64)]
 
 
 def dot_radius(count: int, area: float) -> float:
-    """Pixels: the more room points have, the larger. `web/src/raster.ts` has the same."""
+    """Return the radius of points in pixels, which grows with the area per point; same as in `web/src/raster.ts`."""
     return float(np.clip(0.18 * np.sqrt(area / max(count, 1)), 1.0, 3.5))
 
 
@@ -68,14 +68,14 @@ def _dots(plane: Plane, points: Array, rgb: Any) -> Array:
 
 
 def _image(plane: Plane, pixels: Array) -> Markup:
-    """Pixels over the whole of the plane."""
+    """Return pixels as an image that covers the plane."""
     wide, high = plane.right - plane.left, plane.bottom - plane.top
     return tag("image", href=data_uri(png(pixels)), x=plane.left, y=plane.top, width=wide, height=high,
                preserveAspectRatio="none")  # fmt: skip
 
 
 def _clipped(plane: Plane, *marks: Any) -> Markup:
-    """Marks, as far as they do not leave the plane."""
+    """Return the marks, clipped to the plane."""
     wide, high = plane.right - plane.left, plane.bottom - plane.top
     view = f"{plane.left:g} {plane.top:g} {wide:g} {high:g}"
     return tag("svg", *marks, x=plane.left, y=plane.top, width=wide, height=high, viewBox=view)

@@ -1,4 +1,4 @@
-"""Round numbers along an axis."""
+"""Ticks of an axis at round numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def ticks(low: float, high: float, count: int = 6) -> list[float]:
-    """About `count` round numbers from `low` to `high`: steps of 1, 2 or 5 times a power of ten.
+    """Return about `count` round numbers from `low` to `high`, in steps of 1, 2 or 5 times a power of ten.
 
     Examples
     --------
@@ -22,13 +22,13 @@ def ticks(low: float, high: float, count: int = 6) -> list[float]:
     power = 10.0 ** math.floor(math.log10(rough))
     step = min((power * m for m in (1, 2, 5, 10)), key=lambda size: abs(math.log(size / rough)))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    if last - first > 10 * count:  # so narrow, so far from zero, that steps are below rounding
+    if last - first > 10 * count:  # steps are smaller than rounding errors
         return [low, high]
     return [float(f"{i * step:.12g}") + 0.0 for i in range(first, last + 1)]
 
 
 def tick_texts(values: list[float]) -> list[str]:
-    """Numbers of an axis as it shows them: all with as many decimals as their steps need, thousands apart.
+    """Format the numbers of an axis with as many decimals as their steps need, and thousands separators.
 
     Examples
     --------

@@ -1,0 +1,74 @@
+"""Errors of reading a file, as an `InputError` that names the file and what to do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+from pathlib import Path
+
+from coterie.core.errors import InputError, ParameterError
+
+STANDARD_INPUT = Path("-")
+
+
+def check_file(path: Path) -> None:
+    """Reject a path that is not a file with content; suggest a file with a similar name."""
+    if not path.exists():
+        raise InputError(_no_such_file(path))
+    if path.is_dir():
+        raise InputError(f'"{path}" is a folder; name a file in it.')
+    if path.is_file() and path.stat().st_size == 0:
+        raise InputError(f"{path.name} is empty.")
+
+
+@contextmanager
+def readable(path: Path | None) -> Iterator[None]:
+    """Convert errors of NumPy, Polars and the system to `InputError`; `path` is None for a table that is not a file."""
+    try:
+        yield
+    except (InputError, ParameterError):
+        raise
+    except Exception as error:
+        polars = sys.modules.get("polars")  # not imported: .npy files are read without Polars
+        is_polars_error = polars is not None and isinstance(error, polars.exceptions.PolarsError)
+        if not is_polars_error and not isinstance(error, OSError | ValueError | EOFError):
+            raise
+        if is_polars_error and type(error).__name__ == "NoDataError":
+            raise InputError(f"{table_name(path)} is empty.") from error
+        if path is None:
+            raise InputError(f"cannot read the table: {first_line(error)}") from error
+        from coterie.data.tables.malformed_lines import malformed_line
+
+        reason = malformed_line(path) if is_polars_error else None
+        raise InputError(f'cannot read "{path}": {reason or first_line(error)}') from error
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error message."""
+    message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return message.splitlines()[0] if message else type(error).__name__
+
+
+def table_name(path: Path | None) -> str:
+    """How messages refer to a table."""
+    return "the table" if path is None else "standard input" if path == STANDARD_INPUT else path.name
+
+
+def listed(names: Sequence[str]) -> str:
+    """``.csv, .tsv or .npy``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _no_such_file(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f'no file "{path}": there is no folder "{folder}".'
+    where = "here" if folder == Path() else f'in "{folder}"'
+    names: list[str] = []
+    with suppress(OSError):
+        names = [entry.name for entry in folder.iterdir() if entry.is_file()]
+    similar = get_close_matches(path.name, names, n=1)
+    hint = f" Did you mean {folder / similar[0]}?" if similar else ""
+    return f'no file "{path.name}" {where}.{hint}'

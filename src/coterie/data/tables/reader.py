@@ -1,0 +1,187 @@
+"""Tables in files: read as a whole, or in batches of rows."""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from coterie import machine
+from coterie.core.errors import InputError, ParameterError
+from coterie.data import scratch
+from coterie.data.tables import delimited_text
+from coterie.data.tables.array_files import ARRAYS
+from coterie.data.tables.file_formats import BATCHED, FRAMES, READABLE, TEXT
+from coterie.data.tables.read_errors import STANDARD_INPUT, check_file, listed, readable, table_name
+from coterie.data.tables.scan import ROWS, Scan, empty_columns, scan
+
+# Upper bounds of the memory that a table takes, in multiples of the file size. Text needs memory for its fields, its
+# numbers and the matrix.
+MEMORY_FACTORS = {".parquet": 8, ".arrow": 2, ".feather": 2, ".npy": 3}
+TEXT_MEMORY_FACTOR = 4
+
+
+@dataclass(frozen=True)
+class Table(ABC):
+    """A table in a file.
+
+    For text files the original text of every field is available, too, so that ``007`` and ``1.50`` are written as they
+    were read.
+    """
+
+    path: Path
+    schema: dict[str, pl.DataType]
+    n_rows: int
+    notes: tuple[str, ...]  # how the file was interpreted
+
+    @property
+    def name(self) -> str:
+        return table_name(self.path)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the file is an array: columns have no names, and the same unit."""
+        return self.path.suffix.lower() in ARRAYS
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema)
+
+    @property
+    @abstractmethod
+    def empty_columns(self) -> frozenset[str]:
+        """Columns in which every value is missing."""
+
+    @abstractmethod
+    def column(self, name: str) -> pl.Series:
+        """One column of all rows."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """All rows of these columns in batches."""
+
+    @abstractmethod
+    def raw_batches(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        """All rows in batches; for text files with the original text of every field."""
+
+    @abstractmethod
+    def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
+        """An uninitialised matrix for the rows, in memory or on disk."""
+
+    def frame(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """These columns of all rows; by default all columns."""
+        return pl.concat(self.batches(self.columns if columns is None else columns))
+
+
+@dataclass(frozen=True)
+class WholeTable(Table):
+    """A table in memory."""
+
+    raw: pl.DataFrame
+    typed: pl.DataFrame
+
+    @cached_property
+    def empty_columns(self) -> frozenset[str]:
+        return frozenset(empty_columns(self.typed))
+
+    def column(self, name: str) -> pl.Series:
+        return self.typed[name]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        return self.typed.select(columns).iter_slices(ROWS)
+
+    def raw_batches(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        return iter([self.raw if columns is None else self.raw.select(columns)])
+
+    def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
+        return np.empty(shape, dtype)
+
+
+@dataclass(frozen=True)
+class BatchedTable(Table):
+    """A table with `batch_rows` rows in memory at a time; its matrix is on disk."""
+
+    scan: Scan
+    batch_rows: int
+
+    @property
+    def empty_columns(self) -> frozenset[str]:
+        return self.scan.empty_columns
+
+    def column(self, name: str) -> pl.Series:
+        return self.scan.column(name)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        return self._checked(self.scan.batches(columns, self.batch_rows))
+
+    def raw_batches(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        return self._checked(self.scan.batches(columns, self.batch_rows, raw=True))
+
+    def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
+        return scratch.room(shape, dtype)
+
+    def _checked(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """The batches; an error if they do not have as many rows as in the first pass."""
+        remaining = self.n_rows
+        for batch in batches:
+            remaining -= batch.height
+            if remaining < 0:
+                break
+            yield batch
+        if remaining != 0:
+            raise InputError(f"{self.name} changed while it was read: run the command again.")
+
+
+def read(path: Path, batch_rows: int | None = None) -> Table:
+    """The table in a file; with `batch_rows`, or if it is too large for memory, it is read in batches."""
+    if path != STANDARD_INPUT:
+        check_file(path)
+    suffix = path.suffix.lower()
+    if path != STANDARD_INPUT and suffix not in READABLE:
+        raise InputError(f'cannot read "{path}": tables end in {listed(READABLE)}.')
+    if batch_rows is not None and (path == STANDARD_INPUT or suffix not in BATCHED):
+        raise ParameterError(
+            f"--batch-rows is for {listed(BATCHED)}: {suffix or 'standard input'} is read as a whole. Leave it out."
+        )
+    notes: tuple[str, ...] = ()
+    with readable(path):
+        if batch_rows is None and _is_too_large(path):
+            batch_rows, size = ROWS, machine.in_words(path.stat().st_size)
+            notes = (
+                f"{path.name} ({size}) was read {ROWS:,} rows at a time: as a whole it might not fit into memory.",
+            )
+        table: Table
+        if batch_rows is None:
+            table = _read_whole(path)
+        else:
+            source = scan(path)
+            table = BatchedTable(path, source.schema, source.n_rows, (*notes, *source.notes), source, batch_rows)
+    if table.n_rows == 0:
+        raise InputError(f"{table.name} has no rows.")
+    return table
+
+
+def _is_too_large(path: Path) -> bool:
+    """Whether a table that can be read in batches might need more memory than is free."""
+    suffix = path.suffix.lower()
+    if path == STANDARD_INPUT or suffix not in BATCHED:
+        return False
+    return path.stat().st_size * MEMORY_FACTORS.get(suffix, TEXT_MEMORY_FACTOR) > machine.free_memory()
+
+
+def _read_whole(path: Path) -> WholeTable:
+    suffix = path.suffix.lower()
+    notes: tuple[str, ...] = ()
+    if path == STANDARD_INPUT or suffix in TEXT:
+        content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+        raw, layout = delimited_text.read_text(content, suffix)
+        typed = raw.with_columns(delimited_text.parse(column, layout.separator) for column in raw)
+        notes = layout.notes
+    else:
+        raw = typed = FRAMES[suffix](path)
+    return WholeTable(path, dict(typed.schema), typed.height, notes, raw, typed)

@@ -1,0 +1,216 @@
+"""Tables read in batches of rows: from files, and from LazyFrames."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from coterie.core.errors import InputError
+from coterie.data import frames, scratch
+from coterie.data.tables import delimited_text, vector_columns
+from coterie.data.tables.array_files import array_frame, load_array
+from coterie.data.tables.delimited_text import FieldType
+from coterie.data.tables.file_formats import FRAMES, READABLE, TEXT
+from coterie.data.tables.read_errors import listed, readable
+
+ROWS = 100_000  # rows of a batch, if there are few columns
+VALUES = 1 << 22  # values of a batch, if there are many
+LAZY: dict[str, Callable[[Any], pl.LazyFrame]] = {
+    ".arrow": pl.scan_ipc,
+    ".feather": pl.scan_ipc,
+    ".ndjson": pl.scan_ndjson,
+    ".jsonl": pl.scan_ndjson,
+}
+REMEDY = (
+    "Choose others: X=polars.scan_parquet(...).select(...), or scan_csv. Methods that know categories take the table "
+    "in memory: X=polars.read_parquet(...)"
+)
+
+Read = Callable[[Sequence[str], int], Iterator[pl.DataFrame]]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A table that is read in batches of rows."""
+
+    schema: dict[str, pl.DataType]
+    n_rows: int
+    read: Read  # (columns, rows of a batch) -> batches; fields of text files stay text
+    path: Path | None = None  # None if the table is not in a file
+    field_types: dict[str, FieldType] | None = None  # of text files
+    notes: tuple[str, ...] = ()  # how the file was interpreted
+
+    def batches(
+        self, columns: Sequence[str] | None = None, rows: int | None = None, raw: bool = False
+    ) -> Iterator[pl.DataFrame]:
+        """The table in order, `rows` rows at a time; by default batches are small.
+
+        Fields of text files are converted to numbers where the whole column is numeric, unless `raw`.
+        """
+        types, names = None if raw else self.field_types, list(self.schema) if columns is None else columns
+        with readable(self.path):
+            for batch in self.read(names, _batch_rows(len(names)) if rows is None else rows):
+                if types is None:
+                    yield batch
+                else:
+                    yield batch.with_columns(delimited_text.convert(column, types[column.name]) for column in batch)
+
+    def column(self, name: str) -> pl.Series:
+        """One column of all rows."""
+        parts = [batch[name] for batch in self.batches([name])]
+        return pl.concat(parts) if parts else pl.Series(name, dtype=self.schema[name])
+
+    @cached_property
+    def empty_columns(self) -> frozenset[str]:
+        """Columns in which every value is missing."""
+        candidates = list(self.schema)
+        for batch in self.batches():
+            candidates = empty_columns(batch)
+            break
+        for batch in self.batches(candidates) if candidates else ():
+            candidates = [name for name in empty_columns(batch) if name in candidates]
+        return frozenset(candidates)
+
+
+def scan(path: Path) -> Scan:
+    """The table in a file; formats that cannot be read in batches are read as a whole."""
+    suffix = path.suffix.lower()
+    with readable(path):
+        if suffix in TEXT:
+            return _scan_text(path)
+        if suffix == ".npy":
+            return _scan_array(load_array(path, mmap_mode="r"), path)
+        if suffix == ".parquet":
+            return scan_frame(pl.scan_parquet(path, glob=False), path)
+        if suffix in LAZY:
+            with path.open("rb") as file:  # Polars would interpret some file names as patterns
+                return scan_frame(LAZY[suffix](file), path)
+        if suffix in FRAMES:
+            frame = FRAMES[suffix](path)
+            return Scan(
+                dict(frame.schema), frame.height, lambda names, rows: frame.select(names).iter_slices(rows), path
+            )
+    raise InputError(f'cannot read "{path}": tables end in {listed(READABLE)}.')
+
+
+def scan_pattern(pattern: Path) -> Scan:
+    """All Parquet files whose names match a pattern, one below the other in the order of their names."""
+    with readable(pattern):
+        return scan_frame(pl.scan_parquet(pattern), pattern)
+
+
+def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
+    """The result of a LazyFrame with vectors as columns; it is computed for every pass over its rows."""
+    with readable(path):
+        schema = dict(lazy.collect_schema())
+        n_rows = lazy.select(pl.len()).collect(engine="streaming").item()
+        widths = vector_columns.widths(schema, partial(_first_width, lazy))
+        return Scan(vector_columns.flat_schema(schema, widths), n_rows, partial(_read_flat, lazy, schema, widths), path)
+
+
+def matrix(table: Scan, columns: Sequence[str] | None = None, rows: int | None = None) -> np.ndarray[Any, Any]:
+    """The columns as an array (n, d), float32 if all of them are; in memory if it fits, otherwise on disk."""
+    names = list(table.schema) if columns is None else list(columns)
+    dtype = frames.number_type(pl.DataFrame(schema={name: table.schema[name] for name in names}), REMEDY)
+    values = scratch.space((table.n_rows, len(names)), dtype)
+    stop = 0
+    for batch in table.batches(names, rows):
+        start, stop = stop, stop + batch.height
+        if stop > table.n_rows:
+            break
+        frames.put(batch, values[start:stop])
+    if stop != table.n_rows:
+        raise InputError(
+            f"the table had {table.n_rows} rows, and a different number when it was read again: did it change?"
+        )
+    return values
+
+
+def empty_columns(batch: pl.DataFrame) -> list[str]:
+    """Columns with no values other than null and NaN."""
+    return [
+        column.name
+        for column in batch
+        if (column.fill_nan(None) if column.dtype.is_float() else column).null_count() == batch.height
+    ]
+
+
+def _batch_rows(n_columns: int) -> int:
+    return max(1, min(ROWS, VALUES // max(1, n_columns)))
+
+
+def _scan_text(path: Path) -> Scan:
+    lazy, layout = delimited_text.scan_text(path)
+    names = lazy.collect_schema().names()
+    types, lines = delimited_text.field_types(_read(lazy, names, _batch_rows(len(names))), layout.separator)
+    n_rows = layout.rows(lines, len(names))
+    lazy = lazy.head(n_rows) if n_rows < lines else lazy
+    types = {name: types.get(name, delimited_text.NUMBERS[0]) for name in names}
+    schema = {name: field_type.dtype() for name, field_type in types.items()}
+    return Scan(schema, n_rows, partial(_read, lazy), path, types, layout.notes)
+
+
+def _scan_array(array: np.ndarray[Any, Any], path: Path) -> Scan:
+    head = array_frame(array if array.ndim == 0 else array[:0], path.name)
+
+    def read(columns: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
+        indices = [head.columns.index(column) for column in columns]
+        for start in range(0, len(array), rows):
+            yield array_frame(array[start : start + rows], path.name).select(pl.nth(indices))
+
+    return Scan(dict(head.schema), len(array), read, path)
+
+
+def _first_width(lazy: pl.LazyFrame, name: str) -> int | None:
+    first = lazy.select(pl.col(name).filter(pl.col(name).is_not_null())).head(1)
+    return vector_columns.first_width(first.collect(engine="streaming")[name])
+
+
+def _read_flat(
+    lazy: pl.LazyFrame, schema: dict[str, pl.DataType], widths: vector_columns.Widths, columns: Sequence[str], rows: int
+) -> Iterator[pl.DataFrame]:
+    """Batches with vectors as columns."""
+    if not widths:
+        yield from _read(lazy, columns, rows)
+        return
+    origins, start = vector_columns.flat_names(schema, widths), 0
+    for batch in _read(lazy, list(dict.fromkeys(origins[name] for name in columns)), rows):
+        yield vector_columns.flatten_batch(batch, widths, start).select(columns)
+        start += batch.height
+
+
+def _read(lazy: pl.LazyFrame, columns: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
+    """Batches, computed one ahead in a thread; `LazyFrame.collect_batches` loses errors in Polars 1.34."""
+    queue: Queue[pl.DataFrame | BaseException | None] = Queue(1)
+    stopped = threading.Event()
+
+    def put(batch: pl.DataFrame) -> bool:
+        queue.put(batch)
+        return stopped.is_set()
+
+    def work() -> None:
+        try:
+            lazy.select(columns).sink_batches(put, chunk_size=rows, maintain_order=True)
+            queue.put(None)
+        except BaseException as error:
+            queue.put(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    batch: pl.DataFrame | BaseException | None = None
+    try:
+        while isinstance(batch := queue.get(), pl.DataFrame):
+            yield batch
+    finally:
+        stopped.set()
+        while isinstance(batch, pl.DataFrame):  # the caller stopped early: let the thread end first
+            batch = queue.get()
+    if batch is not None:
+        raise batch

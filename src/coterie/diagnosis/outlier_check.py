@@ -1,0 +1,130 @@
+"""Check for outliers, with robust statistics that a few outliers cannot change."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.stats import t as student
+
+from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, percent, verb
+from coterie.diagnosis.partition import Partition
+from coterie.diagnosis.sample import Array, Sample
+
+LEVEL = 0.001  # probability of an outlier in clean data, if the 2/3 powers of the distances were normal
+MAD_TO_DEVIATION = 1.4826  # standard deviation of a normal distribution / its median absolute deviation
+NORMAL_QUANTILE_90 = 1.2816
+MAD_EFFICIENCY = 0.37  # relative efficiency of the median absolute deviation for normal data
+MAX_NEIGHBOURS = 10
+MAX_SHARE = 0.1  # more rows than this are not outliers: the clusters have another shape
+MAX_CANDIDATES = 2000  # rows whose neighbours are counted
+
+
+class Scores(NamedTuple):
+    """Robust distance of each row from the center of its cluster."""
+
+    z: Array  # (m,) robust z-scores of the distances
+    limit: Array  # (m,) largest score of a row that is not an outlier
+    is_isolated: Array  # (m,) whether the score is above the limit and few other rows are near
+
+
+def outliers(sample: Sample, clusters: Partition | None) -> Check:
+    r"""Share of rows that are far from their cluster and from other rows. O(m d + c m d) for c candidates.
+
+    Columns are divided by their median absolute deviation about the median of the cluster. The 2/3 power of the
+    distance to this median is nearly normal, for sums of squares of any normal columns (Wilson & Hilferty 1931). A row
+    is far away if its robust z-score exceeds the quantile that any of m clean rows exceeds with a probability of 0.1 %.
+    It is an outlier if, in addition, hardly any rows lie within 1.5 times the median radius of its cluster: otherwise
+    it may be part of a cluster that was not separated. Rows of clusters that are too small for medians are assigned to
+    the nearest larger cluster.
+    """
+    m = len(sample.X)
+    if m < 20 or not sample.spread.any():
+        return not_measured("outliers", "needs at least 20 rows that are not all equal")
+    scores = _scores(sample, np.zeros(m, np.int64) if clusters is None else clusters.codes)
+    index = np.flatnonzero(scores.is_isolated)
+    index = index[np.argsort(-scores.z[index], kind="stable")]
+    share_of_squares = _share_of_squares(sample, index)
+    ratio = float((scores.z / scores.limit).max())
+    rows = [str(sample.rows[i]) for i in index]
+    return make_check(
+        "outliers",
+        len(index) / m,
+        0.0,
+        m,
+        0 < len(index) <= MAX_SHARE * m,
+        "serious" if share_of_squares > 0.5 else "warning" if share_of_squares > 0.05 else "note",
+        # The list of rows must end the sentence: reports replace it by row numbers of the input file.
+        f"{len(index):,} of {sample.description} {verb(len(index), 'lies', 'lie')} far from all clusters. The largest "
+        f"robust z-score is {scores.z.max():.1f}, {ratio:.1f} times the limit. "
+        f"{verb(len(index), 'This outlier accounts', 'The outliers account')} for {percent(share_of_squares)} of all "
+        f"squared distances to the median: {verb(len(index), 'row', 'rows')} {join_names(rows)}.",
+        "Check these rows, and drop them if they are errors. Or use KMedians or KMedoids, whose centers a few rows "
+        "hardly change.",
+        indices=[int(sample.rows[i]) for i in index[:1000]],
+        share_of_squares=share_of_squares,
+    )
+
+
+def _scores(sample: Sample, codes: Array) -> Scores:
+    m = len(sample.X)
+    codes = _merge_small_clusters(sample.X, codes)
+    z, limit, is_isolated = np.zeros(m), np.full(m, np.inf), np.zeros(m, bool)
+    for code in np.unique(codes):
+        members = np.flatnonzero(codes == code)
+        center, unit = _center_and_unit(sample.X[members])
+        radius = np.sqrt((((sample.X[members] - center) / unit) ** 2).sum(axis=1))
+        z[members] = _robust_z_scores(radius ** (2 / 3))
+        limit[members] = student.isf(LEVEL / m, max(3.0, MAD_EFFICIENCY * len(members)))
+        candidates = members[z[members] > limit[members]][:MAX_CANDIDATES]
+        if len(candidates):
+            is_isolated[candidates] = _is_isolated(sample.X / unit, candidates, float(np.median(radius)))
+    return Scores(z, limit, is_isolated)
+
+
+def _merge_small_clusters(X: Array, codes: Array) -> Array:
+    """Assign rows of clusters that are too small for medians, and rows in no cluster, to the nearest larger cluster."""
+    sizes = np.bincount(codes + 1)[1:]
+    large = np.flatnonzero(sizes >= max(20, len(X) // 100))
+    if len(large) == 0:
+        return np.zeros(len(X), np.int64)
+    medians = np.array([np.median(X[codes == code], axis=0) for code in large])
+    is_small = ~np.isin(codes, large)
+    merged = codes.copy()
+    if is_small.any():
+        merged[is_small] = large[cdist(X[is_small], medians).argmin(axis=1)]
+    return merged
+
+
+def _center_and_unit(X: Array) -> tuple[Array, Array]:
+    """Return the median and a robust standard deviation of each column.
+
+    If half of the values are equal, the median absolute deviation is 0. The standard deviation is used instead, but at
+    least the median of the other columns: a rare 1 among zeros is not an outlier.
+    """
+    center = np.median(X, axis=0)
+    unit = MAD_TO_DEVIATION * np.median(np.abs(X - center), axis=0)
+    typical = float(np.median(unit[unit > 0])) if unit.any() else 0.0
+    unit = np.where(unit > 0, unit, np.maximum(X.std(axis=0), typical))
+    return center, np.where(unit > 0, unit, 1.0)
+
+
+def _robust_z_scores(values: Array) -> Array:
+    """Return robust z-scores; the scale is the larger one of the median absolute deviation and the 90 % quantile."""
+    median, quantile_90 = np.quantile(values, [0.5, 0.9])
+    unit = max(MAD_TO_DEVIATION * np.median(np.abs(values - median)), (quantile_90 - median) / NORMAL_QUANTILE_90)
+    return (values - median) / unit if unit > 0 else np.zeros(len(values))
+
+
+def _is_isolated(X: Array, candidates: Array, radius: float) -> Array:
+    """Return whether fewer than ten other rows (1 in 200 rows of small data) are within 1.5 times `radius`."""
+    limit, radius = min(MAX_NEIGHBOURS, max(1, len(X) // 200)), 1.5 * radius
+    n_near = np.array([np.count_nonzero(((X - X[i]) ** 2).sum(axis=1) <= radius**2) - 1 for i in candidates])
+    return n_near < limit
+
+
+def _share_of_squares(sample: Sample, index: Array) -> float:
+    squares = sample.w * ((sample.X - np.median(sample.X, axis=0)) ** 2).sum(axis=1)
+    total = float(squares.sum())
+    return float(squares[index].sum()) / total if total > 0 else 0.0

@@ -1,0 +1,191 @@
+"""`diagnose`: run every check on a table and on its clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie import interrupts, machine
+from coterie.core.arguments import as_rng, whole_number
+from coterie.data import opened
+from coterie.diagnosis import (
+    column_checks,
+    n_clusters_checks,
+    nonconvex_checks,
+    outlier_check,
+    row_checks,
+    shape_checks,
+    size_checks,
+    tendency_checks,
+)
+from coterie.diagnosis.default_clusters import MIN_ROWS, default_clusters
+from coterie.diagnosis.diagnosis import Diagnosis
+from coterie.diagnosis.findings import Check, not_measured
+from coterie.diagnosis.partition import Partition, check_model, partition_of
+from coterie.diagnosis.restart_checks import restart_checks
+from coterie.diagnosis.sample import Sample, draw_sample
+
+CLUSTER_CHECKS = (
+    "elongated_clusters",
+    "heavy_tails",
+    "unequal_spread",
+    "unequal_sizes",
+    "tiny_clusters",
+    "hollow_clusters",
+    "too_many_clusters",
+    "too_few_clusters",
+    "boundary_rows",
+    "unstable_starts",
+    "missed_optimum",
+)
+
+
+def diagnose(
+    X: Any,
+    model: Any = None,
+    *,
+    sample_weight: Any = None,
+    sample_size: int = 10_000,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Diagnosis:
+    """Check data, and clusters of it, for problems that are known to mislead K-means and other methods.
+
+    Checks of the data: missing values, columns of different scale, constant and correlated columns, duplicate rows,
+    outliers, distances that are nearly all equal, data without clusters. Checks of the clusters: elongated, hollow,
+    curved or nested clusters, unequal widths or sizes, tiny clusters, heavy tails, restarts that disagree, too many or
+    too few clusters.
+
+    Each check compares a number with a threshold: a quantile under the null hypothesis, or a rule that the docstring
+    of the check derives. The findings are hints. No check is always right, and together they do not detect every
+    problem.
+
+    Parameters
+    ----------
+    X : array, DataFrame, path, LazyFrame or Dask array of shape (n, d)
+        The rows, dense. Rows with NaN are counted and left out of all other checks.
+    model : fitted estimator, labels of shape (n,) or None, default=None
+        The clusters to check. For a fitted estimator of this or another library, they are its predictions for `X`.
+        For hierarchical models and `BalancedKMeans` they are the clusters of the fit if `X` holds the fitted rows. An
+        estimator without `predict` must have been fitted to these rows, in this order. For labels, -1 means that a row
+        is in no cluster.
+        None: K-means with the number of clusters from 2 to 20 that has the best silhouette, or no clusters if
+        `one_cluster` has a finding.
+        The rows are transformed as the model transforms them (`metric_weights`, unit length). A check of an assumption
+        that the model does not make is measured but has no finding: for example round clusters, for a mixture with
+        full covariances.
+    sample_weight : array of shape (n,) or None, default=None
+        Row weights. Rows of weight 0 are ignored. Weights are used in means, variances, shares and fits, and in
+        drawing samples. Statistical tests count each row once.
+    sample_size : int, default=10_000
+        Size of the random sample for checks of single rows. Missing values, standard deviations and duplicate rows are
+        computed from all rows.
+    random_state : None, int, RandomState or Generator, default=None
+        Seed of the random samples and of the fits of K-means.
+    n_jobs : int or None, default=None
+        Number of threads; None uses all cores. The result does not depend on it.
+
+    Returns
+    -------
+    Diagnosis
+        Its `findings`, `checks`, `ok`, `table()` and `to_dict()` hold the result; `print` shows it.
+
+    Notes
+    -----
+    Three passes over all n rows, then work on the sample: about 30 fits of K-means to 2,000 to 10,000 rows, a
+    hierarchical clustering of 2,000 rows, and silhouettes of 2,000 rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import coterie
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(size=(200, 2)), rng.normal(size=(200, 2)) + 8])
+    >>> coterie.diagnose(X, random_state=0).ok
+    True
+    >>> diagnosis = coterie.diagnose(X * [1, 1000], random_state=0)
+    >>> diagnosis["unscaled_columns"].finding.severity
+    'serious'
+    """
+    sample_size = whole_number("sample_size", sample_size, 100)
+    check_model(model)
+    seed, X = int(as_rng(random_state).integers(2**62)), opened(X)
+    with machine.one_blas_thread, interrupts.outermost():
+        sample = draw_sample(X, sample_weight, model, sample_size, _generator(seed, "sample"), n_jobs)
+        checks, clusters = _all_checks(X, sample_weight, model, sample, seed, n_jobs)
+    return Diagnosis(
+        rows=sample.n,
+        columns=len(sample.names),
+        sample=len(sample.rows),
+        clusters="" if clusters is None else clusters.source,
+        n_clusters=None if clusters is None else clusters.k,
+        checks={check.name: check for check in checks},
+    )
+
+
+def _all_checks(
+    X: Any, sample_weight: Any, model: Any, sample: Sample, seed: int, n_jobs: int | None
+) -> tuple[list[Check], Partition | None]:
+    missing = column_checks.missing_values(sample)
+    if sample.n == 0:
+        return [missing], None
+    components = nonconvex_checks.connected_components(sample, _generator(seed, "parts"), n_jobs)
+    one_cluster = tendency_checks.one_cluster(sample, components is not None, _generator(seed, "one"), n_jobs)
+    clusters, reason = _clusters(X, sample_weight, model, sample, one_cluster, seed, n_jobs)
+    if clusters is None:
+        of_clusters = [not_measured(name, reason) for name in CLUSTER_CHECKS]
+    else:
+        of_clusters = _cluster_checks(clusters, seed, n_jobs)
+    return [
+        missing,
+        column_checks.unscaled_columns(sample, clusters),
+        column_checks.dominating_column(sample, clusters),
+        column_checks.constant_columns(sample),
+        column_checks.correlated_columns(sample),
+        row_checks.duplicated_rows(sample),
+        outlier_check.outliers(sample, clusters),
+        row_checks.concentration(sample, _generator(seed, "concentration")),
+        tendency_checks.evenly_spread(sample, _generator(seed, "even")),
+        one_cluster,
+        *nonconvex_checks.missed_pieces(clusters, components, sample, _generator(seed, "pieces")),
+        *of_clusters,
+    ], clusters
+
+
+def _clusters(
+    X: Any, sample_weight: Any, model: Any, sample: Sample, one_cluster: Check, seed: int, n_jobs: int | None
+) -> tuple[Partition | None, str]:
+    """Return the clusters to check, or None and the reason."""
+    if model is not None:
+        clusters = partition_of(model, X, sample, sample_weight)
+        return (clusters, "") if clusters.k else (None, "no row is in a cluster")
+    if len(sample.X) < MIN_ROWS or not sample.spread.any():
+        return None, f"needs a model, or at least {MIN_ROWS} rows that are not all equal"
+    if one_cluster.finding is not None:
+        return None, "the rows look like one cluster; pass a model to check its clusters"
+    return default_clusters(sample, _generator(seed, "own"), n_jobs), ""
+
+
+def _cluster_checks(clusters: Partition, seed: int, n_jobs: int | None) -> list[Check]:
+    axes = shape_checks.principal_axes(clusters, _generator(seed, "axes"))
+    return [
+        shape_checks.elongated_clusters(clusters, axes),
+        shape_checks.heavy_tails(clusters, axes),
+        size_checks.unequal_spread(clusters, axes),
+        size_checks.unequal_sizes(clusters),
+        size_checks.tiny_clusters(clusters),
+        nonconvex_checks.hollow_clusters(clusters, _generator(seed, "hollow")),
+        n_clusters_checks.too_many_clusters(clusters, _generator(seed, "too many")),
+        n_clusters_checks.too_few_clusters(clusters, axes, _generator(seed, "too few")),
+        n_clusters_checks.boundary_rows(clusters, _generator(seed, "boundary"), n_jobs),
+        *restart_checks(clusters, _generator(seed, "starts"), n_jobs),
+    ]
+
+
+def _generator(seed: int, key: str) -> np.random.Generator:
+    """Return a separate random generator for `key`, so that the draws of one check do not affect another.
+
+    The keys are part of the seed: changing one changes results.
+    """
+    return np.random.default_rng([seed, *key.encode()])

@@ -1,0 +1,131 @@
+"""Checks of clustering tendency: whether the data contain clusters at all."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import t as student
+
+from coterie.diagnosis.dip import Dip, dip_test
+from coterie.diagnosis.findings import Check, count, make_check, not_measured
+from coterie.diagnosis.hopkins import hopkins
+from coterie.diagnosis.sample import Array, Sample, count_distinct
+from coterie.selection import gap_statistic
+
+LEVEL = 0.01
+UNIFORM_LEVEL = 0.05
+ROWS = 1000
+MIN_ROWS = 50  # a test of unimodality has no power with fewer rows
+MIN_ROWS_HOPKINS = 100  # the Hopkins statistic uses a tenth of them
+VIEWERS = 20
+MAX_COLUMNS = 5  # with more columns, most of the bounding box is near its boundary, where H is not Beta(m, m)
+GAP_ROWS = 500
+GAP_KS = (1, 2, 3, 5, 8)
+REFERENCES = 10
+
+
+def evenly_spread(sample: Sample, rng: np.random.Generator) -> Check:
+    """p-value of the Hopkins statistic for uniform rows in the bounding box. O(m log m) for few columns.
+
+    Above 5 %, the rows cannot be distinguished from uniform rows. Columns are scaled; uniform rows stay uniform.
+    """
+    name = "evenly_spread"
+    varying = sample.spread > 0
+    if len(sample.X) < MIN_ROWS_HOPKINS or not varying.any():
+        return not_measured(name, f"needs at least {MIN_ROWS_HOPKINS} rows that are not all equal")
+    if varying.sum() > MAX_COLUMNS:
+        return not_measured(name, f"not valid for more than {MAX_COLUMNS} columns, because of boundary effects")
+    result = hopkins(sample.X[:, varying] / sample.spread[varying], rng)
+    return make_check(
+        name,
+        result.p,
+        UNIFORM_LEVEL,
+        len(sample.X),
+        result.p > UNIFORM_LEVEL,
+        "serious",
+        "The rows cannot be distinguished from uniform random points in a box (Hopkins statistic "
+        f"{result.value:.2f}, p = {result.p:.2g}). There is no sign of clusters.",
+        "To find clusters, use other columns. If you only need compact groups of similar size, KMeans provides them.",
+        hopkins=result.value,
+        probes=result.probes,
+    )
+
+
+def one_cluster(sample: Sample, has_gaps: bool, rng: np.random.Generator, n_jobs: int | None) -> Check:
+    """Smallest p-value of tests for a second cluster; above 1 % there is no evidence of one.
+
+    The tests are dip tests of the first principal component and of the distances from 20 rows (viewers) to all others:
+    in a single round cluster, these distances have one mode [1]_. If they are not significant and no gap divides the
+    rows, the gap statistic is used: whether K-means with 2, 3, 5 or 8 clusters gains more than on uniform rows in a box
+    along the principal axes. p-values are multiplied by the number of tests (Bonferroni). O(1000 d²), and in the worst
+    case K-means of 11 tables of 500 rows.
+
+    References
+    ----------
+    .. [1] A. Kalogeratos, A. Likas (2012), Dip-means: an incremental clustering method for estimating the number of
+       clusters, NeurIPS.
+    """
+    name = "one_cluster"
+    if len(sample.X) < MIN_ROWS or not sample.spread.any():
+        return not_measured(name, f"needs at least {MIN_ROWS} rows that are not all equal")
+    index = sample.draw(ROWS, rng)
+    X = sample.X[index]
+    component, viewers = dip_test(first_component(X)), _dips_of_distances(X, rng)
+    p = min(1.0, 2 * min(component.p, len(viewers) * min(dip.p for dip in viewers)))
+    if p > LEVEL and not has_gaps:
+        p = min(p, _gap_p(sample, rng, n_jobs))
+    return make_check(
+        name,
+        p,
+        LEVEL,
+        len(index),
+        p > LEVEL and not has_gaps,
+        "warning",
+        f"The rows look like a single cluster at the current scale of the columns (p = {p:.2g}, "
+        f"{count(len(index), 'row')}). No test shows a second one: not the first principal component (dip "
+        f"{component.value:.3f}), not the distances from {len(viewers)} rows, not the gap statistic.",
+        "Do not rely on any number of clusters for these rows. Clusters may appear after scaling, or in other columns. "
+        "For clusters that overlap, compare the BIC of GaussianMixture(1) and GaussianMixture(2).",
+        dip=component.value,
+        p_main_direction=component.p,
+        split_viewers=sum(dip.p <= LEVEL for dip in viewers),
+        viewers=len(viewers),
+    )
+
+
+def first_component(X: Array) -> Array:
+    """Return the first principal component scores (n,), up to a constant factor."""
+    X = X - X.mean(axis=0)
+    if X.shape[1] <= len(X):
+        return X @ np.linalg.eigh(X.T @ X)[1][:, -1]
+    return np.linalg.eigh(X @ X.T)[1][:, -1]
+
+
+def _gap_p(sample: Sample, rng: np.random.Generator, n_jobs: int | None) -> float:
+    """Return the probability that log W of uniform rows decreases from K = 1 as much as that of the data, for any K.
+
+    The decrease of one more reference, relative to the mean and standard deviation of B references, follows Student's
+    t with B - 1 degrees of freedom.
+    """
+    index = sample.draw(GAP_ROWS, rng)
+    ks = [k for k in GAP_KS if k <= count_distinct(sample.X[index]) // 2]
+    if len(ks) < 2:
+        return 0.0  # two or three distinct rows are clusters
+    gap = gap_statistic(
+        sample.X[index],
+        ks,
+        n_references=REFERENCES,
+        reference="pca",
+        sample_weight=sample.w[index],
+        n_jobs=n_jobs,
+        random_state=int(rng.integers(2**31)),
+    )
+    reference_decrease = gap.reference_log_w[:, :1] - gap.reference_log_w[:, 1:]
+    decrease = gap.log_w[0] - gap.log_w[1:]
+    deviation = np.maximum(reference_decrease.std(axis=0, ddof=1) * np.sqrt(1 + 1 / REFERENCES), 1e-12)
+    statistic = ((decrease - reference_decrease.mean(axis=0)) / deviation).max(initial=-np.inf)
+    return min(1.0, len(decrease) * float(student.sf(statistic, REFERENCES - 1)))
+
+
+def _dips_of_distances(X: Array, rng: np.random.Generator) -> list[Dip]:
+    viewers = rng.choice(len(X), min(VIEWERS, len(X)), replace=False)
+    return [dip_test(np.delete(np.sqrt(((X - X[i]) ** 2).sum(axis=1)), i)) for i in viewers]

@@ -1,0 +1,127 @@
+"""The command ``coterie choose-k``: the number of clusters of a table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from coterie.algorithms import METHODS, method_of, sweep_parameters
+from coterie.core.errors import ParameterError
+from coterie.core.job_progress import Progress, Step
+from coterie.data.tables.reader import read
+from coterie.jobs import ChooseJob, CompareJob, Job
+from coterie.jobs.command_line import report_source
+from coterie.jobs.fitting import build_estimator, caught_warnings
+from coterie.jobs.option_checks import check_budget, check_k, check_static, check_table_options
+from coterie.jobs.output_files import check_outputs, with_report
+from coterie.preparation.fit_preparation import PreparedTable, prepare
+from coterie.report.build.cluster_summaries import notes, table_fields
+from coterie.report.choice import Choice, ChoiceResult, CriterionVote
+from coterie.selection import ChooseK, Sweep, choose_k
+from coterie.selection.chosen import NAMES
+from coterie.selection.reasons import spoken
+
+DISAGREEMENT = 0.4  # share of the weight of votes for other numbers, from which there is a warning
+
+
+def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
+    check_table_options(job)
+    check_k(job.k)
+    check_budget(job.budget)
+    if isinstance(job.k, int):
+        raise ParameterError(f"-k takes a range (2:12) or auto here, not {job.k}.")
+    check_k_can_be_chosen(job.method)
+    check_static(job)
+    check_outputs(job.path, force=job.force, report=job.report)
+    progress(Step(f"reading {job.path.name}"))
+    table = read(job.path, job.batch_rows)
+    prepared = prepare(table, job, method_of(job.method), progress)
+    X = prepared.rows.model_input
+    choice, details = choose(job, job.method, X, prepared.weight, prepared, progress, criteria=job.criteria)
+    result = ChoiceResult(
+        **table_fields(table, prepared, job.weight, job.seed),
+        method=job.method,
+        choice=choice,
+        notes=(*table.notes, *notes(prepared.skipped)),
+        warnings=(*prepared.warnings, *choice.warnings),
+    )
+
+    def build_report() -> Any:
+        from coterie.report.build import choice_report, python_code
+
+        source = report_source(job, table, prepared)
+        code = python_code.choice_code(source, job.method, job.k, job.criteria, job.budget)
+        return choice_report.build(result, source, choice=details, python=code)
+
+    return with_report(job, result, build_report, progress)
+
+
+def check_k_can_be_chosen(method: str) -> None:
+    """Reject series and mixed columns: criteria need rows of numbers."""
+    algorithm = method_of(method)
+    if algorithm.series or algorithm.mixed:
+        kind = "series" if algorithm.series else "mixed column types"
+        raise ParameterError(f"K cannot be chosen for {kind}: set it for {method}, for example -k 3.")
+
+
+def choose(
+    job: Job | ChooseJob | CompareJob,
+    method: str,
+    X: Any,
+    weight: Any,
+    prepared: PreparedTable,
+    progress: Progress,
+    *,
+    criteria: tuple[str, ...] = (),
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Choice, ChooseK]:
+    """Run `choose_k` with clusters of the algorithm if it has a sweep, otherwise with those of K-means."""
+    progress(Step("choosing K"))
+    algorithm, k = method_of(method), job.k
+    estimator: Any = None
+    if algorithm.has_sweep and (method != "kmeans" or options):
+        parameters = sweep_parameters(method, options or {})
+        estimator = build_estimator(algorithm, 2, parameters, prepared.preparation.missing, job.seed, job.threads)
+    with caught_warnings() as warnings:
+        result = choose_k(
+            X,
+            "auto" if isinstance(k, str) else range(k[0], k[1] + 1) if isinstance(k, tuple) else [k],
+            criteria or "auto",
+            budget=job.budget,
+            estimator=estimator,
+            sample_weight=weight,
+            n_jobs=job.threads,
+            random_state=job.seed,
+            callback=lambda state: progress(
+                Step(f"choosing K: {NAMES[state.step]}", state.done, state.total, state.left)
+            ),
+        )
+    choice = Choice(
+        recommended=result.recommended,
+        confidence=result.confidence,
+        reason=result.reason,
+        votes=tuple(
+            CriterionVote(NAMES[vote.criterion], vote.k, vote.confidence, vote.weight, vote.note)
+            for vote in result.votes
+        ),
+        table=tuple(result.table()),
+        clusters_by=METHODS[method if algorithm.has_sweep else "kmeans"].title,
+        rows_looked_at=result.rows,
+        rows=result.n,
+        warnings=(*warnings, *_choice_warnings(result)),
+    )
+    return choice, result
+
+
+def reusable_sweep(result: ChooseK) -> Sweep | None:
+    """The fits that were evaluated, if they are fits to all rows: one of them is then the fit for the chosen K."""
+    return result.sweep if result.rows == result.n else None
+
+
+def _choice_warnings(result: ChooseK) -> tuple[str, ...]:
+    """Warnings if there are no clusters, or if criteria disagree."""
+    if result.recommended == 1:
+        return ("the table seems to have no clusters; use -k N to request them anyway.",)
+    votes = [vote for vote in result.votes if vote.k is not None and vote.weight > 0]
+    against = sum(vote.weight for vote in votes if vote.k != result.recommended)
+    if against < DISAGREEMENT * sum(vote.weight for vote in votes):
+        return ()
+    return (f"criteria disagree: {spoken(votes, NAMES)}. Look at more than one K, and set the one you want with -k.",)

@@ -1,0 +1,60 @@
+"""The command line that runs a job."""
+
+import shlex
+from typing import Any
+
+from coterie.data.tables.reader import Table
+from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob, TableJob
+from coterie.preparation.fit_preparation import PreparedTable
+from coterie.preparation.name_lists import join_names
+from coterie.report.build.report_source import ReportSource
+
+COMMANDS = {Job: "fit", ChooseJob: "choose-k", CompareJob: "compare", ReportJob: "report"}
+
+
+def report_source(job: TableJob, table: Table, prepared: PreparedTable) -> ReportSource:
+    """The prepared table of a job, with the options that its report needs."""
+    return ReportSource(
+        table,
+        prepared,
+        _k_text(getattr(job, "k", "given")),
+        command_line(job),
+        job.seed,
+        job.threads,
+        job.weight,
+        job.id,
+    )
+
+
+def command_line(job: TableJob) -> str:
+    """The command line of a job, without its output files."""
+    words = ["coterie", COMMANDS[type(job)], str(job.path)]
+    if isinstance(job, Job | ChooseJob):
+        words += ["-k", _k_text(job.k), "-a", job.method]
+    if isinstance(job, CompareJob):
+        words += ["-k", _k_text(job.k), *(word for name in job.methods for word in ("-a", name))]
+    if isinstance(job, ReportJob):
+        words += ["--model", str(job.model)] if job.model is not None else ["--labels", str(job.labels)]
+    if isinstance(job, ChooseJob) and job.criteria:
+        words += ["--methods", ",".join(job.criteria)]
+    if isinstance(job, Job):
+        words += [part for name, value in job.options.items() for part in (_option(name), str(value))]
+        words += ["--sample", str(job.sample)] if job.sample is not None else []
+        words += ["--engine", job.engine] if job.engine != "local" else []
+    if isinstance(job, Job | ChooseJob) and job.budget != "normal":
+        words += ["--budget", job.budget]
+    for name in ("columns", "exclude", "one_hot"):
+        if getattr(job, name):
+            words += [_option(name), join_names(getattr(job, name))]
+    for name, default in {"id": None, "weight": None, "scale": "auto", "missing": "error"}.items():
+        if getattr(job, name) != default:
+            words += [_option(name), str(getattr(job, name))]
+    return shlex.join([*words, "--seed", str(job.seed)])
+
+
+def _k_text(k: Any) -> str:
+    return f"{k[0]}:{k[1]}" if isinstance(k, tuple) else str(k)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

@@ -1,0 +1,131 @@
+"""The command ``coterie compare``: several algorithms on the same rows."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.algorithms import METHODS, method_of
+from coterie.core.errors import InputError, ParameterError
+from coterie.core.job_progress import Progress, Step, silent
+from coterie.data.tables.reader import read
+from coterie.jobs import CompareJob
+from coterie.jobs.choose_k_job import choose, reusable_sweep
+from coterie.jobs.command_line import report_source
+from coterie.jobs.fitting import fit
+from coterie.jobs.option_checks import check_budget, check_k, check_static, check_table_options
+from coterie.jobs.output_files import check_outputs, with_report
+from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
+from coterie.preparation.fit_preparation import PreparedTable, prepare
+from coterie.report.build.cluster_summaries import notes, table_fields
+from coterie.report.build.fitted_model import FittedModel
+from coterie.report.build.silhouettes import mean_silhouette, silhouettes
+from coterie.report.comparison import ComparisonResult, Contestant
+from coterie.report.text.layout import count
+from coterie.selection import Sweep
+
+
+def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
+    check_table_options(job)
+    check_k(job.k)
+    check_budget(job.budget)
+    _check_methods(job)
+    check_static(job)
+    check_outputs(job.path, force=job.force, report=job.report)
+    progress(Step(f"reading {job.path.name}"))
+    table = read(job.path, job.batch_rows)
+    prepared = prepare(table, job, METHODS["kmeans"], progress)
+    ks, k_notes, sweep = _ks(job, prepared, progress)
+    pairs = [(method, k) for method in dict.fromkeys(job.methods) for k in ks]
+    runs: list[Contestant] = []
+    labels: list[NDArray[np.integer]] = []
+    warnings: list[str] = []
+    swept: dict[tuple[str, int], FittedModel] = {}
+    for done, (method, k) in enumerate(pairs):
+        progress(Step(f"fitting {method}, K = {k}", done, len(pairs)))
+        result = fit(job, method, k, prepared, {}, silent, sweep=sweep if method == "kmeans" else None)
+        if result.sweep_ks is not None:
+            swept[method, k] = result
+        runs.append(_contestant(method, k, result, prepared, job))
+        labels.append(result.labels)
+        warnings += _warnings(method, k, result)
+    runs = _mark_best(runs)
+    best = {(run.method, run.k): run_labels for run, run_labels in zip(runs, labels, strict=True) if run.best}
+    comparison = ComparisonResult(
+        **table_fields(table, prepared, job.weight, job.seed),
+        runs=tuple(runs),
+        agreement=tuple(
+            tuple(float(adjusted_rand_score(one, other)) for other in best.values()) for one in best.values()
+        ),
+        notes=(*table.notes, *notes(prepared.skipped), *k_notes),
+        warnings=(*prepared.warnings, *warnings),
+    )
+
+    def build_report() -> Any:
+        from coterie.report.build import comparison_report, python_code
+
+        source = report_source(job, table, prepared)
+        return comparison_report.build(
+            comparison, source, labels=best, python=python_code.comparison_code(source, best, swept)
+        )
+
+    return with_report(job, comparison, build_report, progress)
+
+
+def _check_methods(job: CompareJob) -> None:
+    if not job.methods:
+        raise ParameterError("compare needs algorithms: -a kmeans -a gmm.")
+    for name in job.methods:
+        method = method_of(name)
+        if method.mixed or method.series:
+            raise ParameterError(f"{name} cannot be compared: the others do not accept its kind of rows.")
+    if job.missing == "ignore":
+        raise ParameterError("--missing ignore is not for a comparison: use drop, mean or median.")
+
+
+def _ks(
+    job: CompareJob, prepared: PreparedTable, progress: Progress
+) -> tuple[list[int], tuple[str, ...], Sweep | None]:
+    """The numbers of clusters, a note on their choice, and the fits of K-means that were evaluated for it."""
+    n = prepared.rows.n
+    if isinstance(job.k, str):
+        choice, details = choose(job, "kmeans", prepared.rows.model_input, prepared.weight, prepared, progress)
+        note = f"K = {choice.recommended}: {choice.reason}"
+        return [max(2, choice.recommended)], (note,), reusable_sweep(details)
+    first, last = job.k if isinstance(job.k, tuple) else (job.k, job.k)
+    if last > n:
+        raise InputError(f"-k {last:,} asks for more clusters than there are rows ({n:,}).")
+    return list(range(first, last + 1)), (), None
+
+
+def _contestant(method: str, k: int, result: FittedModel, prepared: PreparedTable, job: CompareJob) -> Contestant:
+    X, labels, weight = prepared.rows.X, result.labels, prepared.weight
+    has_indices = 2 <= len(np.unique(labels)) < len(X)
+    return Contestant(
+        method=method,
+        k=k,
+        inertia=float(inertia(X, labels, sample_weight=weight)),
+        silhouette=mean_silhouette(silhouettes(prepared, labels, threads=job.threads)),  # the same metric for all
+        davies_bouldin=float(davies_bouldin_score(X, labels, sample_weight=weight)) if has_indices else None,
+        calinski_harabasz=float(calinski_harabasz_score(X, labels, sample_weight=weight)) if has_indices else None,
+        smallest=int(np.unique(labels, return_counts=True)[1].min()),
+        seconds=result.seconds,
+        best=False,
+    )
+
+
+def _mark_best(runs: list[Contestant]) -> list[Contestant]:
+    """Mark the run of each algorithm with the largest silhouette."""
+    best: dict[str, int] = {}
+    for i, run in enumerate(runs):
+        if run.method not in best or (run.silhouette or -1.0) > (runs[best[run.method]].silhouette or -1.0):
+            best[run.method] = i
+    return [replace(run, best=best[run.method] == i) for i, run in enumerate(runs)]
+
+
+def _warnings(method: str, k: int, result: FittedModel) -> list[str]:
+    iterations = count(result.iterations or 0, "iteration")
+    message = f"not converged after {iterations}: fit it alone with a larger --max-iter."
+    warnings = [*([] if result.converged else [message]), *result.warnings]
+    return [f"{method}, K = {k}: {warning}" for warning in warnings]

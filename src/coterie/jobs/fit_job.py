@@ -1,0 +1,182 @@
+"""The command ``coterie fit``: read, prepare, choose K, fit, summarise, write."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from coterie.algorithms import check_options, method_of
+from coterie.core.errors import InputError
+from coterie.core.job_progress import Progress, Step
+from coterie.data.tables.reader import Table, read
+from coterie.data.tables.writer import LABELS_ONLY
+from coterie.jobs import Job, NotConvergedError, option_checks
+from coterie.jobs.choose_k_job import check_k_can_be_chosen, choose, reusable_sweep
+from coterie.jobs.command_line import report_source
+from coterie.jobs.fitting import fit, sample_rows
+from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
+from coterie.jobs.output_files import OutputFiles, check_outputs
+from coterie.jobs.prepared_model import write_model
+from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
+from coterie.preparation.fit_preparation import PreparedTable, prepare
+from coterie.report.build.cluster_summaries import fit_warnings, not_converged, notes, summaries, table_fields
+from coterie.report.build.fitted_model import FittedModel
+from coterie.report.build.silhouettes import silhouettes
+from coterie.report.choice import Choice
+from coterie.report.html.report import Absent
+from coterie.report.result import JobResult
+from coterie.selection import ChooseK
+
+
+def execute(job: Job, progress: Progress) -> JobResult:
+    _check_options(job)
+    check_outputs(
+        job.path,
+        force=job.force,
+        output=job.output,
+        model=job.model,
+        report=job.report,
+        animate=job.animate,
+        checkpoint=job.checkpoint,
+    )
+    progress(Step(f"reading {job.path.name}"))
+    table = read(job.path, job.batch_rows)
+    if job.output is not None:
+        check_new_columns(table, (LABEL, DISTANCE, PROBABILITY), force=job.force)
+    method = method_of(job.method)
+    prepared = prepare(table, job, method, progress)
+    k, choice, details = _k(job, prepared, progress)
+    with _resume_hint(job.checkpoint):
+        fitted = fit(
+            job,
+            job.method,
+            k,
+            prepared,
+            job.options,
+            progress,
+            sample=job.sample,
+            engine=job.engine,
+            checkpoint=job.checkpoint,
+            traced=job.animate is not None,
+            sweep=reusable_sweep(details) if details is not None and method.has_sweep else None,
+        )
+    if job.strict and not fitted.converged:
+        raise NotConvergedError(not_converged(job.method, fitted))
+    columns = NewColumns(partial(fitted.columns, prepared.rows.model_input), prepared.rows.n)
+    progress(Step("silhouettes"))
+    measured = silhouettes(prepared, fitted.labels, fitted.model, job.threads)
+    result = _result(job, table, prepared, fitted, choice, columns, measured)
+    with OutputFiles(force=job.force) as files:
+        if job.output is not None:
+            progress(Step(f"writing {job.output.name}"))
+            write = table_writer(table, prepared.rows, columns, job.output, progress, safe_csv=job.safe_csv)
+            files.write(job.output, write)
+        if job.model is not None:
+            progress(Step(f"writing {job.model.name}"))
+            files.write(job.model, lambda temporary: write_model(fitted.model, prepared.preparation, temporary))
+        animation = None if job.animate is None else fitted.trace.animate()
+        if job.animate is not None and animation is not None:
+            progress(Step(f"writing {job.animate.name}"))
+            files.write(job.animate, partial(animation.save, overwrite=True))
+        if job.report is None:
+            return result
+        progress(Step(f"writing {job.report.name}"))
+        from coterie.report.build import fit_report, python_code
+
+        source = report_source(job, table, prepared)
+        code_k: int | str = "auto" if method.mixed and job.k == "auto" else result.k
+        report = fit_report.build(
+            result, source, silhouettes=measured, fit=fitted, choice=details,
+            animation=None if animation is None else animation.to_dict(),
+            python=python_code.fit_code(source, job.method, code_k, fitted, job.sample), progress=progress,
+        )  # fmt: skip
+        return files.write_report(job.report, report, job.static, report.result)
+
+
+@contextmanager
+def _resume_hint(checkpoint: Path | None) -> Iterator[None]:
+    """Tell how to resume an interrupted fit."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if checkpoint is None or not checkpoint.exists():
+            raise
+        raise KeyboardInterrupt(f'Run the same command again to resume from "{checkpoint}".') from interrupt
+
+
+def _check_options(job: Job) -> None:
+    option_checks.check_table_options(job)
+    check_options(job.method, job.options)
+    option_checks.check_k(job.k)
+    option_checks.check_budget(job.budget)
+    option_checks.check_engine(job.engine, job.method)
+    option_checks.check_long_work(job)
+    option_checks.check_batches(job.batch_rows, method_of(job.method).mixed)
+    option_checks.check_static(job)
+    option_checks.check_safe_csv(job)
+    for name in ("n_init", "max_iter"):
+        if name in job.options:
+            option_checks.at_least(name, job.options[name], 1)
+    if job.sample is not None:
+        option_checks.at_least("sample", job.sample, 1)
+
+
+def _k(job: Job, prepared: PreparedTable, progress: Progress) -> tuple[int | str, Choice | None, ChooseK | None]:
+    """The number of clusters, and how it was chosen; a mixture of mixed columns chooses it during the fit."""
+    n = prepared.rows.n if job.sample is None else min(job.sample, prepared.rows.n)
+    if isinstance(job.k, int):
+        if job.k > n:
+            raise InputError(f"-k {job.k:,} asks for more clusters than there are rows ({n:,}).")
+        return job.k, None, None
+    if method_of(job.method).mixed and job.k == "auto":
+        return "auto", None, None
+    check_k_can_be_chosen(job.method)
+    X, weight, _ = sample_rows(prepared, job.sample, job.seed)
+    choice, details = choose(job, job.method, X, weight, prepared, progress, options=job.options)
+    return choice.recommended, choice, details
+
+
+def _result(
+    job: Job,
+    table: Table,
+    prepared: PreparedTable,
+    fitted: FittedModel,
+    choice: Choice | None,
+    columns: NewColumns,
+    measured: SilhouetteDisplay | Absent,
+) -> JobResult:
+    method = method_of(job.method)
+    k = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, method.k_parameter))
+    clusters = summaries(prepared, fitted.labels, k, measured)
+    choice_notes: tuple[str, ...] = ()
+    if choice is not None and choice.clusters_by != method.title:
+        choice_notes = (f"K was chosen with clusters of {choice.clusters_by}, not of {method.title}.",)
+    added: tuple[str, ...] = ()
+    if job.output is not None:
+        added = (LABEL,) if job.output.suffix.lower() == LABELS_ONLY else columns.names
+    return JobResult(
+        **table_fields(table, prepared, job.weight, job.seed),
+        method=job.method,
+        title=method.title,
+        k=k,
+        options=fitted.options,
+        scores=fitted.scores,
+        iterations=fitted.iterations,
+        converged=fitted.converged,
+        seconds=fitted.seconds,
+        choice=choice,
+        clusters=clusters,
+        labels=prepared.rows.expand(fitted.labels),
+        notes=(*table.notes, *notes(prepared.skipped), *choice_notes, *fitted.notes),
+        warnings=(
+            *prepared.warnings,
+            *(() if choice is None else choice.warnings),
+            *fitted.warnings,
+            *fit_warnings(job.method, fitted, clusters, k),
+        ),
+        output=None if job.output is None else str(job.output),
+        added=added,
+        model=None if job.model is None else str(job.model),
+        animation=None if job.animate is None else str(job.animate),
+    )

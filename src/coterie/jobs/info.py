@@ -1,0 +1,84 @@
+"""The command ``coterie info``: the columns of a table, or the parameters of a model."""
+
+from pathlib import Path
+
+import polars as pl
+
+from coterie.data.tables.reader import Table, read
+from coterie.jobs.prepared_model import is_model, read_model
+from coterie.preparation.column_selection import column_kind, reason_to_skip
+from coterie.report.inspection import ColumnInfo, ModelInfo, TableInfo
+
+EXAMPLES = 3
+
+
+def describe(path: Path) -> TableInfo | ModelInfo:
+    """The content of a file, and for each column why a fit would skip it."""
+    return _model_info(path) if is_model(path) else _table_info(path)
+
+
+def _model_info(path: Path) -> ModelInfo:
+    saved = read_model(path)
+    model = saved.model
+    defaults = type(model)().get_params(deep=False)
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if value != defaults[name]}
+    k = int(getattr(model, "n_components_", 0))
+    return ModelInfo(
+        source=path.name,
+        size=path.stat().st_size,
+        estimator=type(model).__name__,
+        parameters=parameters,
+        columns=saved.names,
+        scale=saved.scale,
+        fill=saved.fill,
+        clusters=k or int(parameters.get("n_clusters", parameters.get("n_components", 0))),
+    )
+
+
+def _table_info(path: Path) -> TableInfo:
+    table = read(path)
+    incomplete, hashes = 0, []
+    for batch in table.batches(table.columns):
+        incomplete += int(batch.select(pl.any_horizontal(_is_missing(column) for column in batch)).to_series().sum())
+        hashes.append(batch.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)).hash_rows())
+    return TableInfo(
+        source=table.name,
+        size=path.stat().st_size if path.exists() else int(table.frame(table.columns).estimated_size()),
+        rows=table.n_rows,
+        incomplete_rows=incomplete,
+        duplicate_rows=table.n_rows - pl.concat(hashes).n_unique(),
+        columns=tuple(_column_info(table, name) for name in table.columns),
+    )
+
+
+def _is_missing(column: pl.Series) -> pl.Series:
+    return column.is_null() | column.is_nan().fill_null(True) if column.dtype.is_float() else column.is_null()
+
+
+def _column_info(table: Table, name: str) -> ColumnInfo:
+    column = table.column(name)
+    present = column.filter(~_is_missing(column))
+    numbers = present.cast(pl.Float64) if column.dtype.is_numeric() else present.clear().cast(pl.Float64, strict=False)
+    return ColumnInfo(
+        name=name,
+        kind=column_kind(table, name),
+        missing=len(column) - len(present),
+        distinct=present.n_unique(),
+        least=_as_float(numbers.min()),
+        mean=_as_float(numbers.mean()),
+        most=_as_float(numbers.max()),
+        examples=() if column.dtype.is_numeric() else _most_frequent(present),
+        skipped=reason_to_skip(table, name),
+    )
+
+
+def _as_float(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _most_frequent(column: pl.Series) -> tuple[str, ...]:
+    """The most frequent values; equally frequent ones in alphabetical order."""
+    if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean):
+        return ()
+    counts = column.cast(pl.String).alias("value").value_counts().sort(["count", "value"], descending=[True, False])
+    return tuple(counts["value"].head(EXAMPLES).to_list())

@@ -1,0 +1,109 @@
+"""Checks of options that do not depend on the data."""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import get_args
+
+from coterie.algorithms import METHODS, Method, method_of
+from coterie.core.errors import ParameterError
+from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, PredictJob, Scale, TableJob
+
+LARGEST_SEED = 2**32 - 1  # of random states of scikit-learn
+
+
+def check_table_options(job: TableJob) -> None:
+    one_of("scale", job.scale, get_args(Scale))
+    one_of("missing", job.missing, get_args(Missing))
+    at_least("seed", job.seed, 0)
+    if job.seed > LARGEST_SEED:
+        raise ParameterError(f"seed must be at most {LARGEST_SEED}; got {job.seed}.")
+    if job.threads is not None:
+        at_least("threads", job.threads, 1)
+    if job.batch_rows is not None:
+        at_least("batch_rows", job.batch_rows, 1)
+    one_of("device", job.device, get_args(Device))
+    if job.device == "cuda":
+        raise ParameterError("--device cuda is not supported yet. Use --device cpu, or leave it out.")
+
+
+def check_batches(batch_rows: int | None, mixed: bool) -> None:
+    """Reject --batch-rows for a mixture of mixed columns, which needs the whole table."""
+    if batch_rows is not None and mixed:
+        raise ParameterError("--batch-rows is not for mixture, which takes the table as it is: leave it out.")
+
+
+def check_engine(engine: str, method: str) -> None:
+    """Reject an unknown engine, or one that the algorithm does not support."""
+    name, colon, address = engine.partition(":")
+    if name not in ("local", "dask") or (colon and (name == "local" or not address)):
+        raise ParameterError(f'--engine takes local, dask or dask:tcp://host:8786, not "{engine}".')
+    if name == "dask" and not method_of(method).distributed:
+        others = ", ".join(other for other, each in METHODS.items() if each.distributed)
+        raise ParameterError(f"--engine dask is for {others}; {method} needs all rows in one memory.")
+
+
+def check_long_work(job: Job) -> None:
+    """Reject --checkpoint and --animate for algorithms that do not support them."""
+    supported: dict[str, Callable[[Method], bool]] = {
+        "checkpoint": lambda method: "checkpoint" in method.build().get_params(deep=False),
+        "animate": lambda method: hasattr(method.build(), "fit_trace") and not method.mixed,  # numeric columns only
+    }
+    check_animation(job.animate)
+    for option, supports in supported.items():
+        if getattr(job, option) is not None and not supports(method_of(job.method)):
+            others = ", ".join(name for name, method in METHODS.items() if supports(method))
+            raise ParameterError(f"--{option} belongs to {others}; not to {job.method}.")
+    if job.animate is not None and job.checkpoint is not None:
+        raise ParameterError("--animate plays a fit from its start: leave out --checkpoint.")
+
+
+def check_animation(path: Path | None) -> None:
+    """Reject a .gif or .mp4 if the package or program that writes it is not installed."""
+    suffix = "" if path is None else path.suffix.lower()
+    if suffix not in (".gif", ".mp4"):
+        return
+    if find_spec("matplotlib") is None:
+        raise ParameterError(f'a {suffix} needs one more package. Run: pip install "coterie[plot]", or write an .html.')
+    if suffix == ".mp4" and which("ffmpeg") is None:
+        raise ParameterError("an .mp4 needs the program ffmpeg, which is not installed: write a .gif or an .html.")
+
+
+def check_static(job: Job | ChooseJob | CompareJob) -> None:
+    """Reject `--static` without `--report`."""
+    if job.static and job.report is None:
+        raise ParameterError("--static needs a report: add --report FILE.html, or leave it out.")
+
+
+def check_safe_csv(job: Job | PredictJob) -> None:
+    """Reject `--safe-csv` without output in CSV."""
+    if job.safe_csv and (job.output is None or job.output.suffix.lower() not in (".csv", ".tsv")):
+        raise ParameterError("--safe-csv is for output in .csv or .tsv: name such a file with -o, or leave it out.")
+
+
+def check_budget(budget: Budget) -> None:
+    one_of("budget", budget, get_args(Budget))
+
+
+def check_k(k: Number) -> None:
+    """Reject numbers of clusters below 1, and descending ranges."""
+    if isinstance(k, str):
+        one_of("k", k, ("auto",))
+    elif isinstance(k, tuple):
+        first, last = k
+        at_least("k", first, 1)
+        if last <= first:
+            raise ParameterError(f"-k {first}:{last} is not a range: the last number must be larger than the first.")
+    else:
+        at_least("k", k, 1)
+
+
+def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ParameterError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
+
+
+def at_least(name: str, value: int, minimum: int) -> None:
+    if value < minimum:
+        raise ParameterError(f"{name} must be at least {minimum}; got {value}.")

@@ -1,0 +1,85 @@
+"""The command ``coterie predict``: clusters of a fitted model for the rows of a table."""
+
+from functools import partial
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.errors import InputError, ParameterError
+from coterie.core.job_progress import Progress, Step
+from coterie.data.tables.reader import read
+from coterie.jobs import ModelMissing, PredictJob
+from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
+from coterie.jobs.option_checks import at_least, check_batches, check_safe_csv, one_of
+from coterie.jobs.output_files import OutputFiles, check_outputs
+from coterie.jobs.prepared_model import read_model
+from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
+from coterie.preparation.preparation import PreparedRows
+from coterie.preparation.sklearn_steps import load_preparation
+from coterie.report.prediction import PredictionResult
+
+
+def execute(job: PredictJob, progress: Progress) -> PredictionResult:
+    one_of("missing", job.missing, get_args(ModelMissing))
+    if job.batch_rows is not None:
+        at_least("batch_rows", job.batch_rows, 1)
+    check_safe_csv(job)
+    check_outputs(job.path, force=job.force, output=job.output)
+    progress(Step(f"reading {job.model.name}"))
+    saved = read_model(job.model)
+    model = saved.model
+    _check_model(job, model)
+    check_batches(job.batch_rows, saved.mixed)
+    progress(Step(f"reading {job.path.name}"))
+    table = read(job.path, job.batch_rows)
+    preparation = load_preparation(saved, table, job.missing)
+    rows = preparation.apply(table, progress)
+    progress(Step("predicting"))
+    labels = np.asarray(model.predict(rows.model_input))
+    added: tuple[str, ...] = ()
+    if job.output is not None:
+        columns = NewColumns(partial(_new_columns, job, model, rows, labels), rows.n)
+        added = columns.names
+        check_new_columns(table, added, force=job.force)
+        progress(Step(f"writing {job.output.name}"))
+        with OutputFiles(force=job.force) as files:
+            files.write(job.output, table_writer(table, rows, columns, job.output, progress, safe_csv=job.safe_csv))
+    return PredictionResult(
+        source=table.name,
+        model=job.model.name,
+        estimator=type(model).__name__,
+        rows=table.n_rows,
+        rows_used=len(labels),
+        columns=preparation.columns,
+        missing=rows.treatment,
+        seed=getattr(model, "random_state", None),
+        sizes=dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True)),
+        labels=rows.expand(labels),
+        output=None if job.output is None else str(job.output),
+        added=added,
+    )
+
+
+def _check_model(job: PredictJob, model: Any) -> None:
+    name = type(model).__name__
+    if not hasattr(model, "predict"):
+        raise InputError(f"{name} cannot assign new rows to clusters.")
+    if job.proba and not hasattr(model, "predict_proba"):
+        raise ParameterError(f"--proba is for mixtures and fuzzy clusters; {job.model.name} is a {name}.")
+    if job.distance and not hasattr(model, "transform"):
+        raise ParameterError(f"--distance is for clusters with centers; {job.model.name} is a {name}.")
+    if (job.proba or job.distance) and job.output is None:
+        raise ParameterError("--proba and --distance need an output file: name it with -o.")
+
+
+def _new_columns(
+    job: PredictJob, model: Any, rows: PreparedRows, labels: NDArray[np.integer], part: slice
+) -> dict[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {LABEL: labels[part].astype(np.int64)}
+    methods = {PROBABILITY: "predict_proba" if job.proba else "", DISTANCE: "transform" if job.distance else ""}
+    for name, method in methods.items():
+        if method:
+            values = getattr(model, method)(rows.model_input[part])
+            columns |= {f"{name}_{j}": column for j, column in enumerate(values.T)}
+    return columns

@@ -1,0 +1,37 @@
+"""Model files of jobs: a model with the preparation of its rows."""
+
+from pathlib import Path
+from typing import Any
+
+from coterie.core.errors import InputError
+from coterie.data.tables.read_errors import check_file
+from coterie.persistence import load, save
+from coterie.persistence.container import KEY, SUFFIX
+from coterie.preparation.preparation import Preparation
+from coterie.preparation.sklearn_steps import PreparedModel, as_pipeline, from_pipeline
+
+
+def write_model(model: Any, preparation: Preparation, path: Path) -> None:
+    """Write a model and the preparation of its rows."""
+    save(as_pipeline(model, preparation), path, overwrite=True)
+
+
+def read_model(path: Path) -> PreparedModel:
+    """The model in a file, and the steps that prepare its rows."""
+    check_file(path)
+    if path.suffix.lower() != SUFFIX:
+        raise InputError(f'cannot read "{path}": a model ends in {SUFFIX}.')
+    return from_pipeline(load(path), path.name)
+
+
+def is_model(path: Path) -> bool:
+    """Whether a file is a model, rather than arrays in the same format."""
+    from safetensors import SafetensorError, safe_open
+
+    if path.suffix.lower() != SUFFIX or not path.is_file():
+        return False
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return KEY in (file.metadata() or {})
+    except SafetensorError:
+        return False

@@ -1,0 +1,182 @@
+"""The command ``coterie report``: a report about clusters of a model, or of a column of labels."""
+
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from coterie.algorithms import METHODS
+from coterie.core.errors import InputError, ParameterError
+from coterie.core.job_progress import Progress, Step
+from coterie.data.tables.reader import Table, read
+from coterie.jobs import ModelMissing, ReportJob, Scale
+from coterie.jobs.command_line import report_source
+from coterie.jobs.fitting import caught_warnings, fitted_model, scores_of
+from coterie.jobs.option_checks import check_table_options
+from coterie.jobs.output_files import OutputFiles, check_outputs
+from coterie.jobs.prepared_model import read_model
+from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.preparation import SkippedColumn
+from coterie.preparation.column_selection import check_categories
+from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weights
+from coterie.preparation.missing_values import row_count
+from coterie.preparation.scaling import Matrix, blocks
+from coterie.preparation.sklearn_steps import load_preparation
+from coterie.report.build import fit_report, python_code
+from coterie.report.build.cluster_summaries import notes, summaries, table_fields
+from coterie.report.build.fitted_model import FittedModel
+from coterie.report.build.silhouettes import silhouettes
+from coterie.report.html.report import Absent
+from coterie.report.result import JobResult
+
+NO_CLUSTER = ("", "-1", "-1.0")
+MAX_LABELS = 1000
+MANY_LABELS = 50  # above this number the column may be a mistake
+
+Labels = NDArray[np.integer]
+
+
+def execute(job: ReportJob, progress: Progress) -> JobResult:
+    check_table_options(job)
+    if job.model is None and job.labels is None:
+        raise ParameterError("a report needs clusters: add either --labels COLUMN or --model FILE.")
+    if job.model is not None and job.labels is not None:
+        raise ParameterError("--labels and --model both define the clusters: leave out one of them.")
+    check_outputs(job.path, force=job.force, page=job.output)
+    progress(Step(f"reading {job.path.name}"))
+    table = read(job.path, job.batch_rows)
+    all_rows: PreparedTable | None = None
+    fitted: FittedModel | None = None
+    code: str | Absent
+    if job.labels is not None:
+        all_rows, prepared, codes, names = _from_column(table, job, progress)
+        title = f'clusters of the column "{job.labels}"'
+        code = Absent(f"The clusters are those of the column {job.labels}: there was no fit.")
+    else:
+        assert job.model is not None
+        prepared, fitted, title = _from_model(table, job, progress)
+        labels, codes = np.unique(fitted.labels, return_inverse=True)
+        names = [str(label) for label in labels.tolist()]
+        preparation = prepared.preparation
+        code = python_code.model_code(job.model, table, preparation.names, bool(preparation.categories))
+    progress(Step("silhouettes"))
+    measured = silhouettes(prepared, codes, None if fitted is None else fitted.model, job.threads)
+    result = _result(job, table, prepared, codes, names, fitted, title, measured)
+    source = report_source(job, table, prepared)
+    report = fit_report.build(
+        result, source, silhouettes=measured, python=code, fit=fitted, all_rows=all_rows, progress=progress
+    )
+    with OutputFiles(force=job.force) as files:
+        return files.write_report(job.output, report, job.static, report.result)
+
+
+def _from_column(
+    table: Table, job: ReportJob, progress: Progress
+) -> tuple[PreparedTable, PreparedTable, Labels, list[str]]:
+    """All rows, the rows with a label, their codes, and the labels."""
+    name = str(job.labels)
+    check_categories(table, name)
+    prepared = prepare(table, replace(job, exclude=(*job.exclude, name)), METHODS["kmeans"], progress)
+    column = table.column(name)
+    texts = column.cast(pl.String).fill_null("").str.strip_chars()
+    has_label = ~texts.is_in(NO_CLUSTER).to_numpy()
+    labels = column.filter(has_label & prepared.rows.row_mask)
+    distinct = labels.unique().sort().cast(pl.String).to_list()
+    if not distinct:
+        raise InputError(f'no row has a cluster in column "{name}".')
+    if len(distinct) > MAX_LABELS:
+        raise InputError(
+            f'column "{name}" has {len(distinct):,} different values, and a report takes {MAX_LABELS:,} at most: '
+            "is it the column of the clusters?"
+        )
+    codes = labels.cast(pl.String).replace_strict(distinct, range(len(distinct)), return_dtype=pl.Int64).to_numpy()
+    return prepared, _select_rows(table, prepared, has_label), codes, distinct
+
+
+def _select_rows(table: Table, prepared: PreparedTable, table_mask: NDArray[np.bool_]) -> PreparedTable:
+    """The prepared rows that are also in a mask of the rows of the table."""
+    rows, mask = prepared.rows, table_mask[prepared.rows.row_mask]
+    n_without = int((~mask).sum())
+    note = f"{row_count(n_without)} in no cluster left out"
+    treatment = rows.treatment if n_without == 0 else note if rows.treatment == "none" else f"{rows.treatment}; {note}"
+    X = rows.X
+    if n_without:
+        X = table.allocate((int(np.count_nonzero(mask)), rows.X.shape[1]), rows.X.dtype)
+        _copy_rows(rows.X, mask, X)
+    has_missing = rows.has_missing and any(bool(np.isnan(block).any()) for block in blocks(X))
+    rows = replace(
+        rows, X=X, model_input=X, row_mask=rows.row_mask & table_mask, treatment=treatment, has_missing=has_missing
+    )
+    return replace(prepared, rows=rows, weight=None if prepared.weight is None else prepared.weight[mask])
+
+
+def _copy_rows(X: Matrix, mask: NDArray[np.bool_], target: Matrix) -> None:
+    start = stop = 0
+    for block in blocks(X):
+        selected = block[mask[start : start + len(block)]]
+        target[stop : stop + len(selected)] = selected
+        start, stop = start + len(block), stop + len(selected)
+
+
+def _from_model(table: Table, job: ReportJob, progress: Progress) -> tuple[PreparedTable, FittedModel, str]:
+    """The rows prepared for the model, the model with the clusters that it predicts, and a title."""
+    for name in ("columns", "exclude", "one_hot"):
+        if getattr(job, name):
+            option = f"--{name.replace('_', '-')}"
+            raise ParameterError(f"{option} is not for --model, which uses the columns that it was fitted to.")
+    assert job.model is not None
+    progress(Step(f"reading {job.model.name}"))
+    saved = read_model(job.model)
+    if not hasattr(saved.model, "predict"):
+        raise InputError(
+            f"{type(saved.model).__name__} cannot assign rows to clusters: write labels to a column and use --labels."
+        )
+    if job.missing in ("mean", "median"):
+        raise ParameterError(f"--missing {job.missing} is not for --model, which fills values as it was fitted.")
+    missing = cast(ModelMissing, "auto" if job.missing == "error" else job.missing)
+    preparation = load_preparation(saved, table, missing)
+    preparation = replace(preparation, scale=cast(Scale, saved.scale or "none"))
+    rows = preparation.apply(table, progress)
+    skipped = tuple(
+        SkippedColumn(name, "not of the model") for name in table.columns if name not in preparation.columns
+    )
+    weight = None if job.weight is None else row_weights(table, job.weight, rows.row_mask)
+    progress(Step("predicting"))
+    with caught_warnings():
+        labels = saved.model.predict(rows.model_input)
+    fitted = fitted_model(saved.model, labels, scores_of(saved.model, rows.model_input, weight), seconds=0.0)
+    title = f"{type(saved.model).__name__} of {job.model.name}"
+    return PreparedTable(rows, preparation, weight, skipped, ()), fitted, title
+
+
+def _result(
+    job: ReportJob,
+    table: Table,
+    prepared: PreparedTable,
+    codes: Labels,
+    names: list[str],
+    fitted: FittedModel | None,
+    title: str,
+    measured: SilhouetteDisplay | Absent,
+) -> JobResult:
+    clusters = summaries(prepared, codes, len(names), measured)
+    warnings: tuple[str, ...] = ()
+    if job.labels is not None and len(names) > MANY_LABELS:
+        warnings = (f'column "{job.labels}" has {len(names):,} different values: is it the column of the clusters?',)
+    return JobResult(
+        **table_fields(table, prepared, job.weight, job.seed),
+        method=fit_report.EXTERNAL,
+        title=title,
+        k=len(names),
+        options={},
+        scores={} if fitted is None else fitted.scores,
+        iterations=None if fitted is None else fitted.iterations,
+        converged=True if fitted is None else fitted.converged,
+        seconds=None,
+        clusters=tuple(replace(one, name=names[one.label]) for one in clusters),
+        labels=prepared.rows.expand(codes),
+        notes=(*table.notes, *notes(prepared.skipped)),
+        warnings=(*prepared.warnings, *warnings),
+    )

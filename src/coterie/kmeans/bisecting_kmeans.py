@@ -1,0 +1,411 @@
+"""Bisecting K-means: split one cluster in two until there are enough clusters."""
+
+from __future__ import annotations
+
+import heapq
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie import interrupts, kernels
+from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
+from coterie.core import loop
+from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.errors import FitInterruptedWarning, ParameterError
+from coterie.core.progress import Progress
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import LENGTHS, Powers, ScaleError
+from coterie.core.stats import Stats
+from coterie.core.stored import stored
+from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.lloyd import Lloyd, same_dtype
+from coterie.seeding import check_start, starts
+
+SAMPLE = 8192  # random rows for the first iterations of a split of many rows
+MANY = 4  # a cluster has many rows from this multiple of SAMPLE on
+
+
+def _is_ordered(tree: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether the two children of a node follow it with successive indices, so that every path down the tree ends."""
+    first, second = tree["children"].T
+    is_split, nodes = first >= 0, np.arange(len(first))
+    is_after = (first[is_split] > nodes[is_split]).all() and (second[is_split] == first[is_split] + 1).all()
+    leaves = tree["clusters"][~is_split]
+    is_numbered = (tree["clusters"][is_split] < 0).all() and (np.sort(leaves) == np.arange(len(leaves))).all()
+    return bool(is_after and is_numbered and (second[~is_split] < 0).all())
+
+
+@stored("bisecting.Tree", check=_is_ordered, children="index-<m m 2", centers="real m D", clusters="index-<m m")
+class Tree(NamedTuple):
+    """All clusters of a bisecting fit. Node 0 has all rows; the two children of a node have successive indices."""
+
+    children: np.ndarray  # (m, 2) children of a node, or -1 for a leaf
+    centers: np.ndarray  # (m, d)
+    clusters: np.ndarray  # (m,) label of a leaf, or -1 for a node that was split
+
+    def leaves(self) -> np.ndarray:
+        """Leaves in the order of their labels."""
+        leaves = np.flatnonzero(self.clusters >= 0)
+        return leaves[np.argsort(self.clusters[leaves])]
+
+
+@dataclass(frozen=True)
+class Cost(Stats):
+    cost: Any  # of w |x - c|^2
+
+
+@dataclass(frozen=True)
+class TreeModel:
+    """Predict by a tree of centers: a row goes to the nearer of two children until it reaches a leaf."""
+
+    def assign(self, tree: Tree, chunk: Chunk) -> np.ndarray:
+        labels = np.empty(chunk.X.shape[0], np.int32)
+        stack = [(0, np.arange(len(labels)))]
+        while stack:
+            node, rows = stack.pop()
+            first = tree.children[node, 0]
+            if first < 0 or len(rows) == 0:
+                labels[rows] = tree.clusters[node]
+                continue
+            X = chunk.X if node == 0 else chunk.X[rows]
+            is_second = Lloyd(2).assign(tree.centers[first : first + 2], Chunk(X, None, chunk.part)) == 1
+            stack += [(first, rows[~is_second]), (first + 1, rows[is_second])]
+        return labels
+
+    def distances(self, tree: Tree, chunk: Chunk) -> np.ndarray:
+        return Lloyd(1).distances(tree.centers[tree.leaves()], chunk)
+
+    def e_step(self, tree: Tree, chunk: Chunk, memo: None = None) -> tuple[Cost, None]:
+        labels = self.assign(tree, chunk)
+        chunk, centers = same_dtype(chunk, tree.centers[tree.leaves()])
+        squares = kernels.for_centers(chunk.X, len(centers)).own_squares(chunk.X, centers, labels)
+        return Cost(float(squares.sum() if chunk.w is None else chunk.w @ squares)), None
+
+    def objective(self, tree: Tree, stats: Cost) -> float:
+        return float(stats.cost)
+
+
+@stored("BisectingKMeans", **CENTERS_STORED, tree_="<bisecting.Tree>")
+class BisectingKMeans(Partitional):
+    r"""Bisecting K-means: start with one cluster and split the worst cluster in two until there are `n_clusters`.
+
+    .. math:: J = \sum_i w_i \lVert x_i - \mu_{c(i)} \rVert^2
+
+    Every split is a K-means fit with two clusters on the rows of one cluster [1]_. The clusters are the leaves of a
+    tree, and :math:`c(i)` is the leaf that row :math:`i` reaches if it goes to the nearer of two centers at every node.
+
+    Use it for many clusters, which cost little more than few, for clusters of more even size than those of `KMeans`,
+    and if a hierarchy is useful. Use `KMeans` if the objective matters: rows cannot cross an early split, so the
+    objective is usually worse, and a row need not be in the cluster of its nearest center.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'} or callable
+        Initialisation method of the two centers of a split. Default: 'k-means++'. A callable is called as ``init(X, 2,
+        random_state)`` with the rows of the cluster, or a random sample if there are many, and returns centers.
+    n_init : int or 'auto', default='auto'
+        Number of initialisations of every split; the best result is kept. 'auto' is 10 for 'forgy', 'random',
+        'random_partition' and callables, and 1 for the others.
+    max_iter : int, default=300
+        Maximum number of iterations of one run.
+    tol : float, default=1e-4
+        Relative tolerance. A split stops when the squared movement of its centers falls below `tol` times the mean
+        variance of the columns within the cluster that is split.
+    bisecting_strategy : {'biggest_inertia', 'largest_cluster'}, default='biggest_inertia'
+        Cluster to split next: the one with the largest inertia, or the one with the largest weight.
+    engine, n_jobs, random_state
+        As in `KMeans`.
+    callback : callable or None, default=None
+        Called after every split with a `coterie.core.Progress`. A true return value stops the fit.
+    verbose : int, default=0
+        1 prints a line from time to time, 2 prints a line for every split.
+
+    Attributes
+    ----------
+    cluster_centers_ : array (k, d)
+        Centers, in the dtype of the data. Clusters that are neighbours in the tree are neighbours here.
+    labels_ : array (n,) of int32
+        Cluster of each row. `predict` returns the same labels for the same rows.
+    inertia_ : float
+        Objective at exactly `cluster_centers_` and `labels_`.
+    history_ : array (k,)
+        Objective with 1, 2, ... clusters.
+    tree_ : Tree
+        Three arrays over the 2k - 1 nodes; node 0 has all rows. `children` (m, 2) are the indices of the two children
+        of a node, or -1 for a leaf. `centers` (m, d) are the centers. `clusters` (m,) are the labels of the leaves, or
+        -1 for a node that was split. Nodes are numbered in the order in which they were created.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    A split costs 4 n' d operations per iteration for the n' rows of its cluster. k clusters of even size therefore cost
+    about as much as log2(k) fits with two clusters. With 32 768 rows or more, most iterations use a random sample of
+    8192 rows, and the last iterations use all rows. The memory is a copy of the rows of the cluster that is split, and
+    8 bytes per row. A cluster of equal rows is not split. If only such clusters are left, there are fewer clusters than
+    `n_clusters`, with a warning. The result does not depend on the number of threads.
+
+    References
+    ----------
+    .. [1] M. Steinbach, G. Karypis, V. Kumar (2000), A comparison of document clustering techniques, KDD Workshop on
+       Text Mining; Technical Report 00-034, University of Minnesota.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import BisectingKMeans
+    >>> X = np.array([[1, 1], [10, 1], [3, 1], [10, 0], [2, 1], [10, 2], [10, 8], [10, 9], [10, 10]])
+    >>> model = BisectingKMeans(n_clusters=3, random_state=0).fit(X)
+    >>> sorted(model.cluster_centers_.tolist())
+    [[2.0, 1.0], [10.0, 1.0], [10.0, 9.0]]
+    >>> len(model.tree_.children)
+    5
+    """
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        init="k-means++",
+        n_init="auto",
+        max_iter=300,
+        tol=1e-4,
+        bisecting_strategy="biggest_inertia",
+        engine="auto",
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=0,
+    ):
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.bisecting_strategy = bisecting_strategy
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Split the rows of `X` in two, repeatedly, until there are `n_clusters` clusters.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame, LazyFrame, path of a file, or Dask array (n, d)
+            Rows to cluster.
+        y : ignored
+        sample_weight : array (n,), optional
+            Weights of the rows. A row of weight two has the effect of that row twice.
+
+        Returns
+        -------
+        self : BisectingKMeans
+            The fitted estimator.
+        """
+        whole_number("n_clusters", self.n_clusters, 1)
+        callback = callbacks(self.callback, self.verbose)
+        try:
+            growth, summary = self._new_tree(X, sample_weight)
+        except ScaleError as error:
+            return self._fit_rescaled(error, X, sample_weight)
+        check_enough_rows(self.n_clusters, summary)
+        history = self._split_clusters(growth, callback)
+        tree = growth.tree()
+        labels = growth.labels(tree)
+        self._learn_columns(X, growth.source)
+        self.tree_, self.cluster_centers_, self.labels_ = tree, tree.centers[tree.leaves()], labels
+        self.inertia_, self.history_ = history[-1], np.array(history)
+        self._n_features_out = len(history)
+        if growth.exhausted:
+            warn_of_few_rows(len(history), self.n_clusters)
+        return self
+
+    _powers: ClassVar[dict[str, Powers]] = {**CENTERS, "tree_": LENGTHS}
+
+    def _new_tree(self, X: Any, sample_weight: Any) -> tuple[Growth, Summary]:
+        """Growing tree with one leaf of all rows, and the summary of the rows."""
+        n_init, max_iter = self._check_options()
+        source, engine, summary = self._open(X, sample_weight, first=True)
+        check_start(self.init, source, 2)
+        split = partial(self._split, source, engine, n_init, max_iter, as_rng(self.random_state))
+        return Growth(source, engine, summary, self.bisecting_strategy, split), summary
+
+    def _split_clusters(self, growth: Growth, callback: Any) -> list[float]:
+        """Split until there are enough clusters or none can be split; return the objective of every step."""
+        history = [growth.cost()]
+        with interrupts.deferred(), interrupts.outermost() as is_outermost:
+            while len(history) < self.n_clusters:
+                try:
+                    result = growth.split()
+                except KeyboardInterrupt:
+                    if not is_outermost or len(history) == 1:
+                        raise
+                    warnings.warn("interrupted: the clusters so far are kept", FitInterruptedWarning, stacklevel=3)
+                    break
+                if result is None:
+                    break
+                history.append(growth.cost())
+                centers = np.stack([growth.centers[node] for node in growth.leaves()])
+                if callback(Progress("split", len(history) - 1, params=centers, objective=history[-1])):
+                    break
+        return history
+
+    def _split(
+        self,
+        source: Source,
+        engine: Engine,
+        n_init: int,
+        max_iter: int,
+        rng: np.random.Generator,
+        leaf: Leaf,
+    ) -> tuple[loop.Fit, np.ndarray]:
+        """Two clusters of the rows of a leaf, and a mask of the rows in the second."""
+        spread = leaf.cost / leaf.weight  # the sum of the variances of the columns
+        unit = 2.0 ** float(np.ceil(0.5 * np.log2(spread))) if spread > 0 else 1.0
+        model = Lloyd(2, self.init, unit, float(self.tol) * spread / source.shape[1], n_total=source.shape[0])
+        rows = source if leaf.rows is None else source.subset(leaf.rows)
+        sample = _sample(rows, rng)
+        if sample is not None:  # most iterations use the sample; the last ones use all rows
+            approximate, _ = self._descend(model, sample, engine, n_init, max_iter, None, rng=rng)
+            model, n_init = replace(model, start=approximate.params), 1
+        result, labels = self._descend(model, rows, engine, n_init, max_iter, None, rng=rng)
+        return result, np.asarray(labels) == 1
+
+    def _model(self, summary: Summary | None = None) -> TreeModel:
+        return TreeModel()
+
+    @property
+    def _params(self) -> Tree:
+        return self.tree_._replace(centers=self._in_fitted_units(self.tree_.centers))
+
+    def _check_options(self) -> tuple[int, int]:
+        one_of("bisecting_strategy", self.bisecting_strategy, ("biggest_inertia", "largest_cluster"))
+        not_negative("tol", self.tol)
+        if not isinstance(self.init, str) and not callable(self.init):
+            raise ParameterError(
+                "init must be the name of a method or a callable, because every split needs new initial centers; "
+                f"got {type(self.init).__name__}"
+            )
+        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1)
+
+
+def warn_of_few_rows(count: int, n_clusters: int) -> None:
+    """Warn that there are too few distinct rows for `n_clusters` clusters."""
+    warnings.warn(
+        f"only {count} of {n_clusters} clusters have rows: X has too few distinct rows for more",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def _sample(rows: Source, rng: np.random.Generator) -> Source | None:
+    """Random sample of many rows; None if there are few, or if all sampled rows have weight zero."""
+    n = rows.shape[0]
+    if n < MANY * SAMPLE:
+        return None
+    sample = rows.subset(np.sort(rng.choice(n, SAMPLE, replace=False)))
+    w = sample.pick(np.arange(SAMPLE)).w
+    return sample if w is None or w.any() else None
+
+
+class Leaf(NamedTuple):
+    rank: float  # the leaf with the smallest rank is split first
+    node: int  # decides between equal ranks
+    rows: np.ndarray | None  # indices of its rows; None for all rows
+    weight: float
+    cost: float
+
+
+class Growth:
+    """Tree that grows: its nodes, and the leaves that can be split."""
+
+    def __init__(
+        self,
+        source: Source,
+        engine: Engine,
+        summary: Summary,
+        strategy: str,
+        split_leaf: Callable[[Leaf], tuple[loop.Fit, np.ndarray]],
+    ):
+        self.source, self.engine, self.split_leaf = source, engine, split_leaf
+        self.by_weight = strategy == "largest_cluster"
+        self.children: list[tuple[int, int]] = []
+        self.centers: list[np.ndarray] = []
+        self.costs: list[float] = []
+        self.rows: list[Any] = []  # of a leaf; None for a node that was split
+        self.splits: list[tuple[int, float]] = []  # node that was split, and its cost or weight, which decided
+        self.queue: list[Leaf] = []
+        self.exhausted = False
+        mean = summary.mean.astype(source.dtype)
+        stats, _ = engine.scan(partial(Lloyd(1, bounds=False).e_step, mean[None]), source, None)
+        self._add(mean, None, float(stats.weight[0]), float(stats.cost[0]))
+
+    def split(self, minimum: float = 0.0) -> loop.Fit | None:
+        """Split the first leaf in rank with a cost (or weight) of at least `minimum`; return None if there is none."""
+        while self.queue and -self.queue[0].rank >= minimum:
+            leaf = heapq.heappop(self.queue)
+            result, is_second = self.split_leaf(leaf)
+            if (result.stats.weight > 0).all():  # otherwise all its rows are equal
+                self._add_split(leaf, result, is_second)
+                return result
+        self.exhausted = not self.queue
+        return None
+
+    def _add_split(self, leaf: Leaf, result: loop.Fit, is_second: np.ndarray) -> None:
+        self.children[leaf.node] = len(self.children), len(self.children) + 1
+        self.splits.append((leaf.node, -leaf.rank))
+        for j, mask in enumerate((~is_second, is_second)):
+            rows = np.flatnonzero(mask) if leaf.rows is None else leaf.rows[mask]
+            self._add(result.params[j], rows, float(result.stats.weight[j]), float(result.stats.cost[j]))
+        self.rows[leaf.node] = None
+
+    def cost(self) -> float:
+        """Objective of the current leaves."""
+        return sum(self.costs[node] for node in self.leaves())
+
+    def leaves(self) -> list[int]:
+        """Leaves in the order of the tree, so that leaves of one branch are neighbours."""
+        leaves, stack = [], [0]
+        while stack:
+            node = stack.pop()
+            first, second = self.children[node]
+            if first < 0:
+                leaves.append(node)
+            else:
+                stack += [second, first]
+        return leaves
+
+    def tree(self) -> Tree:
+        open_nodes = self.leaves()
+        clusters = np.full(len(self.children), -1, np.int32)
+        clusters[open_nodes] = np.arange(len(open_nodes))
+        return Tree(np.array(self.children, np.int32), np.stack(self.centers), clusters)
+
+    def labels(self, tree: Tree) -> Any:
+        """Label of every row. The fit already knows it if the source has memory for labels."""
+        parts = self.source.room(-1, np.int32)
+        if parts[0] is None:
+            return self.source.join(self.engine.map(partial(TreeModel().assign, tree), self.source))
+        labels = self.source.join(parts)
+        for cluster, node in enumerate(tree.leaves()):
+            labels[self.rows[node]] = cluster
+        return labels
+
+    def _add(self, center: np.ndarray, rows: np.ndarray | None, weight: float, cost: float) -> None:
+        node = len(self.children)
+        self.children.append((-1, -1))
+        self.centers.append(center)
+        self.costs.append(cost)
+        self.rows.append(slice(None) if rows is None else rows)
+        if cost > 0:
+            heapq.heappush(self.queue, Leaf(-weight if self.by_weight else -cost, node, rows, weight, cost))

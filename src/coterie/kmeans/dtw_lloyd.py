@@ -1,0 +1,232 @@
+"""K-means for time series as EM: assignment by dynamic time warping, then means of the aligned values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from coterie import seeding
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import in_type
+from coterie.core.stats import Stats
+from coterie.distances.barycenter import AlignmentSums, align_to_center
+from coterie.distances.dtw import bounded_path_costs, kernels_for, path_costs
+from coterie.distances.search import nearest_of
+from coterie.distances.series import Series, from_table
+from coterie.distances.soft_dtw import soft_kernels_for, soft_values
+from coterie.distances.windows import NoWindow
+from coterie.kmeans.lloyd import Costliest, costliest_of
+from coterie.seeding.costs import Cost
+
+ROUNDING = 1e-12  # relative to the objective: a smaller decrease is rounding
+PASSES = 32  # typical number of passes of a fit, for the choice of kernels
+CLOSE = 1e-2  # averaging ends if the squared movement is below this fraction of the tolerance of the fit
+
+
+@dataclass(frozen=True)
+class DTWStats(Stats):
+    """Sums over the values aligned with each time step of each center, relative to the current centers."""
+
+    weight: Any  # (k,) of the series
+    sum_dx: Any  # (k, d) of w (x - c)
+    aligned: Any  # (k, d) of w, over the aligned values
+    cost: Any  # (k,) of w times the cost of the path, or the soft-DTW value
+    moved: Any  # series that changed cluster
+
+
+@dataclass(frozen=True)
+class SquaredDTW(Cost):
+    """Squared DTW distance to the nearest series."""
+
+    channels: int
+    window: Any
+
+    degree = 2
+
+    def table(self, X: np.ndarray, points: np.ndarray) -> np.ndarray:
+        rows, point_series = self._series(X), self._series(points)
+        costs = np.empty((len(rows), len(point_series)))
+        path_costs(rows, point_series, self.window, False, costs)
+        return costs
+
+    def spread(
+        self, X: Any, w: Any, unit: float, points: np.ndarray, closest: np.ndarray, again: bool = False
+    ) -> np.ndarray:
+        """Update the closest costs; costs above them are not computed."""
+        rows, point_series = self._series(X), self._series(points)
+        costs, limit = np.empty((len(point_series), len(rows))), closest.astype(np.float64) * unit**2 * (1 + ROUNDING)
+        bounded_path_costs(
+            kernels_for(point_series, rows, PASSES), point_series, rows, self.window, False, limit, costs
+        )
+        costs /= unit**2
+        np.minimum(closest, costs[0], out=closest, casting="same_kind")
+        potential: np.ndarray = np.minimum(closest, costs) @ (np.ones(len(rows)) if w is None else w)
+        return potential
+
+    def take(self, X: Any, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(X[rows])
+
+    def _series(self, X: Any) -> Series:
+        return from_table(np.ascontiguousarray(X, np.float64), self.channels)
+
+
+@dataclass(frozen=True)
+class DTWLloyd:
+    r"""Minimises :math:`\sum_i w_i \min_k \mathrm{dtw}(x_i, c_k)^2`; with `gamma`, the sum of soft-DTW values.
+
+    A row is a series: time steps in order, channels side by side, NaN after its end. The parameters have the same form.
+    Warping paths play the role of labels: for given paths, the optimal center is the mean of the aligned values [1]_.
+    With `gamma` a cell is weighted by its share in all paths. This is EM as well: by Jensen's inequality these means do
+    not increase the soft objective.
+
+    .. [1] Petitjean, Ketterlin & Gançarski (2011), A global averaging method for dynamic time warping, Pattern
+       Recognition 44.
+    """
+
+    n_clusters: int
+    start: Any = "k-means++"  # name of an initialisation method, or the initial centers
+    unit: float = 1.0  # power of two near the scale of the data
+    tol: float = 0.0  # converged if the squared movement of all centers is at most this
+    channels: int = 1
+    window: Any = NoWindow()  # noqa: RUF009, it has no state
+    gamma: float | None = None
+    steps: int = 1  # maximum number of averaging steps in one iteration
+
+    converges = True
+
+    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
+        k = self.n_clusters
+        if not isinstance(self.start, str):
+            return np.array(self.start, dtype=source.dtype)
+        if self.start == "k-means++":
+            return seeding.plusplus(source, engine, rng, k, self.unit, cost=self.cost)
+        return seeding.forgy(source, engine, rng, k, self.unit, self.cost)
+
+    def initial_memos(self, source: Source) -> list[np.ndarray | None]:
+        return source.room(-1, np.int32)
+
+    def e_step(
+        self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray | None = None
+    ) -> tuple[DTWStats, np.ndarray]:
+        rows, center_series = self._series(chunk.X), self._series(centers)
+        before = np.full(len(rows), -1, np.int32) if labels is None else labels
+        new_labels, _ = self._nearest(rows, center_series, before)
+        return self._stats(centers, chunk, new_labels, int(np.count_nonzero(new_labels != before))), new_labels
+
+    def m_step(self, centers: np.ndarray, stats: DTWStats) -> np.ndarray:
+        has_values = stats.aligned > 0
+        return (centers + np.where(has_values, stats.sum_dx / np.where(has_values, stats.aligned, 1.0), 0.0)).astype(
+            centers.dtype
+        )
+
+    def repair(
+        self, centers: np.ndarray, stats: DTWStats, source: Source, engine: Engine, memos: list[np.ndarray]
+    ) -> np.ndarray:
+        """More averaging steps for the same clusters, which are cheaper than new labels; empty clusters are moved."""
+        for _ in range(self.steps - 1):
+            sums, _ = engine.scan(partial(self._average, centers), source, memos)
+            before, centers = centers, self.m_step(centers, sums)
+            if squared_step(before, centers) <= CLOSE * self.tol:
+                break
+        empty = np.flatnonzero(stats.weight == 0)
+        if len(empty) == 0:
+            return centers
+        costliest, _ = engine.scan(partial(self._costliest, centers, len(empty)), source, memos)
+        count = min(len(empty), int(np.count_nonzero(costliest.cost > 0)))
+        return replace_centers(centers, empty[:count], costliest.rows[:count])
+
+    def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> DTWStats:
+        """Statistics of the clusters of the centers `before`, measured from the centers `after`."""
+        return self._stats(after, chunk, self.assign(before, chunk))
+
+    def objective(self, centers: np.ndarray, stats: DTWStats) -> float:
+        return float(stats.cost.sum())
+
+    def has_converged(
+        self,
+        before: np.ndarray,
+        after: np.ndarray,
+        stats: DTWStats,
+        history: Sequence[float],
+        stretch: float | None = None,
+    ) -> bool:
+        decrease = history[-2] - history[-1]
+        return bool(squared_step(before, after) <= self.tol or decrease <= ROUNDING * abs(history[-2]))
+
+    def assign(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray | None = None) -> np.ndarray:
+        return labels if labels is not None else self._nearest(self._series(chunk.X), self._series(centers), None)[0]
+
+    def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
+        """DTW distance to every center; with `gamma`, the soft-DTW values."""
+        rows, center_series = self._series(chunk.X), self._series(centers)
+        out = np.empty((len(rows), len(center_series)))
+        if self.gamma is None:
+            path_costs(rows, center_series, self.window, False, out)
+            np.sqrt(out, out=out)
+        else:
+            soft_values(soft_kernels_for(rows, center_series), rows, center_series, self.window, self.gamma, out)
+        return in_type({"distances": out}, np.result_type(chunk.X.dtype, centers.dtype))["distances"]
+
+    @property
+    def cost(self) -> SquaredDTW:
+        """Cost for seeding: DTW, because soft-DTW values can be negative and are then no probabilities."""
+        return SquaredDTW(self.channels, self.window)
+
+    def _series(self, X: np.ndarray) -> Series:
+        return from_table(np.ascontiguousarray(X, np.float64), self.channels)
+
+    def _nearest(self, rows: Series, centers: Series, guess: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        if self.gamma is None:
+            return nearest_of(kernels_for(rows, centers, PASSES), rows, centers, self.window, False, guess)
+        values = np.empty((len(rows), len(centers)))
+        soft_values(soft_kernels_for(rows, centers, PASSES), rows, centers, self.window, self.gamma, values)
+        labels = values.argmin(axis=1)
+        return labels.astype(np.int32), values[np.arange(len(rows)), labels]
+
+    def _stats(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray, moved: int = 0) -> DTWStats:
+        rows, center_series = self._series(chunk.X), self._series(centers)
+        w = np.ones(len(rows)) if chunk.w is None else chunk.w
+        ops = (kernels_for if self.gamma is None else soft_kernels_for)(rows, center_series, PASSES)
+        k, d = centers.shape
+        sum_dx, aligned, cost = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)
+        for center in range(k):
+            members = np.flatnonzero((labels == center) & (w > 0))
+            if len(members):
+                sums: AlignmentSums = align_to_center(
+                    ops, center_series(center), rows[members], w[members], self.window, self.gamma
+                )
+                size = sums.sum_dx.size
+                sum_dx[center, :size] = sums.sum_dx.reshape(-1)
+                aligned[center, :size] = np.repeat(sums.weight, self.channels)
+                cost[center] = sums.cost
+        return DTWStats(np.bincount(labels, w, k), sum_dx, aligned, cost, moved)
+
+    def _average(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray) -> tuple[DTWStats, np.ndarray]:
+        return self._stats(centers, chunk, labels), labels
+
+    def _costliest(
+        self, centers: np.ndarray, count: int, chunk: Chunk, labels: np.ndarray
+    ) -> tuple[Costliest, np.ndarray]:
+        """Series with the largest cost by DTW. Padding is inf instead of NaN, because NaN does not equal itself."""
+        rows, center_series = self._series(chunk.X), self._series(centers)
+        _, cost = nearest_of(kernels_for(rows, center_series, PASSES), rows, center_series, self.window, False, labels)
+        return costliest_of(chunk, cost, count, lambda X, rows: np.where(np.isnan(X[rows]), np.inf, X[rows])), labels
+
+
+def replace_centers(centers: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Replace the centers `indices` by series that are padded with infinity."""
+    centers = centers.copy()
+    centers[indices] = np.nan
+    centers[indices, : rows.shape[1]] = np.where(np.isinf(rows), np.nan, rows)
+    return centers
+
+
+def squared_step(before: np.ndarray, after: np.ndarray) -> float:
+    """Squared movement of all centers; infinite if a center has changed its length."""
+    if (np.isnan(before) != np.isnan(after)).any():
+        return np.inf
+    return float(np.nansum((after.astype(np.float64) - before) ** 2))

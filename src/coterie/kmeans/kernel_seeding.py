@@ -1,0 +1,129 @@
+"""Initialisation of kernel K-means. A method returns the mean that each row belongs to, or -1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.core.errors import ParameterError
+
+TIE = 1e-9  # relative difference of potentials that counts as a tie
+
+
+class FeatureSpace(NamedTuple):
+    """Rows in the feature space of a kernel."""
+
+    diagonal: np.ndarray  # (n,) k(x, x)
+    counts: np.ndarray  # (n,) weights
+    columns: Callable[[np.ndarray], np.ndarray]  # kernel values of all rows with some rows (n, m)
+    mean_products: Callable[[], np.ndarray]  # inner product of every row with the mean of all rows (n,)
+
+    def squares_to(self, rows: np.ndarray) -> np.ndarray:
+        """Squared distances of all rows to some rows (n, m)."""
+        squares = self.diagonal[:, None] - 2 * self.columns(rows).astype(np.float64) + self.diagonal[rows]
+        squares = np.maximum(squares, 0)
+        squares[rows, np.arange(len(rows))] = 0
+        return squares
+
+    def first_farthest(self, squares: np.ndarray) -> int:
+        """First of the farthest rows of positive weight."""
+        weighted = np.where(self.counts > 0, squares, -np.inf)
+        largest = weighted.max()
+        return int(np.argmax(weighted >= largest - TIE * abs(largest)))
+
+
+def plusplus(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarray:
+    """Greedy k-means++ [1]_: draw rows by their squared distance to the chosen rows, and keep the best of a few.
+
+    .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
+    """
+    chosen = draw(space.counts, rng, 1)
+    closest = space.squares_to(chosen)[:, 0]
+    while len(chosen) < k:
+        candidates = np.unique(draw(space.counts * closest, rng, 2 + int(np.log(k))))
+        if len(candidates) == 0:
+            break  # every row equals a chosen row
+        squares = np.minimum(closest[:, None], space.squares_to(candidates))
+        potential = space.counts @ squares
+        best = int(np.argmax(potential <= potential.min() * (1 + TIE)))
+        chosen, closest = np.append(chosen, candidates[best]), squares[:, best]
+    return labels_of_rows(chosen, len(closest))
+
+
+def forgy(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarray:
+    """`k` different rows, drawn in proportion to their weights."""
+    keys = rng.standard_exponential(len(space.counts))
+    keys = np.where(space.counts > 0, keys / np.where(space.counts > 0, space.counts, 1), np.inf)
+    return labels_of_rows(np.argsort(keys, kind="stable")[:k], len(keys))
+
+
+def random_partition(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarray:
+    """A random cluster for every row."""
+    return rng.integers(k, size=len(space.counts))
+
+
+def farthest(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarray:
+    """The row farthest from the mean, then the row farthest from the chosen rows, and so on. It is deterministic."""
+    chosen = np.array([space.first_farthest(space.diagonal - 2 * space.mean_products())])
+    closest = space.squares_to(chosen)[:, 0]
+    while len(chosen) < k:
+        row = space.first_farthest(closest)
+        if closest[row] <= 0:
+            break
+        chosen = np.append(chosen, row)
+        closest = np.minimum(closest, space.squares_to(chosen[-1:])[:, 0])
+    return labels_of_rows(chosen, len(closest))
+
+
+METHODS = {
+    "k-means++": plusplus,
+    "forgy": forgy,
+    "random": forgy,  # scikit-learn's name
+    "random_partition": random_partition,
+    "farthest": farthest,
+}
+
+
+def labels_of_rows(rows: np.ndarray, n: int) -> np.ndarray:
+    """Labels for means that consist of one row each."""
+    labels = np.full(n, -1)
+    labels[rows] = np.arange(len(rows))
+    return labels
+
+
+def draw(mass: np.ndarray, rng: np.random.Generator, size: int) -> np.ndarray:
+    """Draw rows in proportion to `mass`; none if the mass is zero."""
+    cumulative = np.cumsum(mass)
+    if not cumulative[-1] > 0:
+        return np.zeros(0, np.int64)
+    rows = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
+    return np.minimum(rows, np.flatnonzero(mass)[-1])
+
+
+def check_labels(init: Any, n: int, k: int, counts: np.ndarray | None = None) -> np.ndarray:
+    """`init` as labels (n,); every cluster must have a row of positive weight."""
+    labels = np.asarray(init)
+    if labels.dtype.kind not in "iu" or labels.shape != (n,):
+        raise ParameterError(
+            f"init must be one of {', '.join(map(repr, METHODS))}, a callable, or a label of type int for each of the "
+            f"{n} rows; got an array of {labels.dtype} of shape {labels.shape}"
+        )
+    present = np.unique(labels if counts is None else labels[counts > 0])
+    if not np.array_equal(present, np.arange(k)):
+        listed = f"{present[:10].tolist()}{' ...' if len(present) > 10 else ''}"
+        raise ParameterError(
+            f"init must have a row of weight above 0 in each cluster from 0 to {k - 1}; it has {listed}"
+        )
+    return labels
+
+
+def check_start(init: Any, n: int, k: int) -> None:
+    """Raise an error if `init` is invalid, before any work."""
+    if isinstance(init, str):
+        if init not in METHODS:
+            known = ", ".join(map(repr, METHODS))
+            raise ParameterError(f"init must be one of {known}, a callable or labels; got {init!r}")
+    elif not callable(init):
+        check_labels(init, n, k)

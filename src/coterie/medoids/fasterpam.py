@@ -1,0 +1,165 @@
+"""K-medoids by swaps: FasterPAM, and its variant for the medoid silhouette."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from coterie import kernels, machine
+from coterie.medoids.distance_table import Array, batches
+
+SLICE = 64  # candidates that a thread evaluates at a time
+ROUNDING = 1e-12  # relative to the loss: minimum gain of a swap
+
+SwapCallback = Callable[[int, float], Any]
+
+
+@dataclass(frozen=True)
+class SwapResult:
+    """Medoids, their loss and its history."""
+
+    medoids: Array  # (k,)
+    loss: float
+    history: tuple[float, ...]  # loss, initially and after every round
+    converged: bool
+    stopped: bool = False  # by the callback
+
+
+class Deviations:
+    """Medoids, and the nearest medoids of every object.
+
+    The loss is the sum of weighted distances to the nearest medoid.
+    """
+
+    depth = 2
+    changes, removals = "swap_changes", "removal_losses"
+
+    def __init__(self, table: Any, w: Array, medoids: Array):
+        self.medoids, self.w = np.array(medoids), w
+        self.distances = np.ascontiguousarray(table.rows(self.medoids).T)  # (m, k)
+        n, m = table.shape
+        self.ops = kernels.select("medoids", n, m, len(medoids))
+        self.near = np.full((self.depth, table.shape[1]), np.inf, table.dtype)
+        self.slots = np.full(self.near.shape, -1, np.int32)
+        self.removal = np.empty(len(medoids))
+        self._update(0)
+
+    @property
+    def loss(self) -> float:
+        return float(self.w @ self.near[0].astype(np.float64))
+
+    def improve(self, rows: Array, first: int, n_jobs: int | None) -> bool:
+        """Swap in candidates that lower the loss; return whether there was one.
+
+        `rows` are the distances of the candidates `first`, `first` + 1, and so on.
+        """
+        change, best = np.empty(len(rows)), np.empty(len(rows), np.int64)
+        cuts = [(i, i + SLICE) for i in range(0, len(rows), SLICE)]
+        for _ in machine.in_threads(lambda i, j: self._evaluate(rows[i:j], change[i:j], best[i:j]), cuts, n_jobs):
+            pass
+        positions = self.medoids - first
+        change[positions[(positions >= 0) & (positions < len(rows))]] = 0
+        threshold, swapped = -ROUNDING * self.loss, False
+        for c in np.flatnonzero(change < threshold):
+            if swapped:
+                self._evaluate(rows[c : c + 1], change[c : c + 1], best[c : c + 1])
+            if change[c] < threshold:
+                slot = int(best[c])
+                self.medoids[slot], self.distances[:, slot] = first + int(c), rows[c]
+                self._update(slot)
+                swapped = True
+        return swapped
+
+    def without_least_useful(self) -> Array:
+        """The medoids without the one whose removal costs least."""
+        return np.delete(self.medoids, self.removal.argmin())
+
+    def _evaluate(self, rows: Array, change: Array, best: Array) -> None:
+        getattr(self.ops, self.changes)(rows, self.near, self.slots, self.w, self.removal, change, best)
+
+    def _update(self, slot: int) -> None:
+        self.ops.swap(self.distances, slot, self.near, self.slots)
+        getattr(self.ops, self.removals)(self.near, self.slots, self.w, self.removal)
+
+
+class Silhouettes(Deviations):
+    """Variant for the medoid silhouette.
+
+    The loss is the weighted sum of 1 - silhouette, which is the nearest divided by the second nearest distance.
+    """
+
+    depth = 3
+    changes, removals = "silhouette_changes", "silhouette_removals"
+
+    @property
+    def loss(self) -> float:
+        nearest, second = self.near[:2].astype(np.float64)
+        return float(self.w @ np.divide(nearest, second, out=np.zeros(len(nearest)), where=nearest > 0))
+
+
+def descend(table: Any, state: Deviations, max_iter: int, n_jobs: int | None, callback: SwapCallback) -> SwapResult:
+    """Swap medoids for candidates that lower the loss, until none does [1]_ [2]_.
+
+    A batch of candidates is evaluated with the current medoids. Those that help are then taken in turn, and evaluated
+    again after each swap. The result therefore does not depend on the number of threads. A round evaluates every
+    candidate once.
+
+    .. [1] Schubert & Rousseeuw (2021), Fast and eager k-medoids clustering: O(k) runtime improvement of the PAM, CLARA,
+       and CLARANS algorithms, Inf. Syst. 101.
+    .. [2] Lenssen & Schubert (2024), Medoid silhouette clustering with automatic cluster number selection, Inf. Syst.
+       120.
+    """
+    history, parts = [state.loss], batches(table.shape, table.dtype.itemsize)
+    unchanged = 0  # consecutive batches without a swap
+    stopped = False
+    for _ in range(max_iter):
+        for part in parts:
+            unchanged = 0 if state.improve(table.rows(part), part.start, n_jobs) else unchanged + 1
+            if unchanged == len(parts):
+                break
+        history.append(state.loss)
+        stopped = bool(callback(len(history) - 1, state.loss))
+        if stopped or unchanged == len(parts):
+            break
+    return SwapResult(state.medoids, state.loss, tuple(history), unchanged == len(parts), stopped)
+
+
+def descend_to_two(
+    table: Any, w: Array, medoids: Array, max_iter: int, n_jobs: int | None, callback: SwapCallback
+) -> SwapResult:
+    """Best result by silhouette of descents with decreasing numbers of medoids, from `medoids` down to two [1]_.
+
+    After each descent the medoid whose removal costs least is removed.
+
+    .. [1] Lenssen & Schubert (2024), Medoid silhouette clustering with automatic cluster number selection, Inf. Syst.
+       120.
+    """
+    best: SwapResult | None = None
+    history: list[float] = []
+    while True:
+        state = Silhouettes(table, w, medoids)
+        result = descend(table, state, max_iter, n_jobs, callback)
+        history += result.history
+        if best is None or result.loss < best.loss:
+            best = result
+        if len(medoids) == 2 or result.stopped:
+            return replace(best, history=tuple(history), stopped=result.stopped)
+        medoids = state.without_least_useful()
+
+
+def single(table: Any, w: Array, start: Array, n_jobs: int | None) -> SwapResult:
+    """Best single medoid: the candidate with the smallest sum of distances."""
+    losses = total_distances(table, w, n_jobs)
+    best = int(losses.argmin())
+    return SwapResult(np.array([best]), float(losses[best]), (float(losses[start[0]]), float(losses[best])), True)
+
+
+def total_distances(table: Any, w: Array, n_jobs: int | None) -> Array:
+    """Loss of each candidate as the only medoid."""
+    parts = [(part,) for part in batches(table.shape, table.dtype.itemsize)]
+    with machine.one_blas_thread:
+        totals = list(machine.in_threads(lambda part: table.rows(part).astype(np.float64) @ w, parts, n_jobs))
+    return np.concatenate(totals)

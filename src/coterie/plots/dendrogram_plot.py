@@ -1,0 +1,195 @@
+"""Dendrogram of the last merges of a hierarchical clustering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from coterie.core.arguments import whole_number
+from coterie.core.errors import InputError, ParameterError
+from coterie.hierarchy.cut import cut
+from coterie.hierarchy.tree import Tree, as_tree
+from coterie.palette import INK, MARK, colours
+from coterie.plots.display import Array, Display, caption, count_text
+from coterie.plots.projection import check_fitted
+
+MERGES = 40  # merges that are drawn by default
+LABELS = 60  # maximum number of leaves with labels
+
+
+@dataclass(eq=False, repr=False)
+class DendrogramDisplay(Display):
+    """The last merges of a tree as brackets; clusters below them are leaves, labelled with their size."""
+
+    kind: ClassVar[str] = "dendrogram"
+    size: ClassVar[tuple[float, float]] = (8.0, 4.6)
+    x: Array  # (m, 4) corners of each bracket, from the foot of its left leg to the foot of its right leg
+    y: Array  # (m, 4)
+    cluster: Array  # (m,) cluster of each merge; -1: above the cut
+    leaves: list[str]  # (m + 1,) from left to right: the name of a row, or the number of rows in parentheses
+    sizes: Array  # (m + 1,) number of rows of each leaf
+    leaf_cluster: Array  # (m + 1,)
+    k: int  # number of clusters of the cut; 1: no cut
+    height: float | None  # height of the cut
+    n: int  # number of rows
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any = None,
+        *,
+        n_clusters: int | None = None,
+        merges: int = MERGES,
+        names: Any = None,
+        ax: Any = None,
+    ) -> Self:
+        """Dendrogram of a fitted hierarchical estimator, cut into its or `n_clusters` clusters; `X` is ignored."""
+        check_fitted(model)
+        if getattr(model, "linkage_matrix_", None) is None:
+            raise ParameterError(
+                f"{type(model).__name__} has no linkage_matrix_: use AgglomerativeClustering or hierarchy.linkage"
+            )
+        k = model.n_clusters_ if n_clusters is None else n_clusters
+        return cls.from_result(model.linkage_matrix_, n_clusters=k, merges=merges, names=names, ax=ax)
+
+    @classmethod
+    def from_result(
+        cls, Z: Any, *, n_clusters: int | None = None, merges: int = MERGES, names: Any = None, ax: Any = None
+    ) -> Self:
+        """Dendrogram of a linkage matrix (n - 1, 4), cut into `n_clusters` if given."""
+        tree = as_tree(Z)
+        n = tree.n_leaves
+        if n < 2:
+            raise InputError("Z has no merges: a dendrogram needs at least two rows")
+        k = 1 if n_clusters is None else whole_number("n_clusters", n_clusters, 1)
+        if names is not None and len(names) != n:
+            raise InputError(f"names must have one entry for each of the {n} rows; got {len(names)}")
+        labels = cut(Z, n_clusters=k)
+        count = min(n - 1, max(whole_number("merges", merges, 1), k - 1))
+        return cls._build(tree, count, labels, k, names)._plot_into(ax)
+
+    @classmethod
+    def _build(cls, tree: Tree, count: int, labels: Array, k: int, names: Any) -> Self:
+        n = tree.n_leaves
+        first = n - 1 - count  # index of the first merge that is drawn
+        children = np.stack([tree.left[first:], tree.right[first:]], axis=1)
+        leaves = np.sort(children[children < n + first])
+        leaves = leaves[np.argsort(tree.first[leaves], kind="stable")]
+        position, height = np.zeros(2 * n - 1), np.zeros(2 * n - 1)
+        position[leaves] = np.arange(len(leaves))
+        height[n:] = tree.height
+        low = np.where(np.isin(children, leaves), 0.0, height[children])
+        for i, (left, right) in enumerate(children.tolist()):
+            position[n + first + i] = (position[left] + position[right]) / 2
+        top = tree.height[first:]
+        x = position[children][:, [0, 0, 1, 1]]
+        y = np.stack([low[:, 0], top, top, low[:, 1]], axis=1)
+        clusters = _cluster_of_nodes(tree, labels)
+        sizes = tree.size[leaves]
+        row_names = [str(j) if names is None else str(names[j]) for j in np.where(leaves < n, leaves, 0)]
+        leaf_names = [name if size == 1 else f"({size:,})" for name, size in zip(row_names, sizes, strict=True)]
+        return cls(x, y, clusters[n + first :], leaf_names, sizes, clusters[leaves], k, _cut_height(tree, k), n)
+
+    def _figure_size(self) -> tuple[float, float]:
+        return float(np.clip(2.0 + 0.16 * len(self.leaves), 6.4, 12.0)), self.size[1]
+
+    def _draw(self, ax: Any) -> None:
+        from matplotlib.collections import LineCollection
+
+        shades = [*(colours(self.k) if self.k > 1 else [INK]), INK]
+        line_colours = [shades[j] for j in self.cluster]
+        lines = np.stack([self.x, self.y], axis=-1)
+        self.brackets_ = ax.add_collection(LineCollection(list(lines), colors=line_colours, linewidths=1.3))
+        top = float(self.y.max()) or 1.0
+        ax.set_xlim(-0.8, len(self.leaves) - 0.2)
+        ax.set_ylim(0, 1.05 * top)
+        self.cut_ = None
+        if self.height is not None:
+            self.cut_ = ax.axhline(self.height, color=MARK, linestyle="--", linewidth=1.2, zorder=0)
+        self._draw_leaves(ax)
+        ax.set_ylabel("height of the merge")
+        ax.spines[["top", "right", "bottom"]].set_visible(False)
+        shown = len(self.y)
+        text = (
+            count_text(self.n)
+            if shown == self.n - 1
+            else f"the last {count_text(shown, 'merge')} of {count_text(self.n)}"
+        )
+        caption(ax, text if self.height is None else f"{text}, cut into {count_text(self.k, 'cluster')}")
+
+    def _draw_leaves(self, ax: Any) -> None:
+        m = len(self.leaves)
+        if m > LABELS:
+            ax.set_xticks([])
+            ax.set_xlabel(f"{m:,} branches, from left to right")
+            return
+        is_vertical = m > 16 or max(map(len, self.leaves)) > 4
+        ax.set_xticks(range(m), self.leaves, rotation=90 if is_vertical else 0, fontsize=8 if m <= 40 else 7)
+        ax.tick_params(axis="x", length=0)
+        shades = colours(self.k) if self.k > 1 else [INK]
+        for text, j in zip(ax.get_xticklabels(), self.leaf_cluster, strict=True):
+            text.set_color(shades[j] if j >= 0 else INK)
+        if (self.sizes > 1).any():
+            ax.set_xlabel("row, or (number of rows)")
+
+
+def _cluster_of_nodes(tree: Tree, labels: Array) -> Array:
+    """Return the cluster of all leaves below each node (2 n - 1,), or -1 if they are in several clusters."""
+    order = labels[tree.leaves()]
+    last = tree.first + tree.size - 1
+    changes = np.append(0, np.cumsum(order[1:] != order[:-1]))  # the leaves of a cluster are contiguous
+    is_one = changes[tree.first] == changes[last]
+    clusters: Array = np.where(is_one, order[tree.first], -1)
+    return clusters
+
+
+def _cut_height(tree: Tree, k: int) -> float | None:
+    """Return the height half way between the merge that leaves k clusters and the next one; None if k = 1."""
+    if k < 2:
+        return None
+    heights = np.sort(tree.subtree_max(tree.height))
+    n = tree.n_leaves
+    above = float(heights[n - k])
+    return (float(heights[n - k - 1]) + above) / 2 if k < n else above / 2
+
+
+def dendrogram(
+    result: Any, *, n_clusters: int | None = None, merges: int = MERGES, names: Any = None, ax: Any = None
+) -> Any:
+    """Draw a dendrogram of the last merges of a hierarchical clustering, coloured by cluster.
+
+    Each merge is a bracket at its height. Clusters below the drawn merges are leaves, labelled with their number of
+    rows in parentheses, so trees of any size can be drawn.
+
+    Parameters
+    ----------
+    result : fitted hierarchical estimator, or linkage matrix of shape (n - 1, 4)
+        An estimator must have a `linkage_matrix_`.
+    n_clusters : int or None, default=None
+        Number of clusters of the cut. None: the clusters of the estimator; no cut for a linkage matrix.
+    merges : int, default=40
+        Number of the last merges that are drawn; all merges above the cut are always drawn.
+    names : sequence of str of length n or None, default=None
+        Names of the rows. None: their numbers.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from coterie import plots
+    >>> from coterie.hierarchy import linkage
+    >>> ax = plots.dendrogram(linkage([[0.0], [1.0], [5.0], [6.5]], "average"), n_clusters=2, names="abcd")
+    >>> [text.get_text() for text in ax.get_xticklabels()]
+    ['a', 'b', 'c', 'd']
+    """
+    options: dict[str, Any] = {"n_clusters": n_clusters, "merges": merges, "names": names, "ax": ax}
+    if hasattr(result, "fit"):
+        return DendrogramDisplay.from_estimator(result, **options).ax_
+    return DendrogramDisplay.from_result(result, **options).ax_

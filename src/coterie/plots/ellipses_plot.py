@@ -1,0 +1,256 @@
+"""Ellipses of Gaussian components, and the density of the mixture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from coterie.core.errors import ParameterError
+from coterie.families.structures import as_structure
+from coterie.palette import INK
+from coterie.plots.cloud import Bars, Cloud
+from coterie.plots.display import Display, caption, count_text
+from coterie.plots.projection import Array, Groups, Rows, View, grid_centers, rows_of_labels, rows_of_model
+
+CELLS = 120  # cells of the density along each axis
+DEVIATIONS = (1.0, 2.0)
+CONTOURS = 7
+CORNERS = 120  # corners of an ellipse
+
+
+class GaussianComponents(NamedTuple):
+    """Gaussian components."""
+
+    weights: Array  # (k,)
+    means: Array  # (k, d)
+    covariances: Array  # (k, d, d)
+
+
+@dataclass(eq=False, repr=False)
+class EllipsesDisplay(Display):
+    """Gaussian components, projected onto the axes of the figure."""
+
+    kind: ClassVar[str] = "ellipses"
+    cloud: Cloud
+    weights: Array  # (k,)
+    means: Array  # (k, p) projected means
+    covariances: Array  # (k, p, p)
+    deviations: Array  # radii of the ellipses, in standard deviations
+    x: Array  # (g,) grid of the density
+    y: Array | None  # (g,); None for one column
+    density: Array  # (g, g) rows of the grid from the bottom, or (g,)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        *,
+        deviations: Any = DEVIATIONS,
+        columns: Any = None,
+        sample_weight: Any = None,
+        ax: Any = None,
+    ) -> Self:
+        """Components of a fitted Gaussian mixture, or scale matrices of a mixture of Student's t."""
+        rows, groups = rows_of_model(model, X, sample_weight)
+        return cls._build(rows, groups, gaussian_components(model, len(rows.columns)), deviations, columns)._plot_into(
+            ax
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        X: Any,
+        labels: Any,
+        *,
+        deviations: Any = DEVIATIONS,
+        columns: Any = None,
+        sample_weight: Any = None,
+        ax: Any = None,
+    ) -> Self:
+        """Mean and covariance of each cluster of labels, one for each row."""
+        rows, groups = rows_of_labels(X, labels, sample_weight)
+        if not groups.names:
+            raise ParameterError(
+                "labels are all -1, so there are no clusters to draw: pass labels with at least one cluster"
+            )
+        components = GaussianComponents(
+            groups.sizes / groups.sizes.sum(), groups.means(rows.X), _covariances(rows, groups)
+        )
+        return cls._build(rows, groups, components, deviations, columns)._plot_into(ax)
+
+    @classmethod
+    def _build(cls, rows: Rows, groups: Groups, components: GaussianComponents, deviations: Any, columns: Any) -> Self:
+        radii = np.atleast_1d(np.asarray(deviations, dtype=np.float64))
+        if radii.ndim != 1 or len(radii) == 0 or not (np.isfinite(radii) & (radii > 0)).all():
+            raise ParameterError(f"deviations must be numbers above 0; got {deviations!r}")
+        if len(groups.names) != len(components.weights):  # components without rows also have ellipses
+            groups = groups._replace(names=[str(j) for j in range(len(components.weights))])
+        view = View.of(rows, columns)
+        cloud = Cloud.of(rows, groups, view, components.means)
+        means, spreads = view.points(components.means), view.directions.T @ components.covariances @ view.directions
+        steps = [grid_centers(values, CELLS if len(view.axes) == 2 else 4 * CELLS, 0.12) for values in cloud.limits.T]
+        grid = np.stack(np.meshgrid(*steps), axis=-1)
+        density = _density(grid.reshape(-1, len(steps)), components.weights, means, spreads).reshape(grid.shape[:-1])
+        return cls(
+            cloud, components.weights, means, spreads, radii, steps[0], steps[1] if len(steps) == 2 else None, density
+        )
+
+    def outlines(self) -> Array:
+        """Closed lines (radii, k, corners, 2), one for each radius and component."""
+        angle = np.linspace(0, 2 * np.pi, CORNERS + 1)
+        circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        values, vectors = np.linalg.eigh(self.covariances)
+        halves = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]  # (k, p, p) columns are half axes
+        around = np.einsum("ca,kpa->kcp", circle, halves)
+        lines: Array = self.means[:, None] + self.deviations[:, None, None, None] * around
+        return lines
+
+    def _draw(self, ax: Any) -> None:
+        self.rows_ = self.cloud.draw(ax, alpha=0.35)
+        shown = [f"{radius:g}" for radius in self.deviations]
+        if self.cloud.bars is not None:
+            self._draw_curves(ax, self.cloud.bars)
+            caption(ax, f"{count_text(len(self.weights), 'component')} and their sum; {self.cloud.description}")
+            return
+        levels = np.geomspace(max(self.density.max(), 1e-300) / 300, max(self.density.max(), 2e-300) * 0.9, CONTOURS)
+        self.contours_ = ax.contour(self.x, self.y, self.density, levels=levels, colors=INK, linewidths=0.5, alpha=0.45)
+        self.ellipses_ = []
+        for lines, radius in zip(self.outlines(), self.deviations, strict=True):
+            for line, colour, weight in zip(lines, self.cloud.colours, self.weights, strict=True):
+                if weight * self.cloud.n >= 0.5:
+                    self.ellipses_ += ax.plot(
+                        *line.T, color=colour, linewidth=1.8 if radius == self.deviations[0] else 1.1
+                    )
+        self.numbers_ = self.cloud.draw_names(ax)
+        caption(
+            ax,
+            f"ellipses at {' and '.join(shown)} standard deviations, contours of the density; {self.cloud.description}",
+        )
+
+    def _draw_curves(self, ax: Any, bars: Bars) -> None:
+        """Draw the density of each component and of the mixture over a histogram of one column."""
+        scale = self.cloud.total * float(bars.edges[1] - bars.edges[0])
+        self.ellipses_ = []
+        for j, colour in enumerate(self.cloud.colours):
+            one = _density(self.x[:, None], self.weights[j : j + 1], self.means[j : j + 1], self.covariances[j : j + 1])
+            self.ellipses_ += ax.plot(self.x, scale * one, color=colour, linewidth=1.8)
+        self.contours_ = ax.plot(self.x, scale * self.density, color=INK, linewidth=1.2, linestyle="--")
+        top = float(bars.counts.sum(axis=0).max())
+        ax.set_ylim(0, 1.15 * min(max(top, scale * float(self.density.max())), 1.5 * top))
+        self.numbers_ = self.cloud.draw_names(ax)
+
+
+def _covariances(rows: Rows, groups: Groups) -> Array:
+    """Return the covariance of the rows of each cluster (k, d, d)."""
+    d, w = len(rows.columns), np.ones(len(rows.X)) if rows.w is None else rows.w
+    members = [np.flatnonzero(groups.codes == j) for j in range(len(groups.names))]
+    return np.array(
+        [
+            _covariance(rows.X[index].astype(np.float64), w[index]) if len(index) else np.zeros((d, d))
+            for index in members
+        ]
+    )
+
+
+def _covariance(X: Array, w: Array) -> Array:
+    centered = X - np.average(X, axis=0, weights=w)
+    covariance: Array = (w * centered.T) @ centered / w.sum()
+    return covariance
+
+
+def gaussian_components(model: Any, d: int) -> GaussianComponents:
+    """Return the weights, means and full covariances of a fitted mixture."""
+    if hasattr(model, "covariances_"):
+        means = np.asarray(model.means_, dtype=np.float64)
+        k = len(means)
+        form = as_structure(model.covariance_type).form
+        covariances = np.asarray(model.covariances_, dtype=np.float64)
+    else:
+        parts = getattr(model, "components_", ())
+        means, covariances = (np.asarray(part, dtype=np.float64) for part in _location_and_scale(model, parts))
+        k = len(means)
+        form = {3: "full", 2: "diag", 1: "spherical"}[covariances.ndim]
+    if form in ("full", "tied"):
+        full = np.broadcast_to(covariances, (k, d, d))
+    else:
+        full = np.reshape(covariances, (k, -1))[:, :, None] * np.eye(d)
+    return GaussianComponents(np.asarray(model.weights_, dtype=np.float64), means, np.array(full))
+
+
+def _location_and_scale(model: Any, parts: Any) -> tuple[Any, Any]:
+    for names in (("mean", "covariance"), ("location", "scale")):
+        if all(hasattr(parts, name) for name in names):
+            return tuple(getattr(parts, name) for name in names)
+    raise ParameterError(
+        f"{type(model).__name__} has no Gaussian components: use plots.clusters, or pass labels instead of the model"
+    )
+
+
+def _density(P: Array, weights: Array, means: Array, covariances: Array) -> Array:
+    """Return the density of the mixture at points (m, p)."""
+    p = P.shape[1]
+    total = np.zeros(len(P))
+    width = float(np.ptp(P, axis=0).max())
+    for weight, mean, covariance in zip(weights, means, covariances, strict=True):
+        factor = np.linalg.cholesky(
+            covariance + (1e-4 * width) ** 2 * np.eye(p)
+        )  # so that singular components are visible
+        scaled = np.linalg.solve(factor, (P - mean).T)
+        scale = np.sqrt(2 * np.pi) ** p * np.diag(factor).prod()
+        total += weight * np.exp(-0.5 * (scaled**2).sum(axis=0)) / scale
+    return total
+
+
+def ellipses(
+    result: Any,
+    X: Any,
+    *,
+    deviations: Any = DEVIATIONS,
+    columns: Any = None,
+    sample_weight: Any = None,
+    ax: Any = None,
+) -> Any:
+    r"""Draw Gaussian components as ellipses, with contours of the density, over the rows.
+
+    An ellipse is :math:`\{\mu + r \Sigma^{1/2} u : |u| = 1\}`. In two columns, the ellipse with r = 1 contains 39 %
+    of a component, and the ellipse with r = 2 contains 86 %. More columns are projected onto the axes of the figure:
+    the ellipses are those of the marginal distribution, :math:`V^\top \mu` and :math:`V^\top \Sigma V`, which is exact.
+    The contours show the density of the mixture at levels of constant ratio. One column is drawn as curves over a
+    histogram.
+
+    Parameters
+    ----------
+    result : fitted mixture of Gaussians or Student's t, or labels of shape (n,)
+        For labels, the mean and covariance of each cluster are drawn.
+    X : array or DataFrame of shape (n, d)
+        The rows, as in `clusters`.
+    deviations : float or sequence of float, default=(1, 2)
+        Radii r of the ellipses, in standard deviations.
+    columns : str, int, sequence of one or two of these, or None, default=None
+        Names or numbers of the columns to show. None: all columns, or the first two principal axes of more than two.
+    sample_weight : array of shape (n,) or None, default=None
+        Row weights, as in `clusters`; for labels, also used in means and covariances.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import GaussianMixture, plots
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [9, 2], [9, 4], [9, 0]])
+    >>> model = GaussianMixture(2, covariance_type="EEI", random_state=0).fit(X)
+    >>> ax = plots.ellipses(model, X)
+    >>> len(ax.lines)  # two for each component
+    4
+    """
+    options: dict[str, Any] = {"deviations": deviations, "columns": columns, "sample_weight": sample_weight, "ax": ax}
+    if hasattr(result, "fit"):
+        return EllipsesDisplay.from_estimator(result, X, **options).ax_
+    return EllipsesDisplay.from_predictions(X, result, **options).ax_

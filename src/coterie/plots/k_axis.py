@@ -1,0 +1,49 @@
+"""The axis of the number of clusters K, which several figures share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coterie.palette import MARK
+from coterie.plots.display import Array, plain_numbers
+
+TICKS = 14  # maximum number of ticks
+
+
+def label_k_axis(ax: Any, ks: Array, label: str) -> None:
+    """Set labels and ticks of a curve over K."""
+    ax.set_xlabel("number of clusters K")
+    ax.set_ylabel(label)
+    set_k_ticks(ax, ks)
+    plain_numbers(ax.yaxis)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def set_k_ticks(ax: Any, ks: Array, limit: int = TICKS) -> None:
+    """Set ticks at the first K, and at each later K that is far enough from the previous tick."""
+    low, high = float(min(ks)), float(max(ks))
+    padding = max(0.05 * (high - low), 0.6)
+    ax.set_xlim(low - padding, high + padding)
+    distance, shown = (high - low) / limit, [int(ks[0])]
+    for k in ks[1:]:
+        if k - shown[-1] >= distance:
+            shown.append(int(k))
+    ax.set_xticks(shown)
+
+
+def mark_k(ax: Any, k: float | None, value: float | None, text: str) -> Any:
+    """Mark the recommended K with a dashed line, a circle on the curve and a text; do nothing if `k` is None."""
+    if k is None:
+        return None
+    line = ax.axvline(k, color=MARK, linestyle="--", linewidth=1.2, zorder=1)
+    if value is not None:
+        ax.plot([k], [value], "o", markersize=11, markerfacecolor="none", markeredgewidth=1.6, color=MARK, zorder=4)
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    ax.set_ylim(low, high + 0.1 * (high - low))  # space for the text
+    is_right = k > (left + right) / 2
+    ax.annotate(
+        text, (k, 0.97), xycoords=("data", "axes fraction"), xytext=(-5 if is_right else 5, 0),
+        textcoords="offset points", ha="right" if is_right else "left", va="top", color=MARK, fontsize=9,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0},
+    )  # fmt: skip
+    return line

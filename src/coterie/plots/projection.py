@@ -1,0 +1,279 @@
+"""Rows and clusters as figures need them, and projections of the rows onto one or two axes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import svds
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from coterie.core.errors import InputError, ParameterError
+from coterie.data import as_source, opened
+from coterie.data.memory import MemorySource
+from coterie.data.summary import summarize
+from coterie.diagnosis.partition import labels_by
+from coterie.engines.local import Serial
+from coterie.metrics.labels import labels_of_rows
+
+Array = np.ndarray[Any, Any]
+
+BLOCK = 1 << 15  # rows that are projected at a time
+WIDE = 3000  # largest number of columns for a covariance matrix
+SHOWN = 20_000  # size of the sample if there are more than `MANY` rows
+MANY = 50_000  # largest number of rows that are drawn as points
+PER_CLUSTER = ("cluster_centers_", "weights_")  # attributes of models with one entry for each cluster, empty or not
+
+
+class Rows(NamedTuple):
+    """Dense rows, their weights and column names; missing values are replaced by the mean of their column."""
+
+    X: Array  # (n, d) finite
+    columns: list[str]
+    mean: Array  # (d,) of the values that are not missing
+    variance: Array  # (d,) of X
+    w: Array | None = None  # (n,)
+    is_missing: Array | None = None  # (n, d) bool
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the rows."""
+        return float(len(self.X) if self.w is None else self.w.sum())
+
+    @property
+    def missing(self) -> int:
+        """Number of missing values."""
+        return 0 if self.is_missing is None else int(np.count_nonzero(self.is_missing))
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviation of the values that are not missing (d,)."""
+        share_known = 1.0 if self.is_missing is None else np.average(~self.is_missing, axis=0, weights=self.w)
+        return np.sqrt(self.variance / share_known)
+
+    @property
+    def X_with_nan(self) -> Array:
+        """X with NaN for missing values, as the user passed it."""
+        return self.X if self.is_missing is None else np.where(self.is_missing, np.nan, self.X).astype(self.X.dtype)
+
+    def take(self, index: Array) -> Self:
+        """Return some of the rows, with the mean and variance of all rows."""
+        w, is_missing = (None if values is None else values[index] for values in (self.w, self.is_missing))
+        return self._replace(X=self.X[index], w=w, is_missing=is_missing)
+
+    def without_zero_weights(self) -> Self:
+        return self if self.w is None else self.take(np.flatnonzero(self.w))
+
+
+class Groups(NamedTuple):
+    """The cluster and the weight of each row."""
+
+    codes: Array  # (n,) index of the cluster; -1: in no cluster
+    names: list[str]  # (k,)
+    w: Array | None = None  # (n,)
+
+    @property
+    def sizes(self) -> Array:
+        """Number of rows in each cluster, or their total weight (k,)."""
+        is_member = self.codes >= 0
+        w = None if self.w is None else self.w[is_member]
+        sizes: Array = np.bincount(self.codes[is_member], w, minlength=len(self.names))
+        return sizes
+
+    def means(self, P: Array, is_missing: Array | None = None) -> Array:
+        """Return the mean of the points (n, p) of each cluster (k, p), without missing values; NaN if all are missing.
+
+        The mean of an empty cluster is 0.
+        """
+        is_member, k = self.codes >= 0, len(self.names)
+        codes = self.codes[is_member]
+        w = np.ones(int(np.count_nonzero(is_member))) if self.w is None else self.w[is_member]
+        sums, mass = np.empty((k, P.shape[1])), np.empty((k, P.shape[1]))
+        for j in range(P.shape[1]):
+            known = w if is_missing is None else w * ~is_missing[is_member, j]
+            sums[:, j] = np.bincount(codes, known * P[is_member, j].astype(np.float64), k)
+            mass[:, j] = np.bincount(codes, known, k)
+        empty = np.where(self.sizes == 0, 0.0, np.nan)[:, None]
+        return np.where(mass > 0, sums / np.where(mass > 0, mass, 1.0), empty)
+
+
+@dataclass(frozen=True)
+class View:
+    """A projection of the rows onto a line or a plane, with names of its axes."""
+
+    origin: Array  # (d,)
+    directions: Array  # (d, p) with p = 1 or 2
+    axes: list[str]  # (p,)
+    has_equal_units: bool = False
+
+    def points(self, X: Array) -> Array:
+        """Project rows (n, d) to points (n, p)."""
+        out = np.empty((len(X), self.directions.shape[1]))
+        for start in range(0, len(X), BLOCK):
+            part = slice(start, start + BLOCK)
+            out[part] = (X[part].astype(np.float64) - self.origin) @ self.directions
+        return out
+
+    def to_rows(self, P: Array) -> Array:
+        """Return the rows (m, d) on the line or plane that project to points (m, p)."""
+        return self.origin + P @ self.directions.T
+
+    @classmethod
+    def of(cls, rows: Rows, columns: Any = None) -> Self:
+        """Return a view of one or two columns, or of the two first principal axes if there are more columns."""
+        d = len(rows.columns)
+        if columns is None and d > 2:
+            return cls._principal(rows)
+        chosen = (
+            list(range(d)) if columns is None else [_column_index(rows.columns, name) for name in _column_pair(columns)]
+        )
+        directions = np.zeros((d, len(chosen)))
+        directions[chosen, range(len(chosen))] = 1.0
+        return cls(rows.mean * (directions.sum(axis=1) == 0), directions, [rows.columns[j] for j in chosen])
+
+    @classmethod
+    def _principal(cls, rows: Rows) -> Self:
+        values, vectors = _axes_by_columns(rows) if len(rows.columns) <= WIDE else _axes_by_rows(rows)
+        largest = vectors[np.abs(vectors).argmax(axis=0), [0, 1]]
+        total = float(rows.variance.sum())
+        shares = np.maximum(values, 0.0) / total if total > 0 else np.zeros(2)
+        axes = [f"principal axis {i + 1} ({100 * share:.3g} % of the variance)" for i, share in enumerate(shares)]
+        return cls(rows.mean, vectors * np.where(largest < 0, -1.0, 1.0), axes, has_equal_units=True)
+
+
+def _axes_by_columns(rows: Rows) -> tuple[Array, Array]:
+    """Return the variances (2,) and directions (d, 2) of the first two principal axes."""
+    d = len(rows.columns)
+    covariance = np.zeros((d, d))
+    for start in range(0, len(rows.X), BLOCK):
+        part = rows.X[start : start + BLOCK].astype(np.float64) - rows.mean
+        w = None if rows.w is None else rows.w[start : start + BLOCK, None]
+        covariance += part.T @ (part if w is None else w * part)
+    values, vectors = eigh(covariance / rows.weight, subset_by_index=[d - 2, d - 1])
+    return values[::-1], vectors[:, ::-1]
+
+
+def _axes_by_rows(rows: Rows) -> tuple[Array, Array]:
+    """Return the same as `_axes_by_columns`, without a covariance matrix of many columns."""
+    centered = rows.X.astype(np.float64) - rows.mean
+    if rows.w is not None:
+        centered *= np.sqrt(rows.w)[:, None]
+    n, d = centered.shape
+    if n < 3 or not centered.any():
+        return np.zeros(2), np.eye(d, 2)
+    if n > WIDE:
+        _, lengths, directions = svds(centered, k=2, v0=np.ones(min(n, d)))
+        return lengths[::-1] ** 2 / rows.weight, directions[::-1].T
+    values, vectors = eigh(centered @ centered.T, subset_by_index=[n - 2, n - 1])
+    directions, _ = np.linalg.qr(centered.T @ vectors[:, ::-1])
+    return values[::-1] / rows.weight, directions
+
+
+def as_rows(X: Any, sample_weight: Any = None) -> Rows:
+    """Convert `X` to dense rows in memory; an error names columns with infinite values, or without any value."""
+    source = as_source(X, sample_weight)
+    if not isinstance(source, MemorySource) or hasattr(source.X, "indptr"):
+        raise InputError(
+            "X must be dense and in memory to be drawn: load or compute some of its rows, and convert sparse rows with "
+            ".toarray()"
+        )
+    summary = summarize(source, Serial(), allow_missing=True)
+    columns = source.columns or [f"column {j}" for j in range(source.shape[1])]
+    rows = Rows(source.X, columns, summary.mean, summary.variance, source.w)
+    return rows if summary.gaps == 0 else _fill_missing(rows)
+
+
+def _fill_missing(rows: Rows) -> Rows:
+    is_missing = np.isnan(rows.X)
+    share_known = np.average(~is_missing, axis=0, weights=rows.w)
+    X = np.where(is_missing, rows.mean, rows.X).astype(rows.X.dtype)
+    return rows._replace(X=X, variance=rows.variance * share_known, is_missing=is_missing)
+
+
+def rows_of_model(model: Any, X: Any, sample_weight: Any = None) -> tuple[Rows, Groups]:
+    """Return the rows of positive weight and their clusters according to a fitted model."""
+    check_fitted(model)
+    X = opened(X)
+    rows = as_rows(X, sample_weight)
+    return without_zero_weights(rows, groups_of_model(model, X, len(rows.X), sample_weight))
+
+
+def rows_of_labels(X: Any, labels: Any, sample_weight: Any = None) -> tuple[Rows, Groups]:
+    """Return the rows of positive weight and their clusters according to labels."""
+    rows = as_rows(X, sample_weight)
+    return without_zero_weights(rows, as_groups(labels, len(rows.X)))
+
+
+def without_zero_weights(rows: Rows, groups: Groups) -> tuple[Rows, Groups]:
+    """Drop rows of weight 0."""
+    if rows.w is None:
+        return rows, groups
+    return rows.without_zero_weights(), Groups(groups.codes[rows.w > 0], groups.names, rows.w[rows.w > 0])
+
+
+def as_groups(labels: Any, n: int) -> Groups:
+    """Convert labels of any type to groups; the number -1 means that a row is in no cluster."""
+    encoded = labels_of_rows(labels, n)
+    codes, names = encoded.codes, [str(name) for name in encoded.names]
+    if "-1" in names:
+        noise = names.index("-1")
+        codes = np.where(codes == noise, -1, codes - (codes > noise))
+        names.pop(noise)
+    return Groups(codes, names)
+
+
+def groups_of_model(model: Any, X: Any, n: int, sample_weight: Any = None) -> Groups:
+    """Return the clusters of a fitted model (see `labels_by`); empty clusters keep their number."""
+    check_fitted(model)
+    groups = as_groups(labels_by(model, X, n, sample_weight), n)
+    k = next((len(getattr(model, name)) for name in PER_CLUSTER if getattr(model, name, None) is not None), 0)
+    if k and all(name.isdecimal() for name in groups.names):
+        return Groups(np.append(np.array(groups.names, np.int64), -1)[groups.codes], [str(j) for j in range(k)])
+    return groups
+
+
+def call_method(model: Any, method: str, X: Array) -> Array:
+    """Call a method such as `predict` with rows without column names; scikit-learn's warning about them is hidden."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        return np.asarray(getattr(model, method)(X))
+
+
+def check_fitted(model: Any) -> None:
+    if isinstance(model, type) or not hasattr(model, "fit"):
+        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+        raise ParameterError(f"model must be a fitted estimator; got {kind}")
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise ParameterError(f"model must be fitted: call {type(model).__name__}.fit(X) first") from None
+
+
+def grid_centers(values: Array, cells: int, margin: float = 0.05) -> Array:
+    """Return the centers of `cells` equal cells over the range of `values`, plus a margin."""
+    low, high = float(values.min()), float(values.max())
+    padding = margin * (high - low) if high > low else 0.5 * max(1.0, 1e-6 * abs(low))
+    centers: Array = np.linspace(low - padding, high + padding, 2 * cells + 1)[1::2]
+    return centers
+
+
+def _column_pair(columns: Any) -> list[Any]:
+    names = [columns] if isinstance(columns, str) or not hasattr(columns, "__len__") else list(columns)
+    if not 1 <= len(names) <= 2 or len(set(names)) < len(names):
+        raise ParameterError(f"columns must be one or two different columns; got {columns!r}")
+    return names
+
+
+def _column_index(names: list[str], column: Any) -> int:
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if hasattr(column, "__index__") and 0 <= column < len(names):
+        return int(column)
+    raise ParameterError(
+        f"columns: {column!r} is not a column; use one of {', '.join(map(repr, names[:20]))}, or a number below "
+        f"{len(names)}"
+    )

@@ -1,0 +1,61 @@
+"""Missing and infinite values: their counts, and messages about them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.stats import Stats
+from coterie.preparation.name_lists import shell_names
+
+NAMED_TO_EXCLUDE = 3
+
+
+@dataclass(frozen=True)
+class MissingCounts(Stats):
+    """Numbers of missing and infinite values."""
+
+    rows: Any
+    incomplete_rows: Any  # rows with a missing value
+    missing: Any  # (columns,)
+    infinite: Any  # (numeric columns,)
+
+
+def infinite_message(columns: tuple[str, ...], counts: MissingCounts) -> str:
+    return (
+        f"some values are infinite ({by_column(columns, counts.infinite)}).\n"
+        f"  Correct them, or --exclude {_to_exclude(columns, counts.infinite)}."
+    )
+
+
+def missing_message(columns: tuple[str, ...], counts: MissingCounts, other: str, from_model: bool) -> str:
+    """Options for missing values: drop rows, use `other`, or exclude columns, unless they are those of a model."""
+    first = (
+        f"{counts.incomplete_rows:,} of {row_count(counts.rows)} have missing values "
+        f"({by_column(columns, counts.missing)})."
+    )
+    drop = f"--missing drop (keeps {row_count(counts.rows - counts.incomplete_rows)})"
+    if from_model:
+        return f"{first}\n  Use {drop}{other and f', or a model that was fitted with {other}'}."
+    exclude = f"--exclude {_to_exclude(columns, counts.missing)}"
+    return f"{first}\n  Choose one: {drop}, {other and f'{other}, '}or {exclude}."
+
+
+def by_column(columns: tuple[str, ...], counts: NDArray[np.integer]) -> str:
+    """``age: 190, income: 31``."""
+    return ", ".join(f"{columns[j]}: {counts[j]:,}" for j in _most_frequent(counts))
+
+
+def row_count(n: int) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{n:,} row" if n == 1 else f"{n:,} rows"
+
+
+def _to_exclude(columns: tuple[str, ...], counts: NDArray[np.integer]) -> str:
+    names = [columns[j] for j in _most_frequent(counts)]
+    return shell_names(*names[:NAMED_TO_EXCLUDE]) + (",…" if len(names) > NAMED_TO_EXCLUDE else "")
+
+
+def _most_frequent(counts: NDArray[np.integer]) -> list[int]:
+    return [j for j in np.argsort(-counts, kind="stable").tolist() if counts[j]]

@@ -1,0 +1,181 @@
+"""A fitted preparation, which converts rows of any table with the same columns to numbers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from coterie.core.errors import InputError
+from coterie.core.job_progress import Progress, Step, silent
+from coterie.data.tables.reader import Table
+from coterie.preparation import Scale, missing_values
+from coterie.preparation.column_selection import check_column
+from coterie.preparation.invalid_cells import check_types
+from coterie.preparation.missing_values import MissingCounts
+from coterie.preparation.scaling import Matrix, fill_rows, scale_rows
+
+FILL_VALUES = {  # strategies of SimpleImputer in scikit-learn
+    "mean": "the mean of the column",
+    "median": "the median of the column",
+    "most_frequent": "the most frequent value of the column",
+}
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Columns, fill values and scales, fitted to one table.
+
+    A categorical column becomes an unscaled column of zeros and ones for each of its values (one-hot encoding). Rows
+    of different categories are then √2 apart, the root mean square distance of two rows in a standardised column.
+    """
+
+    numbers: tuple[str, ...]
+    categories: dict[str, tuple[str, ...]]  # the values of each column
+    missing: str  # one of `Missing` or of `FILL_VALUES`
+    fill: tuple[float, ...]  # replace missing numbers
+    scale: Scale
+    shift: tuple[float, ...]
+    spread: tuple[float, ...]
+    single: bool  # whether numbers are float32
+    mixed: bool = False  # whether the algorithm takes the columns as they are
+    series: bool = False  # whether a row is a series
+    from_model: bool = False  # whether it was loaded with a model, so that its columns are fixed
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns of the matrix."""
+        one_hot = (f"{name}={value}" for name, values in self.categories.items() for value in values)
+        return (*self.numbers, *one_hot)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the table."""
+        return (*self.numbers, *self.categories)
+
+    @property
+    def units(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """`shift` and `spread` of every column of the matrix X; ``X * spread + shift`` are the values of the table."""
+        n_one_hot = len(self.names) - len(self.numbers)
+        return np.array([*self.shift, *[0.0] * n_one_hot]), np.array([*self.spread, *[1.0] * n_one_hot])
+
+    def apply(self, table: Table, progress: Progress = silent) -> "PreparedRows":
+        """The rows of `table`, prepared like those to which this was fitted."""
+        for name in self.columns:
+            check_column(name, table.columns)
+        check_types(table, self.numbers, self.categories)
+        return self.finish(table, self.read_rows(table, progress))
+
+    def read_rows(self, table: Table, progress: Progress = silent) -> "RawRows":
+        """The values of all rows, or of the complete ones if others are dropped."""
+        X = table.allocate((table.n_rows, len(self.names)), np.dtype(np.float32 if self.single else np.float64))
+        row_mask = np.ones(table.n_rows, dtype=bool)
+        counts, has_missing, start, stop = MissingCounts(0, 0, 0, 0), False, 0, 0
+        for batch in table.batches(self.columns):
+            values, is_complete, batch_counts = self._values(batch)
+            counts = counts + batch_counts
+            if self.missing == "drop" and not is_complete.all():
+                row_mask[start : start + batch.height] = is_complete
+                values = values[is_complete]
+            X[stop : stop + len(values)] = values
+            has_missing = has_missing or bool(np.isnan(values).any())
+            start, stop = start + batch.height, stop + len(values)
+            progress(Step(f"reading {table.name}", start, table.n_rows))
+        self._check_values(counts)
+        return RawRows(X[:stop], row_mask, counts, has_missing)
+
+    def finish(self, table: Table, raw: "RawRows") -> "PreparedRows":
+        """Fill missing values and scale, in place."""
+        numbers = raw.X[:, : len(self.numbers)]
+        if self.fill and raw.has_missing:
+            fill_rows(numbers, np.array(self.fill))
+        scale_rows(numbers, np.array(self.shift), np.array(self.spread))
+        model_input: Any = raw.X
+        if self.mixed:
+            model_input = table.frame(self.columns).filter(pl.Series(raw.row_mask))
+        has_missing = raw.has_missing and not self.fill
+        return PreparedRows(raw.X, model_input, raw.row_mask, self._treatment(raw.counts), has_missing)
+
+    def _values(self, batch: pl.DataFrame) -> tuple[Matrix, Mask, MissingCounts]:
+        """Numbers and one-hot columns of a batch, the mask of complete rows, and numbers of missing values."""
+        X = self._numbers(batch)
+        is_missing = np.isnan(X)
+        if self.series:  # missing values at the end of a series are not counted, unless all its values are missing
+            at_end = np.logical_and.accumulate(is_missing[:, ::-1], axis=1)[:, ::-1]
+            is_missing &= ~at_end | is_missing.all(axis=1, keepdims=True)
+        if self.categories:
+            is_null = [batch[name].is_null().to_numpy() for name in self.categories]
+            is_missing = np.column_stack([is_missing, *is_null])
+            X = np.hstack([X, self._one_hot(batch, X.dtype)])
+        is_incomplete: Mask = np.asarray(is_missing.any(axis=1))
+        infinite = np.isinf(X[:, : len(self.numbers)]).sum(axis=0)
+        counts = MissingCounts(len(X), int(is_incomplete.sum()), is_missing.sum(axis=0), infinite)
+        return X, np.logical_not(is_incomplete), counts
+
+    def _numbers(self, batch: pl.DataFrame) -> Matrix:
+        if not self.numbers:
+            return np.empty((batch.height, 0), np.float32 if self.single else np.float64)
+        numbers = batch.select(self.numbers).cast(pl.Float32 if self.single else pl.Float64).fill_null(np.nan)
+        return numbers.to_numpy(order="c")
+
+    def _one_hot(self, batch: pl.DataFrame, dtype: Any) -> Matrix:
+        columns = [
+            (texts == value).fill_null(False).to_numpy()
+            for name, values in self.categories.items()
+            for texts in [batch[name].cast(pl.String)]
+            for value in values
+        ]
+        return np.column_stack(columns).astype(dtype)
+
+    def _check_values(self, counts: MissingCounts) -> None:
+        if np.any(counts.infinite):
+            raise InputError(missing_values.infinite_message(self.numbers, counts))
+        if counts.incomplete_rows and self.missing == "error":
+            other = "" if self.series else "--missing ignore" if self.mixed else "--missing median"
+            raise InputError(missing_values.missing_message(self.columns, counts, other, self.from_model))
+        if counts.incomplete_rows == counts.rows and self.missing == "drop":
+            by_column = missing_values.by_column(self.columns, counts.missing)
+            raise InputError(f"no row is complete ({by_column}). Try --missing median.")
+
+    def _treatment(self, counts: MissingCounts) -> str:
+        """What was done about missing values, in words."""
+        if not counts.incomplete_rows:
+            return "none"
+        if self.missing == "drop":
+            return f"dropped {missing_values.row_count(counts.incomplete_rows)}"
+        treatment = "left as they are" if self.missing == "ignore" else f"filled with {FILL_VALUES[self.missing]}"
+        return f"{int(counts.missing.sum()):,} {treatment}"
+
+
+@dataclass(frozen=True)
+class RawRows:
+    """Values as in the table."""
+
+    X: Matrix  # (n, d)
+    row_mask: Mask  # (rows of the table,) rows that are used
+    counts: MissingCounts
+    has_missing: bool
+
+
+@dataclass(frozen=True)
+class PreparedRows:
+    """The rows that are used."""
+
+    X: Matrix  # (n, d) scaled numbers, and one-hot columns; on disk if they are too large for memory
+    model_input: Any  # input of the algorithm: X, or a frame
+    row_mask: Mask  # (rows of the table,) rows that are used
+    treatment: str  # of missing values, in words
+    has_missing: bool  # whether X has missing values
+
+    @property
+    def n(self) -> int:
+        return len(self.X)
+
+    def expand(self, labels: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Labels of all rows of the table, -1 for rows that are not used."""
+        expanded = np.full(len(self.row_mask), -1, dtype=np.int64)
+        expanded[self.row_mask] = labels
+        return expanded

@@ -1,0 +1,209 @@
+"""A preparation as steps of a scikit-learn pipeline, the form in which it is stored with a model; and back."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from coterie.core.errors import InputError, ParameterError
+from coterie.data.tables.reader import Table
+from coterie.families import Categorical, groups
+from coterie.preparation import ModelMissing
+from coterie.preparation.preparation import Preparation
+
+
+@dataclass(frozen=True)
+class PreparedModel:
+    """An estimator, and the steps of scikit-learn that prepare its rows."""
+
+    model: Any
+    steps: tuple[Any, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the input columns; empty if unknown."""
+        if self.mixed:
+            return tuple(self.model.families_)
+        return tuple(map(str, getattr(self._first, "feature_names_in_", ())))
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the estimator takes a frame as it is."""
+        return hasattr(self.model, "families_")
+
+    @property
+    def n_columns(self) -> int | None:
+        return getattr(self._first, "n_features_in_", None)
+
+    @property
+    def scale(self) -> str | None:
+        """Name of the scaling, as in the options; None if there is none."""
+        return next((scale for scale in map(_scale_name, self.steps) if scale is not None), None)
+
+    @property
+    def fill(self) -> str | None:
+        """Strategy that fills missing values; None if there is none."""
+        return next((step.strategy for step in self.steps if isinstance(step, SimpleImputer)), None)
+
+    @property
+    def _first(self) -> Any:
+        return self.steps[0] if self.steps else self.model
+
+
+def as_pipeline(model: Any, preparation: Preparation) -> Any:
+    """A pipeline that prepares rows and then applies the model; a model of mixed columns stores its columns itself."""
+    return model if preparation.mixed else Pipeline([*_steps(preparation), ("cluster", model)])
+
+
+def from_pipeline(model: Any, file_name: str) -> PreparedModel:
+    """Split a pipeline into its model and the steps before it."""
+    if not isinstance(model, Pipeline):
+        return PreparedModel(model, ())
+    steps = tuple(step for _, step in model.steps[:-1] if step is not None and not isinstance(step, str))
+    _check_steps(file_name, steps)
+    return PreparedModel(model.steps[-1][1], steps)
+
+
+def load_preparation(saved: PreparedModel, table: Table, missing: ModelMissing) -> Preparation:
+    """The preparation of rows of `table` for a saved model."""
+    names = saved.names
+    if not names:
+        names = tuple(name for name, dtype in table.schema.items() if dtype.is_numeric())
+        expected = saved.n_columns or len(names)
+        if len(names) != expected:
+            raise InputError(f"{table.name} has {len(names)} numeric columns; the model takes {expected}.")
+    numbers, categories = _mixed_columns(saved.model, table) if saved.mixed else _columns(names, table)
+    n_numbers = len(numbers)
+    fill, shift, spread = _combined(saved.steps, n_numbers + sum(map(len, categories.values())))
+    return Preparation(
+        numbers=numbers,
+        categories=categories,
+        missing=_missing_treatment(saved, missing),
+        fill=() if fill is None else tuple(fill[:n_numbers].tolist()),
+        scale="none",
+        shift=tuple(shift[:n_numbers].tolist()),
+        spread=tuple(spread[:n_numbers].tolist()),
+        single=all(str(table.schema.get(name)) == "Float32" for name in numbers),
+        mixed=saved.mixed,
+        series=hasattr(saved.model, "max_iter_barycenter"),
+        from_model=True,
+    )
+
+
+def _missing_treatment(saved: PreparedModel, missing: ModelMissing) -> str:
+    """Treatment of missing values: as in the option, or as in the fit."""
+    ignores = getattr(saved.model, "missing", "error") == "ignore" and saved.fill is None
+    if missing == "ignore" and not ignores:
+        raise ParameterError("--missing ignore is for models that were fitted with it.")
+    if missing != "auto":
+        return missing
+    return saved.fill or ("ignore" if ignores else "error")
+
+
+def _steps(preparation: Preparation) -> list[tuple[str, Any]]:
+    """Steps of scikit-learn that fill and scale; one-hot columns stay as they are."""
+    names, n_one_hot = preparation.names, len(preparation.names) - len(preparation.numbers)
+    scaler = _scaler(preparation)
+    scaler.n_features_in_ = len(names)
+    steps = [("prepare", scaler)]
+    if preparation.fill:
+        imputer = SimpleImputer(strategy=preparation.missing)
+        imputer.statistics_ = np.array([*preparation.fill, *[0.0] * n_one_hot])
+        imputer.indicator_, imputer.n_features_in_ = None, len(names)
+        imputer._fit_dtype = imputer._fill_dtype = np.dtype(np.float64)
+        steps.insert(0, ("fill", imputer))
+    steps[0][1].feature_names_in_ = np.array(names, dtype=object)  # later steps get an array
+    return steps
+
+
+def _scaler(preparation: Preparation) -> Any:
+    shift, spread = preparation.units
+    scaler: Any
+    if preparation.scale == "robust":
+        scaler = RobustScaler()
+        scaler.center_, scaler.scale_ = shift, spread
+    elif preparation.scale == "minmax":
+        scaler = MinMaxScaler()
+        scaler.min_, scaler.scale_ = -shift / spread, 1.0 / spread
+    else:
+        is_scaled = preparation.scale == "standard"
+        scaler = StandardScaler(with_mean=is_scaled, with_std=is_scaled)
+        scaler.mean_, scaler.scale_, scaler.var_ = (shift, spread, spread**2) if is_scaled else (None, None, None)
+    return scaler
+
+
+def _scale_name(step: Any) -> str | None:
+    if isinstance(step, StandardScaler):
+        return "standard" if step.with_std else "none"
+    return {RobustScaler: "robust", MinMaxScaler: "minmax"}.get(type(step))
+
+
+def _check_steps(file_name: str, steps: tuple[Any, ...]) -> None:
+    """Reject steps that do more than fill, shift and divide: only these can be combined."""
+    for step in steps:
+        is_other = getattr(step, "clip", False) or not np.isnan(getattr(step, "missing_values", np.nan))
+        if is_other or np.isnan(_fill_values(step)).any():
+            raise InputError(
+                f"{file_name} has a {type(step).__name__} that does more than fill, shift or divide columns: "
+                "use coterie.load and predict in Python."
+            )
+
+
+def _fill_values(step: Any) -> np.ndarray:
+    return np.asarray(getattr(step, "statistics_", 0.0), dtype=np.float64)
+
+
+def _combined(steps: tuple[Any, ...], n_columns: int) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+    """Fill values, shift and spread of all steps together."""
+    fill, shift, spread = None, np.zeros(n_columns), np.ones(n_columns)
+    for step in steps:
+        if isinstance(step, SimpleImputer):
+            fill = _fill_values(step) * spread + shift if fill is None else fill
+        else:
+            step_shift, step_spread = _shift_and_spread(step, n_columns)
+            shift, spread = shift + step_shift * spread, spread * step_spread
+    return fill, shift, spread
+
+
+def _shift_and_spread(scaler: Any, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """What a scaler subtracts from each column, and by what it divides."""
+    if isinstance(scaler, MinMaxScaler):
+        return -scaler.min_ / scaler.scale_, 1.0 / scaler.scale_
+    center = scaler.mean_ if isinstance(scaler, StandardScaler) else scaler.center_
+    return _or_default(center, 0.0, n_columns), _or_default(scaler.scale_, 1.0, n_columns)
+
+
+def _or_default(values: Any, default: float, n_columns: int) -> np.ndarray:
+    return np.full(n_columns, default) if values is None else np.asarray(values, dtype=np.float64)
+
+
+def _mixed_columns(model: Any, table: Table) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Numeric columns, and categorical columns with their values, of a mixture of mixed columns.
+
+    Integer columns are categorical if the model has a categorical family for them.
+    """
+    columns = dict(zip(model.family.table.names, model.family.table.categories, strict=True))
+    categories = {name: tuple(map(str, values)) for name, values in columns.items() if values is not None}
+    for family, indices in model.family_.families:
+        if isinstance(family, Categorical):
+            for j, levels in zip(groups.column_indices(indices), family.categories, strict=True):
+                name = model.family.table.names[j]
+                if name not in categories and name in table.columns and table.schema[name].is_integer():
+                    categories[name] = tuple(f"{level:.0f}" for level in levels)
+    return tuple(name for name in columns if name not in categories), categories
+
+
+def _columns(names: tuple[str, ...], table: Table) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Numeric columns, and categorical columns with their values: ``colour=red`` is the value red of ``colour``."""
+    numbers: list[str] = []
+    categories: dict[str, list[str]] = {}
+    for name in names:
+        column, equals, value = name.partition("=")
+        if equals and name not in table.columns and column in table.columns:
+            categories.setdefault(column, []).append(value)
+        else:
+            numbers.append(name)
+    return tuple(numbers), {column: tuple(values) for column, values in categories.items()}

@@ -1,0 +1,1 @@
+"""Plain data for reports, computed from a result and the prepared rows."""

@@ -1,0 +1,19 @@
+"""The data of a report about the number of clusters."""
+
+import coterie
+from coterie.report.build.criteria import criteria
+from coterie.report.build.report_source import ReportSource
+from coterie.report.build.reproducibility import reproducibility
+from coterie.report.choice import ChoiceResult
+from coterie.report.html.report import Absent, ChoiceReport
+from coterie.selection import ChooseK
+
+
+def build(result: ChoiceResult, source: ReportSource, *, choice: ChooseK, python: str | Absent) -> ChoiceReport:
+    return ChoiceReport(
+        result=result,
+        version=coterie.__version__,
+        asked=source.k,
+        criteria=criteria(choice, result.choice.clusters_by, by_methods=True),
+        reproduce=reproducibility(source, python),
+    )

@@ -1,0 +1,105 @@
+"""Summaries of clusters, and warnings about them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.algorithms import method_of
+from coterie.data.tables.reader import Table
+from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.preparation import SkippedColumn
+from coterie.preparation.column_selection import EXCLUDED, NOT_SELECTED, ROW_NAMES, ROW_WEIGHTS
+from coterie.preparation.fit_preparation import CONSTANT, PreparedTable
+from coterie.report.build.cluster_moments import moments
+from coterie.report.build.fitted_model import FittedModel
+from coterie.report.build.silhouettes import cluster_means
+from coterie.report.html.report import Absent
+from coterie.report.result import ClusterSummary, Trait
+from coterie.report.text.layout import count
+
+TRAITS_SHOWN = 3
+NOTABLE_DEVIATION = 0.5
+SMALL_SHARE = 0.01
+EXPECTED = (EXCLUDED, NOT_SELECTED, CONSTANT, ROW_NAMES, ROW_WEIGHTS)  # reasons without a note
+
+
+def summaries(
+    prepared: PreparedTable, labels: NDArray[np.integer], k: int, silhouettes: SilhouetteDisplay | Absent
+) -> tuple[ClusterSummary, ...]:
+    """A summary of each cluster that has rows; means and shares are weighted, missing values are ignored."""
+    rows, names = prepared.rows, prepared.preparation.names
+    shift, spread = prepared.preparation.units
+    clusters = moments(rows.X, labels, k, has_missing=rows.has_missing, weight=prepared.weight)
+    sizes, means = np.bincount(labels, minlength=k), clusters.means * spread + shift
+    with np.errstate(invalid="ignore", divide="ignore"):
+        deviations = np.nan_to_num((clusters.means - clusters.mean) / np.sqrt(clusters.variance))
+    mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
+    mean_silhouettes = cluster_means(labels, silhouettes)
+    return tuple(
+        ClusterSummary(
+            label=label,
+            rows=int(sizes[label]),
+            share=float(mass[label] / mass.sum()),
+            silhouette=mean_silhouettes.get(label),
+            means={name: mean for name, mean in zip(names, means[label].tolist(), strict=True) if mean == mean},
+            stands_out_by=_traits(names, deviations[label]),
+        )
+        for label in np.flatnonzero(sizes).tolist()
+    )
+
+
+def table_fields(table: Table, prepared: PreparedTable, weight: str | None, seed: int) -> dict[str, Any]:
+    """The fields of `TableResult` that all results share."""
+    return {
+        "source": table.name,
+        "rows": table.n_rows,
+        "rows_used": prepared.rows.n,
+        "n_columns": len(table.columns),
+        "columns": prepared.preparation.numbers,
+        "categories": tuple(prepared.preparation.categories),
+        "skipped": prepared.skipped,
+        "scale": prepared.preparation.scale,
+        "missing": prepared.rows.treatment,
+        "weight": weight,
+        "seed": seed,
+    }
+
+
+def notes(skipped: Sequence[SkippedColumn]) -> tuple[str, ...]:
+    """Notes about columns that were skipped without a request; constant columns have a warning."""
+    by_reason: dict[str, list[str]] = {}
+    for column in skipped:
+        by_reason.setdefault(column.reason, []).append(column.name)
+    return tuple(
+        f"skipped as {reason}: {', '.join(names)}." for reason, names in by_reason.items() if reason not in EXPECTED
+    )
+
+
+def not_converged(method: str, fit: FittedModel) -> str:
+    """The warning about a fit that has not converged, with the options that help."""
+    options = ["--max-iter", "--tol"] if "tol" in method_of(method).options else ["--max-iter"]
+    return f"not converged after {count(fit.iterations or 0, 'iteration')}: try a larger {' or '.join(options)}."
+
+
+def fit_warnings(method: str, fit: FittedModel, clusters: Sequence[ClusterSummary], k: int) -> tuple[str, ...]:
+    """Warnings about convergence, and about the number and sizes of clusters."""
+    warnings = []
+    if not fit.converged:
+        warnings.append(not_converged(method, fit))
+    if len(clusters) < k:
+        warnings.append(f"only {len(clusters)} of {k} clusters {'has' if len(clusters) == 1 else 'have'} rows.")
+    if k > 1 and k > sum(cluster.rows for cluster in clusters) / 2:
+        warnings.append(f"{k} clusters are more than one for every two rows.")
+    # With many clusters a small share is normal, so above 20 clusters the limit is a fifth of an even share.
+    limit = min(SMALL_SHARE, 0.2 / k)
+    small = [f"{cluster.label} ({cluster.rows:,})" for cluster in clusters if cluster.share < limit]
+    if small:
+        warnings.append(f"very few rows in cluster {', '.join(small)}: outliers, or -k too large?")
+    return tuple(warnings)
+
+
+def _traits(columns: Sequence[str], deviations: NDArray[np.float64]) -> tuple[Trait, ...]:
+    strongest = np.argsort(-np.abs(deviations), kind="stable")[:TRAITS_SHOWN]
+    return tuple(Trait(columns[j], float(deviations[j])) for j in strongest if abs(deviations[j]) >= NOTABLE_DEVIATION)

@@ -1,0 +1,82 @@
+"""The results of `choose_k` as curves and votes."""
+
+import numpy as np
+
+from coterie.plots import ElbowDisplay, GapDisplay, InformationDisplay, StabilityDisplay
+from coterie.plots.display import plain
+from coterie.report.html.displays import Index, Votes
+from coterie.report.html.report import Criteria
+from coterie.selection import ChooseK, Curve
+from coterie.selection.choose import EFFORTS
+from coterie.selection.chosen import NAMES
+from coterie.selection.study import CRITERIA
+
+INDICES = {"silhouette": "mean silhouette", "calinski_harabasz": "index", "davies_bouldin": "index", "dunn": "index"}
+
+
+def criteria(choice: ChooseK, clusters_by: str, by_methods: bool) -> Criteria:
+    """Curves and votes; unused criteria have the option that adds them (``--methods``, or else ``--budget``)."""
+    results = choice.results
+    mixtures, gap = results.get("mixtures"), results.get("gap")
+    used = [vote.criterion for vote in choice.votes]
+    return Criteria(
+        recommended=choice.recommended,
+        confidence=choice.confidence,
+        reason=choice.reason,
+        rows=choice.rows,
+        n=choice.n,
+        clusters_by=clusters_by,
+        votes=_votes(choice),
+        elbow=ElbowDisplay.from_result(choice),
+        indices=tuple(
+            _index(results[name], name) for name in INDICES if results.get(name) is not None and len(results[name].ks)
+        ),
+        gap=None if gap is None else GapDisplay.from_result(gap),
+        information=tuple(
+            InformationDisplay.from_result(mixtures, criterion=name)
+            for name in ("bic", "icl")
+            if mixtures is not None and name in used and mixtures.best(1, name)
+        ),
+        stability=tuple(
+            StabilityDisplay.from_result(results[name])
+            for name in ("prediction_strength", "stability")
+            if results.get(name) is not None
+        ),
+        left_out={
+            NAMES[name]: f"--methods {name}" if by_methods else f"--budget {_smallest_budget(name)}"
+            for name in CRITERIA
+            if name not in used
+        },
+    )
+
+
+def _votes(choice: ChooseK) -> Votes:
+    votes = [
+        {
+            "name": NAMES[vote.criterion],
+            "k": vote.k,
+            "confidence": vote.confidence,
+            "weight": vote.weight,
+            "support": np.asarray(vote.support, dtype=np.float64),
+            "note": vote.note,
+        }
+        for vote in sorted(choice.votes, key=lambda vote: -vote.weight)
+    ]
+    return Votes(choice.ks, choice.support, choice.recommended, plain(votes))
+
+
+def _index(curve: Curve, name: str) -> Index:
+    return Index(
+        NAMES[name][:1].upper() + NAMES[name][1:],
+        INDICES[name],
+        curve.ks,
+        curve.values,
+        curve.errors if curve.errors is not None and np.any(curve.errors) else None,
+        curve.best,
+        curve.higher_is_better,
+        curve.note,
+    )
+
+
+def _smallest_budget(name: str) -> str:
+    return next(budget for budget, effort in EFFORTS.items() if name in effort.methods)

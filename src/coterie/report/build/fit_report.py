@@ -1,0 +1,161 @@
+"""The data of a report about clusters."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import coterie
+from coterie.algorithms import method_of
+from coterie.core.job_progress import Progress, Step, silent
+from coterie.data.tables.reader import Table
+from coterie.plots import ConvergenceDisplay, SilhouetteDisplay
+from coterie.preparation.fit_preparation import PreparedTable
+from coterie.report.build import profiles, reliability
+from coterie.report.build.cluster_moments import Moments, closest
+from coterie.report.build.cluster_tree import RowNames, cluster_tree
+from coterie.report.build.criteria import criteria
+from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluster_points, feature_space, map_note
+from coterie.report.build.fitted_model import FittedModel
+from coterie.report.build.report_source import ReportSource
+from coterie.report.build.reproducibility import reproducibility
+from coterie.report.html.report import Absent, Criteria, Measure, Report
+from coterie.report.html.words import number, percent
+from coterie.report.result import JobResult
+from coterie.selection import ChooseK
+
+EXAMPLES = 3  # rows of each cluster that are named
+EXTERNAL = "given"  # method of clusters that were not fitted by the job
+
+Codes = NDArray[np.integer]
+
+
+def build(
+    result: JobResult,
+    source: ReportSource,
+    *,
+    silhouettes: SilhouetteDisplay | Absent,
+    python: str | Absent,
+    fit: FittedModel | None = None,
+    choice: ChooseK | None = None,
+    animation: dict[str, Any] | None = None,
+    all_rows: PreparedTable | None = None,
+    progress: Progress = silent,
+) -> Report:
+    """All data of the report; `all_rows` includes rows without a cluster, for the map."""
+    table, prepared, seed, threads = source.table, source.prepared, source.seed, source.threads
+    labels = result.labels[prepared.rows.row_mask]
+    codes = np.searchsorted([one.label for one in result.clusters], labels)
+    names = [one.called for one in result.clusters]
+    model = None if fit is None else fit.model
+    if isinstance(silhouettes, SilhouetteDisplay):
+        silhouettes = replace(silhouettes, names=list(names))
+    space = feature_space(prepared, threads)
+    means = profiles.means(prepared, space, result.clusters, names)
+    progress(Step("report: stability"))
+    stability = reliability.resampling_stability(prepared, len(names), model, seed, threads)
+    progress(Step("report: checks"))
+    diagnosis = reliability.diagnosis(prepared, codes, model, seed, threads)
+    progress(Step("report: pictures"))
+    clusters = cluster_points(space, codes, len(names))
+    columns = profiles.by_difference(means)
+    if all_rows is None:
+        shown = cluster_map(space, codes, names, model, columns, clusters)
+    else:
+        map_codes = prepared.rows.expand(codes)[all_rows.rows.row_mask]
+        shown = cluster_map(feature_space(all_rows, threads), map_codes, names, model, columns)
+    id_name, row_names = _row_names(source)
+    nearest = closest(space.X, codes, clusters.means, space.points, EXAMPLES, threads)
+    examples = iter(row_names([row for rows in nearest for row in rows]))  # one pass over the table
+    return Report(
+        result=result,
+        version=coterie.__version__,
+        asked=source.k,
+        names=names,
+        examples=[[next(examples) for _ in rows] for rows in nearest],
+        called=id_name,
+        weighted=source.weight,
+        explained=_explained(result, space, codes, clusters, prepared.weight),
+        stable=stability,
+        silhouettes=silhouettes,
+        certainty=reliability.certainty(fit, prepared, codes, names),
+        map=shown,
+        map_note=map_note(space, shown),
+        criteria=_criteria(choice, result, source.k),
+        profiles=means,
+        spreads=profiles.spreads(prepared, codes, means),
+        shares=profiles.shares(table, prepared, codes, names, means.sizes),
+        tree=cluster_tree(model, clusters.means, codes, names, row_names),
+        convergence=_convergence(fit),
+        diagnosis=diagnosis,
+        checked=reliability.checked_rows(prepared),
+        reproduce=reproducibility(source, python),
+        animation=animation,
+    )
+
+
+def _row_names(source: ReportSource) -> tuple[str, RowNames]:
+    """The column that names the rows, and a function that returns the names of some rows that are used."""
+    skipped = source.prepared.skipped
+    column = source.row_id or next((each.name for each in skipped if each.reason == "identifier"), None)
+    table_rows = np.flatnonzero(source.prepared.rows.row_mask)
+    if column is None:
+        return "row, from 0", lambda rows: [f"{row:,}" for row in table_rows[rows]]
+    return column, lambda rows: _values(source.table, column, table_rows[rows])
+
+
+def _values(table: Table, column: str, rows: Codes) -> list[str]:
+    """Values of some rows of a column, in one pass over the table."""
+    order = np.argsort(rows)
+    values: dict[int, Any] = {}
+    start = 0
+    for batch in table.batches([column]):
+        first, last = np.searchsorted(rows[order], [start, start + batch.height])
+        indices = order[first:last]
+        values.update(zip(indices.tolist(), batch[column].gather(rows[indices] - start).to_list(), strict=True))
+        start += batch.height
+    return [str(values[i]) for i in range(len(rows))]
+
+
+def _explained(
+    result: JobResult, space: FeatureSpace, codes: Codes, clusters: Moments, weight: Any
+) -> Measure | Absent:
+    scores = result.scores
+    if "BIC" in scores:
+        return Measure("log-likelihood a row", number(scores["log-likelihood a row"]), f"BIC {number(scores['BIC'])}")
+    if "evidence bound" in scores:
+        return Measure("evidence bound", number(scores["evidence bound"]), "of the log evidence, higher is better")
+    if weight is not None:
+        clusters = cluster_points(space, codes, len(clusters.means), weight)
+    if clusters.total <= 0:
+        return Absent("all rows are equal")
+    share = 1 - clusters.within / clusters.total
+    return Measure("variance explained", percent(share, 0), "between clusters, of the total sum of squares")
+
+
+def _criteria(choice: ChooseK | None, result: JobResult, k: str) -> Criteria | Absent:
+    if choice is not None and result.choice is not None:
+        return criteria(choice, result.choice.clusters_by, by_methods=False)
+    if result.method == EXTERNAL:
+        return Absent("The clusters and their number were given. Run coterie choose-k to compare numbers of clusters.")
+    method = method_of(result.method)
+    if method.mixed and k == "auto":
+        return Absent("The mixture chose the number of components by its evidence lower bound (ELBO).")
+    if method.mixed or method.series:
+        return Absent(f"You set K = {result.k}; the criteria do not support this kind of rows.")
+    return Absent(f"You set K = {result.k}; it was not checked. Use -k auto, or run coterie choose-k, to compare.")
+
+
+def _convergence(fit: FittedModel | None) -> ConvergenceDisplay | Absent:
+    if fit is None:
+        return Absent("The clusters were given: there was no fit.")
+    if getattr(fit.model, "history_", None) is None:
+        return Absent("This algorithm has no iterations.")
+    final = ConvergenceDisplay.from_estimator(fit.model)
+    if fit.restarts is None or final.bound is not None or final.label != "objective" or not fit.restarts.histories:
+        return final
+    restarts = ConvergenceDisplay.from_result(fit.restarts)
+    last, best = float(final.values[0][-1]), float(restarts.values[restarts.best][-1])
+    # A search continues from the best restart; the history of the search is shown then.
+    return restarts if abs(last - best) <= 1e-6 * max(abs(last), 1e-300) else final

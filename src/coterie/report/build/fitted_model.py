@@ -1,0 +1,54 @@
+"""A fitted model with its results, from which reports are built."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.plots.convergence_plot import Starts
+from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
+
+BLOCK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A fitted estimator, its labels and scores."""
+
+    model: Any
+    labels: NDArray[np.integer]  # (n,)
+    scores: dict[str, float]
+    iterations: int | None
+    converged: bool
+    seconds: float | None  # None if the fit is from a sweep over K
+    options: dict[str, Any]  # parameters of the estimator that are not its defaults
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    trace: Any = None  # the steps of the fit, if they were recorded
+    restarts: Starts | None = None  # the objectives of every restart, if there were several
+    sweep_ks: tuple[int, ...] | None = None  # numbers of clusters of the sweep that it is from
+
+    def columns(self, X: Any, rows: slice) -> dict[str, NDArray[Any]]:
+        """Labels of some rows, with distances and probabilities if the model has them."""
+        labels = self.labels[rows]
+        columns: dict[str, NDArray[Any]] = {LABEL: labels.astype(np.int64)}
+        for name, method in {DISTANCE: "transform", PROBABILITY: "predict_proba"}.items():
+            values = self._of_assigned(method, X[rows], labels)
+            if values is not None:
+                columns[name] = values.astype(np.float64)
+        return columns
+
+    def probabilities(self, X: Any) -> NDArray[np.floating] | None:
+        """Probability of each row for its cluster; None for models without probabilities."""
+        return self._of_assigned("predict_proba", X, self.labels)
+
+    def _of_assigned(self, method: str, X: Any, labels: NDArray[np.integer]) -> NDArray[np.floating] | None:
+        """The output of a method for each row and its cluster, block by block; None if the model has no such method."""
+        if not hasattr(self.model, method):
+            return None
+        compute = getattr(self.model, method)
+        blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(labels), BLOCK_ROWS)]
+        return np.concatenate(
+            [np.take_along_axis(compute(X[rows]), labels[rows, np.newaxis], 1)[:, 0] for rows in blocks]
+        )

@@ -1,0 +1,161 @@
+"""Profiles of clusters: means, quantiles and shares of categories, column by column."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from coterie.data.picking import some
+from coterie.data.tables.reader import Table
+from coterie.plots import ProfilesDisplay
+from coterie.plots.profiles_plot import MAX_COLUMNS
+from coterie.preparation.column_selection import CATEGORIES
+from coterie.preparation.fit_preparation import PreparedTable
+from coterie.preparation.scaling import quantiles
+from coterie.report.build.cluster_moments import moments
+from coterie.report.build.feature_space import FeatureSpace
+from coterie.report.html.displays import Shares, Spreads
+from coterie.report.result import ClusterSummary
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+CELLS, MIN_COLUMNS = 900, 12  # of the heatmap of means: the more clusters, the fewer columns
+SPREAD_COLUMNS = 12  # columns whose quantiles are drawn
+SHARE_COLUMNS = 6  # categorical columns that are drawn
+VALUES = 12  # of a categorical column; others are merged
+MANY_VALUES = 60  # an unused column with more values is not categorical
+OTHERS, MISSING = "all others", "(missing)"
+MANY_ROWS, MIN_ROWS = 200_000, 1_000  # rows whose quantiles are computed: of all clusters, and of each at least
+
+
+def means(
+    prepared: PreparedTable, space: FeatureSpace, clusters: tuple[ClusterSummary, ...], names: list[str]
+) -> ProfilesDisplay:
+    """Means of clusters, and their distances from the means of all rows in standard deviations."""
+    columns = list(prepared.preparation.numbers)
+    shift, spread = (each[: len(columns)] for each in prepared.preparation.units)
+    cluster_means = np.array([[one.means.get(name, np.nan) for name in columns] for one in clusters])
+    cluster_means = cluster_means.reshape(len(clusters), len(columns))
+    mean, deviation = space.mean, space.deviation
+    if prepared.weight is not None:
+        rows = prepared.rows
+        weighted = moments(rows.X, has_missing=rows.has_missing, weight=prepared.weight, threads=space.threads)
+        mean, deviation = weighted.mean, np.sqrt(weighted.variance)
+    mean, deviation = (each[: space.n_numbers] * spread for each in (mean, deviation))
+    mean += shift
+    scores = np.divide(cluster_means - mean, deviation, out=np.zeros_like(cluster_means), where=deviation > 0)
+    scores = np.nan_to_num(scores)
+    order = np.argsort(-np.abs(scores).max(axis=0, initial=0.0), kind="stable")
+    sizes = np.array([one.rows for one in clusters])
+    n_shown = min(MAX_COLUMNS, max(MIN_COLUMNS, CELLS // len(clusters)))
+    return ProfilesDisplay(names, sizes, columns, cluster_means, scores, np.sort(order[:n_shown]))
+
+
+def by_difference(profiles: ProfilesDisplay) -> NDArray[np.integer]:
+    """Columns sorted by how much clusters differ in them, the largest difference first."""
+    return np.argsort(-profiles.scores.std(axis=0), kind="stable")
+
+
+def spreads(prepared: PreparedTable, codes: NDArray[np.integer], profiles: ProfilesDisplay) -> Spreads:
+    """Quantiles of the columns that differ most; of large clusters those of a random sample."""
+    columns = np.sort(by_difference(profiles)[:SPREAD_COLUMNS])
+    k = len(profiles.names)
+    max_rows = max(MIN_ROWS, MANY_ROWS // k) if len(codes) > MANY_ROWS else len(codes)
+    rows, starts = _sample_clusters(codes, k, max_rows)
+    X = prepared.rows.X[np.ix_(rows, columns)]
+    shift, spread = (each[columns] for each in prepared.preparation.units)
+    result = np.full((k, len(columns), len(QUANTILES)), np.nan)
+    weight = None if prepared.weight is None else prepared.weight[rows]
+    for i, (start, stop) in enumerate(pairwise([*starts.tolist(), len(rows)])):
+        w = None if weight is None else weight[start:stop]
+        for j, x in enumerate(X[start:stop].T.astype(np.float64)):
+            mask = ~np.isnan(x) if w is None else ~np.isnan(x) & (w > 0)
+            if mask.any():
+                scaled = quantiles(x[mask, np.newaxis], list(QUANTILES), None if w is None else w[mask])
+                result[i, j] = scaled[:, 0] * spread[j] + shift[j]
+    names = [profiles.columns[j] for j in columns]
+    sampled = max_rows if (profiles.sizes > max_rows).any() else None
+    return Spreads(profiles.names, profiles.sizes, names, len(profiles.columns), result, sampled)
+
+
+def _sample_clusters(
+    codes: NDArray[np.integer], k: int, max_rows: int
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """At most `max_rows` rows of each cluster, cluster by cluster, and the start of each."""
+    order = np.argsort(codes, kind="stable")
+    members = np.split(order, np.searchsorted(codes[order], np.arange(1, k)))
+    samples = [rows[some(len(rows), max_rows)] for rows in members]
+    return np.concatenate(samples), np.cumsum([0, *map(len, samples[:-1])])
+
+
+def shares(
+    table: Table, prepared: PreparedTable, codes: NDArray[np.integer], names: list[str], sizes: NDArray[np.integer]
+) -> tuple[Shares, ...]:
+    """Shares of values in clusters: of categorical columns that were used, and of others with few values."""
+    used = list(prepared.preparation.categories)
+    unused = [column.name for column in prepared.skipped if column.reason in CATEGORIES]
+    shown = (*used, *(few_values(table, unused) if len(used) < SHARE_COLUMNS else ()))[:SHARE_COLUMNS]
+    weight = np.ones(len(codes)) if prepared.weight is None else prepared.weight
+    table_weight = np.zeros(table.n_rows)
+    table_weight[prepared.rows.row_mask] = weight
+    counts = _counts(table, shown, prepared.rows.expand(codes), table_weight)
+    mass: NDArray[np.float64] = np.bincount(codes, weight, len(names)).astype(np.float64)
+    result = (_shares(name, counts[name], name in used, names, sizes, mass) for name in shown)
+    return tuple(_sort_numbers(each) if table.schema[each.column].is_numeric() else each for each in result)
+
+
+def _sort_numbers(shares: Shares) -> Shares:
+    """The values of a numeric column in ascending order; missing and other values come last."""
+    numbers = [float(value) if value not in (MISSING, OTHERS) else np.inf for value in shares.values]
+    order = np.argsort(numbers, kind="stable")
+    return replace(shares, values=[shares.values[j] for j in order], shares=shares.shares[:, order])
+
+
+def few_values(table: Table, columns: Sequence[str]) -> list[str]:
+    """The columns with at least two and at most `MANY_VALUES` distinct values, in one pass over the table."""
+    distinct: dict[str, set[object]] = {name: set() for name in columns}
+    for batch in table.batches(columns) if columns else ():
+        candidates = [name for name, values in distinct.items() if len(values) <= MANY_VALUES]
+        if not candidates:
+            break
+        for name in candidates:
+            distinct[name].update(batch[name].unique().head(MANY_VALUES + 1).to_list())
+    return [name for name, values in distinct.items() if 1 < len(values) <= MANY_VALUES]
+
+
+def _counts(
+    table: Table, columns: Sequence[str], codes: NDArray[np.integer], weight: NDArray[np.float64]
+) -> dict[str, pl.DataFrame]:
+    """Total weight of the rows of each cluster with each value of a column, without rows of code -1."""
+    parts: dict[str, list[pl.DataFrame]] = {name: [] for name in columns}
+    start = 0
+    for batch in table.batches(columns) if columns else ():
+        rows = slice(start, start + batch.height)
+        code, mass = pl.Series("code", codes[rows]), pl.Series("rows", weight[rows])
+        start += batch.height
+        for name in columns:
+            value = batch[name].cast(pl.String).fill_null(MISSING).alias("value")
+            clustered = pl.DataFrame([value, code, mass]).filter(code >= 0)
+            parts[name].append(clustered.group_by("value", "code").agg(pl.col("rows").sum()))
+    return {name: pl.concat(each).group_by("value", "code").agg(pl.col("rows").sum()) for name, each in parts.items()}
+
+
+def _shares(
+    column: str,
+    counts: pl.DataFrame,
+    used: bool,
+    names: list[str],
+    sizes: NDArray[np.integer],
+    mass: NDArray[np.float64],
+) -> Shares:
+    by_value = counts.group_by("value").agg(pl.col("rows").sum()).sort(["rows", "value"], descending=[True, False])
+    values = by_value["value"].to_list()
+    if len(values) > VALUES:
+        values = [*values[: VALUES - 1], OTHERS]
+    last = len(values) - 1
+    index = counts["value"].replace_strict(values, range(last + 1), default=last, return_dtype=pl.Int64).to_numpy()
+    totals = np.zeros((len(names), len(values)))
+    np.add.at(totals, (counts["code"].to_numpy(), index), counts["rows"].to_numpy())
+    return Shares(column, used, names, sizes, values, totals / np.where(mass > 0, mass, 1.0)[:, None])

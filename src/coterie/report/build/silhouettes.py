@@ -1,0 +1,49 @@
+"""Silhouettes of clusters: one computation for terminal, JSON and report."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.distances import as_distance
+from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.preparation.fit_preparation import PreparedTable
+from coterie.report.html.report import Absent
+from coterie.selection.criteria import metric_of
+
+
+def silhouettes(
+    prepared: PreparedTable, labels: NDArray[np.integer], model: Any = None, threads: int | None = None
+) -> SilhouetteDisplay | Absent:
+    """Silhouettes of all rows, or of a random sample, with the metric of the model (Euclidean without a model)."""
+    preparation = prepared.preparation
+    clusters, codes = np.unique(labels, return_inverse=True)
+    if len(clusters) < 2:
+        return Absent("not defined for one cluster: silhouettes compare clusters")
+    if len(clusters) == len(labels):
+        return Absent("every row is a cluster of its own")
+    if preparation.mixed:
+        return Absent("not defined for mixed column types")
+    if preparation.series:
+        return Absent("distances of all pairs of series would take too long")
+    if prepared.rows.has_missing:
+        return Absent("rows have missing values: use --missing drop or median")
+    if prepared.weight is not None and not np.bincount(codes, prepared.weight).all():
+        return Absent("all rows of a cluster have weight 0")
+    options: dict[str, Any] = {"metric": "euclidean"} if model is None else metric_of(model)
+    metric = as_distance(options["metric"], **(options.get("metric_params") or {}))
+    return SilhouetteDisplay.from_predictions(
+        prepared.rows.X, codes, metric=metric, sample_weight=prepared.weight, n_jobs=threads
+    )
+
+
+def mean_silhouette(result: SilhouetteDisplay | Absent) -> float | None:
+    """The mean of all rows; None if silhouettes are not defined."""
+    return None if isinstance(result, Absent) else result.mean
+
+
+def cluster_means(labels: NDArray[np.integer], result: SilhouetteDisplay | Absent) -> dict[int, float]:
+    """The mean of each cluster by its label; empty if silhouettes are not defined."""
+    if isinstance(result, Absent):
+        return {}
+    return dict(zip(np.unique(labels).tolist(), result.means.tolist(), strict=True))

@@ -1,0 +1,204 @@
+"""Reconstruction of the half steps of a fit from its recorded parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from coterie.core.protocols import Chunk
+from coterie.traces import captions
+from coterie.traces.recorder import Iteration, Recorder
+from coterie.traces.row_passes import RowPasses
+from coterie.traces.trace import Step
+
+ROUNDING = 1e-11  # smaller relative differences are rounding errors
+
+
+class HalfSteps:
+    """The half steps of a recorded fit; `chunk` holds the rows to show, at `index`, and `fill` the column means."""
+
+    def __init__(self, recorder: Recorder, chunk: Chunk, index: np.ndarray, fill: np.ndarray):
+        self.model, self.iterations, self.is_online = recorder.model, recorder.run.iterations, recorder.is_online
+        self.passes = RowPasses(recorder.model, recorder.source, recorder.engine)
+        self.chunk, self.index, self.fill, self.n = chunk, index, fill, recorder.source.shape[0]
+        is_penalised = self._has_bound and any(iteration.is_penalised for iteration in self.iterations)
+        self.objective_name = f"penalised {self._maximised}" if is_penalised else self._maximised or ""
+
+    def all(self) -> list[Step]:
+        if self.is_online:
+            return list(self._batches())
+        first, *others = self.iterations
+        steps = [self._start(first)]
+        steps.append(self._assign(steps[-1], first, None))
+        for before, after in pairwise([first, *others]):
+            if after.iteration == before.iteration + 1:
+                steps.append(self._update(steps[-1], before, after))
+            steps.append(self._assign(steps[-1], after, before))
+        return steps
+
+    def _start(self, iteration: Iteration) -> Step:
+        centers = self._centers(iteration, iteration)
+        k = len(centers)
+        caption = captions.start(k, "component" if self._maximised else "center")
+        objective = self._objective(iteration)
+        return Step("start", 0, iteration.params, centers, np.zeros(k), None, None, objective, None, caption)
+
+    def _assign(self, last: Step, iteration: Iteration, before: Iteration | None) -> Step:
+        """The step after the assignment of the rows."""
+        k, places = len(last.sizes), self._places(iteration)
+        previous, previous_places = (None, None) if before is None else (before.params, self._places(before))
+        assignment = self.passes.assignment(iteration.params, previous, k, _component_map(places, previous_places))
+        labels = self._labels(iteration)
+        step = replace(
+            last,
+            kind="E" if self._maximised else "assign",
+            iteration=iteration.iteration,
+            params=iteration.params,
+            centers=self._centers(iteration, before or iteration),
+            sizes=_reorder(iteration.weight if self._maximised else assignment.sizes, places),
+            labels=labels if places is None else places[labels].astype(labels.dtype),
+            changed=None if before is None else int(assignment.changed),
+            objective=self._objective(iteration),
+            bound=-iteration.objective if self._has_bound else None,
+            assign_params=iteration.params,
+            places=places,
+        )
+        return replace(step, caption=self._caption_of_assignment(last, step))
+
+    def _update(self, last: Step, before: Iteration, after: Iteration) -> Step:
+        """The step after the update of centers or components."""
+        order = self.model.order(before.weight) if hasattr(self.model, "order") else None
+        halfway = self.passes.halfway(before.params, after.params, order)
+        step = replace(
+            last,
+            kind="M" if self._maximised else "update",
+            iteration=after.iteration,
+            params=after.params,
+            centers=self._centers(after, before),
+            changed=None,
+            objective=self._objective(after) if self._has_bound else -halfway if self._maximised else halfway,
+            bound=-halfway if self._has_bound else None,
+        )
+        return replace(step, caption=self._caption_of_update(last, step))
+
+    def _batches(self) -> Iterator[Step]:
+        """The steps of a fit by batches: each moves the centers and assigns the rows."""
+        last: Step | None = None
+        for iteration, before in zip(self.iterations, [None, *self.iterations], strict=False):
+            centers = self._centers(iteration, iteration)
+            assignment = self.passes.assignment(iteration.params, before and before.params, len(centers), None)
+            step = Step(
+                "start" if last is None else "update",
+                iteration.iteration,
+                iteration.params,
+                centers,
+                np.asarray(assignment.sizes),
+                np.asarray(self.model.assign(iteration.params, self.chunk)),
+                None if before is None else int(assignment.changed),
+                self.passes.halfway(iteration.params, iteration.params),
+                None,
+                captions.start(len(centers), "center"),
+                assign_params=iteration.params,
+            )
+            if last is not None:
+                movement = float(_movement(last, step).max())
+                caption = captions.batch(iteration.iteration, movement, int(assignment.changed), self.n)
+                step = replace(step, caption=caption)
+            yield step
+            last = step
+
+    @property
+    def _maximised(self) -> str | None:
+        """The name of the objective if it is maximised; None if the model minimises."""
+        return getattr(self.model, "climbs", None)
+
+    @property
+    def _has_bound(self) -> bool:
+        """Whether the steps maximise a lower bound of a log-likelihood."""
+        return self._maximised == "log-likelihood"
+
+    @property
+    def _is_joint(self) -> bool:
+        """Whether the cluster of a row depends on all rows."""
+        return hasattr(self.model, "labels_at")
+
+    def _labels(self, iteration: Iteration) -> np.ndarray:
+        """Return the clusters of the rows to show (m,), with the numbers that the model uses."""
+        if self._is_joint:
+            return np.asarray(self.model.labels_at(iteration.params, self.index))
+        return np.asarray(self.model.assign(iteration.params, self.chunk))
+
+    def _objective(self, iteration: Iteration) -> float:
+        if not self._maximised:
+            return iteration.objective
+        return -iteration.objective if iteration.likelihood is None else iteration.likelihood
+
+    def _places(self, iteration: Iteration) -> np.ndarray | None:
+        """Return the final number of each component (k,) if iterations sort the components."""
+        last = self.iterations[-1].origin
+        return None if iteration.origin is None or last is None else np.argsort(last)[iteration.origin]
+
+    def _centers(self, iteration: Iteration, assigned_by: Iteration) -> np.ndarray:
+        """Return the centers (k, d) in the final order of the components.
+
+        If the parameters have none, they are the means of the rows as assigned at `assigned_by`.
+        """
+        params = iteration.params
+        for centers in (
+            params,
+            getattr(params, "centers", None),
+            getattr(params, "means", None),
+            getattr(getattr(params, "parts", None), "location", None),
+        ):
+            if isinstance(centers, np.ndarray):
+                # Centers of series of different lengths end with NaN.
+                filled = np.where(np.isnan(centers), self.fill, centers).astype(np.float64)
+                return _reorder(filled, self._places(iteration))
+        return _reorder(self.passes.means(assigned_by.params), self._places(assigned_by))
+
+    def _caption_of_assignment(self, last: Step, step: Step) -> str:
+        if not self._maximised:
+            kind = "soft" if hasattr(self.model, "memberships") else "joint" if self._is_joint else "nearest"
+            return captions.assignment(step.changed, self.n, kind)
+        if self._has_bound:
+            gap = step.objective - (step.bound or 0.0)
+            return captions.e_step(self.model.e_step_kind, self.objective_name, gap, step.changed, self.n)
+        rise = None if last.kind == "start" else _rise(last.objective, step.objective)
+        return captions.variational("E", self.objective_name, rise, step.changed, self.n)
+
+    def _caption_of_update(self, last: Step, step: Step) -> str:
+        if not self._maximised:
+            movement = _movement(last, step)
+            empty = np.flatnonzero((last.sizes == 0) & (movement > 0))
+            return captions.update(movement, empty.tolist())
+        rise = _rise(last.objective, step.objective)
+        if not self._has_bound:
+            return captions.variational("M", self.objective_name, rise, None, self.n)
+        reinitialised = [event.component for event in step.params.events if event.what == "reseeded"]
+        bound_rise = _rise(last.bound or 0.0, step.bound or 0.0)
+        return captions.m_step(self.model.e_step_kind, self.objective_name, bound_rise, rise, reinitialised)
+
+
+def _rise(before: float, after: float) -> float:
+    """Return the difference, or 0 if rounding errors explain it."""
+    return after - before if abs(after - before) > ROUNDING * max(abs(before), abs(after)) else 0.0
+
+
+def _reorder(values: Any, places: np.ndarray | None) -> np.ndarray:
+    """Return values of the components of the model in their final order."""
+    return np.asarray(values) if places is None else np.asarray(values)[np.argsort(places)]
+
+
+def _component_map(places: np.ndarray | None, previous_places: np.ndarray | None) -> np.ndarray | None:
+    """Return the number that each component had at the previous iteration."""
+    return None if places is None or previous_places is None else np.argsort(previous_places)[places]
+
+
+def _movement(before: Step, after: Step) -> np.ndarray:
+    """Return the distance that each center moved (k,)."""
+    movement: np.ndarray = np.linalg.norm(after.centers - before.centers, axis=1)
+    return movement
