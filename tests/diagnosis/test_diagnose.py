@@ -343,7 +343,7 @@ def test_random_tables_give_a_result_or_an_input_error(data):
         (lambda X: diagnose(X, [0, 1]), "labels has 2 entries and X has 30 rows"),
         (lambda X: diagnose(X, sample_size=10), "sample_size must be a whole number of at least 100; got 10"),
         (lambda X: diagnose(X, sample_weight=np.zeros(30)), "sample_weight is zero for every row"),
-        (lambda X: diagnose(X, random_state="x"), "random_state must be None, a number"),
+        (lambda X: diagnose(X, random_state="x"), "random_state must be None, an integer"),
         (
             lambda X: diagnose(X @ X.T, coterie.KMedoids(2, metric="precomputed").fit(np.abs(X - X[:, 0]))),
             "diagnose supports only models of rows of numbers",

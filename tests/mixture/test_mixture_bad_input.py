@@ -50,7 +50,7 @@ def refused(error, *words):
         ("max_iter", 0, ("at least 1", "got 0")),
         ("n_init", 0, ("at least 1", "got 0")),
         ("n_jobs", 0, ("None, a positive number of threads, or negative", "got 0")),
-        ("random_state", -1, ("number from 0 up", "got -1")),
+        ("random_state", -1, ("an integer >= 0", "got -1")),
         ("engine", "gpu", ("'serial'", "got 'gpu'")),
         ("prior", "flat", ("None, 'default'", "Prior", "got 'flat'")),
     ],
