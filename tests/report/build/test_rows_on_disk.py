@@ -18,7 +18,7 @@ from coterie.report.build import fit_report, profiles, python_code, reliability,
 from coterie.report.build import silhouettes as judged
 from coterie.report.build.cluster_summaries import summaries
 from coterie.report.html import Absent, as_html
-from coterie.report.html.words import percent
+from coterie.report.html.formatting import percent
 from report.pages import blobs, keep, mixed, read, run
 
 
@@ -220,7 +220,7 @@ def test_spreads_of_large_clusters_are_those_of_drawn_rows_and_the_page_says_so(
     result, report = run(Job(tmp_path / "x.npy", k=2, report=tmp_path / "r.html"))
     small = np.argmin([one.rows for one in result.clusters])
     assert report.spreads.drawn == 500
-    told = "Clusters of more than 500 rows are judged by as many of them, drawn at random."
+    told = "Quantiles of larger clusters are those of a random sample of 500 of their rows."
     assert told in read(as_html(report)).one(id="profiles").text
     exact = np.quantile(X[:100], profiles.QUANTILES, axis=0).T
     np.testing.assert_allclose(report.spreads.quantiles[small], exact, rtol=1e-12)
@@ -232,8 +232,8 @@ def test_few_rows_are_all_looked_at_and_nothing_is_said(tmp_path, monkeypatch):
     leave_out_resamples(monkeypatch)
     _, report = run(Job(blobs(tmp_path), k=3, report=tmp_path / "r.html"))
     assert report.spreads.drawn is None
-    assert report.checked == 300
-    assert "drawn at random" not in read(as_html(report)).one("main").text
+    assert report.checked_rows == 300
+    assert "random sample" not in read(as_html(report)).one("main").text
 
 
 def test_drawn_rows_are_diagnosed_and_called_by_their_places_in_the_table(tmp_path, monkeypatch):
@@ -252,7 +252,7 @@ def test_drawn_rows_are_diagnosed_and_called_by_their_places_in_the_table(tmp_pa
     assert sorted(found.details["indices"]) == far.tolist()
     assert sorted(found.sentence.rstrip(".").rpartition("rows ")[2].split(", ")) == sorted(map(str, far))
     text = read(as_html(report)).one(id="watch").text
-    assert "Checked were 400 of 950 rows, drawn at random." in text
+    assert "Checked on a random sample of 400 of 950 rows." in text
 
 
 def test_axes_of_a_very_wide_table_are_those_of_drawn_rows_and_the_page_says_so(tmp_path, monkeypatch):
@@ -263,7 +263,7 @@ def test_axes_of_a_very_wide_table_are_those_of_drawn_rows_and_the_page_says_so(
     X = np.random.default_rng(0).normal(size=(3_000, 4)) * [1, 9, 1, 4]
     np.save(tmp_path / "x.npy", X)
     _, report = run(Job(tmp_path / "x.npy", k=2, report=tmp_path / "r.html"))
-    assert "The axes are those of 1,200 rows, drawn at random." in report.map_note
+    assert "The axes are computed from a random sample of 1,200 rows." in report.map_note
     seen = np.abs(np.corrcoef(report.map.points[:, 0], X[:, 1][spaces.some(3_000, spaces.POINTS)])[0, 1])
     assert seen > 0.99
 
