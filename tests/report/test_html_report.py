@@ -175,8 +175,8 @@ def test_the_cards_have_the_numbers_of_the_report(penguins):
 def test_silhouettes_are_those_of_the_library_and_weigh_up_to_the_mean(penguins):
     result, report, _, _ = penguins
     shares = np.array([cluster.share for cluster in result.clusters])
-    own = np.array([cluster.silhouette for cluster in result.clusters])
-    assert shares @ own == pytest.approx(report.silhouettes.mean)
+    silhouettes = np.array([cluster.silhouette for cluster in result.clusters])
+    assert shares @ silhouettes == pytest.approx(report.silhouettes.mean)
 
 
 def test_examples_are_the_rows_nearest_to_the_means(tmp_path):
@@ -279,8 +279,8 @@ def test_the_tree_of_an_agglomeration_has_the_colours_of_its_clusters(tmp_path):
     display = report.tree.display
     labels = {str(i): label for i, label in enumerate(result.labels.tolist())}
     assert not report.tree.of_centers
-    for name, size, own in zip(display.leaves, display.sizes, display.leaf_cluster, strict=True):
-        assert size != 1 or labels[name] == own
+    for name, size, cluster in zip(display.leaves, display.sizes, display.leaf_cluster, strict=True):
+        assert size != 1 or labels[name] == cluster
 
 
 def test_more_than_fifty_thousand_rows_are_shown_as_densities(tmp_path):
@@ -359,10 +359,10 @@ def test_rows_of_a_mixture_have_the_probabilities_of_the_model(tmp_path):
     frame = pl.read_parquet(tmp_path / "blobs.parquet").select("x0", "x1", "x2")
     X = frame.to_numpy()
     model = GaussianMixture(2, random_state=0).fit((X - X.mean(axis=0)) / X.std(axis=0))
-    own = model.predict_proba((X - X.mean(axis=0)) / X.std(axis=0)).max(axis=1)
-    assert report.certainty.mean == pytest.approx(own.mean())
+    probabilities = model.predict_proba((X - X.mean(axis=0)) / X.std(axis=0)).max(axis=1)
+    assert report.certainty.mean == pytest.approx(probabilities.mean())
     for j, below in enumerate(report.certainty.below):
-        assert below == pytest.approx((own[result.labels == j] < 0.9).mean())
+        assert below == pytest.approx((probabilities[result.labels == j] < 0.9).mean())
     titles = [figure.one("h3").text for figure in tree.one("section", id="fitting").all("figure")]
     assert titles == ["Silhouettes", "Probabilities"]
 

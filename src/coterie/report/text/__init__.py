@@ -20,7 +20,7 @@ __all__ = ["as_text"]
 def as_text(result: object) -> str:
     """Render a result as text for a terminal."""
     raise TypeError(
-        f"result is of type {type(result).__name__}, but the result of a job is expected: pass the result of coterie.jobs."
+        f"result is of type {type(result).__name__}, but the result of a job is expected: pass what jobs.run returns."
     )
 
 

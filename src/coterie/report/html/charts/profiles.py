@@ -87,7 +87,7 @@ def boxes(display: Mapping[str, Any]) -> Markup:
     panels = [_panel(display, j, rows) for j in range(len(display["columns"]))]
     note = "Boxes show the 25 % and 75 % quantiles, the line is the median; whiskers are at 5 % and 95 %."
     if display["sampled"] is not None:
-        note += f" Quantiles of larger clusters are those of a random sample of {display['sampled']:,} of their rows."
+        note += f" Clusters with more than {display['sampled']:,} rows are represented by a random sample of that size."
     if len(display["columns"]) < display["n_columns"]:
         note += f" Only the {len(display['columns'])} of {display['n_columns']} columns that differ most are shown."
     if len(rows) < len(display["names"]):
