@@ -186,7 +186,7 @@ def test_a_model_is_described(penguins, capsys):
     assert "a fitted model" in out
     assert "Mixture(" in out
     assert "3 clusters" in out
-    assert "takes 7 columns: bill_length_mm" in out
+    assert "expects 7 columns: bill_length_mm" in out
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def criteria(choice: ChooseK, clusters_by: str, by_methods: bool) -> Criteria:
             for name in ("prediction_strength", "stability")
             if results.get(name) is not None
         ),
-        left_out={
+        not_computed={
             NAMES[name]: f"--methods {name}" if by_methods else f"--budget {_smallest_budget(name)}"
             for name in CRITERIA
             if name not in used
