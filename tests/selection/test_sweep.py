@@ -30,7 +30,7 @@ from coterie.hierarchy import cut
 from coterie.medoids import swaps
 from coterie.metrics import inertia
 from coterie.selection import Progress, gap_statistic, kinds, mixture_table, stability, sweep, tendency
-from coterie.selection.ladder import merged
+from coterie.selection.kmeans_path import merged
 from cuts import many_parts, many_strips, weights_of_many_digits
 
 rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
 from coterie.report.choice import Choice, ChoiceResult, CriterionVote
 from coterie.selection import ChooseK, Sweep, choose_k
-from coterie.selection.chosen import NAMES
+from coterie.selection.choose_k_result import NAMES
 from coterie.selection.reasons import spoken
 
 DISAGREEMENT = 0.4  # share of the weight of votes for other numbers, from which there is a warning

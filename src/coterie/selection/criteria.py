@@ -15,7 +15,7 @@ from coterie.data import as_source
 from coterie.data.memory import as_weights
 from coterie.kmeans.medians import KMedians
 from coterie.kmeans.spherical import SphericalKMeans
-from coterie.selection.tables import aligned
+from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
 Index = Callable[[Any], tuple[float, float] | None]

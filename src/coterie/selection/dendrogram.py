@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.core.arguments import one_of, whole_number
 from coterie.hierarchy.tree import as_tree
-from coterie.selection.tables import aligned
+from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
 

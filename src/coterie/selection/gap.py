@@ -20,10 +20,10 @@ from coterie.data.summary import summarize
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.engines.local import Serial
-from coterie.selection.ladder import CANDIDATES, HOPE, too_few_distinct
+from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct
 from coterie.selection.references import REFERENCES, Array, Box, box_about
 from coterie.selection.sweep import as_ks, sweep
-from coterie.selection.tables import aligned
+from coterie.selection.text_table import aligned
 
 TOL = 1e-3  # of the mean variance of the columns: the squared step of all centers that ends a fit
 MAX_ITER = 20

@@ -18,7 +18,7 @@ from coterie.data.summary import summarize
 from coterie.engines.local import Serial
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.normality import LEAST, anderson_darling, critical_value
-from coterie.selection.tables import aligned
+from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
 

@@ -16,7 +16,7 @@ from coterie.selection.agreement import adjusted_rand, jaccard, shared, strength
 from coterie.selection.consensus import ambiguous_share, area_under_cdf, consensus_matrix
 from coterie.selection.resampling import METHODS, Draw, Table, all_labels, count_option
 from coterie.selection.sweep import as_ks
-from coterie.selection.tables import aligned
+from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
 

@@ -13,9 +13,9 @@ from coterie.core.errors import ParameterError
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.selection.criteria import Curve, curve_of
-from coterie.selection.kinds import KINDS, Fitted, one_by_one, without_checkpoint
-from coterie.selection.ladder import Array
-from coterie.selection.tables import aligned
+from coterie.selection.estimator_sweeps import KINDS, Fitted, one_by_one, without_checkpoint
+from coterie.selection.kmeans_path import Array
+from coterie.selection.text_table import aligned
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.selection.criteria import Curve
 from coterie.selection.gap import Gap
-from coterie.selection.mixtures import MixtureTable
+from coterie.selection.mixture_table import MixtureTable
 from coterie.selection.stability import Stability
 
 Array = np.ndarray[Any, Any]

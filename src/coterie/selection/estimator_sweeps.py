@@ -32,7 +32,7 @@ from coterie.kmeans.spherical import SphericalKMeans
 from coterie.medoids.kmedoids import KMedoids
 from coterie.medoids.objects import as_objects
 from coterie.mixture.mixture import GaussianMixture
-from coterie.selection.ladder import Array, Ladder, too_few_distinct
+from coterie.selection.kmeans_path import Array, Ladder, too_few_distinct
 
 STARTS = 2  # sequences of starts at least, where chance makes them differ
 MEDOIDS = 32  # rows, drawn by their distances, of which the best becomes a medoid

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.selection.reasons import reason_for
 from coterie.selection.sweep import Sweep
-from coterie.selection.tables import aligned
+from coterie.selection.text_table import aligned
 from coterie.selection.tendency import Tendency
 from coterie.selection.votes import Vote, together
 

@@ -8,7 +8,7 @@ from coterie import KMedians, choose_k
 from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
 from coterie.selection import Vote
-from coterie.selection.study import CRITERIA
+from coterie.selection.choose_k_criteria import CRITERIA
 from coterie.selection.votes import WEIGHTS, nearness, together, vote
 
 KS = np.array([1, 2, 3])

@@ -19,7 +19,7 @@ from coterie.selection import votes as voting
 from coterie.selection.dendrogram import dendrogram_gap
 from coterie.selection.gap import gap_statistic
 from coterie.selection.knee import kneedle
-from coterie.selection.mixtures import MixtureTable, mixture_table
+from coterie.selection.mixture_table import MixtureTable, mixture_table
 from coterie.selection.splitting import g_means, x_means
 from coterie.selection.stability import Stability, stability
 from coterie.selection.sweep import Sweep, sweep

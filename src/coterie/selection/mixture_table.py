@@ -20,7 +20,7 @@ from coterie.mixture.mixture import GaussianMixture
 from coterie.mixture.search import sound_first
 from coterie.selection.mixture_starts import Starts
 from coterie.selection.sweep import Sweep, as_ks
-from coterie.selection.tables import aligned
+from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
 

@@ -11,10 +11,10 @@ from coterie.core.arguments import as_rng, one_of
 from coterie.core.errors import ParameterError
 from coterie.core.progress import Callback, check_callback
 from coterie.kmeans.kmeans import KMeans
-from coterie.selection.chosen import ChooseK
+from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.gap import counting_rows
 from coterie.selection.resampling import count_option
-from coterie.selection.study import CRITERIA, Effort, Study
+from coterie.selection.choose_k_criteria import CRITERIA, Effort, Study
 from coterie.selection.sweep import as_ks
 from coterie.selection.tendency import drawn
 
