@@ -15,7 +15,7 @@ from coterie import AgglomerativeClustering, KMeans, KMedoids
 from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
 from coterie.selection import Progress, gap_statistic
-from coterie.selection.gap import RULES, Gap, dispersion, ladder_of
+from coterie.selection.gap import RULES, Gap, dispersion, kmeans_path
 from coterie.selection.references import box_about
 
 rng = np.random.default_rng(0)
@@ -74,7 +74,7 @@ TABLES = [
 @pytest.mark.parametrize("X, w, ks", TABLES)
 def test_clusters_of_all_k_in_one_call(X, w, ks):
     """Squares are those about the means of the labels, never rise, and rows are all but with the nearest mean."""
-    found = ladder_of(X, w, ks, np.random.default_rng(0))
+    found = kmeans_path(X, w, ks, np.random.default_rng(0))
     want = [dispersion(X, found.labels(k), w, 2) for k in ks]
     np.testing.assert_allclose(found.squares, want, rtol=1e-6 if X.dtype == np.float32 else 1e-9)
     assert (np.diff(found.squares) <= 1e-12 * found.squares[0]).all()
@@ -96,7 +96,7 @@ def test_clusters_in_one_call_are_as_good_as_ten_starts():
     hard = np.random.default_rng(5)
     X = hard.normal(size=(800, 2)) * 0.1 + hard.uniform(0, 4, size=(16, 2))[hard.integers(0, 16, 800)]
     ks = list(range(2, 20))
-    found = np.mean([np.log(ladder_of(X, None, ks, np.random.default_rng(s)).squares) for s in range(5)], axis=0)
+    found = np.mean([np.log(kmeans_path(X, None, ks, np.random.default_rng(s)).squares) for s in range(5)], axis=0)
     alone = np.log([KMeans(k, n_init=10, random_state=0).fit(X).inertia_ for k in ks])
     assert (found - alone).mean() <= 0
 

@@ -1,4 +1,4 @@
-"""How many clusters: the curves of many fits, and where they bend."""
+"""Choice of the number of clusters: sweeps over K, criteria, resampling and tests for clusters."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def shared(first: Array, second: Array, w: Array | None = None) -> Array:
+def contingency_table(first: Array, second: Array, w: Array | None = None) -> Array:
     """The weight of the rows that are in cluster i of the first and j of the second division (k, m).
 
     Labels are whole numbers from 0; rows where one of them is below 0 have no label there, and are left out.
@@ -42,7 +42,7 @@ def jaccard(table: Array) -> Array:
     return overlap
 
 
-def strengths(table: Array, unit: float = 1.0) -> Array:
+def prediction_strengths(table: Array, unit: float = 1.0) -> Array:
     """Of each cluster of the first division that has rows: the share of its pairs of rows that the second has together.
 
     0 where there is no pair: a single row confirms nothing.

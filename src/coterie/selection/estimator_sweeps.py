@@ -32,7 +32,7 @@ from coterie.kmeans.spherical import SphericalKMeans
 from coterie.medoids.kmedoids import KMedoids
 from coterie.medoids.objects import as_objects
 from coterie.mixture.mixture import GaussianMixture
-from coterie.selection.kmeans_path import Array, Ladder, too_few_distinct
+from coterie.selection.kmeans_path import Array, KMeansPath, too_few_distinct_rows
 
 STARTS = 2  # sequences of starts at least, where chance makes them differ
 MEDOIDS = 32  # rows, drawn by their distances, of which the best becomes a medoid
@@ -46,7 +46,7 @@ class Fitted(NamedTuple):
     objective: float
 
 
-class Given:
+class FixedStart:
     """A start that is known already, as a function that finds it."""
 
     def __init__(self, centers: Array):
@@ -75,12 +75,12 @@ def by_centers(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[st
     if isinstance(models[ks[0]], Exact):
         yield from one_by_one(estimator, ks, X, w, told)
         return
-    ladder = Ladder(models, source, engine, as_rng(estimator.random_state), max_iter)
+    ladder = KMeansPath(models, source, engine, as_rng(estimator.random_state), max_iter)
     starts = n_init if estimator.init == "farthest" else max(STARTS, n_init)
     ladder.climb(starts, lambda k: told(f"K = {k}: centers"))
     ladder.refine()
     for k, rung in sorted(ladder.rungs.items()):
-        start = {"init": Given(rung.centers[ladder.held :]), "n_init": 1}
+        start = {"init": FixedStart(rung.centers[ladder.held :]), "n_init": 1}
         model = fitted_with(estimator, {"n_clusters": k}, start, X, w)
         yield Fitted(k, model, objective_of(model))
 
@@ -101,13 +101,13 @@ def by_batches(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[st
     source, engine, summary = estimator._open(X, w, first=True)
     check_enough_rows(ks[-1], summary)
     models = {k: Lloyd(k, "k-means++", summary.unit, bounds=False) for k in ks}
-    ladder = Ladder(models, source, engine, as_rng(estimator.random_state), max_iter=1)
+    ladder = KMeansPath(models, source, engine, as_rng(estimator.random_state), max_iter=1)
     below: Fitted | None = None
     for k in ks:
         model = fitted_with(estimator, {"n_clusters": k}, {}, X, w)
         if below is not None:
             start = ladder.with_more(below.model.cluster_centers_, k)
-            warm = fitted_with(estimator, {"n_clusters": k}, {"init": Given(start), "n_init": 1}, X, w)
+            warm = fitted_with(estimator, {"n_clusters": k}, {"init": FixedStart(start), "n_init": 1}, X, w)
             stats, memos = engine.scan(partial(models[k].e_step, start), source, None)
             if models[k].objective(start, stats) < warm.inertia_:
                 labels = source.join(engine.map(partial(models[k].assign, start), source, memos))
@@ -121,7 +121,7 @@ def by_cuts(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str],
     """One tree: cuts do not depend on how many follow, so the first K - 1 of them make K clusters."""
     whole = clone(estimator).set_params(n_clusters=ks[-1]).fit(X, sample_weight=w)
     if len(whole.history_) < ks[-1]:
-        raise too_few_distinct(len(whole.history_))
+        raise too_few_distinct_rows(len(whole.history_))
     for k in ks:
         model = copy.copy(whole).set_params(n_clusters=k)
         model.tree_, names = first_nodes(whole.tree_, 2 * k - 1)
@@ -258,7 +258,7 @@ def by_merges(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str
         yield Fitted(k, model, float(costs[made - 1]) if made else 0.0)
 
 
-KINDS: dict[type, Callable[..., Iterator[Fitted]]] = {
+ESTIMATOR_SWEEPS: dict[type, Callable[..., Iterator[Fitted]]] = {
     KMeans: by_centers,
     KMedians: by_centers,
     SphericalKMeans: by_centers,
@@ -278,7 +278,7 @@ def fitted_with(estimator: Any, number: dict[str, int], start: dict[str, Any], X
     return model.set_params(**{name: getattr(estimator, name) for name in start})
 
 
-def without_checkpoint(estimator: Any) -> Any:
+def drop_checkpoint(estimator: Any) -> Any:
     """A copy that keeps no states, where one would: a file is of one fit, and these are many."""
     if getattr(estimator, "checkpoint", None) is None:
         return estimator

@@ -20,7 +20,7 @@ from coterie.data.summary import summarize
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.engines.local import Serial
-from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct
+from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct_rows
 from coterie.selection.references import REFERENCES, Array, Box, box_about
 from coterie.selection.sweep import as_ks, sweep
 from coterie.selection.text_table import aligned
@@ -178,7 +178,7 @@ def gap_statistic(
     se_factor = not_negative("se_factor", se_factor)
     if not_negative("power", power) == 0:
         raise ParameterError("power must be above 0; got 0")
-    rows, w = counting_rows(X, sample_weight)
+    rows, w = positive_weight_rows(X, sample_weight)
     if len(rows) < wanted[-1]:
         raise InputError(f"n_samples={len(rows)} rows (of weight above 0) cannot make K = {wanted[-1]}: ask for fewer")
     within = partial(_by_sweep, estimator) if estimator is not None else _by_kmeans
@@ -192,7 +192,7 @@ def gap_statistic(
     return Gap(np.array(wanted), found[0], found[1:], rule, se_factor, reference, float(power))
 
 
-def counting_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:
+def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:
     """Dense rows whose weight is not 0, and their weights; None where all are 1."""
     source = as_source(X, sample_weight)
     if not isinstance(source, MemorySource) or hasattr(source.X, "indptr"):
@@ -224,7 +224,7 @@ def _log_within(
     return np.log(values)
 
 
-class Climbed(NamedTuple):
+class PathClusters(NamedTuple):
     """Clusters of one table for many K."""
 
     ks: list[int]
@@ -236,7 +236,7 @@ class Climbed(NamedTuple):
         return labels
 
 
-def ladder_of(X: Array, w: Array | None, ks: list[int], rng: np.random.Generator) -> Climbed:
+def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generator) -> PathClusters:
     """K-means for all K in one call, of data and of references alike; estimators' checks would take longer than fits.
 
     `ks` ascend, and rows have weight.
@@ -258,12 +258,12 @@ def ladder_of(X: Array, w: Array | None, ks: list[int], rng: np.random.Generator
         room(n, d, len(ks), ks[-1]), squares, clusters,
     )  # fmt: skip
     if not enough:
-        raise too_few_distinct(len(np.unique(X, axis=0)))
-    return Climbed(ks, np.where(squares > ROUNDING * weight.sum(), squares, 0.0) * unit**2, clusters)
+        raise too_few_distinct_rows(len(np.unique(X, axis=0)))
+    return PathClusters(ks, np.where(squares > ROUNDING * weight.sum(), squares, 0.0) * unit**2, clusters)
 
 
 def _by_kmeans(X: Array, w: Array | None, ks: list[int], power: float, rng: np.random.Generator) -> Array:
-    found = ladder_of(X, w, ks, rng)
+    found = kmeans_path(X, w, ks, rng)
     return found.squares if power == 2 else np.array([dispersion(X, mine, w, power) for mine in found.clusters])
 
 

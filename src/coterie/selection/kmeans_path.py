@@ -28,7 +28,7 @@ GROWING = ("k-means++", "farthest", "forgy", "random")  # starts whose first k c
 
 
 @dataclass(frozen=True)
-class Rung:
+class BestCenters:
     """The best there is for one number of clusters."""
 
     centers: Array  # (k, d)
@@ -54,7 +54,7 @@ class Distinct(Stats):
         return Distinct(np.unique(np.concatenate([self.rows, other.rows]), axis=0))
 
 
-class Ladder:
+class KMeansPath:
     """The best centers for each of `models`, known by their numbers of clusters; they only get better.
 
     Upwards [1]_: the centers found for K, and one more. Rows are drawn by what they cost, and the one with
@@ -71,7 +71,7 @@ class Ladder:
         self, models: Mapping[int, Any], source: Source, engine: Engine, rng: np.random.Generator, max_iter: int
     ):
         self.models, self.source, self.engine, self.rng, self.max_iter = models, source, engine, rng, max_iter
-        self.ks, self.rungs = sorted(models), dict[int, Rung]()
+        self.ks, self.rungs = sorted(models), dict[int, BestCenters]()
         top = models[self.ks[-1]]
         self.cost: Cost = top.cost
         self.frozen = getattr(top, "frozen", None)
@@ -88,7 +88,7 @@ class Ladder:
                 for sequence in sequences:
                     self._try(k, None if sequence is None else self._off_rows(k, sequence[:k], self.held))
                 if not self.rungs[k].weight.all() and (distinct := self._distinct()) < k - self.held:
-                    raise too_few_distinct(distinct)
+                    raise too_few_distinct_rows(distinct)
                 if done(k):
                     break
 
@@ -122,7 +122,7 @@ class Ladder:
         found = loop.fit(model, self.source, self.engine, rng=self.rng, max_iter=self.max_iter, callback=watch)
         if best is not None and found.objective >= best.objective:
             return False
-        self.rungs[k] = Rung(found.params, found.objective, found.stats.weight, found.memos)
+        self.rungs[k] = BestCenters(found.params, found.objective, found.stats.weight, found.memos)
         return True
 
     def with_more(self, centers: Array, k: int, memos: list[Any] | None = None) -> Array:
@@ -145,7 +145,7 @@ class Ladder:
         drawn, closest = self.engine.scan(step, self.source, memos)
         candidates = drawn.rows[np.isfinite(drawn.arrival)]
         if len(candidates) == 0:
-            raise too_few_distinct(self._distinct())
+            raise too_few_distinct_rows(self._distinct())
         points = np.concatenate([centers[:1], candidates])
         found, _ = self.engine.scan(partial(_score, self.cost, points, model.unit), self.source, closest)
         best = int(np.argmin(found.cost[1:]))
@@ -179,7 +179,7 @@ def merged(centers: Array, weight: Array, k: int, held: int = 0) -> Array:
     return np.concatenate([centers[:held], free.astype(centers.dtype)])
 
 
-def too_few_distinct(distinct: int) -> InputError:
+def too_few_distinct_rows(distinct: int) -> InputError:
     return InputError(
         f"X has {distinct} distinct rows (of weight above 0), which make no more clusters than that: "
         f"ks must not go beyond {distinct}"

@@ -12,7 +12,7 @@ from coterie import interrupts
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.progress import Callback, check_callback, reported
-from coterie.selection.agreement import adjusted_rand, jaccard, shared, strengths
+from coterie.selection.agreement import adjusted_rand, contingency_table, jaccard, prediction_strengths
 from coterie.selection.consensus import ambiguous_share, area_under_cdf, consensus_matrix
 from coterie.selection.resampling import METHODS, Draw, Table, all_labels, count_option
 from coterie.selection.sweep import as_ks
@@ -197,7 +197,7 @@ def stability(
     table = Table(estimator, X, sample_weight)
     if numbers[-1] > len(table.counting):
         raise InputError(f"ks go up to {numbers[-1]}, and only {len(table.counting)} rows (of weight above 0) count")
-    study = _Study(table, measure, method, n_resamples, _share(share), as_rng(random_state), n_jobs)
+    study = _Resamples(table, measure, method, n_resamples, _share(share), as_rng(random_state), n_jobs)
     with interrupts.outermost():
         found = list(reported(map(study.look, numbers), [f"K = {k}" for k in numbers], watch, numbers))
     values, clusters, labels, divisions = zip(*found, strict=True)
@@ -211,7 +211,7 @@ def stability(
     )
 
 
-class _Study:
+class _Resamples:
     """The draws, and what the clusters of each say for one number of clusters."""
 
     def __init__(
@@ -248,7 +248,7 @@ class _Study:
         """Of every draw, how much of each cluster of all rows is one on the rows of the draw (draws, clusters)."""
         found = np.zeros((len(divisions), int(labels.max()) + 1))
         for overlap, division, drawn in zip(found, divisions, self.drawn, strict=True):
-            mine = jaccard(shared(labels[drawn], division[drawn], None if self.w is None else self.w[drawn]))
+            mine = jaccard(contingency_table(labels[drawn], division[drawn], None if self.w is None else self.w[drawn]))
             overlap[: len(mine)] = mine
         return found
 
@@ -258,7 +258,7 @@ class _Study:
         table = np.zeros((count, count))
         for i in range(count):
             for j in range(i):
-                table[i, j] = table[j, i] = adjusted_rand(shared(divisions[i], divisions[j], self.w), unit)
+                table[i, j] = table[j, i] = adjusted_rand(contingency_table(divisions[i], divisions[j], self.w), unit)
         return table.sum(axis=1) / (count - 1)
 
     def _strengths(self, divisions: Array) -> Array:
@@ -266,7 +266,7 @@ class _Study:
         unit, found = self.table.unit, []
         for i, (mine, drawn) in enumerate(zip(divisions, self.drawn, strict=True)):
             w = None if self.w is None else self.w[drawn]
-            found.append(strengths(shared(mine[drawn], divisions[i ^ 1][drawn], w), unit).min())
+            found.append(prediction_strengths(contingency_table(mine[drawn], divisions[i ^ 1][drawn], w), unit).min())
         return np.array(found).reshape(-1, 2).mean(axis=1)
 
 

@@ -13,7 +13,7 @@ from coterie.core.errors import ParameterError
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.selection.criteria import Curve, curve_of
-from coterie.selection.estimator_sweeps import KINDS, Fitted, one_by_one, without_checkpoint
+from coterie.selection.estimator_sweeps import ESTIMATOR_SWEEPS, Fitted, drop_checkpoint, one_by_one
 from coterie.selection.kmeans_path import Array
 from coterie.selection.text_table import aligned
 
@@ -115,8 +115,8 @@ def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, callbac
     wanted, callback = as_ks(ks), check_callback(callback)
     if not any(hasattr(estimator, name) for name in ("n_clusters", "n_components")) or not hasattr(estimator, "fit"):
         raise ParameterError(f"estimator must have n_clusters or n_components, and fit; got {type(estimator).__name__}")
-    estimator, X = without_checkpoint(estimator), opened(X)
-    kind = KINDS.get(type(estimator), one_by_one)
+    estimator, X = drop_checkpoint(estimator), opened(X)
+    kind = ESTIMATOR_SWEEPS.get(type(estimator), one_by_one)
     report = _Report(callback, wanted)
     found: list[Fitted] = []
     with interrupts.outermost():

@@ -13,7 +13,7 @@ from coterie import machine, metrics
 from coterie.core.arguments import as_rng, whole_number
 from coterie.core.errors import InputError
 from coterie.core.progress import Callback, check_callback, reported
-from coterie.selection.gap import FEWEST, counting_rows, ladder_of
+from coterie.selection.gap import FEWEST, kmeans_path, positive_weight_rows
 from coterie.selection.references import Array, box_about
 from coterie.selection.sweep import as_ks
 
@@ -121,8 +121,8 @@ def tendency(
     wanted, callback = as_ks(ks), check_callback(callback)
     whole_number("n_references", n_references, FEWEST)
     rng = as_rng(random_state)
-    rows, w = counting_rows(X, sample_weight)
-    kept = drawn(len(rows), ROWS, rng)
+    rows, w = positive_weight_rows(X, sample_weight)
+    kept = row_sample(len(rows), ROWS, rng)
     rows, w = rows[kept], None if w is None else w[kept]
     distinct = len(np.unique(rows, axis=0))
     wanted = [k for k in wanted if 2 <= k < distinct]
@@ -139,7 +139,7 @@ def tendency(
     return Tendency(np.array(wanted), found[0], best[::2], best[1::2])
 
 
-def drawn(n: int, most: int, rng: np.random.Generator) -> Any:
+def row_sample(n: int, most: int, rng: np.random.Generator) -> Any:
     """At most so many of n rows: their numbers, or a slice of all."""
     return slice(None) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
@@ -147,7 +147,7 @@ def drawn(n: int, most: int, rng: np.random.Generator) -> Any:
 def _silhouettes(rows: Array, w: Array | None, ks: list[int], draw: Any, rng: np.random.Generator) -> Array:
     """Of the clusters of the rows, or of a reference in their place, for every K."""
     X = rows if draw is None else draw(rng)
-    found = ladder_of(X, w, ks, rng)
+    found = kmeans_path(X, w, ks, rng)
     return np.array([_silhouette(X, found.labels(k), w) for k in ks])
 
 
