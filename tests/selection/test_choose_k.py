@@ -9,7 +9,7 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
 from coterie.selection import Vote
 from coterie.selection.choose_k_criteria import CRITERIA
-from coterie.selection.votes import WEIGHTS, nearness, together, vote
+from coterie.selection.votes import WEIGHTS, relative_support, total_support, vote
 
 KS = np.array([1, 2, 3])
 CHEAP = ("silhouette", "davies_bouldin", "elbow")
@@ -212,23 +212,23 @@ def test_more_clusters_than_rows_and_missing_values():
 
 
 def test_support_is_one_at_the_best_and_falls_off():
-    np.testing.assert_allclose(nearness(np.array([0.0, 2.0, np.nan])), [np.exp(-2), 1.0, 0.0])
-    np.testing.assert_array_equal(nearness(np.full(3, np.nan)), np.zeros(3))
+    np.testing.assert_allclose(relative_support(np.array([0.0, 2.0, np.nan])), [np.exp(-2), 1.0, 0.0])
+    np.testing.assert_array_equal(relative_support(np.full(3, np.nan)), np.zeros(3))
 
 
 def test_perfect_clusters_have_all_the_support():
     """Their Calinski-Harabasz index is infinite."""
-    np.testing.assert_array_equal(nearness(np.array([1.0, np.inf, np.inf, np.nan])), [0.0, 1.0, 1.0, 0.0])
-    np.testing.assert_array_equal(nearness(np.array([-np.inf, -np.inf, np.nan])), np.zeros(3))
-    np.testing.assert_array_equal(nearness(np.array([-np.inf, 2.0])), [0.0, 1.0])
+    np.testing.assert_array_equal(relative_support(np.array([1.0, np.inf, np.inf, np.nan])), [0.0, 1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(relative_support(np.array([-np.inf, -np.inf, np.nan])), np.zeros(3))
+    np.testing.assert_array_equal(relative_support(np.array([-np.inf, 2.0])), [0.0, 1.0])
 
 
 def test_votes_add_up_by_weight():
     a = vote("silhouette", KS, np.array([0.0, 1.0, 0.5]))
     b = vote("bic", KS, np.array([0.0, 0.2, 1.0]))
     assert (a.k, a.confidence, b.k) == (2, 0.5, 3)
-    np.testing.assert_allclose(together([a, b], KS), [0.0, 1.1 / 1.5, 1.0 / 1.5])
-    np.testing.assert_array_equal(together([a.without("no")], KS), np.zeros(3))
+    np.testing.assert_allclose(total_support([a, b], KS), [0.0, 1.1 / 1.5, 1.0 / 1.5])
+    np.testing.assert_array_equal(total_support([a.without("no")], KS), np.zeros(3))
 
 
 def test_a_vote_for_what_cannot_be_had_goes_to_the_next():

@@ -1,4 +1,4 @@
-"""How each kind of estimator is fitted for one number of clusters after another, sharing what can be shared."""
+"""How `sweep` fits each type of estimator for ascending numbers of clusters, and which work is shared."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from coterie.medoids.objects import as_objects
 from coterie.mixture.mixture import GaussianMixture
 from coterie.selection.kmeans_path import Array, KMeansPath, too_few_distinct_rows
 
-STARTS = 2  # sequences of starts at least, where chance makes them differ
-MEDOIDS = 32  # rows, drawn by their distances, of which the best becomes a medoid
+MIN_SEQUENCES = 2  # minimum number of initial center sequences, if the initialisation is random
+MEDOID_CANDIDATES = 32  # rows sampled by their distances; the best of them becomes a medoid
 
 
 class Fitted(NamedTuple):
-    """One number of clusters, the estimator fitted for it, and what that minimises."""
+    """A number of clusters, the estimator fitted with it, and its objective."""
 
     k: int
     model: Any
@@ -47,7 +47,7 @@ class Fitted(NamedTuple):
 
 
 class FixedStart:
-    """A start that is known already, as a function that finds it."""
+    """An `init` callable that returns these centers."""
 
     def __init__(self, centers: Array):
         self.centers = centers
@@ -56,12 +56,12 @@ class FixedStart:
         return self.centers
 
 
-def by_centers(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str], bool]) -> Iterator[Fitted]:
-    """Centers found for all K on one source, then an estimator that starts, and all but ends, at those of each."""
+def by_centers(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
+    """Find centers for all K on one source, then fit an estimator from the centers of each K."""
     if not isinstance(estimator.init, str) and not callable(estimator.init):
         raise ParameterError(
-            "init must be the name of a method or a callable, for every K starts anew; "
-            f"got {type(estimator.init).__name__}"
+            f"init is an array ({type(estimator.init).__name__}), but every K needs other centers: "
+            "init must be the name of a method or a callable"
         )
     n_init, max_iter, _ = estimator._check_options()
     source, engine, summary = estimator._open(X, w, first=True)
@@ -73,121 +73,121 @@ def by_centers(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[st
             k: exact_if_possible(estimator.algorithm, scaled(model, roots), source) for k, model in models.items()
         }
     if isinstance(models[ks[0]], Exact):
-        yield from one_by_one(estimator, ks, X, w, told)
+        yield from one_by_one(estimator, ks, X, w, report)
         return
-    ladder = KMeansPath(models, source, engine, as_rng(estimator.random_state), max_iter)
-    starts = n_init if estimator.init == "farthest" else max(STARTS, n_init)
-    ladder.climb(starts, lambda k: told(f"K = {k}: centers"))
-    ladder.refine()
-    for k, rung in sorted(ladder.rungs.items()):
-        start = {"init": FixedStart(rung.centers[ladder.held :]), "n_init": 1}
+    path = KMeansPath(models, source, engine, as_rng(estimator.random_state), max_iter)
+    starts = n_init if estimator.init == "farthest" else max(MIN_SEQUENCES, n_init)
+    path.fit_all(starts, lambda k: report(f"K = {k}: centers"))
+    path.refine()
+    for k, best in sorted(path.best.items()):
+        start = {"init": FixedStart(best.centers[path.n_frozen :]), "n_init": 1}
         model = fitted_with(estimator, {"n_clusters": k}, start, X, w)
         yield Fitted(k, model, objective_of(model))
 
 
-def one_by_one(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str], bool]) -> Iterator[Fitted]:
-    """Each K for itself: what finds the optimum, or cannot learn from other K."""
+def one_by_one(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
+    """Fit each K independently: for exact solutions, and for estimators that cannot reuse other fits."""
     name = "n_clusters" if hasattr(estimator, "n_clusters") else "n_components"
     for k in ks:
         model = fitted_with(estimator, {name: k}, {}, X, w)
         yield Fitted(k, model, objective_of(model))
 
 
-def by_batches(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str], bool]) -> Iterator[Fitted]:
-    """A fit from a start of its own, and one from the centers of the last K and some more, whichever is better.
+def by_batches(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
+    """The better of two fits: an independent one, and one from the centers of the previous K and additional ones.
 
-    Batches may lead away from a good start; where they do, the start is the answer.
+    Batches may lead away from a good start; then the start itself is the result.
     """
     source, engine, summary = estimator._open(X, w, first=True)
     check_enough_rows(ks[-1], summary)
     models = {k: Lloyd(k, "k-means++", summary.unit, bounds=False) for k in ks}
-    ladder = KMeansPath(models, source, engine, as_rng(estimator.random_state), max_iter=1)
-    below: Fitted | None = None
+    path = KMeansPath(models, source, engine, as_rng(estimator.random_state), max_iter=1)
+    previous: Fitted | None = None
     for k in ks:
         model = fitted_with(estimator, {"n_clusters": k}, {}, X, w)
-        if below is not None:
-            start = ladder.with_more(below.model.cluster_centers_, k)
+        if previous is not None:
+            start = path.add_centers(previous.model.cluster_centers_, k)
             warm = fitted_with(estimator, {"n_clusters": k}, {"init": FixedStart(start), "n_init": 1}, X, w)
             stats, memos = engine.scan(partial(models[k].e_step, start), source, None)
             if models[k].objective(start, stats) < warm.inertia_:
                 labels = source.join(engine.map(partial(models[k].assign, start), source, memos))
                 warm._publish(online.State(start, stats), warm._random, labels, stats)
             model = min(model, warm, key=objective_of)
-        below = Fitted(k, model, objective_of(model))
-        yield below
+        previous = Fitted(k, model, objective_of(model))
+        yield previous
 
 
-def by_cuts(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str], bool]) -> Iterator[Fitted]:
-    """One tree: cuts do not depend on how many follow, so the first K - 1 of them make K clusters."""
-    whole = clone(estimator).set_params(n_clusters=ks[-1]).fit(X, sample_weight=w)
-    if len(whole.history_) < ks[-1]:
-        raise too_few_distinct_rows(len(whole.history_))
+def by_cuts(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
+    """Fit one tree. Splits do not depend on later ones, so the first K - 1 splits give K clusters."""
+    full_model = clone(estimator).set_params(n_clusters=ks[-1]).fit(X, sample_weight=w)
+    if len(full_model.history_) < ks[-1]:
+        raise too_few_distinct_rows(len(full_model.history_))
     for k in ks:
-        model = copy.copy(whole).set_params(n_clusters=k)
-        model.tree_, names = first_nodes(whole.tree_, 2 * k - 1)
+        model = copy.copy(full_model).set_params(n_clusters=k)
+        model.tree_, new_labels = first_nodes(full_model.tree_, 2 * k - 1)
         model.cluster_centers_ = model.tree_.centers[model.tree_.leaves()]
-        model.labels_, model._n_features_out = names[whole.labels_], k
-        model.history_ = whole.history_[:k]
+        model.labels_, model._n_features_out = new_labels[full_model.labels_], k
+        model.history_ = full_model.history_[:k]
         model.inertia_ = float(model.history_[-1])
         yield Fitted(k, model, model.inertia_)
 
 
 def first_nodes(tree: Tree, count: int) -> tuple[Tree, Array]:
-    """The tree when it had `count` nodes, and which of its clusters each cluster of today was in."""
+    """The tree when it had `count` nodes, and for each final cluster its cluster in that tree."""
     children = tree.children[:count].copy()
     children[children[:, 0] >= count] = -1
     clusters = np.full(count, -1, np.int32)
-    names, waiting = np.empty(len(tree.leaves()), np.int32), [(0, -1)]
-    found = 0
-    while waiting:
-        node, cluster = waiting.pop()
+    new_labels, stack = np.empty(len(tree.leaves()), np.int32), [(0, -1)]
+    n_clusters = 0
+    while stack:
+        node, cluster = stack.pop()
         if cluster < 0 and children[node, 0] < 0:
-            cluster = clusters[node] = found
-            found += 1
+            cluster = clusters[node] = n_clusters
+            n_clusters += 1
         first, second = tree.children[node]
         if first < 0:
-            names[tree.clusters[node]] = cluster
+            new_labels[tree.clusters[node]] = cluster
         else:
-            waiting += [(second, cluster), (first, cluster)]
-    return Tree(children, tree.centers[:count], clusters), names
+            stack += [(second, cluster), (first, cluster)]
+    return Tree(children, tree.centers[:count], clusters), new_labels
 
 
-def by_components(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str], bool]) -> Iterator[Fitted]:
-    """A fit from a start of its own; where it is no better than with fewer components, from those and a copy of one.
+def by_components(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
+    """Fit independently; if that is worse than with fewer components, fit from those and a copy of one of them.
 
-    A component of which a second one takes over half the weight is as likely as before. Of the penalty that keeps
-    covariances from collapsing each component has its share of N / K rows, so that a copy of the one that pays least
-    does not raise it. Copies that lie apart are tried first, for from two equal ones EM cannot part them.
+    If two equal components share the weight of one, the likelihood does not change. The penalty that keeps covariances
+    from collapsing gives each component a share of N / K rows. So a copy of the component with the lowest penalty does
+    not raise it. Copies with shifted means are tried first, because EM cannot separate two equal components.
     """
-    below: Fitted | None = None
+    previous: Fitted | None = None
     for k in ks:
         model = fitted_with(estimator, {"n_components": k}, {}, X, w)
-        for apart in (0.5, 0.0):
-            if below is not None and objective_of(model) > below.objective:
-                model = min(model, _with_copies(estimator, below.model, k, apart, X, w), key=objective_of)
-        below = Fitted(k, model, objective_of(model))
-        yield below
+        for offset in (0.5, 0.0):
+            if previous is not None and objective_of(model) > previous.objective:
+                model = min(model, _with_copies(estimator, previous.model, k, offset, X, w), key=objective_of)
+        previous = Fitted(k, model, objective_of(model))
+        yield previous
 
 
-def _with_copies(estimator: Any, fewer: Any, k: int, apart: float, X: Any, w: Any) -> Any:
-    """A fit from the components of `fewer`, the largest of which are two: so many standard deviations apart."""
-    model, c = fewer._fitted_model, fewer._components
-    weights, means, found = c.weights, c.means, c.covariances
+def _with_copies(estimator: Any, smaller: Any, k: int, offset: float, X: Any, w: Any) -> Any:
+    """Fit from the components of `smaller` and copies of the largest, shifted by `offset` standard deviations."""
+    model, c = smaller._fitted_model, smaller._components
+    weights, means, covariances = c.weights, c.means, c.covariances
     while len(weights) < k:
-        matrices = forms.dense(model.form, found, *means.shape)
-        j = int(np.argmax(weights)) if apart else _least_penalised(matrices, model.penalty.floor)
+        matrices = forms.dense(model.form, covariances, *means.shape)
+        j = int(np.argmax(weights)) if offset else _least_penalised(matrices, model.penalty.floor)
         variance, axes = np.linalg.eigh(matrices[j])
-        step = apart * np.sqrt(variance[-1]) * axes[:, -1]
+        step = offset * np.sqrt(variance[-1]) * axes[:, -1]
         weights = np.append(weights, weights[j] / 2)
         weights[j] /= 2
         means = np.concatenate([means, means[j : j + 1] + step])
         means[j] -= step
         if model.form != "tied":
-            found = np.concatenate([found, found[j : j + 1]])
-    made = clone(estimator).set_params(n_components=k, warm_start=True)
-    made._fitted_model = replace(model, n_components=k)
-    made._components = model.components(weights, means, found, c.orientation)
-    return made.fit(X, sample_weight=w).set_params(warm_start=estimator.warm_start)
+            covariances = np.concatenate([covariances, covariances[j : j + 1]])
+    model_with_copies = clone(estimator).set_params(n_components=k, warm_start=True)
+    model_with_copies._fitted_model = replace(model, n_components=k)
+    model_with_copies._components = model.components(weights, means, covariances, c.orientation)
+    return model_with_copies.fit(X, sample_weight=w).set_params(warm_start=estimator.warm_start)
 
 
 def _least_penalised(matrices: Array, floor: Array) -> int:
@@ -195,67 +195,69 @@ def _least_penalised(matrices: Array, floor: Array) -> int:
     return int(np.argmin(precision @ floor))
 
 
-def by_medoids(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str], bool]) -> Iterator[Fitted]:
-    """The medoids of the last K and the row that helps most, of some drawn by their distances; and, beside, a start
-    of its own: swaps never make it worse."""
+def by_medoids(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
+    """The better of two fits: an independent one, and one from the medoids of the previous K and additional rows.
+
+    The additional row is the best of some rows sampled by their distances. Swaps never make a start worse.
+    """
     if estimator.objective == "silhouette":
         raise ParameterError(
-            "objective='silhouette' does not fall with more clusters: KMedoids(n_clusters='auto', "
-            "objective='silhouette') chooses their number itself"
+            "objective='silhouette' does not fall with more clusters, so it cannot be swept: use "
+            "KMedoids(n_clusters='auto', objective='silhouette'), which chooses the number of clusters itself"
         )
     objects = as_objects(X, estimator._as_distance())
     weights = as_weights(w, len(objects))
     weights = np.ones(len(objects)) if weights is None else weights
-    everything, rng = objects.table(np.arange(len(objects))), as_rng(estimator.random_state)
-    below: Fitted | None = None
+    distances_table, rng = objects.table(np.arange(len(objects))), as_rng(estimator.random_state)
+    previous: Fitted | None = None
     for k in ks:
         model = fitted_with(estimator, {"n_clusters": k}, {}, X, w)
-        if below is not None:
-            medoids = _more_medoids(everything, weights, below.model.medoid_indices_, k, rng)
+        if previous is not None:
+            medoids = _more_medoids(distances_table, weights, previous.model.medoid_indices_, k, rng)
             if len(medoids) == k:
                 start = {"init": medoids, "n_init": 1}
                 model = min(model, fitted_with(estimator, {"n_clusters": k}, start, X, w), key=objective_of)
-        below = Fitted(k, model, objective_of(model))
-        yield below
+        previous = Fitted(k, model, objective_of(model))
+        yield previous
 
 
 def _more_medoids(table: Any, w: Array, medoids: Array, k: int, rng: np.random.Generator) -> Array:
-    """`medoids` and others, up to `k` as far as rows differ."""
+    """`medoids` and additional rows, up to `k` if there are enough distinct rows."""
     nearest = table.rows(medoids).min(axis=0).astype(np.float64)
     while len(medoids) < k:
         mass = w * nearest
         mass[medoids] = 0.0
-        if not mass.any():  # rows on medoids: any that is none will do
+        if not mass.any():  # all rows are equal to medoids: any other row can be added
             mass = np.where(np.isin(np.arange(len(w)), medoids), 0.0, w)
-        able = int(np.count_nonzero(mass))
-        if able == 0:
+        n_candidates = int(np.count_nonzero(mass))
+        if n_candidates == 0:
             break
-        drawn = rng.choice(len(w), min(MEDOIDS, able), replace=False, p=mass / mass.sum())
-        distances = np.minimum(table.rows(drawn).astype(np.float64), nearest)
+        candidates = rng.choice(len(w), min(MEDOID_CANDIDATES, n_candidates), replace=False, p=mass / mass.sum())
+        distances = np.minimum(table.rows(candidates).astype(np.float64), nearest)
         best = int((distances @ w).argmin())
-        medoids, nearest = np.append(medoids, drawn[best]), distances[best]
+        medoids, nearest = np.append(medoids, candidates[best]), distances[best]
     return medoids
 
 
-def by_merges(estimator: Any, ks: list[int], X: Any, w: Any, told: Callable[[str], bool]) -> Iterator[Fitted]:
-    """One tree, cut at each K. Its objective: the sum of squares for Ward's, else the height of the highest merge."""
-    whole = clone(estimator).set_params(n_clusters=ks[-1], distance_threshold=None).fit(X, sample_weight=w)
-    n, kept = whole._columns
+def by_merges(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
+    """Fit one tree and cut it at each K. The objective is the sum of squares for Ward, else the highest merge."""
+    full_model = clone(estimator).set_params(n_clusters=ks[-1], distance_threshold=None).fit(X, sample_weight=w)
+    n, rows = full_model._columns
     weight = as_weights(w, n)
-    weight = np.ones(len(kept)) if weight is None else weight[kept]
-    objects = whole._objects(X if len(kept) == n else whole._subset(X, kept))
-    tree = as_tree(whole.linkage_matrix_)
-    costs = 0.5 * np.cumsum(tree.height**2) if whole.linkage == "ward" else np.maximum.accumulate(tree.height)
+    weight = np.ones(len(rows)) if weight is None else weight[rows]
+    objects = full_model._objects(X if len(rows) == n else full_model._subset(X, rows))
+    tree = as_tree(full_model.linkage_matrix_)
+    costs = 0.5 * np.cumsum(tree.height**2) if full_model.linkage == "ward" else np.maximum.accumulate(tree.height)
     for k in ks:
-        made = tree.n_leaves - k
-        model = copy.copy(whole).set_params(n_clusters=k)
-        labels = clusters_below(tree, np.arange(len(tree.height)) < made)
-        model._clusters = assign.clusters_of_tree(whole.linkage, tree, labels, weight, *objects)
+        n_merges = tree.n_leaves - k
+        model = copy.copy(full_model).set_params(n_clusters=k)
+        labels = clusters_below(tree, np.arange(len(tree.height)) < n_merges)
+        model._clusters = assign.clusters_of_tree(full_model.linkage, tree, labels, weight, *objects)
         model.labels_, model.n_clusters_ = labels, k
-        if len(kept) < n:
+        if len(rows) < n:
             model.labels_ = model.predict(X)
-            model.labels_[kept] = labels
-        yield Fitted(k, model, float(costs[made - 1]) if made else 0.0)
+            model.labels_[rows] = labels
+        yield Fitted(k, model, float(costs[n_merges - 1]) if n_merges else 0.0)
 
 
 ESTIMATOR_SWEEPS: dict[type, Callable[..., Iterator[Fitted]]] = {
@@ -272,21 +274,21 @@ ESTIMATOR_SWEEPS: dict[type, Callable[..., Iterator[Fitted]]] = {
 
 
 def fitted_with(estimator: Any, number: dict[str, int], start: dict[str, Any], X: Any, w: Any) -> Any:
-    """A copy of the estimator, fitted from `start`; its options are afterwards those of the estimator again."""
+    """Fit a clone from `start`; afterwards its parameters are those of the estimator again."""
     model = clone(estimator).set_params(**number, **start)
     model.fit(X, **({} if w is None else {"sample_weight": w}))
     return model.set_params(**{name: getattr(estimator, name) for name in start})
 
 
 def drop_checkpoint(estimator: Any) -> Any:
-    """A copy that keeps no states, where one would: a file is of one fit, and these are many."""
+    """Return the estimator without its checkpoint: a checkpoint file belongs to one fit, and a sweep has many."""
     if getattr(estimator, "checkpoint", None) is None:
         return estimator
     return clone(estimator).set_params(checkpoint=None)
 
 
 def objective_of(model: Any) -> float:
-    """What a fitted estimator has minimised."""
+    """Objective of a fitted estimator: lower is better."""
     if isinstance(model, GaussianMixture):
         state: Any = model._state
         return float(model._fitted_model.objective(model._components, state.seen))
@@ -294,6 +296,6 @@ def objective_of(model: Any) -> float:
         if hasattr(model, name):
             return sign * float(getattr(model, name))
     raise ParameterError(
-        "estimator must have an objective: inertia_, objective_ or log_likelihood_; "
-        f"{type(model).__name__} has none of them"
+        f"{type(model).__name__} has no objective to compare: use an estimator with inertia_, objective_ or "
+        "log_likelihood_"
     )

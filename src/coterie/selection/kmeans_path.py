@@ -1,4 +1,4 @@
-"""Centers for one number of clusters after another, each from what the last one found."""
+"""K-means centers for ascending numbers of clusters, each started from the previous result."""
 
 from __future__ import annotations
 
@@ -22,31 +22,36 @@ from coterie.seeding.costs import Cost
 from coterie.seeding.plusplus import Draws, sample_rows
 
 Array = np.ndarray[Any, Any]
-CANDIDATES = 16  # rows, drawn by what they cost, of which the best becomes a center
-HOPE = 5.0  # times its last gain that a descent may lie behind the best before it is given up
-GROWING = ("k-means++", "farthest", "forgy", "random")  # starts whose first k centers are a start for k
+CANDIDATES = 16  # rows sampled with probability proportional to their cost; the best becomes a center
+HOPE = 5.0  # a fit stops when it is behind the best by more than HOPE times its last gain
+NESTED_INITS = (
+    "k-means++",
+    "farthest",
+    "forgy",
+    "random",
+)  # initialisations whose first k centers are an initialisation for k
 
 
 @dataclass(frozen=True)
 class BestCenters:
-    """The best there is for one number of clusters."""
+    """Best centers so far for one number of clusters."""
 
     centers: Array  # (k, d)
     objective: float
     weight: Array  # (k,)
-    memos: list[Any] | None = None  # of the last pass
+    memos: list[Any] | None = None  # memos of the last pass over the data
 
 
 @dataclass(frozen=True)
 class Potential(Stats):
-    """What all rows cost if one of several points is a center too."""
+    """Total cost of all rows if a point becomes an additional center, for several points."""
 
     cost: Any  # (points,)
 
 
 @dataclass(frozen=True)
 class Distinct(Stats):
-    """The rows that count, each once."""
+    """Distinct rows of positive weight."""
 
     rows: Any  # (m, d)
 
@@ -55,13 +60,13 @@ class Distinct(Stats):
 
 
 class KMeansPath:
-    """The best centers for each of `models`, known by their numbers of clusters; they only get better.
+    """Best centers for each of `models`, which are keyed by their number of clusters.
 
-    Upwards [1]_: the centers found for K, and one more. Rows are drawn by what they cost, and the one with
-    which all rows cost least is taken; as the others are still there, the objective cannot be worse than that of K.
-    Starts of their own, the first K of one long sequence, are tried beside it, and given up once what they gain shows
-    that they will not catch up. Downwards: the two centers whose union costs least become one. Upwards again where
-    that helped, so that no K ends worse than one before it.
+    Ascending pass [1]_: the centers for K and one additional row are a start for K + 1. Some rows are sampled with
+    probability proportional to their cost, and the one that reduces the total cost most is added. The objective cannot
+    be worse than that of K, because all other centers are still there. The first K centers of one long sequence are a
+    second start. It is stopped early if it cannot catch up. Descending pass: the two centers whose union costs least
+    are merged. A second ascending pass follows where this helped, so that no K ends worse than a smaller one.
 
     .. [1] Vardakas & Likas (2022), Global k-means++: an effective relaxation of the global k-means clustering
        algorithm.
@@ -71,130 +76,145 @@ class KMeansPath:
         self, models: Mapping[int, Any], source: Source, engine: Engine, rng: np.random.Generator, max_iter: int
     ):
         self.models, self.source, self.engine, self.rng, self.max_iter = models, source, engine, rng, max_iter
-        self.ks, self.rungs = sorted(models), dict[int, BestCenters]()
-        top = models[self.ks[-1]]
-        self.cost: Cost = top.cost
-        self.frozen = getattr(top, "frozen", None)
-        self.held = 0 if self.frozen is None else len(self.frozen)
+        self.ks, self.best = sorted(models), dict[int, BestCenters]()
+        largest = models[self.ks[-1]]
+        self.cost: Cost = largest.cost
+        self.frozen = getattr(largest, "frozen", None)
+        self.n_frozen = 0 if self.frozen is None else len(self.frozen)
 
-    def climb(self, starts: int, done: Callable[[int], bool]) -> None:
-        """All rungs, with so many starts of their own each; ends where `done(k)`, which is told of each, says so."""
+    def fit_all(self, starts: int, done: Callable[[int], bool]) -> None:
+        """Fit all K, each with `starts` independent starts; stop if `done(k)`, called after each, returns True."""
         with machine.one_blas_thread, interrupts.outermost():
-            sequences = self._sequences(starts)
-            for below, k in zip([None, *self.ks], self.ks, strict=False):
-                if below is not None:
-                    self._try(k, self._up(below, k))
-                    self.rungs[below] = replace(self.rungs[below], memos=None)
+            sequences = self._initial_sequences(starts)
+            for smaller, k in zip([None, *self.ks], self.ks, strict=False):
+                if smaller is not None:
+                    self._try_start(k, self._start_from_smaller(smaller, k))
+                    self.best[smaller] = replace(self.best[smaller], memos=None)
                 for sequence in sequences:
-                    self._try(k, None if sequence is None else self._off_rows(k, sequence[:k], self.held))
-                if not self.rungs[k].weight.all() and (distinct := self._distinct()) < k - self.held:
+                    self._try_start(
+                        k, None if sequence is None else self._move_off_rows(k, sequence[:k], self.n_frozen)
+                    )
+                if not self.best[k].weight.all() and (distinct := self._count_distinct_rows()) < k - self.n_frozen:
                     raise too_few_distinct_rows(distinct)
                 if done(k):
                     break
 
     def refine(self) -> None:
-        """Downwards, and upwards again where that helped."""
+        """Descending pass, and an ascending pass where that helped."""
         with machine.one_blas_thread, interrupts.outermost():
-            reached = sorted(self.rungs)
-            better = {k for k, above in reversed(list(pairwise(reached))) if self._try(k, self._down(above, k))}
-            for below, k in pairwise(reached):
-                if below in better and self._try(k, self._up(below, k)):
-                    better.add(k)
+            fitted_ks = sorted(self.best)
+            improved = {
+                k
+                for k, above in reversed(list(pairwise(fitted_ks)))
+                if self._try_start(k, self._start_from_larger(above, k))
+            }
+            for smaller, k in pairwise(fitted_ks):
+                if smaller in improved and self._try_start(k, self._start_from_smaller(smaller, k)):
+                    improved.add(k)
 
-    def _sequences(self, starts: int) -> list[Array | None]:
-        """Centers of which the first k are a start, for every k; None where each k has to find its own."""
-        top = self.models[self.ks[-1]]
-        if not isinstance(top.start, str) or top.start not in GROWING:
+    def _initial_sequences(self, starts: int) -> list[Array | None]:
+        """Centers whose first k are a start for every k; None if each k needs its own initialisation."""
+        largest = self.models[self.ks[-1]]
+        if not isinstance(largest.start, str) or largest.start not in NESTED_INITS:
             return [None] * starts
-        free, held = self.ks[-1] - self.held, None if self.frozen is None else self.frozen.astype(self.source.dtype)
-        found = [
-            seeding.start(top.start, self.source, self.engine, rng, free, top.unit, held, self.cost)
+        centers_left, n_frozen = (
+            self.ks[-1] - self.n_frozen,
+            None if self.frozen is None else self.frozen.astype(self.source.dtype),
+        )
+        result = [
+            seeding.start(largest.start, self.source, self.engine, rng, centers_left, largest.unit, n_frozen, self.cost)
             for rng in self.rng.spawn(starts)
         ]
-        return [centers if held is None else np.concatenate([held, centers]) for centers in found]
+        return [centers if n_frozen is None else np.concatenate([n_frozen, centers]) for centers in result]
 
-    def _try(self, k: int, start: Array | None) -> bool:
-        """Whether a descent from `start`, or from a start of the model's own, is better than what there is."""
-        best, model = self.rungs.get(k), self.models[k]
+    def _try_start(self, k: int, start: Array | None) -> bool:
+        """Fit from `start`, by default from the initialisation of the model; return whether the best result improved."""
+        best, model = self.best.get(k), self.models[k]
         if start is not None:
-            model = replace(model, start=start[self.held :])
+            model = replace(model, start=start[self.n_frozen :])
         watch = Hopeless(np.inf if best is None else best.objective, HOPE, after=1)
-        found = loop.fit(model, self.source, self.engine, rng=self.rng, max_iter=self.max_iter, callback=watch)
-        if best is not None and found.objective >= best.objective:
+        result = loop.fit(model, self.source, self.engine, rng=self.rng, max_iter=self.max_iter, callback=watch)
+        if best is not None and result.objective >= best.objective:
             return False
-        self.rungs[k] = BestCenters(found.params, found.objective, found.stats.weight, found.memos)
+        self.best[k] = BestCenters(result.params, result.objective, result.stats.weight, result.memos)
         return True
 
-    def with_more(self, centers: Array, k: int, memos: list[Any] | None = None) -> Array:
-        """These centers, and others up to `k`; `memos` are of the last pass with the centers given."""
-        kept = len(centers)
+    def add_centers(self, centers: Array, k: int, memos: list[Any] | None = None) -> Array:
+        """Add centers up to `k`; `memos` are those of the last pass with `centers`."""
+        n_fixed = len(centers)
         while len(centers) < k:
-            centers, memos = np.concatenate([centers, self._another(centers, memos)]), None
-        return self._off_rows(k, centers, kept)
+            centers, memos = np.concatenate([centers, self._best_candidate(centers, memos)]), None
+        return self._move_off_rows(k, centers, n_fixed)
 
-    def _up(self, below: int, k: int) -> Array:
-        return self.with_more(self.rungs[below].centers, k, self.rungs[below].memos)
+    def _start_from_smaller(self, smaller: int, k: int) -> Array:
+        return self.add_centers(self.best[smaller].centers, k, self.best[smaller].memos)
 
-    def _down(self, above: int, k: int) -> Array:
-        return merged(self.rungs[above].centers, self.rungs[above].weight, k, self.held)
+    def _start_from_larger(self, above: int, k: int) -> Array:
+        return merge_centers(self.best[above].centers, self.best[above].weight, k, self.n_frozen)
 
-    def _another(self, centers: Array, memos: list[Any] | None) -> Array:
-        """The row (1, d), of some drawn by what they cost, with which all rows cost least."""
+    def _best_candidate(self, centers: Array, memos: list[Any] | None) -> Array:
+        """The row (1, d) that reduces the cost most, of some sampled with probability proportional to their cost."""
         model, seed = self.models[self.ks[-1]], int(self.rng.integers(2**63))
         step = partial(_draw, model, centers, model.unit, seed)
-        drawn, closest = self.engine.scan(step, self.source, memos)
-        candidates = drawn.rows[np.isfinite(drawn.arrival)]
+        draws, closest = self.engine.scan(step, self.source, memos)
+        candidates = draws.rows[np.isfinite(draws.arrival)]
         if len(candidates) == 0:
-            raise too_few_distinct_rows(self._distinct())
+            raise too_few_distinct_rows(self._count_distinct_rows())
         points = np.concatenate([centers[:1], candidates])
-        found, _ = self.engine.scan(partial(_score, self.cost, points, model.unit), self.source, closest)
-        best = int(np.argmin(found.cost[1:]))
+        result, _ = self.engine.scan(partial(_score, self.cost, points, model.unit), self.source, closest)
+        best = int(np.argmin(result.cost[1:]))
         return candidates[best : best + 1]
 
-    def _distinct(self) -> int:
-        """How many different rows there are."""
+    def _count_distinct_rows(self) -> int:
+        """Number of distinct rows."""
         return len(self.engine.sum(partial(_distinct, self.cost), self.source).rows)
 
-    def _off_rows(self, k: int, centers: Array, kept: int) -> Array:
-        """A fuzzy center on a row would be held there: all but the first `kept` move to the means of their rows."""
+    def _move_off_rows(self, k: int, centers: Array, n_fixed: int) -> Array:
+        """Move fuzzy centers, except the first `n_fixed`, to the means of their rows: a center on a row would stay there."""
         model = self.models[k]
         if not isinstance(model, Fuzzy):
             return centers
-        return model.off_rows(centers, np.arange(kept, len(centers)), self.source, self.engine)
+        return model.off_rows(centers, np.arange(n_fixed, len(centers)), self.source, self.engine)
 
 
-def merged(centers: Array, weight: Array, k: int, held: int = 0) -> Array:
-    """Centers of which, again and again, the two whose union costs least are one (k, d); the first `held` stay."""
-    free, w = centers[held:].astype(np.float64), weight[held:].astype(np.float64)
-    while held + len(free) > k and len(free) > 1:
-        both = w[:, None] + w
-        cost = cdist(free, free, "sqeuclidean") * (w[:, None] * w / np.where(both > 0, both, 1.0))
+def merge_centers(centers: Array, weight: Array, k: int, n_frozen: int = 0) -> Array:
+    """Merge the two centers whose union costs least, until k are left (k, d); the first `n_frozen` are not merged."""
+    centers_left, w = centers[n_frozen:].astype(np.float64), weight[n_frozen:].astype(np.float64)
+    while n_frozen + len(centers_left) > k and len(centers_left) > 1:
+        weight_sum = w[:, None] + w
+        cost = cdist(centers_left, centers_left, "sqeuclidean") * (
+            w[:, None] * w / np.where(weight_sum > 0, weight_sum, 1.0)
+        )
         np.fill_diagonal(cost, np.inf)
         i, j = np.unravel_index(int(cost.argmin()), cost.shape)
-        between = free[i] + w[j] / (w[i] + w[j]) * (free[j] - free[i]) if w[i] + w[j] > 0 else free[i]
-        if between.any():  # opposite directions have none between them
-            free[i] = between
+        merged_center = (
+            centers_left[i] + w[j] / (w[i] + w[j]) * (centers_left[j] - centers_left[i])
+            if w[i] + w[j] > 0
+            else centers_left[i]
+        )
+        if merged_center.any():  # the mean of opposite directions is zero
+            centers_left[i] = merged_center
         w[i] += w[j]
-        free, w = np.delete(free, j, axis=0), np.delete(w, j)
-    return np.concatenate([centers[:held], free.astype(centers.dtype)])
+        centers_left, w = np.delete(centers_left, j, axis=0), np.delete(w, j)
+    return np.concatenate([centers[:n_frozen], centers_left.astype(centers.dtype)])
 
 
 def too_few_distinct_rows(distinct: int) -> InputError:
     return InputError(
-        f"X has {distinct} distinct rows (of weight above 0), which make no more clusters than that: "
-        f"ks must not go beyond {distinct}"
+        f"X has {distinct} distinct rows of positive weight, fewer than the largest number of clusters: "
+        f"use ks <= {distinct}"
     )
 
 
 def _distinct(cost: Cost, chunk: Chunk) -> Distinct:
-    counting = np.arange(chunk.X.shape[0]) if chunk.w is None else np.flatnonzero(chunk.w)
-    return Distinct(np.unique(cost.take(chunk.X, counting), axis=0))
+    rows = np.arange(chunk.X.shape[0]) if chunk.w is None else np.flatnonzero(chunk.w)
+    return Distinct(np.unique(cost.take(chunk.X, rows), axis=0))
 
 
 def _draw(
     model: Any, centers: Array, unit: float, seed: int, chunk: Chunk, memo: Any = None
 ) -> tuple[Draws, np.ndarray[Any, Any]]:
-    """Rows drawn by what they cost, and these costs."""
+    """Sample rows with probability proportional to their cost; return them and the costs."""
     closest = np.full(chunk.X.shape[0], np.inf)
     owner = None if memo is None else model.assign(centers, chunk, memo)
     model.cost.add(chunk.X, unit, centers, closest, owner)
