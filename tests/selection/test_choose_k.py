@@ -194,7 +194,7 @@ def test_progress_is_told_and_ends_it():
         ({"budget": 20}, "budget must be 'quick' or 'normal' or 'thorough'; got 20"),
         ({"ks": [0, 2]}, "ks must be whole numbers of at least 1"),
         ({"callback": 3}, "callback must be None or a function"),
-        ({"estimator": np.zeros(3)}, "estimator must have an option n_clusters or n_components"),
+        ({"estimator": np.zeros(3)}, "estimator must have n_clusters or n_components"),
     ],
 )
 def test_wrong_options(options, message):

@@ -52,8 +52,8 @@ def dendrogram_gap(Z: Any, k_max: int | None = None, *, jump: str = "relative") 
               \text{absolute: } \frac{h_{n-K+1} - h_{n-K}}{h_{n-1}}
 
     and `best` is the K of the largest jump; of equal jumps, the smaller K. The relative jump detects nested clusters
-    and small clusters beside large ones. The absolute jump is the longest vertical distance in a drawing of the tree. It
-    prefers few clusters.
+    and small clusters beside large ones. The absolute jump is the longest vertical distance in a drawing of the tree.
+    It prefers few clusters.
 
     The result is never one cluster, because there is no merge above the last one to compare with. The only exception is
     a tree without any jump (all rows equal, or all equally far apart): then `best` is 1 and `clarity` is 0. So do not

@@ -24,12 +24,8 @@ from coterie.seeding.plusplus import Draws, sample_rows
 Array = np.ndarray[Any, Any]
 CANDIDATES = 16  # rows sampled with probability proportional to their cost; the best becomes a center
 HOPE = 5.0  # a fit stops when it is behind the best by more than HOPE times its last gain
-NESTED_INITS = (
-    "k-means++",
-    "farthest",
-    "forgy",
-    "random",
-)  # initialisations whose first k centers are an initialisation for k
+# Initialisations whose first k centers are an initialisation for k.
+NESTED_INITS = ("k-means++", "farthest", "forgy", "random")
 
 
 @dataclass(frozen=True)
@@ -117,15 +113,13 @@ class KMeansPath:
         largest = self.models[self.ks[-1]]
         if not isinstance(largest.start, str) or largest.start not in NESTED_INITS:
             return [None] * starts
-        centers_left, n_frozen = (
-            self.ks[-1] - self.n_frozen,
-            None if self.frozen is None else self.frozen.astype(self.source.dtype),
-        )
-        result = [
-            seeding.start(largest.start, self.source, self.engine, rng, centers_left, largest.unit, n_frozen, self.cost)
+        n_free = self.ks[-1] - self.n_frozen
+        frozen = None if self.frozen is None else self.frozen.astype(self.source.dtype)
+        sequences = [
+            seeding.start(largest.start, self.source, self.engine, rng, n_free, largest.unit, frozen, self.cost)
             for rng in self.rng.spawn(starts)
         ]
-        return [centers if n_frozen is None else np.concatenate([n_frozen, centers]) for centers in result]
+        return [centers if frozen is None else np.concatenate([frozen, centers]) for centers in sequences]
 
     def _try_start(self, k: int, start: Array | None) -> bool:
         """Fit from `start`, by default from the initialisation of the model; return whether the best result improved."""
@@ -170,7 +164,7 @@ class KMeansPath:
         return len(self.engine.sum(partial(_distinct, self.cost), self.source).rows)
 
     def _move_off_rows(self, k: int, centers: Array, n_fixed: int) -> Array:
-        """Move fuzzy centers, except the first `n_fixed`, to the means of their rows: a center on a row would stay there."""
+        """Move fuzzy centers, except the first `n_fixed`, to the means of their rows: on a row they would stay."""
         model = self.models[k]
         if not isinstance(model, Fuzzy):
             return centers
@@ -179,24 +173,18 @@ class KMeansPath:
 
 def merge_centers(centers: Array, weight: Array, k: int, n_frozen: int = 0) -> Array:
     """Merge the two centers whose union costs least, until k are left (k, d); the first `n_frozen` are not merged."""
-    centers_left, w = centers[n_frozen:].astype(np.float64), weight[n_frozen:].astype(np.float64)
-    while n_frozen + len(centers_left) > k and len(centers_left) > 1:
-        weight_sum = w[:, None] + w
-        cost = cdist(centers_left, centers_left, "sqeuclidean") * (
-            w[:, None] * w / np.where(weight_sum > 0, weight_sum, 1.0)
-        )
+    free, w = centers[n_frozen:].astype(np.float64), weight[n_frozen:].astype(np.float64)
+    while n_frozen + len(free) > k and len(free) > 1:
+        pair_weight = w[:, None] + w
+        cost = cdist(free, free, "sqeuclidean") * (w[:, None] * w / np.where(pair_weight > 0, pair_weight, 1.0))
         np.fill_diagonal(cost, np.inf)
         i, j = np.unravel_index(int(cost.argmin()), cost.shape)
-        merged_center = (
-            centers_left[i] + w[j] / (w[i] + w[j]) * (centers_left[j] - centers_left[i])
-            if w[i] + w[j] > 0
-            else centers_left[i]
-        )
-        if merged_center.any():  # the mean of opposite directions is zero
-            centers_left[i] = merged_center
+        mean = free[i] + w[j] / (w[i] + w[j]) * (free[j] - free[i]) if w[i] + w[j] > 0 else free[i]
+        if mean.any():  # the mean of opposite directions is zero
+            free[i] = mean
         w[i] += w[j]
-        centers_left, w = np.delete(centers_left, j, axis=0), np.delete(w, j)
-    return np.concatenate([centers[:n_frozen], centers_left.astype(centers.dtype)])
+        free, w = np.delete(free, j, axis=0), np.delete(w, j)
+    return np.concatenate([centers[:n_frozen], free.astype(centers.dtype)])
 
 
 def too_few_distinct_rows(distinct: int) -> InputError:
