@@ -122,7 +122,7 @@ class KMeansPath:
         return [centers if frozen is None else np.concatenate([frozen, centers]) for centers in sequences]
 
     def _try_start(self, k: int, start: Array | None) -> bool:
-        """Fit from `start`, by default from the initialisation of the model; return whether the best result improved."""
+        """Fit from `start` (None: the initialisation of the model); return whether the best result improved."""
         best, model = self.best.get(k), self.models[k]
         if start is not None:
             model = replace(model, start=start[self.n_frozen :])

@@ -28,12 +28,8 @@ CRITERIA = ("bic", "aic", "icl")
 FAILURES = {1: "a component has no variance in some direction", 2: "a component has too few rows"}
 COARSE_TOL = 1.0  # tolerance of coarse fits: estimated remaining gain of log-likelihood, for a thousand rows
 COARSE_MAX_ITER = 50  # maximum number of iterations of coarse fits
-REQUIRED_SPREAD = {
-    "spherical": 1,
-    "diag": 2,
-    "tied": 3,
-    "full": 3,
-}  # minimum value of `spread` for each form of covariance
+# Minimum value of `spread` for each form of covariance.
+REQUIRED_SPREAD = {"spherical": 1, "diag": 2, "tied": 3, "full": 3}
 FLAT = 1e-12  # a direction with less than this share of the column variance has no variance
 ROUNDING = 1e-13  # a column that varies by less than this share of its size is constant
 N_STORED_MODELS = 3  # number of best models by each criterion that are stored

@@ -17,7 +17,7 @@ from coterie.data import as_source
 from coterie.data.summary import summarize
 from coterie.engines.local import Serial
 from coterie.kmeans.kmeans import KMeans
-from coterie.selection.normality import LEAST, anderson_darling, critical_value
+from coterie.selection.normality import MIN_VALUES, anderson_darling, critical_value
 from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
@@ -121,8 +121,8 @@ def x_means(
     sample_weight : array (n,) or None, default=None
         Row weights: a row of weight two is the same as that row twice.
     search : {'none', 'fast', 'global'}, default='none'
-        Search for better centers by the K-means of each round, as in `KMeans`. A search gives better numbers of clusters
-        if clusters have very different sizes. It costs some tenths of a second per round.
+        Search for better centers by the K-means of each round, as in `KMeans`. A search gives better numbers of
+        clusters if clusters have very different sizes. It costs some tenths of a second per round.
     n_jobs : int or None, default=None
         Number of threads; None uses all cores. The result does not depend on it.
     random_state : None, int, RandomState or Generator, default=None
@@ -179,8 +179,8 @@ def g_means(
     all centers. This is repeated until no cluster is split.
 
     Do not use it for rounded values or columns with few distinct values: these are not normal, and are split without
-    end. With very many rows, the test detects every small deviation: set `k_max`. Clusters that are not convex are split
-    into convex parts.
+    end. With very many rows, the test detects every small deviation: set `k_max`. Clusters that are not convex are
+    split into convex parts.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def _lowers_bic(halves: Halves) -> SplitTest | None:
 
 
 def _is_not_normal(halves: Halves) -> SplitTest | None:
-    if halves.weight < LEAST:
+    if halves.weight < MIN_VALUES:
         return None
     first, second = halves.model.cluster_centers_.astype(np.float64)
     along = _projected(halves.X, (first + second) / 2, second - first)
@@ -368,7 +368,7 @@ class _Rounds:
 
 
 def _split_start(X: Any, w: Array | None, center: Array) -> Any:
-    """Two initial centers on both sides of the center, along the longest axis: the means of the halves of a Gaussian."""
+    """Two initial centers along the longest axis of the rows: the means of the two halves of a Gaussian."""
     n, d = X.shape
     rows = np.linspace(0, n - 1, min(n, AXIS_ROWS, max(2, MAX_AXIS_VALUES // d))).astype(np.int64)
     sample = X[rows].toarray() if sparse.issparse(X) else X[rows]

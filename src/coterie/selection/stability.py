@@ -120,8 +120,8 @@ def stability(
 
     - 'adjusted_rand' [1]_: mean adjusted Rand index of all pairs of resamples.
     - 'jaccard' [2]_: for each cluster C of the fit to all rows and the most similar cluster D of a resample,
-      :math:`|C \cap D| / |C \cup D|` on the rows of the resample; the mean over clusters. (`clusters` contains the value
-      of each cluster, for every measure.)
+      :math:`|C \cap D| / |C \cup D|` on the rows of the resample; the mean over clusters. (`clusters` contains the
+      value of each cluster, for every measure.)
     - 'prediction_strength' [3]_: the rows are split into halves, and both are clustered. For each cluster of one half,
       the share of its pairs of rows that the clusters of the other half keep together; the minimum over clusters.
 
@@ -130,8 +130,8 @@ def stability(
     within one standard error of the maximum; None if the maximum is below 0.75, a common limit for dissolved
     clusters [2]_.
 
-    Stable clusters are not always real. A small number of clusters is easier to reproduce than a large one. An algorithm
-    can also split data without clusters in the same way every time: K-means always cuts an elongated cloud across its
+    Stable clusters are not always real. A small number of clusters is easier to reproduce than a large one. An
+    algorithm can also split data without clusters in the same way every time: K-means always cuts an elongated cloud across its
     length, and a square into quarters. The adjusted Rand index is corrected for random labels, not for this effect.
     Instability is more informative: clusters that are not stable are not real.
 
@@ -172,15 +172,16 @@ def stability(
 
     Notes
     -----
-    The cost is `n_resamples` + 1 fits for each K (twice as many for 'halves'). A row drawn twice is passed as one row of
-    weight two, if the estimator accepts weights. All rows are fitted, but at most 10 000 random rows are compared. The
+    The cost is `n_resamples` + 1 fits for each K (twice as many for 'halves'). A row drawn twice is passed as one row
+    of weight two, if the estimator accepts weights. All rows are fitted, but at most 10 000 random rows are compared. The
     standard error of the mean over pairs of resamples is that of a U-statistic: twice the standard deviation of the
     means of the resamples, divided by the square root of their number.
 
     References
     ----------
     .. [1] A. Ben-Hur, A. Elisseeff, I. Guyon (2002), A stability based method for discovering structure in clustered
-       data, Pacific Symposium on Biocomputing 7, 6-17. Adjusted for chance as in L. Hubert, P. Arabie (1985), J. Classif. 2.
+       data, Pacific Symposium on Biocomputing 7, 6-17. Adjusted for chance as in L. Hubert, P. Arabie (1985), J.
+       Classif. 2.
     .. [2] C. Hennig (2007), Cluster-wise assessment of cluster stability, Comput. Stat. Data Anal. 52, 258-271.
        https://doi.org/10.1016/j.csda.2006.11.025
     .. [3] R. Tibshirani, G. Walther (2005), Cluster validation by prediction strength, J. Comput. Graph. Stat. 14,
@@ -213,7 +214,8 @@ def stability(
     data = ResamplingData(estimator, X, sample_weight)
     if k_values[-1] > len(data.positive_rows):
         raise InputError(
-            f"ks go up to {k_values[-1]}, but X has only {len(data.positive_rows)} rows of positive weight: use smaller ks"
+            f"ks go up to {k_values[-1]}, but X has only {len(data.positive_rows)} rows of positive weight: "
+            "use smaller ks"
         )
     resamples = _Resamples(data, measure, method, n_resamples, _check_share(share), as_rng(random_state), n_jobs)
     with interrupts.outermost():
