@@ -131,9 +131,9 @@ def stability(
     clusters [2]_.
 
     Stable clusters are not always real. A small number of clusters is easier to reproduce than a large one. An
-    algorithm can also split data without clusters in the same way every time: K-means always cuts an elongated cloud across its
-    length, and a square into quarters. The adjusted Rand index is corrected for random labels, not for this effect.
-    Instability is more informative: clusters that are not stable are not real.
+    algorithm can also split data without clusters in the same way every time: K-means always cuts an elongated cloud
+    across its length, and a square into quarters. The adjusted Rand index is corrected for random labels, not for this
+    effect. Instability is more informative: clusters that are not stable are not real.
 
     Parameters
     ----------
@@ -173,8 +173,8 @@ def stability(
     Notes
     -----
     The cost is `n_resamples` + 1 fits for each K (twice as many for 'halves'). A row drawn twice is passed as one row
-    of weight two, if the estimator accepts weights. All rows are fitted, but at most 10 000 random rows are compared. The
-    standard error of the mean over pairs of resamples is that of a U-statistic: twice the standard deviation of the
+    of weight two, if the estimator accepts weights. All rows are fitted, but at most 10 000 random rows are compared.
+    The standard error of the mean over pairs of resamples is that of a U-statistic: twice the standard deviation of the
     means of the resamples, divided by the square root of their number.
 
     References
