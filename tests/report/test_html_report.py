@@ -77,7 +77,7 @@ def one_column(folder):
 
 CASES = {
     "one cluster": lambda folder: Job(blobs(folder, 200, 2, 1, 3.0), k=(1, 4), budget="quick"),
-    "one cluster asked for": lambda folder: Job(blobs(folder), k=1),
+    "one cluster requested": lambda folder: Job(blobs(folder), k=1),
     "one column in all": lambda folder: Job(one_column(folder), k=2),
     "one column": lambda folder: Job(blobs(folder, d=1), k=3),
     "two columns": lambda folder: Job(blobs(folder, d=2), k=3, scale="minmax"),
