@@ -110,7 +110,7 @@ class _Rows:
 
     def note(self, name: str) -> str:
         if name == "dunn":
-            return f"computed from {MAX_ROWS} of {self.n} rows: the sample overestimates the index of all rows"
+            return f"computed from a sample of {MAX_ROWS} of {self.n} rows, which overestimates the index"
         return f"estimates from {SILHOUETTE_ROWS} of {self.n} rows, each compared with all rows"
 
     def inertia(self, labels: Any) -> tuple[float, float]:
