@@ -242,7 +242,7 @@ def test_help_breaks_lines_where_the_terminal_ends(python):
     for sentence in (
         "or - for CSV from standard input. [required]",
         "manhattan or cosine; kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.",
-        "Without it: what the budget says.",
+        "Default: depends on the budget.",
     ):
         assert sentence in done.stdout
 
