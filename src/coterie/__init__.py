@@ -22,7 +22,7 @@ _HOME = {
     "Mixture": "coterie.mixture.family_mixture",
     "SphericalKMeans": "coterie.kmeans.spherical_kmeans",
     "TimeSeriesKMeans": "coterie.kmeans.time_series_kmeans",
-    "choose_k": "coterie.selection.choose",
+    "choose_k": "coterie.selection.choose_k",
     "diagnose": "coterie.diagnosis",
     "load": "coterie.persistence",
     "save": "coterie.persistence",

@@ -52,7 +52,7 @@ def test_clusters_of_another_algorithm_can_be_judged(blobs, capsys):
         (["-k", "five"], 2, 'not "five"'),
         (["--methods", "silhuette"], 2, "silhouette"),
         (["--budget", "huge"], 2, "quick"),
-        (["-k", "2:900"], 3, "ask for fewer"),
+        (["-k", "2:900"], 3, "use ks <= 200"),
         (["-a", "mixture"], 2, "for example -k 3"),
     ],
 )

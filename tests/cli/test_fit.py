@@ -162,7 +162,7 @@ def test_rows_of_different_categories_are_as_far_apart_as_rows_of_a_standardised
 def test_a_mixture_takes_text_as_it_is_and_says_which_family_a_column_got(penguins, capsys):
     assert main(["fit", "penguins.csv", "-a", "mixture", "-k", "3", "--missing", "ignore", "--exclude", "year"]) == 0
     captured = capsys.readouterr()
-    assert "using 4 numeric and 3 of categories" in captured.out
+    assert "using 4 numeric and 3 categorical" in captured.out
     assert "Gaussian bill_length_mm, bill_depth_mm, flipper_length_mm, body_mass_g" in captured.err
     assert "Categorical species, island, sex" in captured.err
 

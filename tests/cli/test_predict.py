@@ -72,7 +72,7 @@ def test_what_stood_in_for_missing_values_travels_with_the_model(penguins, folde
     assert fitted.null_count() == 0
     assert fitted.equals(predicted)
     assert main(["info", "m.safetensors"]) == 0
-    assert f"missing: filled with the {how} of the fit" in capsys.readouterr().out
+    assert f"missing: filled with the {how} of the training data" in capsys.readouterr().out
 
 
 def test_holes_are_filled_with_the_numbers_of_the_fit_not_with_those_of_the_new_table(folder):
@@ -186,7 +186,7 @@ def test_a_model_is_described(penguins, capsys):
     assert "a fitted model" in out
     assert "Mixture(" in out
     assert "3 clusters" in out
-    assert "takes 7 columns: bill_length_mm" in out
+    assert "expects 7 columns: bill_length_mm" in out
 
 
 @pytest.mark.parametrize(

@@ -199,8 +199,8 @@ def test_criteria_that_disagree_are_named_with_what_they_say(folder, capsys, com
     np.save(folder / "x.npy", X)
     found = warned(capsys, *command, "x.npy", "-k", "2:7", "--budget", "quick")
     assert len(found) == 1
-    assert found[0].startswith("warning: criteria disagree: silhouette and Davies–Bouldin say 2")
-    assert "ICL say 6. Look at more than one K" in found[0]
+    assert found[0].startswith("warning: criteria disagree: silhouette and Davies–Bouldin prefer 2")
+    assert "ICL prefer 6. Look at more than one K" in found[0]
 
 
 def test_criteria_that_agree_are_not_warned_of(folder, capsys):
@@ -242,7 +242,7 @@ def test_help_breaks_lines_where_the_terminal_ends(python):
     for sentence in (
         "or - for CSV from standard input. [required]",
         "manhattan or cosine; kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.",
-        "Without it: what the budget says.",
+        "Default: depends on the budget.",
     ):
         assert sentence in done.stdout
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from coterie.kernels import cpu, of, plain
+from coterie.kernels import cpu, for_centers, plain
 from coterie.kernels import sparse as csr
 
 rng = np.random.default_rng(0)
@@ -213,7 +213,7 @@ def test_all_kernel_modules_have_the_same_names():
 
 def test_the_kernels_are_chosen_by_type_and_shape_alone():
     small, large = np.zeros((10, 3)), np.zeros((10000, 20))
-    assert of(small, 8) is plain
-    assert of(large, 8) is cpu
-    assert of(sparse.csr_array(large), 8) is csr
-    assert of(sparse.csr_array(small), 8) is plain
+    assert for_centers(small, 8) is plain
+    assert for_centers(large, 8) is cpu
+    assert for_centers(sparse.csr_array(large), 8) is csr
+    assert for_centers(sparse.csr_array(small), 8) is plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.kernels import cpu, of_observed, plain
+from coterie.kernels import cpu, plain, select
 from coterie.kernels.cpu import observed as compiled
 from coterie.kernels.plain import observed as numpy_twin
 
@@ -221,5 +221,5 @@ def test_partial_sums_of_many_rows_keep_their_digits():
 
 
 def test_small_work_costs_no_compilation():
-    assert of_observed(np.empty((100, 3)), 5) is numpy_twin
-    assert of_observed(np.empty((100_000, 3)), 5) is compiled
+    assert select("observed", np.empty((100, 3)), 5) is numpy_twin
+    assert select("observed", np.empty((100_000, 3)), 5) is compiled

@@ -182,21 +182,21 @@ def test_two_columns_of_one_name_are_rejected_by_name():
 
 @BOTH
 def test_a_file_that_is_not_there_is_named(kind, tmp_path):
-    with rejects(InputError, "X", "no file", r"nowhere\.npy"):
+    with rejects(InputError, "no file", r"nowhere\.npy"):
         kind(2).fit(tmp_path / "nowhere.npy")
 
 
 @BOTH
 def test_a_file_of_another_kind_is_rejected_with_the_remedy(kind, tmp_path):
-    (tmp_path / "rows.xlsx").write_text("a,b\n1,2\n")
-    with rejects(InputError, r"X is the path .*rows\.xlsx", r"files", r"\.npy", "load others first"):
-        kind(2).fit(str(tmp_path / "rows.xlsx"))
+    (tmp_path / "rows.doc").write_text("a,b\n1,2\n")
+    with rejects(InputError, r"cannot read .*rows\.doc", r"tables end in", r"\.npy"):
+        kind(2).fit(str(tmp_path / "rows.doc"))
 
 
 @pytest.mark.parametrize("content", [b"", b"1,2,3\n4,5,6\n"], ids=["empty", "text"])
 def test_a_file_that_is_no_array_is_rejected_by_name(content, tmp_path):
     (tmp_path / "rows.npy").write_bytes(content)
-    with rejects(InputError, r"X: .*rows\.npy", "cannot be read"):
+    with rejects(InputError, r"rows\.npy", r"is empty|not an \.npy file"):
         KMeans(2).fit(tmp_path / "rows.npy")
 
 

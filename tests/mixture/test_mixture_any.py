@@ -224,7 +224,7 @@ def test_missing_values_that_were_not_announced_are_refused():
     X[3, 2] = np.nan
     with pytest.raises(InputError, match="NaN"):
         Mixture("poisson", 2).fit(X)
-    with pytest.raises(ParameterError, match="families of independent columns"):
+    with pytest.raises(ParameterError, match="families with independent columns"):
         Mixture("multinomial", 2, missing="ignore").fit(X)
 
 

@@ -136,8 +136,8 @@ FORGERIES = {
         set_content("fingerprint", value=[]),
     ],
     "KMeans search": [
-        set_tensor("home.5", lambda labels: labels + 1000),
-        set_tensor("home.6", lambda values: values[:-1].copy()),
+        set_tensor("base.5", lambda labels: labels + 1000),
+        set_tensor("base.6", lambda values: values[:-1].copy()),
     ],
     "BalancedKMeans": [
         set_tensor("labels.0", lambda labels: labels + 100),

@@ -7,13 +7,13 @@ from report.pages import keep, read, run
 
 @pytest.fixture(autouse=True)
 def kept_reports(monkeypatch, short_searches):
-    """Jobs of these tests leave their reports behind; how good their clusters are does not matter."""
+    """Keep the reports of jobs; searches are short, because the quality of clusters does not matter here."""
     keep(monkeypatch)
 
 
 @pytest.fixture(scope="session")
 def penguins(tmp_path_factory):
-    """K of penguins chosen, with a report: the result, the report, the page as text and as a tree."""
+    """A fit of the penguins with K chosen automatically: the result, the report, the page as text and as a tree."""
     folder = tmp_path_factory.mktemp("penguins")
     with pytest.MonkeyPatch.context() as patch:
         keep(patch)

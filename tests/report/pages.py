@@ -1,4 +1,4 @@
-"""Pages of reports for tests: made by jobs from small tables, and read back as trees of elements."""
+"""Pages of reports for tests: jobs write them from small tables, and they are parsed to trees of elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = (
 
 @dataclass
 class Node:
-    """An element, what is said of it, and what is in it."""
+    """An element with its attributes and children."""
 
     name: str
     attributes: dict[str, str | None] = field(default_factory=dict)
@@ -40,18 +40,18 @@ class Node:
         return "".join(child if isinstance(child, str) else child.text for child in self.children)
 
     def all(self, name: str | None = None, cls: str | None = None, **attributes: str) -> list[Node]:
-        """Elements within it, in order."""
-        found = []
+        """All descendants that match, in document order."""
+        nodes = []
         for child in self.children:
             if isinstance(child, Node):
                 if child._is(name, cls, attributes):
-                    found.append(child)
-                found += child.all(name, cls, **attributes)
-        return found
+                    nodes.append(child)
+                nodes += child.all(name, cls, **attributes)
+        return nodes
 
     def one(self, name: str | None = None, cls: str | None = None, **attributes: str) -> Node:
-        (found,) = self.all(name, cls, **attributes)
-        return found
+        (node,) = self.all(name, cls, **attributes)
+        return node
 
     def rows(self) -> list[list[str]]:
         """Texts of the cells of a table, row by row, without its head."""
@@ -97,11 +97,11 @@ def read(html: str) -> Node:
     return reader.top
 
 
-WRITTEN: list[Any] = []  # the last report that a job wrote, while `keep` is at work
+WRITTEN: list[Any] = []  # the last report that a job wrote, if `keep` was called
 
 
 def keep(patch: pytest.MonkeyPatch) -> None:
-    """Let jobs leave their reports behind, beside writing their pages."""
+    """Store the report of each job in `WRITTEN`."""
     write_report = output_files.OutputFiles.write_report
 
     def keeping(self: Any, path: Path, report: Any, *rest: Any) -> Any:
@@ -111,12 +111,12 @@ def keep(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(output_files.OutputFiles, "write_report", keeping)
 
 
-def blobs(folder: Path, n: int = 300, d: int = 3, k: int = 3, spread: float = 0.8, **more: Any) -> Path:
+def blobs(folder: Path, n: int = 300, d: int = 3, k: int = 3, spread: float = 0.8, **columns: Any) -> Path:
     """A table of `k` groups, with columns of different units and one that names the rows."""
     X, _ = make_blobs(n, d, centers=k, cluster_std=spread, random_state=0)
-    columns = {f"x{j}": X[:, j] * 10.0**j for j in range(d)}
+    numbers = {f"x{j}": X[:, j] * 10.0**j for j in range(d)}
     path = folder / "blobs.parquet"
-    pl.DataFrame({"id": [f"r{i}" for i in range(n)], **columns, **more}).write_parquet(path)
+    pl.DataFrame({"id": [f"r{i}" for i in range(n)], **numbers, **columns}).write_parquet(path)
     return path
 
 
@@ -149,7 +149,7 @@ def run(job: jobs.Job) -> tuple[Any, Any]:
 
 
 def page_of(job: jobs.Job) -> tuple[Any, Any, str, Node]:
-    """The same, with the page as text and as a tree."""
+    """The result, the report, the page as text, and the page as a tree."""
     result, report = run(job)
     html = as_html(report)
     return result, report, html, read(html)

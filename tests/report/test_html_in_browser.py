@@ -1,4 +1,4 @@
-"""Pages of reports in a browser: nothing is asked for, nothing overlaps, all can be reached and printed."""
+"""Pages of reports in a browser: no network requests, nothing overlaps, all can be reached and printed."""
 
 import re
 from functools import cache
@@ -65,7 +65,7 @@ WIDER = "() => document.documentElement.scrollWidth - document.documentElement.c
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Pages by name, made when they are first asked for."""
+    """Pages by name, written at the first request."""
     folder = tmp_path_factory.mktemp("reports")
 
     def made(name):

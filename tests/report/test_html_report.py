@@ -1,4 +1,4 @@
-"""The page of a fit: its sections, its charts and their tables, and that its numbers are those of the result."""
+"""Reports as pages: sections, charts and tables, with the numbers of the result."""
 
 import json
 import re
@@ -14,8 +14,8 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import write_demo
 from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob
 from coterie.report.html import Absent, as_html
-from coterie.report.html.report import Stable
-from coterie.report.html.words import number, percent, two_places
+from coterie.report.html.formatting import number, percent, two_places
+from coterie.report.html.report import Stability
 from coterie.web import unpack_counts
 from report.pages import HOSTILE, blobs, mixed, page_of, read, run
 
@@ -24,11 +24,11 @@ SECTIONS = [
 ]  # fmt: skip
 
 
-# What every page has
+# Properties of every page
 
 
 def check_charts(tree):
-    """Every chart is read out, scales, and has its numbers in a table."""
+    """Every chart has a text for screen readers, scales, and has a table of its numbers."""
     figures = tree.all("figure")
     assert figures
     for figure in figures:
@@ -42,7 +42,7 @@ def check_charts(tree):
             assert figure.one("details").all("table")[0].rows()
 
 
-def check_nothing_is_asked_for(html, tree):
+def check_self_contained(html, tree):
     for node in tree.all():
         for key in ("src", "href", "xlink:href", "action", "srcset", "poster"):
             address = node.attributes.get(key)
@@ -54,11 +54,11 @@ def check_nothing_is_asked_for(html, tree):
 
 
 def check_numbers_agree_with_nouns(tree):
-    """Neither 1 columns, nor 1 criteria: in what is read, and in what is read out."""
-    nouns = "columns|rows|clusters|criteria|checks|starts|iterations|merges|resamples|values|findings|centers"
-    told = [node.attributes.get("aria-label") or "" for node in tree.all()]
-    found = re.findall(rf"(?<![\d.,])1 (?:{nouns})\b", " · ".join([tree.one("main").text, *told]))
-    assert not found, found
+    """No text or label has a plural after 1, such as 1 columns."""
+    nouns = "columns|rows|clusters|criteria|checks|starts|restarts|iterations|merges|resamples|values|findings|centers"
+    labels = [node.attributes.get("aria-label") or "" for node in tree.all()]
+    mistakes = re.findall(rf"(?<![\d.,])1 (?:{nouns})\b", " · ".join([tree.one("main").text, *labels]))
+    assert not mistakes, mistakes
 
 
 def check_numbers_are_finite(tree):
@@ -68,40 +68,40 @@ def check_numbers_are_finite(tree):
     assert not re.search(r"\bnan\b|\binf\b|\bNone\b", tree.one("main").text)
 
 
-def lonely(folder):
+def one_column(folder):
     """A table of one column."""
-    path = folder / "lonely.csv"
+    path = folder / "one_column.csv"
     pl.DataFrame({"x": [*range(20), *range(100, 121)]}).write_csv(path)
     return path
 
 
-ODD = {
+CASES = {
     "one cluster": lambda folder: Job(blobs(folder, 200, 2, 1, 3.0), k=(1, 4), budget="quick"),
-    "one cluster asked for": lambda folder: Job(blobs(folder), k=1),
-    "one column in all": lambda folder: Job(lonely(folder), k=2),
+    "one cluster requested": lambda folder: Job(blobs(folder), k=1),
+    "one column in all": lambda folder: Job(one_column(folder), k=2),
     "one column": lambda folder: Job(blobs(folder, d=1), k=3),
     "two columns": lambda folder: Job(blobs(folder, d=2), k=3, scale="minmax"),
     "many clusters": lambda folder: Job(blobs(folder, 300, 2, 40, 0.1), k=70, options={"n_init": 1}),
     "weights": lambda folder: Job(blobs(folder, w=np.arange(300) % 3), k=3, weight="w"),
-    "holes": lambda folder: Job(blobs(folder, y=[None, 1.0, 2.0] * 100), k=3, missing="ignore"),
+    "missing values": lambda folder: Job(blobs(folder, y=[None, 1.0, 2.0] * 100), k=3, missing="ignore"),
     "dropped rows": lambda folder: Job(blobs(folder, y=[None, 1.0, 2.0] * 100), k=3, missing="drop"),
-    "columns of several kinds": lambda folder: Job(mixed(folder), method="mixture", k=3),
+    "mixed column types": lambda folder: Job(mixed(folder), method="mixture", k=3),
     "categories": lambda folder: Job(mixed(folder), k=3, one_hot=("city",)),
     "a tree": lambda folder: Job(blobs(folder), method="ward", k=4),
     "a mixture": lambda folder: Job(blobs(folder, n=150), method="gmm", k=2),
     "a sample": lambda folder: Job(blobs(folder), k=3, sample=100),
     "medoids": lambda folder: Job(blobs(folder), k=3, method="kmedoids", options={"metric": "manhattan"}),
     "two rows": lambda folder: Job(blobs(folder, n=2), k=2),
-    "players": lambda folder: Job(blobs(folder), k=3, animate=folder / "play.html"),
+    "animation": lambda folder: Job(blobs(folder), k=3, animate=folder / "play.html"),
 }
 
 
-@pytest.mark.parametrize("what", ODD)
-def test_every_kind_of_result_has_a_whole_page(what, tmp_path):
-    _, report, html, tree = page_of(replace(ODD[what](tmp_path), report=tmp_path / "r.html"))
+@pytest.mark.parametrize("case", CASES)
+def test_every_kind_of_result_has_a_complete_page(case, tmp_path):
+    _, report, html, tree = page_of(replace(CASES[case](tmp_path), report=tmp_path / "r.html"))
     assert [node.attributes["id"] for node in tree.all("section")] == SECTIONS
     check_charts(tree)
-    check_nothing_is_asked_for(html, tree)
+    check_self_contained(html, tree)
     check_numbers_are_finite(tree)
     check_numbers_agree_with_nouns(tree)
     assert len(html.encode()) < 1_000_000
@@ -131,7 +131,7 @@ def test_many_clusters_of_many_columns_stay_below_a_megabyte(tmp_path, monkeypat
     assert len(report.profiles.shown) * len(report.names) <= 900
 
 
-def test_the_static_page_has_no_script_and_says_the_same(penguins):
+def test_the_static_page_has_no_script_and_the_same_text(penguins):
     _, report, _, tree = penguins
     html = as_html(report, static=True)
     static = read(html)
@@ -169,14 +169,14 @@ def test_the_cards_have_the_numbers_of_the_report(penguins):
     values = [card.one("div", "value").text for card in tree.one("div", "cards").all("div", "card")]
     assert values[0] == str(result.k)
     assert values[1] == two_places(report.silhouettes.mean)
-    assert values[3] == two_places(report.stable.mean)
+    assert values[3] == two_places(report.stability.mean)
 
 
 def test_silhouettes_are_those_of_the_library_and_weigh_up_to_the_mean(penguins):
     result, report, _, _ = penguins
     shares = np.array([cluster.share for cluster in result.clusters])
-    own = np.array([cluster.silhouette for cluster in result.clusters])
-    assert shares @ own == pytest.approx(report.silhouettes.mean)
+    silhouettes = np.array([cluster.silhouette for cluster in result.clusters])
+    assert shares @ silhouettes == pytest.approx(report.silhouettes.mean)
 
 
 def test_examples_are_the_rows_nearest_to_the_means(tmp_path):
@@ -186,24 +186,24 @@ def test_examples_are_the_rows_nearest_to_the_means(tmp_path):
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     for label, ids in enumerate(report.examples):
         rows = np.flatnonzero(result.labels == label)
-        away = ((X[rows] - X[rows].mean(axis=0)) ** 2).sum(axis=1)
-        assert ids == [str(place) for place in rows[np.argsort(away, kind="stable")[:3]]]
+        distances = ((X[rows] - X[rows].mean(axis=0)) ** 2).sum(axis=1)
+        assert ids == [str(place) for place in rows[np.argsort(distances, kind="stable")[:3]]]
 
 
 def test_a_column_named_by_id_names_the_examples(tmp_path):
     _, report = run(Job(blobs(tmp_path), k=3, id="id", report=tmp_path / "r.html"))
-    assert report.called == "id"
+    assert report.id_name == "id"
     assert all(name.startswith("r") for ids in report.examples for name in ids)
 
 
 def test_the_votes_of_the_page_are_those_of_the_choice(penguins):
     result, _, _, tree = penguins
-    figure = next(one for one in tree.one("section", id="number").all("figure") if "Who votes" in one.text)
-    said = {row[0]: row[1] for row in figure.one("details").one("table").rows()}
-    assert said == {vote.criterion: "–" if vote.k is None else str(vote.k) for vote in result.choice.votes}
+    figure = next(one for one in tree.one("section", id="number").all("figure") if "Votes of the criteria" in one.text)
+    votes = {row[0]: row[1] for row in figure.one("details").one("table").rows()}
+    assert votes == {vote.criterion: "–" if vote.k is None else str(vote.k) for vote in result.choice.votes}
 
 
-def test_what_was_not_computed_says_which_option_computes_it(penguins):
+def test_criteria_that_were_not_computed_name_the_option_that_computes_them(penguins):
     assert "Not computed:" in penguins[3].one("section", id="number").text
     assert "--budget normal" in penguins[3].one("section", id="number").text
     assert "--budget thorough" in penguins[3].one("section", id="number").text
@@ -222,7 +222,7 @@ def test_means_and_quantiles_are_those_of_the_rows(penguins, tmp_path):
             np.testing.assert_allclose(report.spreads.quantiles[i, j], wanted)
 
 
-def test_shares_of_categories_add_up_and_tell_who_took_part(penguins):
+def test_shares_of_categories_add_up_to_one(penguins):
     _, report, _, _ = penguins
     assert {each.column for each in report.shares} == {"species", "island", "sex"}
     for each in report.shares:
@@ -230,7 +230,7 @@ def test_shares_of_categories_add_up_and_tell_who_took_part(penguins):
         np.testing.assert_allclose(each.shares.sum(axis=1), 1.0)
 
 
-def test_every_start_is_drawn_and_the_best_ends_at_the_inertia(tmp_path):
+def test_every_restart_is_drawn_and_the_best_ends_at_the_inertia(tmp_path):
     result, report = run(Job(blobs(tmp_path), k=6, report=tmp_path / "r.html"))
     tree = read((tmp_path / "r.html").read_text(encoding="utf-8"))
     ends = [values[-1] for values in report.convergence.values]
@@ -241,20 +241,20 @@ def test_every_start_is_drawn_and_the_best_ends_at_the_inertia(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "job, told",
+    "job, text",
     [
         (lambda folder: Job(blobs(folder), method="gmm", k=3), "The log-likelihood stayed at"),
-        (lambda folder: Job(blobs(folder, d=1), k=3), "The objective stayed at 7.593, where it began"),
-        (lambda folder: Job(blobs(folder, spread=0.1), k=3), "That of the best of 10 starts went from"),
+        (lambda folder: Job(blobs(folder, d=1), k=3), "The objective stayed at 7.593."),
+        (lambda folder: Job(blobs(folder, spread=0.1), k=3), "The objective of the best of 10 restarts went from"),
     ],
 )
-def test_a_fit_of_one_iteration_is_told_in_words(job, told, tmp_path):
+def test_a_fit_of_one_iteration_has_a_text_instead_of_a_curve(job, text, tmp_path):
     _, report, _, tree = page_of(replace(job(tmp_path), report=tmp_path / "r.html"))
-    assert max(own[-1] for own in report.convergence.iterations) == 1
+    assert max(steps[-1] for steps in report.convergence.iterations) == 1
     block = tree.one("section", id="convergence")
     assert not block.all("svg")
-    assert told in block.text
-    assert "makes no curve" in block.text
+    assert text in block.text
+    assert "there is no curve" in block.text
 
 
 def test_whole_numbers_that_the_model_takes_as_categories_are_shown_as_such(tmp_path):
@@ -279,11 +279,11 @@ def test_the_tree_of_an_agglomeration_has_the_colours_of_its_clusters(tmp_path):
     display = report.tree.display
     labels = {str(i): label for i, label in enumerate(result.labels.tolist())}
     assert not report.tree.of_centers
-    for name, size, own in zip(display.leaves, display.sizes, display.leaf_cluster, strict=True):
-        assert size != 1 or labels[name] == own
+    for name, size, cluster in zip(display.leaves, display.sizes, display.leaf_cluster, strict=True):
+        assert size != 1 or labels[name] == cluster
 
 
-def test_of_more_than_fifty_thousand_rows_the_density_of_all_is_shown_and_that_is_said(tmp_path):
+def test_more_than_fifty_thousand_rows_are_shown_as_densities(tmp_path):
     _, _, html, tree = page_of(Job(blobs(tmp_path, 51_000, 2), k=3, report=tmp_path / "r.html"))
     assert "density of all 51,000 rows" in tree.one("section", id="place").text
     assert re.search(r"of [\d,]+ of 51,000 rows", tree.one("div", "cards").text)
@@ -339,7 +339,7 @@ def test_hostile_text_stays_text(hostile, tmp_path, static):
     _, report = run(ReportJob(hostile, labels="label", output=tmp_path / "r.html", static=static))
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     tree = read(html)
-    check_nothing_is_asked_for(html, tree)
+    check_self_contained(html, tree)
     scripts = [node for node in tree.all("script") if node.attributes.get("type") != "application/json"]
     assert len(scripts) == (0 if static else 1)
     assert not tree.all("b")
@@ -354,20 +354,20 @@ def test_hostile_text_stays_text(hostile, tmp_path, static):
 # Probabilities
 
 
-def test_rows_of_a_mixture_have_the_probabilities_that_the_model_says(tmp_path):
+def test_rows_of_a_mixture_have_the_probabilities_of_the_model(tmp_path):
     result, report, _, tree = page_of(Job(blobs(tmp_path, spread=3.0), method="gmm", k=2, report=tmp_path / "r.html"))
     frame = pl.read_parquet(tmp_path / "blobs.parquet").select("x0", "x1", "x2")
     X = frame.to_numpy()
     model = GaussianMixture(2, random_state=0).fit((X - X.mean(axis=0)) / X.std(axis=0))
-    own = model.predict_proba((X - X.mean(axis=0)) / X.std(axis=0)).max(axis=1)
-    assert report.certainty.mean == pytest.approx(own.mean())
+    probabilities = model.predict_proba((X - X.mean(axis=0)) / X.std(axis=0)).max(axis=1)
+    assert report.certainty.mean == pytest.approx(probabilities.mean())
     for j, below in enumerate(report.certainty.below):
-        assert below == pytest.approx((own[result.labels == j] < 0.9).mean())
+        assert below == pytest.approx((probabilities[result.labels == j] < 0.9).mean())
     titles = [figure.one("h3").text for figure in tree.one("section", id="fitting").all("figure")]
     assert titles == ["Silhouettes", "Probabilities"]
 
 
-def test_rows_that_are_in_a_cluster_or_not_have_no_probabilities(penguins):
+def test_kmeans_has_no_probabilities(penguins):
     assert penguins[1].certainty is None
 
 
@@ -384,7 +384,7 @@ def test_labels_of_a_column_are_the_clusters_of_the_page(tmp_path):
     assert result.labels.tolist() == [1] * 100 + [0] * 150 + [-1] * 50
     assert "cluster_by_hand" not in result.columns
     assert np.unique(report.map.labels, return_counts=True)[1].tolist() == [50, 150, 100]  # in none, in a, in b
-    assert isinstance(report.stable, Absent)
+    assert isinstance(report.stability, Absent)
     assert [node.attributes["id"] for node in tree.all("section")] == SECTIONS
 
 
@@ -394,7 +394,7 @@ def test_numbers_as_labels_are_in_the_order_of_numbers_and_minus_one_is_none(tmp
     assert report.names == ["9", "10"]
 
 
-def test_a_model_says_the_clusters_that_predict_says(tmp_path):
+def test_a_model_has_the_clusters_of_predict(tmp_path):
     path = blobs(tmp_path)
     fitted, _ = run(Job(path, k=3, model=tmp_path / "m.safetensors"))
     result, report, _, tree = page_of(ReportJob(path, model=tmp_path / "m.safetensors", output=tmp_path / "r.html"))
@@ -403,20 +403,20 @@ def test_a_model_says_the_clusters_that_predict_says(tmp_path):
     exec(report.reproduce.python, names)
     np.testing.assert_array_equal(names["labels"], fitted.labels)
     assert result.scale == "standard"
-    assert isinstance(report.stable, Stable)
+    assert isinstance(report.stability, Stability)
     check_charts(tree)
 
 
 @pytest.mark.parametrize(
-    "given, told",
+    "options, message",
     [({}, "either --labels COLUMN or --model FILE"), ({"labels": "x0", "model": "m.safetensors"}, "leave out one")],
 )
-def test_a_report_needs_clusters_from_one_place(tmp_path, given, told):
-    with pytest.raises(ParameterError, match=told):
-        run(ReportJob(blobs(tmp_path), **given, output=tmp_path / "r.html"))
+def test_a_report_needs_either_labels_or_a_model(tmp_path, options, message):
+    with pytest.raises(ParameterError, match=message):
+        run(ReportJob(blobs(tmp_path), **options, output=tmp_path / "r.html"))
 
 
-def test_a_column_that_is_none_of_clusters_is_refused(tmp_path):
+def test_a_column_without_clusters_is_rejected(tmp_path):
     with pytest.raises(InputError, match="is it the column of the clusters"):
         run(ReportJob(blobs(tmp_path, n=1200), labels="x0", output=tmp_path / "r.html"))
     with pytest.raises(InputError, match="Did you mean"):
@@ -424,7 +424,7 @@ def test_a_column_that_is_none_of_clusters_is_refused(tmp_path):
     assert not (tmp_path / "r.html").exists()
 
 
-def test_a_page_that_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):
+def test_a_page_that_fails_leaves_no_files(tmp_path, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("no page")
 
@@ -442,7 +442,7 @@ def test_the_page_of_a_choice_has_the_criteria(tmp_path):
     result, _, html, tree = page_of(job)
     assert [node.attributes["id"] for node in tree.all("section")] == ["number", "reproduce"]
     check_charts(tree)
-    check_nothing_is_asked_for(html, tree)
+    check_self_contained(html, tree)
     assert result.choice.reason in tree.one("section", id="number").text
     assert "--methods" in tree.one("section", id="number").text
     gap = next(figure for figure in tree.all("figure") if figure.text.startswith("Gap"))
@@ -459,4 +459,4 @@ def test_the_page_of_a_comparison_has_runs_agreement_and_two_maps(tmp_path):
     assert [row[1:] for row in table] == [[two_places(value) for value in row] for row in result.agreement]
     first, second = (shown for _, shown in report.maps)
     assert (first.labels == second.labels).mean() > 0.9  # the same clusters have the same colours
-    check_nothing_is_asked_for(html, tree)
+    check_self_contained(html, tree)

@@ -1,4 +1,4 @@
-"""What a page says one has to do to have the same again, done."""
+"""The code and the command line of a report reproduce its result."""
 
 import shlex
 from dataclasses import fields
@@ -16,17 +16,17 @@ from report.pages import HOSTILE, blobs, mixed, run
 
 
 @pytest.fixture(autouse=True)
-def without_judgement(monkeypatch):
-    """What takes longest in a report has no part in this."""
+def without_slow_parts(monkeypatch):
+    """Skip the slow parts of reports, which these tests do not need."""
     for name in ("resampling_stability", "diagnosis"):
         monkeypatch.setattr(f"coterie.report.build.reliability.{name}", lambda *_: Absent("not looked at"))
 
 
-HOLES = [None, 1.0, 2.0, 5.0] * 75
+WITH_MISSING = [None, 1.0, 2.0, 5.0] * 75
 
 
 def csv(folder, separator=",", decimals=".", encoding="utf-8"):
-    frame = pl.read_parquet(blobs(folder, y=HOLES))
+    frame = pl.read_parquet(blobs(folder, y=WITH_MISSING))
     path = folder / "table.csv"
     frame.write_csv(path, separator=separator, decimal_comma=decimals == ",", null_value="NA")
     path.write_bytes(("ø" + path.read_text(encoding="utf-8")).encode(encoding))
@@ -35,18 +35,18 @@ def csv(folder, separator=",", decimals=".", encoding="utf-8"):
 
 CASES = {
     "K-means": lambda folder: Job(blobs(folder), k=3),
-    "robust, filled": lambda folder: Job(blobs(folder, y=HOLES), k=3, scale="robust", missing="median"),
-    "smallest and largest, dropped": lambda folder: Job(blobs(folder, y=HOLES), k=3, scale="minmax", missing="drop"),
-    "holes": lambda folder: Job(blobs(folder, y=HOLES), k=4, missing="ignore"),
+    "robust, filled": lambda folder: Job(blobs(folder, y=WITH_MISSING), k=3, scale="robust", missing="median"),
+    "minmax, dropped": lambda folder: Job(blobs(folder, y=WITH_MISSING), k=3, scale="minmax", missing="drop"),
+    "missing values": lambda folder: Job(blobs(folder, y=WITH_MISSING), k=4, missing="ignore"),
     "weights and dropped rows": lambda folder: Job(
-        blobs(folder, y=HOLES, w=np.arange(300) % 4), k=3, weight="w", missing="drop", seed=3
+        blobs(folder, y=WITH_MISSING, w=np.arange(300) % 4), k=3, weight="w", missing="drop", seed=3
     ),
-    "categories with holes": lambda folder: Job(
-        blobs(folder, y=HOLES, c=["a", "b", None] * 100), k=3, one_hot=("c",), missing="drop"
+    "categories with missing values": lambda folder: Job(
+        blobs(folder, y=WITH_MISSING, c=["a", "b", None] * 100), k=3, one_hot=("c",), missing="drop"
     ),
     "a sample": lambda folder: Job(blobs(folder, w=np.arange(300) % 4 + 1), k=3, sample=80, weight="w", seed=2),
     "a mixture": lambda folder: Job(blobs(folder), k=3, method="gmm", options={"covariance": "diag", "n_init": 2}),
-    "columns of several kinds": lambda folder: Job(mixed(folder), k=3, method="mixture"),
+    "mixed column types": lambda folder: Job(mixed(folder), k=3, method="mixture"),
     "K-means, K chosen": lambda folder: Job(blobs(folder), k=(2, 5), budget="quick", seed=3),
     "K-means with options, K chosen": lambda folder: Job(
         blobs(folder), k=(2, 4), budget="quick", options={"n_init": 3, "max_iter": 7}
@@ -58,15 +58,15 @@ CASES = {
     "a sample, K chosen": lambda folder: Job(blobs(folder), k=(2, 4), sample=80, budget="quick", seed=2),
     "a tree": lambda folder: Job(blobs(folder), k=3, method="average", options={"metric": "manhattan"}),
     "medoids": lambda folder: Job(blobs(folder), k=3, method="kmedoids"),
-    "text with holes": lambda folder: Job(csv(folder), k=3, missing="drop", exclude=("øid",)),
+    "text with missing values": lambda folder: Job(csv(folder), k=3, missing="drop", exclude=("øid",)),
     "text, semicolons, commas": lambda folder: Job(csv(folder, ";", ","), k=3, missing="mean"),
     "old text": lambda folder: Job(csv(folder, encoding="cp1252"), k=3, missing="drop"),
 }
 
 
-@pytest.mark.parametrize("what", CASES)
-def test_the_code_gives_the_same_labels(what, tmp_path):
-    job = CASES[what](tmp_path)
+@pytest.mark.parametrize("case", CASES)
+def test_the_code_gives_the_same_labels(case, tmp_path):
+    job = CASES[case](tmp_path)
     result, report = run(jobs.Job(**{**vars(job), "report": tmp_path / "r.html"}))
     code = report.reproduce.python
     names: dict = {}
@@ -88,14 +88,14 @@ def test_the_code_of_arrays_and_of_hostile_names(tmp_path):
 
 def test_the_code_of_a_choice_and_of_a_comparison(tmp_path):
     path = blobs(tmp_path)
-    found: dict = {}
+    names: dict = {}
     job = ChooseJob(path, k=(2, 5), criteria=("silhouette", "elbow"), report=tmp_path / "c.html", method="ward")
     result, report = run(job)
-    exec(report.reproduce.python.replace("print(choice)", ""), found)
-    assert found["choice"].recommended == result.choice.recommended
+    exec(report.reproduce.python.replace("print(choice)", ""), names)
+    assert names["choice"].recommended == result.choice.recommended
     result, report = run(CompareJob(path, methods=("kmeans", "ward"), k=3, report=tmp_path / "d.html"))
-    exec(report.reproduce.python, found)
-    assert [len(labels) for labels in found["labels"]] == [300, 300]
+    exec(report.reproduce.python, names)
+    assert [len(labels) for labels in names["labels"]] == [300, 300]
 
 
 def test_no_code_where_there_was_no_fit(tmp_path):

@@ -45,11 +45,11 @@ def result():
     )
 
 
-def test_the_text_tells_what_was_read_treated_found_and_written(result):
+def test_the_text_has_the_data_the_fit_the_clusters_and_the_files(result):
     assert as_text(result).splitlines() == [
         "customers.csv  12,000 rows · 5 columns → using 2 numeric (skipped: city, id)",
         "scaling: standard · missing: dropped 1 row · seed 7",
-        "K-means, k = 2 · inertia 19,802 · converged after 1 iteration · best of 10 starts · 0.13 s",
+        "K-means, k = 2 · inertia 19,802 · converged after 1 iteration · best of 10 restarts · 0.13 s",
         "",
         "cluster    rows  share  stands out by",
         "      0  10,591  88.3%  nothing: close to the average",
@@ -62,7 +62,7 @@ def test_the_text_says_so_when_the_fit_did_not_converge(result):
     assert "not converged after 300 iterations" in as_text(replace(result, converged=False, iterations=300))
 
 
-def test_nothing_written_is_nothing_claimed(result):
+def test_without_an_output_file_no_file_is_mentioned(result):
     assert "wrote" not in as_text(replace(result, output=None))
 
 

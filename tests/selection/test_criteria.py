@@ -82,7 +82,7 @@ def test_given_distances_have_silhouettes_and_no_means():
     made = sweep(KMedoids(metric="precomputed"), [1, 2, 3], pairwise(BLOBS))
     assert made.curve("silhouette").best == 3
     assert made.curve("dunn").best == 3
-    with pytest.raises(InputError, match="distances, which have no means"):
+    with pytest.raises(InputError, match="clusters have no means"):
         made.curve("davies_bouldin")
 
 
@@ -116,8 +116,8 @@ def test_a_sweep_of_one_cluster_has_empty_curves():
 
 
 def test_many_rows_are_sampled_and_the_curve_says_so(monkeypatch, found):
-    monkeypatch.setattr(criteria, "MANY", 60)
-    monkeypatch.setattr(criteria, "SAMPLE", 40)
+    monkeypatch.setattr(criteria, "MAX_ROWS", 60)
+    monkeypatch.setattr(criteria, "SILHOUETTE_ROWS", 40)
     exact = np.array([metrics.silhouette_score(BLOBS, labels) for labels in found.labels[1:]])
     curve = found.curve("silhouette")
     assert (np.abs(curve.values - exact) < 4 * curve.errors).all()

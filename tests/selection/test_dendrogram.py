@@ -100,6 +100,6 @@ def test_it_prints():
         (chain([1.0, 2.0]), {"jump": "high"}, ParameterError, "jump must be"),
     ],
 )
-def test_bad_input_is_said(Z, options, error, message):
+def test_invalid_input_raises_an_error(Z, options, error, message):
     with pytest.raises(error, match=message):
         dendrogram_gap(Z, **options)

@@ -234,12 +234,12 @@ def test_a_search_finds_small_clusters_beside_large_ones():
         ({"sample_weight": [1.0]}, InputError, "sample_weight"),
     ],
 )
-def test_bad_options_are_said(options, error, message):
+def test_invalid_options_raise_an_error(options, error, message):
     with pytest.raises(error, match=message):
         g_means(np.random.default_rng(0).normal(size=(20, 2)), **options)
 
 
 @BOTH
-def test_rows_that_are_no_numbers_are_said(split):
+def test_missing_values_raise_an_error(split):
     with pytest.raises(InputError, match="NaN"):
         split([[0.0], [np.nan], [1.0]])

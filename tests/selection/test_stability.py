@@ -1,4 +1,4 @@
-"""Clusters that come back, or do not, when rows are drawn anew."""
+"""Stability of clusters under resampling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coterie.datasets import make_blobs
 from coterie.distances import pairwise
 from coterie.metrics import adjusted_rand_score
 from coterie.selection import stability
-from coterie.selection.agreement import adjusted_rand, jaccard, shared, strengths
+from coterie.selection.agreement import adjusted_rand, contingency_table, jaccard, prediction_strengths
 from coterie.selection.consensus import ambiguous_share, area_under_cdf, consensus_matrix
 
 LABELS = st.lists(st.integers(0, 4), min_size=2, max_size=25)
@@ -41,7 +41,7 @@ def cloud():
 @given(LABELS, st.randoms(use_true_random=False))
 def test_the_rand_index_is_that_of_the_metrics(labels, random):
     other = [random.randint(0, 3) for _ in labels]
-    found = adjusted_rand(shared(np.array(labels), np.array(other)))
+    found = adjusted_rand(contingency_table(np.array(labels), np.array(other)))
     assert found == pytest.approx(adjusted_rand_score(labels, other), abs=1e-12)
 
 
@@ -53,13 +53,13 @@ def test_strengths_count_pairs(labels, random):
         rows = np.flatnonzero(labels == j)
         pairs = [(a, b) for a in rows for b in rows if a < b]
         expected.append(np.mean([other[a] == other[b] for a, b in pairs]) if pairs else 0.0)
-    np.testing.assert_allclose(strengths(shared(labels, other)), expected)
+    np.testing.assert_allclose(prediction_strengths(contingency_table(labels, other)), expected)
 
 
 @given(LABELS, st.randoms(use_true_random=False))
 def test_jaccard_is_of_sets(labels, random):
     labels, other = np.array(labels), np.array([random.randint(0, 3) for _ in labels])
-    for j, found in enumerate(jaccard(shared(labels, other))):
+    for j, found in enumerate(jaccard(contingency_table(labels, other))):
         mine = set(np.flatnonzero(labels == j))
         theirs = [set(np.flatnonzero(other == i)) for i in range(4)]
         assert found == pytest.approx(max(len(mine & them) / len(mine | them) if mine else 0.0 for them in theirs))
@@ -68,7 +68,10 @@ def test_jaccard_is_of_sets(labels, random):
 def test_weights_are_counts_of_rows():
     rng = np.random.default_rng(0)
     first, second, w = rng.integers(0, 3, 40), rng.integers(0, 4, 40), rng.integers(0, 3, 40)
-    table, repeated = shared(first, second, w.astype(float)), shared(np.repeat(first, w), np.repeat(second, w))
+    table, repeated = (
+        contingency_table(first, second, w.astype(float)),
+        contingency_table(np.repeat(first, w), np.repeat(second, w)),
+    )
     np.testing.assert_array_equal(table, repeated)
 
 
@@ -79,7 +82,7 @@ def test_shares_are_the_limit_of_many_rows():
 
 def test_rows_without_a_label_are_left_out():
     first, second = np.array([0, 0, 1, -1, 1]), np.array([1, -1, 0, 0, 0])
-    np.testing.assert_array_equal(shared(first, second), [[0, 1], [2, 0]])
+    np.testing.assert_array_equal(contingency_table(first, second), [[0, 1], [2, 0]])
 
 
 # the consensus
@@ -157,7 +160,7 @@ def test_distances_will_do(blobs):
 def test_no_number_is_stable_without_clusters(cloud):
     found = stability(KMeans(), cloud, range(2, 7), n_resamples=20, random_state=0)
     assert found.best is None
-    assert "none reaches 0.75" in str(found)
+    assert "no K reaches the threshold 0.75" in str(found)
     strength = stability(KMeans(), cloud, range(1, 7), measure="prediction_strength", n_resamples=20, random_state=0)
     assert strength.best == 1
 
@@ -299,7 +302,7 @@ def test_it_prints_a_table(blobs):
         (KMeans(), {"method": "jackknife"}, ParameterError, "method must be"),
         (KMeans(), {"measure": "prediction_strength", "method": "bootstrap"}, ParameterError, "needs method='halves'"),
         (SklearnAgglomerative(), {"measure": "prediction_strength"}, ParameterError, "needs an estimator with predict"),
-        (SklearnAgglomerative(), {"sample_weight": np.ones(160)}, InputError, "takes no sample_weight"),
+        (SklearnAgglomerative(), {"sample_weight": np.ones(160)}, InputError, "does not support it"),
         (KMeans(), {"n_resamples": 1}, ParameterError, "n_resamples must be a whole number of at least 2"),
         (KMeans(), {"method": "subsample", "share": 1.0}, ParameterError, "share must be"),
         (KMeans(), {"ks": [2, 161]}, InputError, "only 160 rows"),
@@ -308,11 +311,11 @@ def test_it_prints_a_table(blobs):
         (object(), {}, ParameterError, "n_clusters or n_components"),
     ],
 )
-def test_bad_options_are_said(estimator, options, error, message, blobs):
+def test_invalid_options_raise_an_error(estimator, options, error, message, blobs):
     with pytest.raises(error, match=message):
         stability(estimator, blobs, **{"ks": [2], **options})
 
 
 def test_a_number_that_was_not_tried_is_said(blobs):
-    with pytest.raises(ParameterError, match=r"k must be one of \[4\]; got 5"):
+    with pytest.raises(ParameterError, match=r"k=5 was not evaluated: use one of \[4\]"):
         stability(KMeans(), blobs, [4], **FAST).consensus(5)

@@ -29,8 +29,8 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.hierarchy import cut
 from coterie.medoids import fasterpam
 from coterie.metrics import inertia
-from coterie.selection import Progress, gap_statistic, kinds, mixture_table, stability, sweep, tendency
-from coterie.selection.ladder import merged
+from coterie.selection import Progress, estimator_sweeps, gap_statistic, mixture_table, stability, sweep, tendency
+from coterie.selection.kmeans_path import merge_centers
 from cuts import many_parts, many_strips, weights_of_many_digits
 
 rng = np.random.default_rng(0)
@@ -114,12 +114,12 @@ def test_a_copy_of_a_component_is_as_likely(structure):
     X = wide.normal(size=(60, 2)) * np.repeat([0.2, 1, 4], 20)[:, None] + np.repeat([0, 20, 60], 20)[:, None]
     estimator = GaussianMixture(covariance_type=structure, init_params="kmeans", reg_covar=0.05, random_state=0)
     fewer = clone(estimator).set_params(n_components=3).fit(X)
-    more = kinds._with_copies(estimator, fewer, 5, 0.0, X, None)
+    more = estimator_sweeps._with_copies(estimator, fewer, 5, 0.0, X, None)
     assert more.means_.shape == (5, 2)
     start = -(more.history_.lower_bound[0] + more.history_.log_prior[0])
-    before = kinds.objective_of(fewer) * (1 + 1e-12)
+    before = estimator_sweeps.objective_of(fewer) * (1 + 1e-12)
     assert start <= before
-    assert kinds.objective_of(more) <= before
+    assert estimator_sweeps.objective_of(more) <= before
     assert more.get_params()["warm_start"] is False
 
 
@@ -281,7 +281,7 @@ def test_the_table_prints():
 @pytest.mark.parametrize(
     "estimator, ks, X, error, message",
     [
-        (KMeans(), [], BLOBS, ParameterError, "ks must be whole numbers of at least 1.*there are none"),
+        (KMeans(), [], BLOBS, ParameterError, "ks must be whole numbers of at least 1.*got an empty list"),
         (KMeans(), [0, 1], BLOBS, ParameterError, "got 0"),
         (KMeans(), [2.5], BLOBS, ParameterError, "got 2.5"),
         (KMeans(), ["3"], BLOBS, ParameterError, "got '3'"),
@@ -295,14 +295,14 @@ def test_the_table_prints():
             [2, 5],
             np.repeat(BLOBS[:3], 9, axis=0),
             InputError,
-            "ks must not go beyond 3",
+            "use ks <= 3",
         ),
         (
             KMeans(init="random_partition", random_state=0),
             [2, 5],
             np.repeat(BLOBS[:3], 9, axis=0),
             InputError,
-            "ks must not go beyond 3",
+            "use ks <= 3",
         ),
         (BisectingKMeans(), [2, 5], np.repeat(BLOBS[:3], 9, axis=0), InputError, "X has 3 distinct rows"),
         (AgglomerativeClustering(), [61], BLOBS, InputError, "n_samples=60 rows, fewer than n_clusters=61"),
@@ -310,7 +310,7 @@ def test_the_table_prints():
         (KMeans(), [2], np.full((5, 2), np.nan), InputError, "NaN"),
     ],
 )
-def test_what_cannot_be_swept_is_said(estimator, ks, X, error, message):
+def test_invalid_input_raises_an_error(estimator, ks, X, error, message):
     with pytest.raises(error, match=message):
         quietly(estimator, ks, X)
 
@@ -332,8 +332,8 @@ def as_lists(X):
     ],
     ids=["sweep", "stability", "gap_statistic", "tendency", "mixture_table", "choose_k"],
 )
-def test_rows_in_the_place_of_ks_are_named(call, given):
-    with pytest.raises(ParameterError, match=r"ks must be whole numbers.* as X is: look at the order"):
+def test_rows_in_the_place_of_ks_raise_an_error(call, given):
+    with pytest.raises(ParameterError, match=r"ks must be whole numbers.* check the order of the arguments"):
         call(given(BLOBS))
 
 
@@ -342,8 +342,8 @@ def test_progress_must_be_a_function():
         sweep(KMeans(), [2], BLOBS, callback=3)
 
 
-def test_a_k_that_was_not_fitted_is_said():
-    with pytest.raises(ParameterError, match=r"one of the K that were fitted, \[2, 3\]; got 5"):
+def test_a_k_that_was_not_fitted_raises_an_error():
+    with pytest.raises(ParameterError, match=r"k=5 was not fitted: use one of \[2, 3\]"):
         sweep(KMeans(random_state=0), [2, 3], BLOBS).model(5)
 
 
@@ -355,8 +355,8 @@ def test_merging_takes_the_cheapest_pair():
         for i, j in itertools.combinations(range(6), 2)
     }
     i, j = min(added, key=added.get)
-    found = merged(centers, w, 5)
+    found = merge_centers(centers, w, 5)
     assert found.shape == (5, 2)
     np.testing.assert_allclose(found[i], np.average(centers[[i, j]], axis=0, weights=w[[i, j]]))
-    assert len(merged(centers, w, 3)) == 3
-    np.testing.assert_array_equal(merged(centers, w, 4, held=3)[:3], centers[:3])
+    assert len(merge_centers(centers, w, 3)) == 3
+    np.testing.assert_array_equal(merge_centers(centers, w, 4, n_frozen=3)[:3], centers[:3])

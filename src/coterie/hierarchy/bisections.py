@@ -41,10 +41,9 @@ class Bisections(BisectingKMeans):
         _check_memory(self._growth.source, max_clusters or n)
         # BLAS is limited once, not for every split. After Ctrl-C the tree is incomplete, so that nothing is kept.
         with machine.one_blas_thread, interrupts.outermost():
-            while (max_clusters is None or len(self._growth.splits) + 1 < max_clusters) and self._growth.split(
-                min_height
-            ):
-                pass
+            while max_clusters is None or len(self._growth.splits) + 1 < max_clusters:
+                if not self._growth.split(min_height):
+                    break
         self._numbers, splits = _splits(self._growth, n)
         return splits
 

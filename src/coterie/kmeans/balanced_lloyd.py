@@ -143,15 +143,15 @@ class BalancedLloyd:
 
     def _assign_rows(self, squares: np.ndarray, w: np.ndarray | None, prices: np.ndarray, labels: np.ndarray) -> None:
         """Update labels and prices to the minimum cost. Rows of weight zero get the nearest center."""
-        counts = np.ones(len(labels), bool) if w is None else w > 0
-        unconstrained = ~counts if self.constraints is None else ~counts & (self.constraints.group < 0)
+        is_counted = np.ones(len(labels), bool) if w is None else w > 0
+        unconstrained = ~is_counted if self.constraints is None else ~is_counted & (self.constraints.group < 0)
         labels[unconstrained] = squares[unconstrained].argmin(axis=1)
         if w is not None:
             squares *= (w / w.max())[:, None]
         if self.constraints is not None:
-            self.constraints.assign(squares, counts, self.size_min, self.size_max, prices, labels)
+            self.constraints.assign(squares, is_counted, self.size_min, self.size_max, prices, labels)
             return
-        rows = slice(None) if counts.all() else np.flatnonzero(counts)
+        rows = slice(None) if is_counted.all() else np.flatnonzero(is_counted)
         costs, row_labels = squares[rows], labels[rows]
         kernels.select("transport", *costs.shape).transport(costs, self.size_min, self.size_max, prices, row_labels)
         labels[rows] = row_labels

@@ -171,7 +171,8 @@ class MiniBatchKMeans(Traced, Partitional):
         stopping = _Stopping(self, summary, batch_size / rows.count)
         batch_fit = _BatchFit(self._initial_model(summary), rows, batch_size, self.reassignment_ratio, stopping, store)
         if not batch_fit.resume():
-            batch_fit.start(self._initial_state(batch_fit.model, rows.draw_distinct(self._init_size()), n_init, rng))
+            sample = rows.draw_distinct(self._init_size())
+            batch_fit.state = self._initial_state(batch_fit.model, sample, n_init, rng)
         callback = self._with_recorder(callback, batch_fit.model, source, engine, start=batch_fit.state.params)
         batch_fit.run(max(1, self.max_iter * rows.count // batch_size), callback)
         model, state, history = batch_fit.model, batch_fit.state, batch_fit.history
@@ -277,9 +278,6 @@ class _BatchFit:
         self.history: list[float] = []
         self.done = False
         self.complete: tuple[online.State, int, Any, Any] | None = None  # last state that the callback received
-
-    def start(self, state: online.State) -> None:
-        self.state = state
 
     def resume(self) -> bool:
         """Resume from the checkpoint; return False if there is none."""

@@ -23,31 +23,31 @@ class Constraints:
     exclusions: np.ndarray  # (e, 2) groups that cannot share a cluster
 
     @property
-    def count(self) -> int:
+    def n_groups(self) -> int:
         return int(self.group.max()) + 1
 
     def rows(self, group: int) -> np.ndarray:
         return np.flatnonzero(self.group == group)
 
-    def sizes(self, counts: np.ndarray) -> np.ndarray:
-        """Number of rows of each group, out of the rows `counts` (n,)."""
-        return np.bincount(self.group[counts & (self.group >= 0)], minlength=self.count)
+    def sizes(self, is_counted: np.ndarray) -> np.ndarray:
+        """Number of counted rows of each group."""
+        return np.bincount(self.group[is_counted & (self.group >= 0)], minlength=self.n_groups)
 
     def assign(
         self,
         costs: np.ndarray,  # in  (n, k) 0 for rows that do not count
-        counts: np.ndarray,  # in  (n,) whether a row counts in the sizes
+        is_counted: np.ndarray,  # in  (n,) whether a row counts in the sizes
         size_min: np.ndarray,  # in  (k,)
         size_max: np.ndarray,  # in  (k,)
         prices: np.ndarray,  # i/o (k,)
         labels: np.ndarray,  # i/o (n,) unchanged for rows that neither count nor have constraints
     ) -> None:
         """Assign every row to a cluster at the minimum total cost within the size bounds and constraints."""
-        linked, free = np.flatnonzero(self.group >= 0), np.flatnonzero((self.group < 0) & counts)
+        linked, free = np.flatnonzero(self.group >= 0), np.flatnonzero((self.group < 0) & is_counted)
         group, first = self.group[linked], np.unique(self.group[linked], return_index=True)[1]
-        membership = sparse.csr_array((np.ones(len(linked)), (group, linked)), shape=(self.count, len(costs)))
+        membership = sparse.csr_array((np.ones(len(linked)), (group, linked)), shape=(self.n_groups, len(costs)))
         search = AssignmentSearch(
-            membership @ costs, self.sizes(counts), self.exclusions, costs[free], labels[free], size_min, size_max
+            membership @ costs, self.sizes(is_counted), self.exclusions, costs[free], labels[free], size_min, size_max
         )
         before = labels[linked[first]]
         best = search.best(prices, None if (before < 0).any() else before)
@@ -93,7 +93,7 @@ def as_pairs(name: str, pairs: Any, n: int) -> np.ndarray:
         )
     invalid = array[(array < 0) | (array >= n)]
     if len(invalid):
-        raise ParameterError(f"{name} contains row {invalid[0]}, but the rows of X are 0 to {n - 1}")
+        raise ParameterError(f"{name} contains row {invalid[0]}, but the rows of X are 0 to {n - 1}: remove that pair")
     equal = array[array[:, 0] == array[:, 1]]
     if len(equal):
         raise ParameterError(f"{name} must pair different rows; got ({equal[0, 0]}, {equal[0, 1]})")
@@ -101,31 +101,31 @@ def as_pairs(name: str, pairs: Any, n: int) -> np.ndarray:
 
 
 def check_constraints(
-    constraints: Constraints | None, counts: np.ndarray, size_min: np.ndarray, size_max: np.ndarray
+    constraints: Constraints | None, is_counted: np.ndarray, size_min: np.ndarray, size_max: np.ndarray
 ) -> None:
     """Raise an error if no assignment satisfies the constraints and the sizes.
 
-    `counts` (n,) marks the rows that count in the sizes.
+    `is_counted` (n,) marks the rows that count in the sizes.
     """
     if constraints is None:
         return
-    sizes, k = constraints.sizes(counts), len(size_max)
+    sizes, k = constraints.sizes(is_counted), len(size_max)
     largest = int(sizes.argmax())
     if sizes[largest] > size_max.max():
         raise ParameterError(
             f"must_link joins {sizes[largest]} rows ({_shown(constraints.rows(largest))}), but a cluster has at most "
             f"size_max={size_max.max()} rows: raise size_max, or remove some pairs"
         )
-    rows = [int(constraints.rows(group)[0]) for group in clique(constraints.exclusions, constraints.count)]
-    if len(rows) > k or not colourable(constraints.exclusions, constraints.count, k):
+    rows = [int(constraints.rows(group)[0]) for group in clique(constraints.exclusions, constraints.n_groups)]
+    if len(rows) > k or not colourable(constraints.exclusions, constraints.n_groups, k):
         reason = f": rows {_shown(rows)} exclude each other" if len(rows) > k else ""
         raise ParameterError(
             f"cannot_link needs more than n_clusters={k} clusters{reason}; raise n_clusters, or remove some pairs"
         )
-    rows_left = int(np.count_nonzero(counts & (constraints.group < 0)))
+    rows_left = int(np.count_nonzero(is_counted & (constraints.group < 0)))
     if (
         integer_program(
-            constraints.exclusions, sizes, rows_left, size_min, size_max, np.zeros((constraints.count, k)), []
+            constraints.exclusions, sizes, rows_left, size_min, size_max, np.zeros((constraints.n_groups, k)), []
         )
         is None
     ):

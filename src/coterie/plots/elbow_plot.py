@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from coterie.palette import INK
 from coterie.plots.display import Array, Display, caption, check_result
 from coterie.plots.k_axis import label_k_axis, mark_k
-from coterie.selection.chosen import ChooseK
+from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.knee import kneedle, second_derivative
 from coterie.selection.sweep import Sweep
 

@@ -9,7 +9,7 @@ from coterie.core.errors import ParameterError
 from coterie.palette import INK
 from coterie.plots.display import Array, Display, caption, check_result, count_text
 from coterie.plots.k_axis import label_k_axis, mark_k
-from coterie.selection.chosen import ChooseK
+from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.gap import Gap
 
 

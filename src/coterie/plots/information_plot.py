@@ -12,8 +12,8 @@ from coterie.core.errors import InputError, ParameterError
 from coterie.palette import colours
 from coterie.plots.display import Array, Display, caption, check_result
 from coterie.plots.k_axis import label_k_axis, mark_k
-from coterie.selection.chosen import ChooseK
-from coterie.selection.mixtures import CRITERIA, MixtureTable
+from coterie.selection.choose_k_result import ChooseK
+from coterie.selection.mixture_table import CRITERIA, MixtureTable
 
 MARKERS = "os^vD<>pPX*hHd"
 

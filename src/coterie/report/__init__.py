@@ -1,4 +1,4 @@
-"""Results as plain data, and their renderings."""
+"""Results of jobs as plain data, and as text, JSON and HTML."""
 
 from coterie.report.choice import Choice, ChoiceResult, CriterionVote
 from coterie.report.comparison import ComparisonResult, Contestant

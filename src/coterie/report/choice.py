@@ -1,4 +1,4 @@
-"""How a number of clusters was chosen, as plain data."""
+"""The choice of the number of clusters as plain data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from coterie.report.table import TableResult
 
 @dataclass(frozen=True)
 class CriterionVote:
-    """What one criterion says: its K (None: it has no answer), how far ahead that is, and how much it counts."""
+    """The vote of one criterion: its K (None: no vote), its margin over the other K, and its weight."""
 
     criterion: str
     k: int | None
@@ -19,24 +19,26 @@ class CriterionVote:
 
 @dataclass(frozen=True)
 class Choice:
-    """The number of clusters, who speaks for it, and what was measured.
+    """The recommended number of clusters, the votes, and the values of the criteria.
 
     Attributes
     ----------
     recommended : int
-        The number of clusters; 1 means that there are none to be told apart.
+        The number of clusters; 1 means that no cluster structure was found.
     confidence : float
-        From 0 to 1: its support by all criteria together.
+        Combined support of `recommended` by all criteria, from 0 to 1.
     reason : str
-        Two sentences.
+        The reason in two sentences.
     votes : tuple of CriterionVote
+        One vote for each criterion.
     table : tuple of dict
-        A row for each K: what every criterion measured; None where it measured nothing.
+        A row for each K with the values of all criteria; None where there is no value.
     clusters_by : str
-        The algorithm whose clusters were judged.
+        The algorithm whose clusters were evaluated.
     rows_looked_at, rows : int
-        Rows that were drawn to be judged, and rows there are.
+        Number of rows in the sample that was evaluated, and number of all rows.
     warnings : tuple of str
+        Warnings of `choose_k`.
     """
 
     recommended: int
@@ -52,7 +54,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceResult(TableResult):
-    """All that ``coterie choose-k`` has to say."""
+    """The result of ``coterie choose-k``."""
 
     method: str
     choice: Choice

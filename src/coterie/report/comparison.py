@@ -1,4 +1,4 @@
-"""Algorithms side by side, as plain data."""
+"""A comparison of algorithms as plain data."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from coterie.report.table import TableResult
 
 @dataclass(frozen=True)
 class Contestant:
-    """One algorithm with one number of clusters; indices are of the same scaled rows for all."""
+    """The scores of one algorithm with one number of clusters; all runs use the same scaled rows."""
 
     method: str
     k: int
@@ -15,20 +15,21 @@ class Contestant:
     silhouette: float | None
     davies_bouldin: float | None
     calinski_harabasz: float | None
-    smallest: int  # rows in the smallest cluster
-    seconds: float | None  # None if it was made while K was chosen
-    best: bool  # of the runs of its algorithm, by the silhouette
+    smallest: int  # number of rows in the smallest cluster
+    seconds: float | None  # None if the fit is from the choice of K
+    best: bool  # whether it has the highest silhouette of the runs of its algorithm
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonResult(TableResult):
-    """All that ``coterie compare`` has to say.
+    """The result of ``coterie compare``.
 
     Attributes
     ----------
     runs : tuple of Contestant
+        One run for each algorithm and number of clusters.
     agreement : tuple of tuple of float
-        Adjusted Rand index of the best run of each algorithm with that of each other, in the order of the algorithms.
+        Adjusted Rand index of the best runs of each pair of algorithms, in the order of the algorithms.
     """
 
     runs: tuple[Contestant, ...]

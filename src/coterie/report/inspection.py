@@ -1,4 +1,4 @@
-"""What is in a file, and what is on this machine, as plain data."""
+"""Information about files and about this machine as plain data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,25 +6,25 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """A column: its type, what is missing, and the range of its numbers or its most frequent values."""
+    """A column: its type, number of missing values, and its range or its most frequent values."""
 
     name: str
     kind: str
     missing: int
     distinct: int
-    least: float | None
+    least: float | None  # minimum
     mean: float | None
-    most: float | None
+    most: float | None  # maximum
     examples: tuple[str, ...]
-    skipped: str | None  # why `fit` would leave it out unless asked for
+    skipped: str | None  # why `fit` skips the column by default; None if it does not
 
 
 @dataclass(frozen=True)
 class TableInfo:
-    """What ``coterie info`` says of a table."""
+    """The result of ``coterie info`` for a table."""
 
     source: str
-    size: int  # bytes; of standard input those of the table in memory
+    size: int  # bytes; for standard input, of the table in memory
     rows: int
     incomplete_rows: int
     duplicate_rows: int
@@ -33,7 +33,7 @@ class TableInfo:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What ``coterie info`` says of a model."""
+    """The result of ``coterie info`` for a model."""
 
     source: str
     size: int
@@ -41,13 +41,13 @@ class ModelInfo:
     parameters: dict[str, Any]
     columns: tuple[str, ...]
     scale: str | None
-    fill: str | None  # of the column: mean, median or another that stands in for missing values
+    fill: str | None  # statistic of the column that replaces missing values: mean, median, ...
     clusters: int
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package that coterie uses: its version, or how to get it."""
+    """A package that coterie uses: its version, or how to install it."""
 
     name: str
     version: str | None
@@ -57,7 +57,7 @@ class Package:
 
 @dataclass(frozen=True)
 class MachineInfo:
-    """What ``coterie doctor`` finds."""
+    """The result of ``coterie doctor``."""
 
     coterie: str
     python: str
@@ -66,6 +66,6 @@ class MachineInfo:
     threads: int
     free_memory: int
     processor: str
-    cache: str  # where compiled kernels are kept
+    cache: str  # directory of the compiled kernels
     packages: tuple[Package, ...]
     problems: tuple[str, ...] = ()

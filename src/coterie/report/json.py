@@ -1,15 +1,19 @@
-"""A result as one dictionary that ``json.dumps`` takes."""
+"""A result as a dictionary for ``json.dumps``."""
 
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-PAIRS = {"skipped": ("name", "reason"), "stands_out_by": ("column", "deviation")}  # tuples that become mappings
+# Fields with tuples of pairs, which become mappings
+PAIRS = {
+    "skipped": ("name", "reason"),
+    "stands_out_by": ("column", "deviation"),
+}
 RENAMED = {"label": "cluster"}
-LEFT_OUT = "labels"  # one for each row: they belong in the output file
+LEFT_OUT = "labels"  # one label per row: the output file has them
 
 
 def as_dict(result: Any) -> dict[str, Any]:
-    """Everything in `result` but the labels; what was recommended can be had without looking deeper."""
+    """All fields of `result` except the labels; the recommended K is repeated at the top level."""
     plain = _fields(result)
     if plain.get("choice") is not None:
         plain["recommended"] = plain["choice"]["recommended"]
@@ -23,8 +27,8 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def _field(name: str, value: Any) -> Any:
     if name in PAIRS and isinstance(value, tuple):
-        key, what = PAIRS[name]
-        return {getattr(pair, key): getattr(pair, what) for pair in value}
+        key, item = PAIRS[name]
+        return {getattr(pair, key): getattr(pair, item) for pair in value}
     return _plain(value)
 
 

@@ -1,4 +1,4 @@
-"""Clusters that rows got from a fitted model, as plain data."""
+"""Predicted clusters as plain data."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PredictionResult:
-    """All that ``coterie predict`` has to say; names shared with `JobResult` mean the same.
+    """The result of ``coterie predict``; the other fields have the same meaning as in `JobResult`.
 
     Attributes
     ----------
     model, estimator : str
-        The file, and the class of what is in it.
+        The model file, and the class of the model.
     sizes : dict of int
-        Rows in each cluster, by its number.
+        Number of rows in each cluster, by its label.
     seed : object
-        That of the fit; None where it had none.
+        The seed of the fit; None if the model has none.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""What a job found, as plain data: every renderer starts from here."""
+"""The result of a fit as plain data, from which text, JSON and HTML are rendered."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trait:
-    """How far a cluster's mean lies from the mean of all rows, in standard deviations of all rows."""
+    """Difference of the mean of a cluster from the mean of all rows, in standard deviations of all rows."""
 
     column: str
     deviation: float
@@ -21,52 +21,52 @@ class Trait:
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """One line of the result: a cluster, its size, its means in the table's own units, what sets it apart."""
+    """A cluster: its size, its means in the units of the table, and the columns in which it stands out."""
 
     label: int
     rows: int
     share: float
     means: dict[str, float]
     stands_out_by: tuple[Trait, ...]
-    silhouette: float | None = None  # mean of its rows; None where it has no meaning or was not taken
-    name: str | None = None  # where clusters came with names
+    silhouette: float | None = None  # mean of its rows; None if it is not defined or was not computed
+    name: str | None = None  # None if clusters have no names
 
     @property
-    def called(self) -> str:
-        """Its name, or its number."""
+    def display_name(self) -> str:
+        """The name of the cluster, or its label."""
         return str(self.label) if self.name is None else self.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobResult(TableResult):
-    """All that a finished job has to say.
+    """The result of a fit.
 
     Attributes
     ----------
     method, title : str
-        The algorithm, and what it is called in a sentence.
+        Identifier of the algorithm, and its name for people.
     k : int
         Number of clusters.
     options : dict
-        Parameters of the estimator that were not left to it.
+        Parameters of the estimator that are not its defaults.
     scores : dict of float
-        What the fit made as small, or as large, as it could, on the scaled columns: ``inertia`` …
+        Objective and other scores of the fit, on the scaled columns: ``inertia``, ...
     iterations : int or None
-        Steps of the best start; None where an algorithm has no steps.
+        Iterations of the best restart; None if the algorithm has no iterations.
     seconds : float or None
-        Time of the fit alone, without reading and writing; None where there was none.
+        Time of the fit, without reading and writing; None if there was no fit.
     labels : ndarray of shape (rows,)
-        Cluster of each row of the file; -1 where the row took no part.
+        Cluster of each row of the file; -1 for rows that were not used.
     output : str or None
-        File written, if any.
+        Output file, if one was written.
     added : tuple of str
-        Columns that it has beside those of the source.
+        Columns of `output` that the source does not have.
     model : str or None
-        File of the fitted model, if one was written.
+        Model file, if one was written.
     animation : str or None
-        File that plays the fit, if one was written.
+        Animation of the fit, if one was written.
     choice : Choice or None
-        How `k` was chosen, if it was.
+        The choice of `k`, if it was chosen automatically.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""What results over a table have in common."""
+"""The fields that all results of a table share."""
 
 from dataclasses import dataclass
 
@@ -9,34 +9,36 @@ __all__ = ["SkippedColumn", "TableResult"]
 
 @dataclass(frozen=True, kw_only=True)
 class TableResult:
-    """The table that a result comes from, and how it was treated.
+    """The table of a result, and how it was prepared.
 
     Attributes
     ----------
     source : str
-        Name of the file read.
+        Name of the input file.
     rows, rows_used : int
-        Rows in the file, and rows that took part.
+        Number of rows in the file, and of rows that were used.
     n_columns : int
-        Columns in the file.
+        Number of columns in the file.
     columns, categories : tuple of str
-        Columns that took part as numbers, and as categories.
+        Numeric columns and categorical columns that were used.
     skipped : tuple of SkippedColumn
+        Columns that were not used, with reasons.
     scale : str
         How the columns were scaled: ``standard``, ``robust``, ``minmax`` or ``none``.
     missing : str
-        What was done about missing values, in words.
+        Description of how missing values were handled.
     seed : int
+        Seed of the random generator.
     weight : str or None
-        Column that says how much each row counts, if any: means and shares are then weighted.
+        Column of row weights, if any; means and shares are then weighted.
     notes : tuple of str
-        What was decided on the reader's behalf.
+        Decisions that were made automatically.
     warnings : tuple of str
-        What the reader should know before trusting the result.
+        Warnings about the data or the fit.
     report : str or None
-        Page written about the result, if any.
+        HTML report, if one was written.
     report_size : int or None
-        Its size in bytes.
+        Size of the report in bytes.
     """
 
     source: str

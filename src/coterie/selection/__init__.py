@@ -1,15 +1,15 @@
-"""How many clusters: the curves of many fits, and where they bend."""
+"""Choice of the number of clusters: sweeps over K, criteria, resampling and tests for clusters."""
 
 from __future__ import annotations
 
 from coterie.core.progress import Progress
-from coterie.selection.choose import choose_k
-from coterie.selection.chosen import ChooseK
+from coterie.selection.choose_k import choose_k
+from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.criteria import Curve
 from coterie.selection.dendrogram import DendrogramGap, dendrogram_gap
 from coterie.selection.gap import Gap, gap_statistic
 from coterie.selection.knee import Knee, kneedle, second_derivative
-from coterie.selection.mixtures import MixtureTable, mixture_table
+from coterie.selection.mixture_table import MixtureTable, mixture_table
 from coterie.selection.splitting import Split, Splitting, g_means, x_means
 from coterie.selection.stability import Stability, stability
 from coterie.selection.sweep import Sweep, sweep

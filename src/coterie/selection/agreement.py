@@ -1,4 +1,4 @@
-"""How far two divisions of the same rows agree, from the table of what they share."""
+"""Agreement between two clusterings of the same rows, from their contingency table."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def shared(first: Array, second: Array, w: Array | None = None) -> Array:
-    """The weight of the rows that are in cluster i of the first and j of the second division (k, m).
+def contingency_table(first: Array, second: Array, w: Array | None = None) -> Array:
+    """Contingency table (k, m): weight of the rows in cluster i of the first and cluster j of the second clustering.
 
-    Labels are whole numbers from 0; rows where one of them is below 0 have no label there, and are left out.
+    Labels are whole numbers from 0. Rows with a negative label in one of the clusterings are ignored.
     """
-    both = (first >= 0) & (second >= 0)
-    if not both.all():
-        first, second, w = first[both], second[both], None if w is None else w[both]
+    has_both = (first >= 0) & (second >= 0)
+    if not has_both.all():
+        first, second, w = first[has_both], second[has_both], None if w is None else w[has_both]
     k, m = (int(labels.max(initial=-1)) + 1 for labels in (first, second))
     table: Array = np.bincount(first.astype(np.int64) * m + second, w, k * m).reshape(k, m).astype(np.float64)
     return table
 
 
 def adjusted_rand(table: Array, unit: float = 1.0) -> float:
-    """Rand's index beyond chance, 1 for equal divisions; `unit` is the weight of one row, 0 for shares of many."""
+    """Adjusted Rand index; `unit` is the weight of one row, or 0 if the weights are fractions of many rows."""
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     if np.count_nonzero(table) == np.count_nonzero(rows) == np.count_nonzero(columns):
         return 1.0
     both, first, second, all_ = (_pairs(x, unit).sum() for x in (table, rows, columns, table.sum()))
-    chance = first * second / all_
-    return float((both - chance) / ((first + second) / 2 - chance))
+    expected = first * second / all_
+    return float((both - expected) / ((first + second) / 2 - expected))
 
 
 def jaccard(table: Array) -> Array:
-    """Of each cluster of the first division (k,): its overlap with the cluster of the second that is most like it.
+    """Jaccard index of each cluster of the first clustering with the most similar cluster of the second (k,).
 
-    Rows of both over rows of either; 0 for a cluster without rows.
+    0 for a cluster without rows.
     """
     union = table.sum(axis=1)[:, None] + table.sum(axis=0) - table
     overlap: Array = np.divide(table, union, out=np.zeros_like(table), where=union > 0).max(axis=1, initial=0.0)
     return overlap
 
 
-def strengths(table: Array, unit: float = 1.0) -> Array:
-    """Of each cluster of the first division that has rows: the share of its pairs of rows that the second has together.
+def prediction_strengths(table: Array, unit: float = 1.0) -> Array:
+    """Prediction strength of each nonempty cluster of the first clustering.
 
-    0 where there is no pair: a single row confirms nothing.
+    It is the share of its pairs of rows that are also in one cluster of the second clustering; 0 without pairs.
     """
     rows = table.sum(axis=1)
     table, rows = table[rows > 0], rows[rows > 0]

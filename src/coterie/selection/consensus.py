@@ -1,4 +1,4 @@
-"""How often rows are together: the consensus of many divisions."""
+"""Consensus of many clusterings: how often two rows are in the same cluster."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ Array = np.ndarray[Any, Any]
 
 
 def consensus_matrix(divisions: Array) -> Array:
-    """The share of divisions (r, m) in which two rows are in one cluster, of those where both have one (m, m).
+    """Consensus matrix (m, m): share of the clusterings that put two rows in the same cluster.
 
-    Labels below 0 mean that the row is not in that division; two rows that never are in one together have 0.
+    `divisions` (r, m) has one clustering per row. A negative label means that the row has no cluster
+    there. Only clusterings where both rows have a cluster are counted; the value is 0 if there are none.
     """
     m = divisions.shape[1]
-    machine.check_room(
-        2 * 4 * m * m, f"how often each two of {m} rows are together", "ask for fewer `rows`, such as 2000"
-    )
-    together, there = np.zeros((m, m), np.float32), np.zeros((m, m), np.float32)
+    machine.check_room(2 * 4 * m * m, f"the consensus matrix of {m} rows", "use fewer `rows`, such as 2000")
+    together, sampled_together = np.zeros((m, m), np.float32), np.zeros((m, m), np.float32)
     with machine.one_blas_thread:
         for labels in divisions:
-            member = (labels[:, None] == np.arange(labels.max(initial=0) + 1)).astype(np.float32)
-            together += member @ member.T
-            known = member.sum(axis=1)
-            there += np.outer(known, known)
-    return np.divide(together, there, out=together, where=there > 0)
+            membership = (labels[:, None] == np.arange(labels.max(initial=0) + 1)).astype(np.float32)
+            together += membership @ membership.T
+            is_sampled = membership.sum(axis=1)
+            sampled_together += np.outer(is_sampled, is_sampled)
+    return np.divide(together, sampled_together, out=together, where=sampled_together > 0)
 
 
 def ambiguous_share(matrix: Array, low: float, high: float) -> float:
-    """The share of pairs of rows that are together more often than `low`, and less often than `high`."""
+    """Share of the pairs of rows whose consensus is between `low` and `high`."""
     values = _pairs(matrix)
     return float(np.mean((values > low) & (values < high))) if len(values) else 0.0
 
 
 def area_under_cdf(matrix: Array) -> float:
-    """The integral from 0 to 1 of the share of pairs together at most so often: 1 less the mean over pairs."""
+    """Area under the cumulative distribution of the consensus of pairs: 1 minus its mean."""
     values = _pairs(matrix)
     return 1.0 - float(values.mean(dtype=np.float64)) if len(values) else 0.0
 

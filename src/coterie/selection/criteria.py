@@ -1,4 +1,4 @@
-"""Indices of clusters over the number of clusters."""
+"""Cluster validity indices over the number of clusters."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from coterie.data import as_source
 from coterie.data.memory import as_weights
 from coterie.kmeans.kmedians import KMedians
 from coterie.kmeans.spherical_kmeans import SphericalKMeans
-from coterie.selection.tables import aligned
+from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
 Index = Callable[[Any], tuple[float, float] | None]
-MANY = 10_000  # rows beyond which what looks at every two of them looks at a sample
-SAMPLE = 2_000  # rows whose silhouettes are taken then
+MAX_ROWS = 10_000  # with more rows, indices that need all pairs of rows use a sample
+SILHOUETTE_ROWS = 2_000  # size of that sample for silhouettes
 NAMES = ("objective", "inertia", "silhouette", "calinski_harabasz", "davies_bouldin", "dunn")
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A criterion over the number of clusters, at those K at which it is a finite number."""
+    """Values of a criterion at the K where it is defined and finite; the result of `Sweep.curve`."""
 
     name: str
     ks: Array  # (m,)
     values: Array  # (m,)
-    best: int | None  # the K of the best value; None for what falls with K anyway, and where there is no value
+    best: int | None  # K of the best value; None for the objective and inertia, and without values
     higher_is_better: bool
-    errors: Array | None = None  # (m,) standard errors, where values are estimates
-    note: str | None = None  # how values were estimated, if they were
+    errors: Array | None = None  # (m,) standard errors, if the values are estimates
+    note: str | None = None  # how the values were estimated; None if they are exact
 
     @property
     def lead(self) -> float | None:
-        """How clear the best is: how far the runner-up is behind, in parts of the best value; None without both."""
+        """Relative difference between the best and the second best value; None if there are fewer than two."""
         if self.best is None or len(self.values) < 2:
             return None
         first = float(self.values[self.ks == self.best][0])
@@ -48,7 +48,7 @@ class Curve:
         return abs(first - second) / size if size > 0 else 0.0
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for each K."""
+        """One row per K."""
         rows = [{"k": int(k), self.name: float(value)} for k, value in zip(self.ks, self.values, strict=True)]
         for row, error in zip(rows, [] if self.errors is None else self.errors.tolist(), strict=False):
             row["error"] = error
@@ -61,7 +61,7 @@ class Curve:
 
 
 def curve_of(sweep: Any, name: str, random_state: Any = 0) -> Curve:
-    """The criterion called `name` of a `Sweep`."""
+    """Compute the criterion `name` of a `Sweep`."""
     one_of("name", name, NAMES)
     if name == "objective" or (name == "inertia" and hasattr(sweep.models[0], "inertia_")):
         return Curve(name, sweep.ks, sweep.objectives, None, False)
@@ -78,7 +78,7 @@ def curve_of(sweep: Any, name: str, random_state: Any = 0) -> Curve:
     best = None
     if name != "inertia" and len(ks):
         best = int(ks[values.argmax() if higher else values.argmin()])
-    estimated = rows.many and name in ("silhouette", "dunn")
+    estimated = rows.is_large and name in ("silhouette", "dunn")
     return Curve(
         name, ks, values, best, higher, errors if name == "silhouette" and estimated else None,
         rows.note(name) if estimated else None,
@@ -86,45 +86,45 @@ def curve_of(sweep: Any, name: str, random_state: Any = 0) -> Curve:
 
 
 def _defined(ks: Array, labels: list[Any], index: Index) -> tuple[Array, Array, Array]:
-    """K at which an index is a finite number, with its values and their errors."""
-    found = [(k, index(mine)) for k, mine in zip(ks.tolist(), labels, strict=True)]
-    kept = [(k, *estimate) for k, estimate in found if estimate is not None and np.isfinite(estimate[0])]
-    table = np.array(kept, dtype=np.float64).reshape(-1, 3)
+    """The K where an index is finite, with its values and their standard errors."""
+    estimates = [(k, index(values)) for k, values in zip(ks.tolist(), labels, strict=True)]
+    defined = [(k, *estimate) for k, estimate in estimates if estimate is not None and np.isfinite(estimate[0])]
+    table = np.array(defined, dtype=np.float64).reshape(-1, 3)
     return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
 
 
 class _Rows:
-    """The rows of a sweep, by the distance its estimator goes by, and indices of labels: value and standard error.
+    """Rows of a sweep and the metric of its estimator. Its methods compute indices: a value and its standard error.
 
-    None where there is no such index: one cluster, or too many.
+    A method returns None where the index is not defined: one cluster, or too many.
     """
 
     def __init__(self, sweep: Any, random_state: Any):
-        self.X, self.given = sweep.X, sweep.sample_weight
+        self.X, self.sample_weight = sweep.X, sweep.sample_weight
         self.n, self.seed = len(sweep.labels[0]), int(as_rng(random_state).integers(2**31))
-        w = as_weights(self.given, self.n)
+        w = as_weights(self.sample_weight, self.n)
         self.w = np.ones(self.n) if w is None else w
         self.n_jobs = getattr(sweep.models[0], "n_jobs", None)
         self.metric = metric_of(sweep.models[0])
-        self.many = self.n > MANY
+        self.is_large = self.n > MAX_ROWS
 
     def note(self, name: str) -> str:
         if name == "dunn":
-            return f"of a sample of {MANY} of {self.n} rows: gaps look wider, and clusters narrower, than they are"
-        return f"estimates from {SAMPLE} of {self.n} rows, each measured against all"
+            return f"computed from a sample of {MAX_ROWS} of {self.n} rows, which overestimates the index"
+        return f"estimates from {SILHOUETTE_ROWS} of {self.n} rows, each compared with all rows"
 
     def inertia(self, labels: Any) -> tuple[float, float]:
-        return metrics.inertia(self.X, labels, sample_weight=self.given, n_jobs=self.n_jobs), 0.0
+        return metrics.inertia(self.X, labels, sample_weight=self.sample_weight, n_jobs=self.n_jobs), 0.0
 
     def silhouette(self, labels: Any) -> tuple[float, float] | None:
         weight = self._weights(labels)
         alone = weight[np.asarray(labels)] - np.minimum(self.w, 1.0) <= 0
         if np.count_nonzero(weight) < 2 or alone[self.w > 0].all():
             return None
-        how: dict[str, Any] = {**self.metric, "sample_weight": self.given, "n_jobs": self.n_jobs}
-        if self.many:
-            how |= {"method": "sampled", "sample_size": SAMPLE, "random_state": self.seed}
-        value, error = metrics.silhouette_score(self.X, labels, return_error=True, **how)
+        options: dict[str, Any] = {**self.metric, "sample_weight": self.sample_weight, "n_jobs": self.n_jobs}
+        if self.is_large:
+            options |= {"method": "sampled", "sample_size": SILHOUETTE_ROWS, "random_state": self.seed}
+        value, error = metrics.silhouette_score(self.X, labels, return_error=True, **options)
         return value, error
 
     def calinski_harabasz(self, labels: Any) -> tuple[float, float] | None:
@@ -140,31 +140,31 @@ class _Rows:
 
     def dunn(self, labels: Any) -> tuple[float, float] | None:
         X, w, labels = self.X, self.w, np.asarray(labels)
-        if self.many:
-            rows = np.sort(np.random.default_rng(self.seed).choice(self.n, MANY, replace=False))
-            X, w, labels = self._some(rows), w[rows], labels[rows]
+        if self.is_large:
+            rows = np.sort(np.random.default_rng(self.seed).choice(self.n, MAX_ROWS, replace=False))
+            X, w, labels = self._subset(rows), w[rows], labels[rows]
         if len(np.unique(labels[w > 0])) < 2:
             return None
         return metrics.dunn_score(X, labels, **self.metric, sample_weight=w, n_jobs=self.n_jobs), 0.0
 
     def _weights(self, labels: Any) -> Array:
-        """Of the clusters (k,)."""
+        """Weights of the clusters (k,)."""
         weight: Array = np.bincount(np.asarray(labels), self.w)
         return weight
 
     def _by_means(self, score: Callable[..., float], labels: Any) -> tuple[float, float]:
         if self.metric["metric"] == "precomputed":
-            raise InputError("X are distances, which have no means: use the curves 'silhouette' or 'dunn'")
-        return score(self.X, labels, sample_weight=self.given, n_jobs=self.n_jobs), 0.0
+            raise InputError("X contains distances, so clusters have no means: use the curves 'silhouette' or 'dunn'")
+        return score(self.X, labels, sample_weight=self.sample_weight, n_jobs=self.n_jobs), 0.0
 
-    def _some(self, rows: Array) -> Any:
+    def _subset(self, rows: Array) -> Any:
         if self.metric["metric"] == "precomputed":
             return np.asarray(self.X)[np.ix_(rows, rows)]
         return as_source(self.X).pick(rows).X
 
 
 def metric_of(model: Any) -> dict[str, Any]:
-    """The distance an estimator goes by, as `coterie.metrics` is told."""
+    """Metric of an estimator, as keyword arguments of the functions of `coterie.metrics`."""
     if isinstance(model, SphericalKMeans):
         return {"metric": "cosine"}
     if isinstance(model, KMedians):

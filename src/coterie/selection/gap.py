@@ -1,4 +1,4 @@
-"""How much tighter the clusters are than those of rows without any: the gap statistic."""
+"""The gap statistic: within-cluster dispersion compared with that of reference data without clusters."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from coterie.data.summary import summarize
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.engines.local import Serial
-from coterie.selection.ladder import CANDIDATES, HOPE, too_few_distinct
+from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct_rows
 from coterie.selection.references import REFERENCES, Array, Box, box_about
 from coterie.selection.sweep import as_ks, sweep
-from coterie.selection.tables import aligned
+from coterie.selection.text_table import aligned
 
-TOL = 1e-3  # of the mean variance of the columns: the squared step of all centers that ends a fit
+TOL = 1e-3  # a fit stops when the squared movement of all centers is below TOL times the mean column variance
 MAX_ITER = 20
-ROUNDING = 1e-26  # of the variance of all rows: less is none
-FEWEST = 2  # references, of which there is a standard deviation
+ROUNDING = 1e-26  # sums of squares below this share of the total variance are rounding errors, and set to 0
+MIN_REFERENCES = 2  # a standard deviation needs two values
 
 
 @dataclass(frozen=True)
 class Gap:
-    """What `gap_statistic` found; plain numbers, for a plot too."""
+    """Result of `gap_statistic`."""
 
     ks: Array  # (m,)
-    log_w: Array  # (m,) of the data
-    reference_log_w: Array = field(repr=False)  # (B, m) of each reference
+    log_w: Array  # (m,) log W of the data
+    reference_log_w: Array = field(repr=False)  # (B, m) log W of each reference data set
     rule: str
     se_factor: float
     reference: str
@@ -45,35 +45,35 @@ class Gap:
 
     @property
     def expected(self) -> Array:
-        """The mean of log W over the references (m,)."""
+        """Mean of log W over the reference data sets (m,)."""
         mean: Array = self.reference_log_w.mean(axis=0)
         return mean
 
     @property
     def gap(self) -> Array:
-        """How far log W of the data is below (m,)."""
+        """Gap statistic: `expected` minus `log_w` (m,)."""
         return self.expected - self.log_w
 
     @property
     def se(self) -> Array:
-        """Standard errors (m,): standard deviations over the references, and what their finite number adds."""
+        """Standard errors (m,): standard deviations over the B references, times sqrt(1 + 1 / B)."""
         deviation: Array = self.reference_log_w.std(axis=0, ddof=1)
         return deviation * np.sqrt(1 + 1 / len(self.reference_log_w))
 
     @property
     def recommended(self) -> int:
-        """The number of clusters by `rule`; 1 is an answer: no clusters."""
+        """Number of clusters by `rule`; 1 means that no clusters were found."""
         return self._by(self.rule)
 
     def by_rule(self) -> dict[str, int]:
-        """The number of clusters by each of the rules."""
+        """Number of clusters by each rule."""
         return {rule: self._by(rule) for rule in RULES}
 
     def _by(self, rule: str) -> int:
         return int(self.ks[RULES[rule](self.gap, self.se_factor * self.se)])
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for each K."""
+        """One row per K: log W, its expected value, the gap and its standard error."""
         columns = zip(self.ks, self.log_w, self.expected, self.gap, self.se, strict=True)
         best = self.recommended
         return [
@@ -103,60 +103,68 @@ def gap_statistic(
     random_state: Any = None,
     callback: Callback | None = None,
 ) -> Gap:
-    r"""The gap statistic [1]_: how much tighter K clusters of the data are than K clusters of rows without clusters.
+    r"""Compute the gap statistic [1]_ and the number of clusters it recommends.
 
     .. math:: \mathrm{Gap}(K) = \mathrm{E}^*[\log W_K] - \log W_K, \qquad
         W_K = \sum_r \frac{1}{2 n_r} \sum_{i, j \in C_r} \lVert x_i - x_j \rVert^p
 
-    The expectation is over `n_references` tables of as many rows that lie evenly in a box about the data. With squares,
-    p = 2, W is the sum of squares about the means: the inertia. R's `clusGap` takes p = 1 unless told otherwise, and
-    half of this W, which the gap does not see.
+    The expectation is estimated from `n_references` data sets of the same size, uniform in a box around the data. For
+    p = 2, W is the sum of squared distances to the cluster means: the inertia. R's `clusGap` uses p = 1 by default. Its
+    W is half of this one, which does not change the gap.
 
-    It is one of the few criteria that can answer 1. Do not use it for clusters that are not round, nor where clusters
-    within clusters matter: the first K that will do is its answer. A box is a poor model of correlated columns: use
-    reference='pca' for them.
+    The gap statistic is one of the few criteria that can choose K = 1. Do not use it for clusters that are not
+    spherical, or for nested clusters: it chooses the first K that is good enough. A box along the columns is a poor
+    reference for correlated columns: use reference='pca' for these.
 
     Parameters
     ----------
     X : array, frame, LazyFrame or path of a file (n, d)
-    ks : ints, default=range(1, 11)
-        Numbers of clusters; rules that look at the next K look at the next of these.
+        Dense rows.
+    ks : iterable of int, default=range(1, 11)
+        Numbers of clusters. Rules that compare K with K + 1 use the next larger value of `ks`.
     n_references : int, default=50
-        Tables without clusters, 2 at least.
+        Number of reference data sets, at least 2.
     reference : {'uniform', 'pca'}, default='uniform'
-        The sides of the box: the columns, or the principal axes of the data.
+        Sides of the box: along the columns, or along the principal axes of the data.
     rule : {'tibs2001SEmax', 'firstSEmax', 'globalSEmax', 'firstmax', 'globalmax'}, default='tibs2001SEmax'
-        What K is recommended, with s the standard error times `se_factor`, after `clusGap`. 'tibs2001SEmax', that of
-        the paper: the first K with Gap(K) >= Gap(K + 1) - s(K + 1). 'firstmax': the first K whose gap is no smaller
-        than the next; 'globalmax': the largest gap. 'firstSEmax' and 'globalSEmax': the first K whose gap is within s
-        of that. The last of `ks` where none is: then look at more.
+        Rule that chooses K, as in `clusGap`. Here s is the standard error times `se_factor`. 'tibs2001SEmax' is the
+        rule of the paper: the first K with Gap(K) >= Gap(K + 1) - s(K + 1). 'firstmax' is the first K whose gap is not
+        smaller than the next one, 'globalmax' the K of the largest gap. 'firstSEmax' and 'globalSEmax' are the first K
+        whose gap is within s of that maximum. If no K satisfies the rule, the last of `ks` is returned; use
+        larger `ks`.
     se_factor : float, default=1.0
+        Factor of the standard errors.
     power : float, default=2.0
-        The p of W; other than 2 it takes the distance of every two rows of a cluster.
-    sample_weight : array (n,), optional
-        How many rows each stands for; the rows of a reference have the same weights.
-    estimator : estimator of coterie, optional
-        What makes the clusters, by `sweep`; K-means unless given. W measures straight-line distances in any case.
+        Exponent p of W. Values other than 2 need the distances between all pairs of rows of a cluster.
+    sample_weight : array (n,) or None, default=None
+        Row weights: a row of weight two is the same as that row twice. The rows of a reference have the same weights.
+    estimator : estimator of coterie or None, default=None
+        Estimator to fit with `sweep`; None uses K-means. W always uses Euclidean distances.
     n_jobs : int or None, default=None
-        Threads, each of which takes a reference at a time; None is all cores. The result does not depend on it.
-    random_state : None, int, RandomState or Generator
+        Number of threads, each of which processes one reference at a time; None uses all cores. The result does not
+        depend on it.
+    random_state : None, int, RandomState or Generator, default=None
+        Seed or random generator.
     callback : callable or None, default=None
-        Called with a `Progress` after the data and after every reference; a true answer ends it with the references
-        there are by then, but not before there are two.
+        Called with a `Progress` after the data and after every reference. If it returns True, the computation stops
+        and uses the references so far, but at least two.
 
     Returns
     -------
     Gap
+        Has `recommended`, `gap`, `se`, `by_rule()` and `table()`.
 
     Notes
     -----
-    Data and references go through the very same procedure: centers for K and one more are the start for K + 1, beside
-    the first K of a sequence of k-means++ (see `sweep`), up to 20 iterations and a coarse tolerance. That it stops
-    short of the best clusters makes W larger for both; it must never be done to one of them alone, for then the gap
-    would measure how hard was tried. Standard errors are those of n_references - 1 degrees of freedom, as in R.
+    Data and references are clustered in exactly the same way. The centers for K and one additional center are one
+    start for K + 1, and the first K + 1 centers of a k-means++ sequence are another (see `sweep`). Each fit has at most
+    20 iterations and a coarse tolerance. Stopping early makes W larger for both the data and the references. A
+    different effort for one of them would bias the gap. Standard errors use n_references - 1 degrees of freedom, as
+    in R.
 
-    Costs 3 n d K operations an iteration, of which there are some 30 for each K and table. References are drawn where
-    they are used: a thread has one, and two copies of it in float64. float32 rows have float32 references.
+    The cost is about 3 n d K operations per iteration, with about 30 iterations for each K and data set. References are
+    generated in the thread that uses them: each thread holds one, and two copies of it in float64. float32 rows have
+    float32 references.
 
     References
     ----------
@@ -171,64 +179,69 @@ def gap_statistic(
     >>> gap_statistic(X, range(1, 7), n_references=20, random_state=0).recommended
     3
     """
-    wanted, callback = as_ks(ks), check_callback(callback)
-    whole_number("n_references", n_references, FEWEST)
+    k_values, callback = as_ks(ks), check_callback(callback)
+    whole_number("n_references", n_references, MIN_REFERENCES)
     one_of("reference", reference, REFERENCES)
     one_of("rule", rule, tuple(RULES))
     se_factor = not_negative("se_factor", se_factor)
     if not_negative("power", power) == 0:
-        raise ParameterError("power must be above 0; got 0")
-    rows, w = counting_rows(X, sample_weight)
-    if len(rows) < wanted[-1]:
-        raise InputError(f"n_samples={len(rows)} rows (of weight above 0) cannot make K = {wanted[-1]}: ask for fewer")
+        raise ParameterError("power=0 is not supported: use a number above 0, such as 2")
+    rows, w = positive_weight_rows(X, sample_weight)
+    if len(rows) < k_values[-1]:
+        raise InputError(
+            f"K = {k_values[-1]} but X has n_samples={len(rows)} rows of positive weight: use ks <= {len(rows)}"
+        )
     within = partial(_by_sweep, estimator) if estimator is not None else _by_kmeans
-    draw = partial(_table, rows, box_about(rows, w, reference))
-    chances = as_rng(random_state).spawn(1 + n_references)
+    draw = partial(_data_or_reference, rows, box_about(rows, w, reference))
+    generators = as_rng(random_state).spawn(1 + n_references)
     names = ["data", *(f"reference {b}" for b in range(1, 1 + n_references))]
-    asked = callback and (lambda step: bool(callback(step)) and step.done > FEWEST)
+    stop = callback and (lambda step: bool(callback(step)) and step.done > MIN_REFERENCES)
     with machine.one_blas_thread:
-        calls = [(draw, w, wanted, float(power), within, i, rng) for i, rng in enumerate(chances)]
-        found = np.array(list(reported(machine.in_threads(_log_within, calls, n_jobs), names, asked)))
-    return Gap(np.array(wanted), found[0], found[1:], rule, se_factor, reference, float(power))
+        calls = [(draw, w, k_values, float(power), within, i, rng) for i, rng in enumerate(generators)]
+        log_w = np.array(list(reported(machine.in_threads(_log_within, calls, n_jobs), names, stop)))
+    return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, float(power))
 
 
-def counting_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:
-    """Dense rows whose weight is not 0, and their weights; None where all are 1."""
+def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:
+    """Dense rows with a positive weight, and their weights; None if there are no weights."""
     source = as_source(X, sample_weight)
     if not isinstance(source, MemorySource) or hasattr(source.X, "indptr"):
-        raise InputError("X must be dense rows in memory: references fill a box, and none of their values is 0")
+        raise InputError(
+            "X is sparse or not in memory, but reference data are dense: pass a dense array, such as X.toarray() or "
+            "X.compute()"
+        )
     summarize(source, Serial())
     if source.w is None:
         return source.X, None
-    kept = np.flatnonzero(source.w)
-    return source.X[kept], source.w[kept]
+    positive = np.flatnonzero(source.w)
+    return source.X[positive], source.w[positive]
 
 
-def _table(rows: Array, box: Box, which: int, rng: np.random.Generator) -> Array:
-    """The data, number 0, or a reference."""
-    return rows if which == 0 else box.draw(len(rows), rows.dtype, rng)
+def _data_or_reference(rows: Array, box: Box, number: int, rng: np.random.Generator) -> Array:
+    """The data for number 0, otherwise a new reference data set."""
+    return rows if number == 0 else box.draw(len(rows), rows.dtype, rng)
 
 
 def _log_within(
-    draw: Callable[..., Array], w: Array | None, ks: list[int], power: float, within: Any, which: int,
+    draw: Callable[..., Array], w: Array | None, ks: list[int], power: float, within: Any, number: int,
     rng: np.random.Generator,
 ) -> Array:  # fmt: skip
-    """log W of one table, for every K."""
-    values = within(draw(which, rng), w, ks, power, rng)
+    """log W of one data set, for every K."""
+    values = within(draw(number, rng), w, ks, power, rng)
     if not (values > 0).all():
         k = ks[int(np.argmin(values > 0))]
         raise InputError(
-            f"K = {k} clusters hold nothing but equal rows, and log W is infinite: ks must be below the number of "
+            f"log W is infinite for K = {k}, because all rows of each cluster are equal: use ks below the number of "
             "distinct rows of X"
         )
     return np.log(values)
 
 
-class Climbed(NamedTuple):
-    """Clusters of one table for many K."""
+class PathClusters(NamedTuple):
+    """Clusters of one data set for many K."""
 
     ks: list[int]
-    squares: Array  # (m,) sums of squares about the means
+    squares: Array  # (m,) within-cluster sums of squares
     clusters: Array  # (m, n)
 
     def labels(self, k: int) -> Array:
@@ -236,15 +249,15 @@ class Climbed(NamedTuple):
         return labels
 
 
-def ladder_of(X: Array, w: Array | None, ks: list[int], rng: np.random.Generator) -> Climbed:
-    """K-means for all K in one call, of data and of references alike; estimators' checks would take longer than fits.
+def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generator) -> PathClusters:
+    """K-means for all K in one compiled call, the same for data and references.
 
-    `ks` ascend, and rows have weight.
+    Fitting estimators would take longer, because of their input checks. `ks` must ascend and all weights be positive.
     """
     from coterie.kernels.cpu.ladder import climb, room
 
     weight = np.ones(len(X)) if w is None else w
-    rows = X - np.average(X, axis=0, weights=weight)  # float64, whatever X is
+    rows = X - np.average(X, axis=0, weights=weight)  # float64, also for float32 data
     variance = np.average(rows**2, axis=0, weights=weight)
     size = float(np.sqrt(variance.sum()))
     unit = 2.0 ** np.ceil(np.log2(size)) if size > 0 else 1.0
@@ -253,48 +266,49 @@ def ladder_of(X: Array, w: Array | None, ks: list[int], rng: np.random.Generator
     u = rng.random(ks[-1] * (greedy + 2 * CANDIDATES))
     squares, clusters = np.empty(len(ks)), np.empty((len(ks), len(X)), np.int32)
     tol = TOL * float((variance / unit**2).mean())
-    enough = climb(
+    has_enough_rows = climb(
         rows, np.ascontiguousarray(rows.T), weight, np.array(ks), u, greedy, CANDIDATES, HOPE, tol, MAX_ITER,
         room(n, d, len(ks), ks[-1]), squares, clusters,
     )  # fmt: skip
-    if not enough:
-        raise too_few_distinct(len(np.unique(X, axis=0)))
-    return Climbed(ks, np.where(squares > ROUNDING * weight.sum(), squares, 0.0) * unit**2, clusters)
+    if not has_enough_rows:
+        raise too_few_distinct_rows(len(np.unique(X, axis=0)))
+    return PathClusters(ks, np.where(squares > ROUNDING * weight.sum(), squares, 0.0) * unit**2, clusters)
 
 
 def _by_kmeans(X: Array, w: Array | None, ks: list[int], power: float, rng: np.random.Generator) -> Array:
-    found = ladder_of(X, w, ks, rng)
-    return found.squares if power == 2 else np.array([dispersion(X, mine, w, power) for mine in found.clusters])
+    path = kmeans_path(X, w, ks, rng)
+    return path.squares if power == 2 else np.array([dispersion(X, labels, w, power) for labels in path.clusters])
 
 
 def _by_sweep(
     estimator: Any, X: Array, w: Array | None, ks: list[int], power: float, rng: np.random.Generator
 ) -> Array:
-    """W by the labels of any estimator."""
-    serial = {"random_state": int(rng.integers(2**31)), "n_jobs": 1, "engine": "serial"}
-    known = estimator.get_params()
-    alone = clone(estimator).set_params(**{name: value for name, value in serial.items() if name in known})
-    found = sweep(alone, ks, X, w)
-    return np.array([dispersion(X, labels, w, power) for labels in found.labels])
+    """W for the labels of any estimator, fitted in one thread."""
+    options = {"random_state": int(rng.integers(2**31)), "n_jobs": 1, "engine": "serial"}
+    parameters = estimator.get_params()
+    model = clone(estimator).set_params(**{name: value for name, value in options.items() if name in parameters})
+    result = sweep(model, ks, X, w)
+    return np.array([dispersion(X, labels, w, power) for labels in result.labels])
 
 
 def dispersion(X: Array, labels: Array, w: Array | None, power: float) -> float:
-    r"""W: over clusters, :math:`\sum_{i<j} w_i w_j \lVert x_i - x_j \rVert^p` by the weight of the cluster."""
+    r"""W: sum over clusters of :math:`\sum_{i<j} w_i w_j \lVert x_i - x_j \rVert^p` divided by the cluster weight."""
     if power == 2:
         return metrics.inertia(X, labels, sample_weight=w, n_jobs=1)
-    heavy = np.ones(len(X)) if w is None else w
-    total, apart = 0.0, Euclidean()
+    weights = np.ones(len(X)) if w is None else w
+    total, metric = 0.0, Euclidean()
     for cluster in np.unique(labels):
-        rows, mine = X[labels == cluster], heavy[labels == cluster]
+        rows, cluster_weights = X[labels == cluster], weights[labels == cluster]
         for start, stop in strips(len(rows), len(rows)):
             distances = np.empty((stop - start, len(rows)), X.dtype)
-            apart.between(rows[start:stop], rows, distances)
-            total += float(mine[start:stop] @ (distances.astype(np.float64) ** power @ mine)) / (2 * mine.sum())
+            metric.between(rows[start:stop], rows, distances)
+            strip_sum = cluster_weights[start:stop] @ (distances.astype(np.float64) ** power @ cluster_weights)
+            total += float(strip_sum) / (2 * cluster_weights.sum())
     return total
 
 
-def _first(which: Array, otherwise: int) -> int:
-    return int(np.argmax(which)) if which.any() else otherwise
+def _first(condition: Array, default: int) -> int:
+    return int(np.argmax(condition)) if condition.any() else default
 
 
 def _first_max(gap: Array, s: Array) -> int:

@@ -1,4 +1,4 @@
-"""Where a curve bends: the knee of what more clusters bring."""
+"""Knee of a curve, by Kneedle and by the second difference."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from coterie.core.arguments import not_negative, one_of
 from coterie.core.errors import InputError
 
 Array = np.ndarray[Any, Any]
-ROUNDING = 1e-12  # of the unit square: heights that differ by less are the same
+ROUNDING = 1e-12  # in the unit square: smaller differences count as equal
 
 
 @dataclass(frozen=True)
 class Knee:
-    """What `kneedle` found; plain numbers, for a plot too."""
+    """Result of `kneedle`."""
 
-    x: float | None  # where the knee is; None: the curve has none
-    knees: tuple[float, ...]  # all there are, from the steep end of the curve on
-    curve: str  # 'convex' or 'concave', as given or as found
+    x: float | None  # x of the knee; None if the curve has none
+    knees: tuple[float, ...]  # all knees, from the steep end of the curve
+    curve: str  # 'convex' or 'concave', as passed or detected
     direction: str  # 'increasing' or 'decreasing'
-    difference: Array  # (n,) how far the curve, made concave and rising in a unit square, is above the diagonal
-    threshold: Array  # (n,) below which the difference must fall for a knee at a peak; NaN where there is no peak
+    difference: Array  # (n,) height above the diagonal of the normalised curve, concave and increasing
+    threshold: Array  # (n,) a peak is a knee if the difference falls below this; NaN except at peaks
 
 
 def kneedle(
@@ -35,34 +35,35 @@ def kneedle(
     sensitivity: float = 1.0,
     online: bool = False,
 ) -> Knee:
-    r"""The knee of a curve by Kneedle [1]_: where it is farthest from the line between its ends.
+    r"""Find the knee of a curve with Kneedle [1]_: the point farthest from the line between its ends.
 
-    The curve is turned so that it rises and is concave, and put into a unit square. Peaks of its height above the
-    diagonal are candidates. A peak is a knee if that height falls, before it rises again, by `sensitivity` times the
-    mean step of x.
+    The curve is reflected so that it is increasing and concave, and scaled to the unit square. The peaks of its height
+    above the diagonal are candidates. A peak is a knee if this height then falls by more than `sensitivity` times the
+    mean step of x, before it rises again.
 
-    A knee is where more costs more than it brings, by the eye of someone who sees the whole plot. It says nothing of
-    whether there are clusters: noise has knees too, and the answer moves with the range of x. Do not let it decide
-    alone.
+    A knee is the point after which a larger x brings little improvement. It does not show whether there are clusters:
+    curves of noise have knees too, and the knee moves with the range of x. Do not choose K by the knee alone.
 
     Parameters
     ----------
     x : array (n,)
-        Ascending, such as numbers of clusters; at least 3.
+        Ascending values, such as numbers of clusters; at least 3.
     y : array (n,)
-        What each brings, such as inertias.
+        Value of the curve at each x, such as the inertia.
     curve : {'auto', 'convex', 'concave'}, default='auto'
-        'convex' curves hang below the line between their ends, 'concave' ones are above; 'auto' looks.
+        Shape: 'convex' is below the line between the ends, 'concave' above it. 'auto' detects it.
     direction : {'auto', 'increasing', 'decreasing'}, default='auto'
+        Direction of the curve. 'auto' compares the two ends.
     sensitivity : float, default=1.0
-        How much of a fall it takes: 0 takes the first peak, more wants clearer knees.
+        Decrease required after a peak, in mean steps of x. 0 accepts the first peak; larger values need clearer knees.
     online : bool, default=False
-        Take the last knee, not the first: for curves that are still growing, where every new point may show a better
-        one.
+        If True, return the last knee instead of the first. Use this for curves that are still growing, where a new
+        point may reveal a better knee.
 
     Returns
     -------
     Knee
+        Has `x`, the position of the knee or None, and `knees`, all of them.
 
     References
     ----------
@@ -84,25 +85,37 @@ def kneedle(
     if curve == "auto":
         chord = y[0] + (y[-1] - y[0]) * (x - x[0]) / (x[-1] - x[0])
         curve = "concave" if (y - chord).sum() >= 0 else "convex"
-    backwards = (curve == "concave") != (direction == "increasing")
-    rising = _in_unit(-y if curve == "convex" else y)
-    across = _in_unit(-x if backwards else x)
-    if backwards:
-        rising, across = rising[::-1], across[::-1]
-    difference = rising - across
-    threshold = _thresholds(difference, sensitivity * float(np.diff(across).mean()))
-    places = _knees(difference, threshold)
-    if backwards:
-        difference, threshold, places = difference[::-1], threshold[::-1], [len(x) - 1 - i for i in places]
-    knees = tuple(float(x[i]) for i in places)
-    found = None if not knees else knees[-1] if online else knees[0]
-    return Knee(found, knees, curve, direction, difference, threshold)
+    is_reversed = (curve == "concave") != (direction == "increasing")
+    y_unit = _scale_to_unit(-y if curve == "convex" else y)
+    x_unit = _scale_to_unit(-x if is_reversed else x)
+    if is_reversed:
+        y_unit, x_unit = y_unit[::-1], x_unit[::-1]
+    difference = y_unit - x_unit
+    threshold = _thresholds(difference, sensitivity * float(np.diff(x_unit).mean()))
+    positions = _knees(difference, threshold)
+    if is_reversed:
+        difference, threshold, positions = difference[::-1], threshold[::-1], [len(x) - 1 - i for i in positions]
+    knees = tuple(float(x[i]) for i in positions)
+    x_knee = None if not knees else knees[-1] if online else knees[0]
+    return Knee(x_knee, knees, curve, direction, difference, threshold)
 
 
 def second_derivative(x: Any, y: Any) -> float | None:
-    """Where the slope of a curve changes most: the inner point with the largest second difference, either way.
+    """Find the inner point of a curve with the largest absolute second difference.
 
-    One noisy point moves it; it looks at three points at a time. None where the curve is straight.
+    The result is None if the curve is straight. It depends on three points at a time, so one noisy point can change it.
+
+    Parameters
+    ----------
+    x : array (n,)
+        Ascending values, such as numbers of clusters; at least 3.
+    y : array (n,)
+        Value of the curve at each x.
+
+    Returns
+    -------
+    float or None
+        The x of that point.
 
     Examples
     --------
@@ -111,7 +124,7 @@ def second_derivative(x: Any, y: Any) -> float | None:
     2.0
     """
     x, y = _curve(x, y)
-    slopes = np.diff(_in_unit(y)) / np.diff(_in_unit(x))
+    slopes = np.diff(_scale_to_unit(y)) / np.diff(_scale_to_unit(x))
     bend = np.abs(np.diff(slopes))
     return float(x[1 + int(bend.argmax())]) if bend.max() > 1e-12 * max(1.0, float(np.abs(slopes).max())) else None
 
@@ -120,25 +133,29 @@ def _curve(x: Any, y: Any) -> tuple[Array, Array]:
     try:
         x, y = (np.asarray(list(values), dtype=np.float64) for values in (x, y))
     except (TypeError, ValueError):
-        raise InputError("x and y must be numbers, one y for each x") from None
+        raise InputError(
+            "x or y contains values that are not numbers: pass two sequences of numbers of the same length"
+        ) from None
     if x.ndim != 1 or x.shape != y.shape or len(x) < 3:
-        raise InputError(f"x and y must be at least 3 numbers each, one y for each x; shapes are {x.shape}, {y.shape}")
+        raise InputError(
+            f"x and y must have the same length and at least 3 numbers each; got shapes {x.shape}, {y.shape}"
+        )
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise InputError("x and y must be finite: drop the points where one is NaN or infinite")
+        raise InputError("x or y contains NaN or infinity, but must be finite: drop these points")
     if not (np.diff(x) > 0).all():
         i = int(np.argmax(np.diff(x) <= 0))
-        raise InputError(f"x must ascend; x[{i + 1}] = {x[i + 1]:g} follows {x[i]:g}")
+        raise InputError(f"x[{i + 1}] = {x[i + 1]:g} follows {x[i]:g}, but x must ascend: sort the points by x")
     return x, y
 
 
-def _in_unit(values: Array) -> Array:
-    """From 0 to 1; zeros where all are alike."""
+def _scale_to_unit(values: Array) -> Array:
+    """Scale to the range from 0 to 1; zeros if all values are equal."""
     low, span = values.min(), np.ptp(values)
     return (values - low) / span if span > 0 else np.zeros(len(values))
 
 
 def _thresholds(difference: Array, fall: float) -> Array:
-    """At every peak, that of a plateau its last point, what the difference must fall below."""
+    """Threshold at every peak, NaN elsewhere. The peak of a plateau is its last point."""
     before, here, after = difference[:-2], difference[1:-1], difference[2:]
     peaks = 1 + np.flatnonzero((here >= before - ROUNDING) & (here > after + ROUNDING))
     threshold = np.full(len(difference), np.nan)
@@ -147,11 +164,11 @@ def _thresholds(difference: Array, fall: float) -> Array:
 
 
 def _knees(difference: Array, threshold: Array) -> list[int]:
-    """Peaks from which the difference falls below their threshold before it rises again."""
-    found = []
+    """Positions of the peaks after which the difference falls below their threshold before it rises again."""
+    knees = []
     for peak in np.flatnonzero(~np.isnan(threshold)):
         falling = np.diff(difference[peak:])
         end = int(np.argmax(falling > ROUNDING)) if (falling > ROUNDING).any() else len(falling)
         if difference[peak + 1 : peak + 1 + end].min(initial=np.inf) < threshold[peak]:
-            found.append(int(peak))
-    return found
+            knees.append(int(peak))
+    return knees

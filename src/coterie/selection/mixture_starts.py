@@ -1,4 +1,4 @@
-"""Where the mixtures of one number of components, and all covariance structures, start: they share what they find."""
+"""Shared search for starts of Gaussian mixtures, for all covariance structures of one number of components."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from coterie.mixture.trials import chosen, together
 
 Array = np.ndarray[Any, Any]
 
-SHARE = 2  # random starts: this part of those of a search for one structure alone
-WINNERS = 8  # short runs that go on; more where random starts are more
-PATIENCE = 2  # rounds of new starts without a gain; twice as many where rows are few
+RANDOM_DIVISOR = 2  # random starts: the number for a search with one structure is divided by this
+WINNERS = 8  # short runs that are continued; more if there are more random starts
+PATIENCE = 2  # rounds of new starts without a gain before the search stops; twice as many for few rows
 
 
 class Trials(NamedTuple):
-    """The runs of one structure, the best first."""
+    """EM runs of one structure, best first."""
 
     rows: Rows
     contest: Contest
     runs: Components
-    elite: Elite | None = None  # these runs, once they have converged
+    elite: Elite | None = None  # the converged runs
 
     def posteriors(self, runs: Any) -> Array:
-        """Of every row under these runs (runs, n, k)."""
+        """Posteriors of every row under these runs (runs, n, k)."""
         return self.rows.trials.posterior(chosen(self.runs, runs))
 
     def start(self) -> Components:
@@ -39,13 +39,13 @@ class Trials(NamedTuple):
 
 
 class Starts:
-    """Finds starts for one number of components after another, on one sample of the rows.
+    """Finds starts for ascending numbers of components, on one sample of the rows.
 
-    The same posteriors serve all structures: clusters of a model-based tree, made once for all numbers; K-means; and
-    random starts. The best run of each structure is then a start for all others. The best of all go on, and are
-    rearranged as in a search for one structure; the best run of each structure is a start for all others once more.
-    Last, what a structure found is a start for those it is a special case of, wherever they are less likely: so no
-    freer structure is left behind.
+    All structures share the same initial posteriors: clusters of a model-based tree, built once for all numbers;
+    K-means; and random starts. The best run of each structure is then a start for all others. The best runs are
+    continued, and their components are rearranged as in a search for one structure. The best run of each structure is
+    again a start for all others. Finally, the result of a structure is a start for each more general structure that has
+    a lower likelihood. So no general structure is worse than its special cases.
     """
 
     def __init__(self, model: GaussianEM, source: Source, rng: np.random.Generator, n_jobs: int | None):
@@ -59,29 +59,31 @@ class Starts:
             self.merges = agglomerate(rows.Z[self.leaves], rows.w[self.leaves])
 
     def find(self, models: list[GaussianEM]) -> list[Components]:
-        """A start for each of the models, all of one number of components."""
+        """Return a start for each of the models, which all have the same number of components."""
         rng, *generators = self.rng.spawn(1 + len(models))
         pool = self._pool(Rows(models[-1], self.chunk, rng))
-        found = self._each(lambda *item: self._short(pool, *item), list(zip(models, generators, strict=True)))
+        all_trials = self._in_threads(
+            lambda *item: self._short_runs(pool, *item), list(zip(models, generators, strict=True))
+        )
         if models[0].n_components > 1:
-            found = self._shared(self._improved, found)
-            found = self._none_behind(self._shared(self._finished, found))
-        return [trials.start() for trials in found]
+            all_trials = self._with_best_of_all(self._improved, all_trials)
+            all_trials = self._raise_to_special_cases(self._with_best_of_all(self._finished, all_trials))
+        return [trials.start() for trials in all_trials]
 
-    def _shared(self, function: Callable[[Trials, Array], Trials], found: list[Trials]) -> list[Trials]:
-        """The trials of each structure after `function` with the best run of every structure."""
-        best = np.concatenate([trials.posteriors([0]) for trials in found])
-        return self._each(lambda trials: function(trials, best), [(trials,) for trials in found])
+    def _with_best_of_all(self, function: Callable[[Trials, Array], Trials], all_trials: list[Trials]) -> list[Trials]:
+        """Apply `function` to the trials of each structure, with the best run of every structure."""
+        best = np.concatenate([trials.posteriors([0]) for trials in all_trials])
+        return self._in_threads(lambda trials: function(trials, best), [(trials,) for trials in all_trials])
 
-    def _each(self, function: Callable[..., Trials], calls: list[tuple[Any, ...]]) -> list[Trials]:
+    def _in_threads(self, function: Callable[..., Trials], calls: list[tuple[Any, ...]]) -> list[Trials]:
         return list(machine.in_threads(function, calls, self.n_jobs))
 
     def _pool(self, rows: Rows) -> Array:
-        """Posteriors that are starts for every structure (runs, n, k)."""
+        """Posteriors to start every structure from (runs, n, k)."""
         n, k = len(rows.Z), rows.model.n_components
         if k == 1:
             return np.ones((1, n, 1))
-        pool = [rows.posteriors("kmeans", 1), rows.random_starts(max(3, Contest(rows.trials).runs // SHARE))]
+        pool = [rows.posteriors("kmeans", 1), rows.random_starts(max(3, Contest(rows.trials).runs // RANDOM_DIVISOR))]
         if self.merges is not None and len(self.leaves) >= k:
             labels = cut(self.merges, k)
             resp = (labels[:, None] == np.arange(k)).astype(np.float64)[None]
@@ -90,7 +92,7 @@ class Starts:
             pool.append(resp)
         return np.concatenate(pool)
 
-    def _short(self, pool: Array, model: GaussianEM, rng: np.random.Generator) -> Trials:
+    def _short_runs(self, pool: Array, model: GaussianEM, rng: np.random.Generator) -> Trials:
         rows = Rows(model, self.chunk, rng)
         contest = Contest(rows.trials)
         if model.n_components == 1:
@@ -98,7 +100,7 @@ class Starts:
         return Trials(rows, contest, contest.heats(pool, max(WINNERS, contest.winners(len(pool)))))
 
     def _improved(self, trials: Trials, others: Array) -> Trials:
-        """The best runs, also from what other structures found, after these were rearranged."""
+        """Add runs from the results of other structures, continue the best and rearrange their components."""
         contest = trials.contest
         elite = contest.settled(together([trials.runs, contest.heats(others, WINNERS)]))
         patience = 2 * PATIENCE if contest.light else PATIENCE
@@ -106,42 +108,44 @@ class Starts:
         return trials._replace(runs=elite.runs, elite=elite)
 
     def _finished(self, trials: Trials, others: Array) -> Trials:
-        """The likeliest of the runs, and of runs from what other structures found."""
+        """Add runs from the results of other structures and return the most likely ones."""
         contest = trials.contest
         elite = contest.settled(contest.heats(others, WINNERS), trials.elite)
         return trials._replace(runs=contest.finished(elite, trials.rows.rng).runs)
 
-    def _none_behind(self, found: list[Trials]) -> list[Trials]:
-        """Structures less likely than a special case of theirs start again from that."""
-        found = list(found)
-        for i, mine in sorted(enumerate(found), key=lambda item: _letters(item[1])):
-            special = [
-                other for other in found if other is not mine and is_special_case(_letters(other), _letters(mine))
+    def _raise_to_special_cases(self, all_trials: list[Trials]) -> list[Trials]:
+        """Restart structures that are less likely than one of their special cases from that case."""
+        all_trials = list(all_trials)
+        for i, current in sorted(enumerate(all_trials), key=lambda item: _structure_name(item[1])):
+            special_cases = [
+                other
+                for other in all_trials
+                if other is not current and is_special_case(_structure_name(other), _structure_name(current))
             ]
-            if special:
-                resp = np.concatenate([other.posteriors([0]) for other in special])
-                found[i] = self._not_behind(mine, resp)
-        return found
+            if special_cases:
+                resp = np.concatenate([other.posteriors([0]) for other in special_cases])
+                all_trials[i] = self._improve_from(current, resp)
+        return all_trials
 
-    def _not_behind(self, mine: Trials, resp: Array) -> Trials:
-        """One step of EM from the posterior of a special case is about as likely as that, or likelier."""
-        trials, contest = mine.rows.trials, mine.contest
-        runs = together([chosen(mine.runs, [0]), trials.first(resp)])
+    def _improve_from(self, current: Trials, resp: Array) -> Trials:
+        """Restart from the posterior of a special case: one step of EM is about as likely as that case, or more."""
+        trials, contest = current.rows.trials, current.contest
+        runs = together([chosen(current.runs, [0]), trials.first(resp)])
         runs, _, _ = trials.advance(runs, 1)
         costs = contest.costs(runs)
         best = int(contest.ranked(runs, costs)[0])
         if costs[0] - costs[best] < contest.enough:
-            return mine
+            return current
         elite = contest.settled(chosen(runs, [0, best]))
         order = contest.ranked(elite.runs, contest.costs(elite.runs))
-        return mine._replace(runs=chosen(elite.runs, order))
+        return current._replace(runs=chosen(elite.runs, order))
 
 
-def _letters(trials: Trials) -> str:
+def _structure_name(trials: Trials) -> str:
     return trials.rows.model.structure.name
 
 
 def is_special_case(special: str, general: str) -> bool:
-    """Whether every covariance of the first structure is one of the second: letter by letter, I to E to V."""
+    """Whether each covariance of the first structure also belongs to the second: compare letters, I < E < V."""
     order = "IEV"
     return special != general and all(order.index(a) <= order.index(b) for a, b in zip(special, general, strict=True))

@@ -1,4 +1,4 @@
-"""Rows without clusters, to hold data against."""
+"""Reference data without clusters: uniform in a box around the data."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ REFERENCES = ("uniform", "pca")
 
 @dataclass(frozen=True)
 class Box:
-    """Rows that lie evenly in a box about the data, whose sides are the columns, or the principal axes."""
+    """Uniform distribution in a box, whose sides are along the columns or along the principal axes of the data."""
 
     low: Array  # (d,) along the sides
     high: Array  # (d,)
-    center: Array | None = None  # (d,) of the axes; None: sides are columns
-    axes: Array | None = None  # (d, d) an axis a column
+    center: Array | None = None  # (d,) origin of the axes; None if the sides are along the columns
+    axes: Array | None = None  # (d, d) one axis per column
 
     def draw(self, n: int, dtype: Any, rng: np.random.Generator) -> Array:
-        """So many rows (n, d), in that type."""
+        """Sample n rows (n, d) of this dtype."""
         rows = rng.random((n, len(self.low)), dtype=np.dtype(dtype).type)
         rows *= (self.high - self.low).astype(dtype)
         rows += self.low.astype(dtype)
         if self.axes is None:
             return rows
-        made: Array = rows @ self.axes.T.astype(dtype)
-        made += self.center.astype(dtype)  # type: ignore[union-attr]
-        return made
+        rotated: Array = rows @ self.axes.T.astype(dtype)
+        rotated += self.center.astype(dtype)  # type: ignore[union-attr]
+        return rotated
 
 
 def box_about(X: Array, w: Array | None, reference: str) -> Box:
-    """The smallest box that holds the rows: along the columns ('uniform'), or along principal axes ('pca')."""
+    """Smallest box that contains the rows: along the columns ('uniform') or the principal axes ('pca')."""
     if reference == "uniform":
         return Box(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64))
     center = np.average(X, axis=0, weights=w).astype(np.float64)
-    moved = X.astype(np.float64) - center
-    axes = np.linalg.eigh((moved.T if w is None else moved.T * w) @ moved)[1]
-    along = moved @ axes
-    return Box(along.min(axis=0), along.max(axis=0), center, axes)
+    centered = X.astype(np.float64) - center
+    axes = np.linalg.eigh((centered.T if w is None else centered.T * w) @ centered)[1]
+    coordinates = centered @ axes
+    return Box(coordinates.min(axis=0), coordinates.max(axis=0), center, axes)

@@ -1,4 +1,4 @@
-"""K-means that finds its number of clusters: each is split for as long as two explain its rows better than one."""
+"""X-means and G-means: K-means that splits clusters until a criterion is satisfied."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ from coterie.data import as_source
 from coterie.data.summary import summarize
 from coterie.engines.local import Serial
 from coterie.kmeans.kmeans import KMeans
-from coterie.selection.normality import LEAST, anderson_darling, critical_value
-from coterie.selection.tables import aligned
+from coterie.selection.normality import MIN_VALUES, anderson_darling, critical_value
+from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
 
-SAMPLE = 8192  # rows that say along which axis a cluster is split
-SAMPLE_VALUES = 1 << 22  # numbers that these rows have at most
-POWER = 30  # steps to that axis
-AHEAD = 4  # rounds in which all clusters are split although none asks for it
-BLOCK = 1 << 18  # numbers that are projected at a time
+AXIS_ROWS = 8192  # maximum number of rows used to find the axis along which a cluster is split
+MAX_AXIS_VALUES = 1 << 22  # maximum number of values of these rows
+POWER_ITERATIONS = 30  # iterations of the power method for that axis
+LOOK_AHEAD = 4  # rounds of X-means without a lower BIC before it stops
+BLOCK = 1 << 18  # values projected at a time
 
 
 @dataclass(frozen=True)
 class Split:
-    """One cluster, and whether it became two."""
+    """Test of one cluster by `x_means` or `g_means`, and whether it was split."""
 
-    round: int  # of splits, from 1
-    cluster: int  # its label in that round
-    weight: float  # of its rows
-    statistic: float  # of X-means by how much two clusters lower BIC; of G-means the corrected A squared
-    threshold: float  # above which the statistic speaks for two
-    p_value: float | None  # of G-means
-    split: bool  # of X-means also where no cluster asked for it, to look ahead
+    round: int  # number of the round, from 1
+    cluster: int  # label in that round
+    weight: float  # total weight of the rows
+    statistic: float  # X-means: decrease of BIC by the split; G-means: corrected Anderson-Darling statistic
+    threshold: float  # the cluster should be split if the statistic is larger
+    p_value: float | None  # G-means only
+    split: bool  # X-means also splits all clusters to look ahead, if no statistic is above the threshold
 
 
 @dataclass(frozen=True)
 class Splitting:
-    """What `x_means` and `g_means` found."""
+    """Result of `x_means` and `g_means`."""
 
     n_clusters: int
     centers: Array  # (k, d)
     labels: Array  # (n,)
     inertia: float
-    bic: float  # of all clusters as balls of one variance: lower is better
-    history: tuple[Split, ...]  # every cluster that was looked at, round by round
-    model: KMeans  # fitted, for `predict` and the like
+    bic: float  # of spherical clusters with one common variance; lower is better
+    history: tuple[Split, ...]  # all tests, by round
+    model: KMeans  # the fitted estimator, for example for `predict`
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for each cluster that was looked at."""
+        """One row per tested cluster."""
         return [dict(vars(split)) for split in self.history]
 
     def __str__(self) -> str:
@@ -63,16 +63,16 @@ class Splitting:
 
 
 class Halves(NamedTuple):
-    """A cluster and its two halves by K-means."""
+    """A cluster and its split into two by K-means."""
 
     X: Any  # (m, d)
     w: Array | None
     weight: float
-    cost: float  # of one center
-    model: KMeans  # of two
+    cost: float  # sum of squares with one center
+    model: KMeans  # with two clusters
 
 
-class Verdict(NamedTuple):
+class SplitTest(NamedTuple):
     statistic: float
     p_value: float | None = None
 
@@ -88,10 +88,10 @@ def x_means(
     random_state: Any = None,
     callback: Callback | None = None,
 ) -> Splitting:
-    r"""X-means [1]_: every cluster becomes two for as long as that lowers BIC.
+    r"""Choose the number of clusters with X-means [1]_: split clusters as long as that lowers BIC.
 
-    Clusters are taken for balls of one variance, each row for one of its own cluster. With K clusters of weights
-    :math:`n_k`, n together, in d columns, and W the inertia,
+    The model is spherical clusters with one common variance, and hard assignments. With K clusters of weights
+    :math:`n_k`, total weight n, d columns, and inertia W,
 
     .. math::
 
@@ -99,42 +99,46 @@ def x_means(
        \ell = \sum_k n_k \log \frac{n_k}{n} - \frac{nd}{2} \log(2 \pi \hat\sigma^2) - \frac{d (n - K)}{2}, \qquad
        \mathrm{BIC} = -2 \ell + (K (d + 1)) \log n
 
-    (The paper leaves d out of the variance: then densities in several columns do not integrate to one.) In a round the
-    rows of every cluster are cut in two by K-means, and BIC of one and of two clusters is taken of these rows alone;
-    where two have the lower, they take the place of the one, and K-means goes on from all centers. A cut through many
-    clusters often gains nothing though four pieces would; so where no cluster asks for a split, all are split, to look
-    ahead. After four rounds that did not lower BIC of all rows, the round of the lowest is the result.
+    (The paper omits d from the variance; then densities in several columns do not integrate to one.) In each round,
+    K-means splits the rows of every cluster in two, and the BIC of one and of two clusters is computed from these rows
+    alone. Where two clusters have the lower BIC, they replace the cluster. Then K-means runs from all centers. A split
+    of a group of many clusters often gains nothing, although four parts would. So if no split lowers BIC, all clusters
+    are split, to look ahead. After four rounds without a lower BIC of all rows, the round with the lowest BIC is
+    returned.
 
-    Do not use it for clusters that are not round: long ones are cut into balls. Standardise columns of different units
-    first; use `g_means` or `mixture_table` for long clusters.
+    Do not use it for clusters that are not spherical, because it splits elongated clusters. For these, use `g_means` or
+    `mixture_table`. Standardise columns with different units first.
 
     Parameters
     ----------
     X : array, sparse matrix, frame, LazyFrame or path of a file (n, d)
-        The rows.
+        Rows.
     k_min : int, default=1
-        Clusters to begin with.
-    k_max : int, optional
-        The most clusters; where more ask to be split, those of the largest gain are. By default there is no limit.
-    sample_weight : array (n,), optional
-        How many rows each row stands for: a row of weight two is that row twice.
+        Initial number of clusters.
+    k_max : int or None, default=None
+        Maximum number of clusters. If more clusters should be split, those with the largest gain are. None means no
+        limit.
+    sample_weight : array (n,) or None, default=None
+        Row weights: a row of weight two is the same as that row twice.
     search : {'none', 'fast', 'global'}, default='none'
-        How K-means of each round, from the centers there are, looks for better ones: as in `KMeans`. A search finds
-        numbers nearer to the truth where clusters are of very different sizes, at some tenths of a second a round.
+        Search for better centers by the K-means of each round, as in `KMeans`. A search gives better numbers of
+        clusters if clusters have very different sizes. It costs some tenths of a second per round.
     n_jobs : int or None, default=None
-        Threads; None is all cores. The result does not depend on it.
-    random_state : None, int, RandomState or Generator
-        Of the first `k_min` centers, if they are more than one, and of the search: splits do not draw.
+        Number of threads; None uses all cores. The result does not depend on it.
+    random_state : None, int, RandomState or Generator, default=None
+        Seed or random generator of the first `k_min` centers, if `k_min` > 1, and of the search. Splits are
+        deterministic.
     callback : callable or None, default=None
-        Called after every round with a `Progress`; a true return ends the rounds.
+        Called with a `Progress` after every round. If it returns True, no further round runs.
 
     Returns
     -------
     Splitting
+        Has `n_clusters`, `centers`, `labels`, `model`, `history` and `table()`.
 
     Notes
     -----
-    A round costs two clusters of K-means on all rows, and a K-means from given centers.
+    The cost of a round is that of K-means with two clusters on all rows, plus K-means from the new centers.
 
     References
     ----------
@@ -149,8 +153,8 @@ def x_means(
     >>> x_means(X).n_clusters
     5
     """
-    rounds = _Rounds(X, sample_weight, _lowers_bic, 0.0, n_jobs, search, AHEAD)
-    rounds.go(k_min, k_max, random_state, callback)
+    rounds = _Rounds(X, sample_weight, _lowers_bic, 0.0, n_jobs, search, LOOK_AHEAD)
+    rounds.run(k_min, k_max, random_state, callback)
     return rounds.result(min(rounds.models, key=rounds.bic))
 
 
@@ -166,34 +170,36 @@ def g_means(
     random_state: Any = None,
     callback: Callback | None = None,
 ) -> Splitting:
-    r"""G-means [1]_: every cluster becomes two for as long as its rows do not look Gaussian.
+    r"""Choose the number of clusters with G-means [1]_: split clusters as long as their rows do not look Gaussian.
 
-    The rows of a cluster are cut in two by K-means, and all of them projected onto the line through the two centers:
-    if the cluster is one Gaussian, of whatever shape, they are normal there. The test is that of Anderson and Darling
-    with mean and variance estimated, its statistic corrected for the number of rows, and its p-value by D'Agostino and
-    Stephens [2]_. Below `significance` the cluster is split; then K-means goes on from all centers, until a round
-    splits none.
+    K-means splits the rows of a cluster in two, and all of them are projected onto the line through the two centers. If
+    the cluster is one Gaussian of any shape, the projections are normal. This is tested with the Anderson-Darling test
+    with estimated mean and variance. Its statistic is corrected for the number of rows, and its p-value is that of
+    D'Agostino and Stephens [2]_. If the p-value is below `significance`, the cluster is split. Then K-means runs from
+    all centers. This is repeated until no cluster is split.
 
-    Do not use it for values that are rounded or take few values, which are not normal and are split without end, nor
-    for very many rows, of which the test sees every small deviation: give `k_max`. Clusters that are not convex are cut
-    into pieces that are.
+    Do not use it for rounded values or columns with few distinct values: these are not normal, and are split without
+    end. With very many rows, the test detects every small deviation: set `k_max`. Clusters that are not convex are
+    split into convex parts.
 
     Parameters
     ----------
     X, k_min, k_max, sample_weight, search, n_jobs, random_state, callback
-        As in `x_means`; of clusters that ask to be split, those of the largest statistic go first.
+        As in `x_means`. If more than `k_max` allows should be split, those with the largest statistic are.
     significance : float, default=1e-4
-        The probability of splitting a Gaussian cluster, in one test: small, for there are many tests. The paper's too.
+        Significance level: the probability of splitting a Gaussian cluster in one test. It is small because there are
+        many tests. The default is that of the paper.
 
     Returns
     -------
     Splitting
+        Has `n_clusters`, `centers`, `labels`, `model`, `history` and `table()`.
 
     Notes
     -----
-    A row of weight m counts as m equal rows in the test. A cluster of a weight below 8 is not split, for there the test
-    knows no p-value. A round costs two clusters of K-means on all rows, a sort of them, and a K-means from given
-    centers.
+    A row of weight m counts as m equal rows in the test. A cluster of weight below 8 is not split, because the test has
+    no p-value there. The cost of a round is that of K-means with two clusters on all rows, a sort of the rows, and
+    K-means from the new centers.
 
     References
     ----------
@@ -215,30 +221,30 @@ def g_means(
     ):
         raise ParameterError(f"significance must be a number between 0 and 1; got {significance!r}")
     rounds = _Rounds(X, sample_weight, _is_not_normal, critical_value(significance), n_jobs, search)
-    rounds.go(k_min, k_max, random_state, callback)
+    rounds.run(k_min, k_max, random_state, callback)
     return rounds.result(rounds.models[-1])
 
 
-def _lowers_bic(halves: Halves) -> Verdict | None:
+def _lowers_bic(halves: Halves) -> SplitTest | None:
     d, n = halves.X.shape[1], halves.weight
     if n <= 2:
         return None
     second = float(np.average(halves.model.labels_, weights=halves.w)) * n
     one = spherical_bic(halves.cost, np.array([n]), d)
     two = spherical_bic(max(halves.model.inertia_, 1e-12 * halves.cost), np.array([n - second, second]), d)
-    return Verdict(one - two)
+    return SplitTest(one - two)
 
 
-def _is_not_normal(halves: Halves) -> Verdict | None:
-    if halves.weight < LEAST:
+def _is_not_normal(halves: Halves) -> SplitTest | None:
+    if halves.weight < MIN_VALUES:
         return None
     first, second = halves.model.cluster_centers_.astype(np.float64)
     along = _projected(halves.X, (first + second) / 2, second - first)
-    return Verdict(*anderson_darling(along, halves.w))
+    return SplitTest(*anderson_darling(along, halves.w))
 
 
 def spherical_bic(inertia: float, weights: Array, d: int) -> float:
-    """BIC of clusters of these weights (k,) as balls of one variance, each row in its own; infinite if n is k."""
+    """BIC of spherical clusters of these weights (k,) with one common variance; infinite if n <= k."""
     weights = weights[weights > 0]
     n, k = float(weights.sum()), len(weights)
     if n <= k:
@@ -249,13 +255,13 @@ def spherical_bic(inertia: float, weights: Array, d: int) -> float:
 
 
 class _Rounds:
-    """K-means of ever more clusters: those before the first round, and after each."""
+    """Rounds of splits. `models` are the K-means fits before the first round and after each."""
 
     def __init__(
         self,
         X: Any,
         sample_weight: Any,
-        decide: Callable[[Halves], Verdict | None],
+        decide: Callable[[Halves], SplitTest | None],
         threshold: float,
         n_jobs: int | None,
         search: str,
@@ -263,32 +269,36 @@ class _Rounds:
     ):
         source = as_source(X, sample_weight)
         if source.engine == "dask":
-            raise InputError("X is a Dask array: splits need rows in memory; pass X.compute(), or a sample of the rows")
+            raise InputError(
+                "X is a Dask array, but splits need rows in memory: pass X.compute() or a sample of the rows"
+            )
         self.X, self.w = source.X, source.w  # type: ignore[attr-defined]
         self.decide, self.threshold, self.search = decide, threshold, search
         self.n_jobs = machine.thread_count(n_jobs)
-        summarize(source, Serial())  # rows and weights whose sums of squares leave the range of numbers are an error
+        summarize(source, Serial())  # raises an error if sums of squares overflow
         self.models: list[KMeans] = []
         self.history: list[Split] = []
-        self.ahead = ahead
+        self.look_ahead = ahead
 
-    def go(self, k_min: int, k_max: int | None, random_state: Any, callback: Callback | None) -> None:
+    def run(self, k_min: int, k_max: int | None, random_state: Any, callback: Callback | None) -> None:
         k = whole_number("k_min", k_min, 1)
         one_of("search", self.search, ("none", "fast", "global"))
-        most = self.X.shape[0] if k_max is None else whole_number("k_max", k_max, k)
-        watch = check_callback(callback)
+        max_clusters = self.X.shape[0] if k_max is None else whole_number("k_max", k_max, k)
+        callback = check_callback(callback)
         seed = int(as_rng(random_state).integers(2**31))
         self.models.append(self._fit(k, seed))
-        while self._hopeful() and len(centers := self._grown(most)) > len(self.models[-1].cluster_centers_):
+        while self._may_improve() and len(centers := self._split_clusters(max_clusters)) > len(
+            self.models[-1].cluster_centers_
+        ):
             self.models.append(self._fit(len(centers), seed, init=centers, n_init=1))
             report = Progress(f"{len(centers)} clusters", len(self.models) - 1, len(self.models))
-            if watch is not None and watch(report):
+            if callback is not None and callback(report):
                 break
 
-    def _hopeful(self) -> bool:
-        """Whether one of the last rounds, where rounds look ahead, has the lowest BIC."""
+    def _may_improve(self) -> bool:
+        """Whether a further round can help: always, or while one of the last `look_ahead` rounds has the lowest BIC."""
         lowest = int(np.argmin([self.bic(model) for model in self.models]))
-        return not self.ahead or lowest >= len(self.models) - self.ahead
+        return not self.look_ahead or lowest >= len(self.models) - self.look_ahead
 
     def result(self, model: KMeans) -> Splitting:
         return Splitting(
@@ -305,32 +315,36 @@ class _Rounds:
         weights = np.bincount(model.labels_, self.w, len(model.cluster_centers_))
         return spherical_bic(float(model.inertia_), weights, self.X.shape[1])
 
-    def _grown(self, most: int) -> Array:
-        """The centers of the last round, with two in place of each that is split."""
+    def _split_clusters(self, max_clusters: int) -> Array:
+        """Centers of the last round, with two centers for each cluster that is split."""
         centers, labels = self.models[-1].cluster_centers_, self.models[-1].labels_
         k = len(centers)
         rows = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])
         threads = self.n_jobs if k == 1 else 1
         with machine.one_blas_thread:
-            found = list(machine.in_threads(self._look, [(mine, threads) for mine in rows], self.n_jobs))
-        gains = np.array([-np.inf if seen is None else seen[1].statistic for seen in found])
-        asking = np.flatnonzero(gains > self.threshold)
-        if len(asking) == 0 and self.ahead:
-            asking = np.flatnonzero(gains > -np.inf)
-        chosen = set(asking[np.argsort(-gains[asking], kind="stable")][: most - k].tolist())
-        grown = []
-        for j, seen in enumerate(found):
-            grown.append(centers[j : j + 1])
-            if seen is not None:
-                halves, verdict = seen
-                at = len(self.models), j, halves.weight
-                self.history.append(Split(*at, verdict.statistic, self.threshold, verdict.p_value, j in chosen))
+            tests = list(
+                machine.in_threads(self._test_split, [(cluster_rows, threads) for cluster_rows in rows], self.n_jobs)
+            )
+        gains = np.array([-np.inf if test is None else test[1].statistic for test in tests])
+        candidates = np.flatnonzero(gains > self.threshold)
+        if len(candidates) == 0 and self.look_ahead:
+            candidates = np.flatnonzero(gains > -np.inf)
+        chosen = set(candidates[np.argsort(-gains[candidates], kind="stable")][: max_clusters - k].tolist())
+        centers_after = []
+        for j, test in enumerate(tests):
+            centers_after.append(centers[j : j + 1])
+            if test is not None:
+                halves, split_test = test
+                position = len(self.models), j, halves.weight
+                self.history.append(
+                    Split(*position, split_test.statistic, self.threshold, split_test.p_value, j in chosen)
+                )
                 if j in chosen:
-                    grown[-1] = halves.model.cluster_centers_
-        return np.concatenate(grown)
+                    centers_after[-1] = halves.model.cluster_centers_
+        return np.concatenate(centers_after)
 
-    def _look(self, rows: Array, threads: int) -> tuple[Halves, Verdict] | None:
-        """A cluster cut in two, and what that says; None where there is nothing to cut."""
+    def _test_split(self, rows: Array, threads: int) -> tuple[Halves, SplitTest] | None:
+        """Split a cluster in two and test the split; None if it cannot be split."""
         w = None if self.w is None else self.w[rows]
         if w is not None and not w.all():
             rows, w = rows[w > 0], w[w > 0]
@@ -340,11 +354,11 @@ class _Rounds:
         one = KMeans(1, n_jobs=threads, random_state=0).fit(X, sample_weight=w)
         if one.inertia_ == 0:
             return None
-        start = _either_side(X, w, one.cluster_centers_[0])
+        start = _split_start(X, w, one.cluster_centers_[0])
         two = KMeans(2, init=start, n_init=1, n_jobs=threads, random_state=0).fit(X, sample_weight=w)
         halves = Halves(X, w, float(len(rows) if w is None else w.sum()), float(one.inertia_), two)
-        verdict = self.decide(halves)
-        return None if verdict is None else (halves, verdict)
+        split_test = self.decide(halves)
+        return None if split_test is None else (halves, split_test)
 
     def _fit(self, k: int, seed: int, **start: Any) -> KMeans:
         search = self.search if k > 2 else "none"
@@ -353,28 +367,28 @@ class _Rounds:
             return model.fit(self.X, sample_weight=self.w)
 
 
-def _either_side(X: Any, w: Array | None, center: Array) -> Any:
-    """Two points beside the center, along the longest axis of the rows: the means of the halves of a Gaussian."""
+def _split_start(X: Any, w: Array | None, center: Array) -> Any:
+    """Two initial centers along the longest axis of the rows: the means of the two halves of a Gaussian."""
     n, d = X.shape
-    rows = np.linspace(0, n - 1, min(n, SAMPLE, max(2, SAMPLE_VALUES // d))).astype(np.int64)
-    few = X[rows].toarray() if sparse.issparse(X) else X[rows]
-    away = few.astype(np.float64) - center
-    size = np.abs(away).max()
-    if size == 0:  # rows beside the center are so few that the sample has none of them
+    rows = np.linspace(0, n - 1, min(n, AXIS_ROWS, max(2, MAX_AXIS_VALUES // d))).astype(np.int64)
+    sample = X[rows].toarray() if sparse.issparse(X) else X[rows]
+    centered = sample.astype(np.float64) - center
+    size = np.abs(centered).max()
+    if size == 0:  # the sample contains only rows equal to the center
         return "farthest"
-    away /= size
-    share = np.ones(len(away)) if w is None else w[rows]
-    axis = away[np.argmax((away**2).sum(axis=1))]
-    for _ in range(POWER):
-        axis = (share * (away @ axis)) @ away
+    centered /= size
+    share = np.ones(len(centered)) if w is None else w[rows]
+    axis = centered[np.argmax((centered**2).sum(axis=1))]
+    for _ in range(POWER_ITERATIONS):
+        axis = (share * (centered @ axis)) @ centered
         axis /= np.sqrt(axis @ axis)
-    variance = share @ (away @ axis) ** 2 / share.sum()
+    variance = share @ (centered @ axis) ** 2 / share.sum()
     step = size * np.sqrt(2 * variance / np.pi) * axis
     return np.stack([center - step, center + step])
 
 
 def _projected(X: Any, origin: Array, axis: Array) -> Array:
-    """How far along the axis, in units of its length, every row is from the origin (n,)."""
+    """Projection of every row onto the axis, relative to the origin, in units of the length of the axis (n,)."""
     axis = axis / (axis @ axis)
     if sparse.issparse(X):
         along: Array = X @ axis - origin @ axis

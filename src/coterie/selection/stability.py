@@ -1,4 +1,4 @@
-"""Whether clusters come back when rows are drawn anew."""
+"""Stability of clusters under resampling."""
 
 from __future__ import annotations
 
@@ -12,50 +12,51 @@ from coterie import interrupts
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.errors import InputError, ParameterError
 from coterie.core.progress import Callback, check_callback, reported
-from coterie.selection.agreement import adjusted_rand, jaccard, shared, strengths
+from coterie.selection.agreement import adjusted_rand, contingency_table, jaccard, prediction_strengths
 from coterie.selection.consensus import ambiguous_share, area_under_cdf, consensus_matrix
-from coterie.selection.resampling import METHODS, Draw, Table, all_labels, count_option
+from coterie.selection.resampling import METHODS, Resample, ResamplingData, count_option, labels_of_resamples
 from coterie.selection.sweep import as_ks
-from coterie.selection.tables import aligned
+from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
 
-ROWS = 10_000  # that are compared; of more a sample is
+MAX_ROWS = 10_000  # labels are compared on at most this many rows
 THRESHOLDS = {"adjusted_rand": 0.75, "jaccard": 0.75, "prediction_strength": 0.8}
 
 
 @dataclass(frozen=True)
 class Stability:
-    """What `stability` found; larger is more stable, 1 is the most there can be."""
+    """Result of `stability`; larger values are more stable, and 1 is the maximum."""
 
     ks: Array  # (m,) numbers of clusters
-    mean: Array  # (m,) of the measure
+    mean: Array  # (m,) mean of the measure over the resamples
     standard_error: Array  # (m,) of the mean
-    best: int | None  # the largest of the most stable; None: none is stable
+    best: int | None  # largest K of the most stable ones; None if none is stable
     measure: str
     method: str
-    threshold: float  # below which clusters are not taken for stable
-    values: Array  # (m, resamples) the measure, resample by resample
-    clusters: tuple[Array, ...]  # (k,) for each K: how stable each cluster of all rows is
-    labels: tuple[Array, ...]  # (rows,) for each K: the clusters of all rows
-    divisions: tuple[Array, ...]  # (draws, rows) for each K: the clusters by each draw, -1 where it has none
-    rows: Array  # (rows,) the rows that were compared: all, or a sample of many
+    threshold: float  # minimum mean of a stable K
+    values: Array  # (m, resamples) measure of each resample
+    clusters: tuple[Array, ...]  # (k,) for each K: stability of each cluster of the fit to all rows
+    labels: tuple[Array, ...]  # (rows,) for each K: labels of the fit to all rows
+    divisions: tuple[Array, ...]  # (resamples, rows) for each K: labels of each resample, -1 for no cluster
+    rows: Array  # (rows,) indices of the compared rows: all, or a sample of many
 
     def consensus(self, k: int, rows: int | None = None) -> Array:
-        """How often each two rows are in one cluster, of the draws where both are in one (m, m) [1]_.
+        """Consensus matrix (m, m): share of the resamples that put two rows in the same cluster [1]_.
 
-        Of the first `rows` of `self.rows`, by default of all of them.
+        Only resamples where both rows have a cluster are counted. The matrix is of the first `rows` of `self.rows`, by
+        default of all of them.
 
         .. [1] S. Monti, P. Tamayo, J. Mesirov, T. Golub (2003), Consensus clustering, Machine Learning 52, 91-118.
            https://doi.org/10.1023/A:1023949509487
         """
-        most = len(self.rows) if rows is None else whole_number("rows", rows, 1)
-        return consensus_matrix(self.divisions[self._place(k)][:, :most])
+        n_rows = len(self.rows) if rows is None else whole_number("rows", rows, 1)
+        return consensus_matrix(self.divisions[self._position(k)][:, :n_rows])
 
     def pac(self, k: int, low: float = 0.1, high: float = 0.9, rows: int = 2000) -> float:
-        """The proportion of ambiguous clustering: of pairs that are together in some draws and apart in others [2]_.
+        """Proportion of ambiguous clustering: share of the pairs whose consensus is between `low` and `high` [2]_.
 
-        0 if each two rows are together always or never. Of the first `rows` rows.
+        It is 0 if any two rows are always or never in the same cluster. It uses the first `rows` rows.
 
         .. [2] Y. Şenbabaoğlu, G. Michailidis, J. Z. Li (2014), Critical limitations of consensus clustering in class
            discovery, Scientific Reports 4, 6207. https://doi.org/10.1038/srep06207
@@ -63,12 +64,14 @@ class Stability:
         return ambiguous_share(self.consensus(k, rows), low, high)
 
     def area(self, k: int, rows: int = 2000) -> float:
-        """The area under the distribution of the consensus of pairs; what it grows by from K to K + 1 tells if K + 1
-        shows more (Monti and others 2003)."""
+        """Area under the cumulative distribution of the consensus of pairs (Monti and others 2003).
+
+        Its increase from K to K + 1 shows whether K + 1 reveals more structure.
+        """
         return area_under_cdf(self.consensus(k, rows))
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for each number of clusters, with the least stable of its clusters."""
+        """One row per number of clusters, with the stability of its least stable cluster."""
         return [
             {
                 "k": int(k),
@@ -81,14 +84,18 @@ class Stability:
         ]
 
     def __str__(self) -> str:
-        verdict = f"none reaches {self.threshold:g}" if self.best is None else f"{self.best} clusters are stable"
+        verdict = (
+            f"no K reaches the threshold {self.threshold:g}"
+            if self.best is None
+            else f"{self.best} clusters are stable"
+        )
         return f"{aligned(self.table())}\n{verdict}"
 
-    def _place(self, k: int) -> int:
-        at = np.flatnonzero(self.ks == k)
-        if len(at) == 0:
-            raise ParameterError(f"k must be one of {self.ks.tolist()}; got {k!r}")
-        return int(at[0])
+    def _position(self, k: int) -> int:
+        positions = np.flatnonzero(self.ks == k)
+        if len(positions) == 0:
+            raise ParameterError(f"k={k!r} was not evaluated: use one of {self.ks.tolist()}")
+        return int(positions[0])
 
 
 def stability(
@@ -106,69 +113,75 @@ def stability(
     random_state: Any = None,
     callback: Callback | None = None,
 ) -> Stability:
-    r"""How far the clusters of resampled rows agree, for each number of clusters.
+    r"""Measure the stability of clusters under resampling, for each number of clusters.
 
-    The estimator is fitted to many draws of the rows. Its answers for all rows are compared draw by draw: through
-    `predict`, or, of an estimator that has none, on the rows that two draws share.
+    The estimator is fitted to many resamples of the rows, and the clusters of the resamples are compared. Labels of all
+    rows come from `predict`. Without `predict`, two resamples are compared on the rows they share.
 
-    - 'adjusted_rand' [1]_: Rand's index beyond chance of each two draws, and the mean of all.
-    - 'jaccard' [2]_: of each cluster C of all rows and the most similar cluster D of a draw :math:`|C \cap D| / |C
-      \cup D|` on the rows of the draw; the mean over clusters. (`clusters` has it cluster by cluster, whatever the
-      measure.)
-    - 'prediction_strength' [3]_: rows are cut in halves, and both are clustered. Of each cluster of one half, the share
-      of its pairs of rows that the clusters of the other half have together; the least over clusters.
+    - 'adjusted_rand' [1]_: mean adjusted Rand index of all pairs of resamples.
+    - 'jaccard' [2]_: for each cluster C of the fit to all rows and the most similar cluster D of a resample,
+      :math:`|C \cap D| / |C \cup D|` on the rows of the resample; the mean over clusters. (`clusters` contains the
+      value of each cluster, for every measure.)
+    - 'prediction_strength' [3]_: the rows are split into halves, and both are clustered. For each cluster of one half,
+      the share of its pairs of rows that the clusters of the other half keep together; the minimum over clusters.
 
-    `best`: of 'prediction_strength' the largest K whose mean is 0.8 or more, as in [3]_; one cluster has 1. Of the
-    others, where one cluster would always win, the largest K from 2 up whose mean is within a standard error of the
-    highest; None if the highest is below 0.75, about where clusters dissolve [2]_.
+    For 'prediction_strength', `best` is the largest K whose mean is at least 0.8, as in [3]_; one cluster has the
+    value 1. The other measures are always best for one cluster. For these, `best` is the largest K >= 2 whose mean is
+    within one standard error of the maximum; None if the maximum is below 0.75, a common limit for dissolved
+    clusters [2]_.
 
-    Stable is not real. Few clusters are easier to find again than many, and what an algorithm does to data without
-    clusters can be the same every time: K-means halves a long cloud always across its length, and quarters a square.
-    The index is corrected for what labels drawn at random would give, not for that. Instability does tell:
-    clusters that do not come back are not there.
+    Stable clusters are not always real. A small number of clusters is easier to reproduce than a large one. An
+    algorithm can also split data without clusters in the same way every time: K-means always cuts an elongated cloud
+    across its length, and a square into quarters. The adjusted Rand index is corrected for random labels, not for this
+    effect. Instability is more informative: clusters that are not stable are not real.
 
     Parameters
     ----------
     estimator : estimator
-        Any with `fit`, and `predict` or `labels_`, and an option `n_clusters` or `n_components`; it is not changed.
+        Any estimator with `fit`, `predict` or `labels_`, and `n_clusters` or `n_components`; it is not changed.
     X : array, sparse matrix, frame, LazyFrame or path of a file (n, d)
-        The rows; or distances, if the estimator takes those.
-    ks : numbers of clusters, default=range(2, 11)
+        Rows, or a distance matrix if the estimator requires one.
+    ks : iterable of int, default=range(2, 11)
+        Numbers of clusters.
     measure : {'adjusted_rand', 'jaccard', 'prediction_strength'}, default='adjusted_rand'
+        Measure of agreement, as above.
     method : {'auto', 'bootstrap', 'subsample', 'halves'}, default='auto'
-        Draw as many rows as there are, with replacement; draw a `share` of them, without; or cut them in halves. 'auto'
-        is 'halves' for the prediction strength, which needs it, else 'bootstrap'.
+        'bootstrap' samples n rows with replacement, 'subsample' samples a `share` of the rows without replacement, and
+        'halves' splits the rows into two halves. 'auto' is 'halves' for 'prediction_strength', which requires it, and
+        'bootstrap' otherwise.
     n_resamples : int, default=50
-        Draws; of halves, pairs of them.
+        Number of resamples, at least 2; for 'halves', number of pairs of halves.
     share : float, default=0.8
-        Of the rows, for method='subsample'.
-    threshold : float, optional
-        What is stable; 0.8 for 'prediction_strength', else 0.75.
-    sample_weight : array (n,), optional
-        How much each row counts: in draws with replacement the chance to be drawn, else in the fit; and in the measure.
-        Whole numbers are counts of rows.
+        Share of the rows for method='subsample'.
+    threshold : float or None, default=None
+        Minimum mean of a stable K; None uses 0.8 for 'prediction_strength' and 0.75 otherwise.
+    sample_weight : array (n,) or None, default=None
+        Row weights. A bootstrap draws rows with probability proportional to them; other methods pass them to the fit.
+        The measure uses them, too. Whole numbers are counts of rows.
     n_jobs : int or None, default=None
-        Threads, one a draw; None is all cores. The result does not depend on it.
-    random_state : None, int, RandomState or Generator
-        Draws and fits; the same draws for every K.
+        Number of threads, one per resample; None uses all cores. The result does not depend on it.
+    random_state : None, int, RandomState or Generator, default=None
+        Seed or random generator of resamples and fits. All K use the same resamples.
     callback : callable or None, default=None
-        Called after every K with a `Progress`; a true return ends it with what there is.
+        Called with a `Progress` after every K. If it returns True, the computation stops and returns the K so far.
 
     Returns
     -------
     Stability
+        Has `best`, `mean`, `standard_error`, `clusters`, `consensus()` and `table()`.
 
     Notes
     -----
-    Costs `n_resamples` + 1 fits for each K (twice as many of halves). A row drawn twice is passed as one of weight two
-    where the estimator takes weights. Of more than 10 000 rows, so many drawn ones are compared; all are fitted. The
-    standard error of the mean over pairs of draws is that of a U-statistic: twice the deviation of each draw's mean,
-    over the root of their number.
+    The cost is `n_resamples` + 1 fits for each K (twice as many for 'halves'). A row drawn twice is passed as one row
+    of weight two, if the estimator accepts weights. All rows are fitted, but at most 10 000 random rows are compared.
+    The standard error of the mean over pairs of resamples is that of a U-statistic: twice the standard deviation of the
+    means of the resamples, divided by the square root of their number.
 
     References
     ----------
     .. [1] A. Ben-Hur, A. Elisseeff, I. Guyon (2002), A stability based method for discovering structure in clustered
-       data, Pacific Symposium on Biocomputing 7, 6-17. Beyond chance as in L. Hubert, P. Arabie (1985), J. Classif. 2.
+       data, Pacific Symposium on Biocomputing 7, 6-17. Adjusted for chance as in L. Hubert, P. Arabie (1985), J.
+       Classif. 2.
     .. [2] C. Hennig (2007), Cluster-wise assessment of cluster stability, Comput. Stat. Data Anal. 52, 258-271.
        https://doi.org/10.1016/j.csda.2006.11.025
     .. [3] R. Tibshirani, G. Walther (2005), Cluster validation by prediction strength, J. Comput. Graph. Stat. 14,
@@ -186,37 +199,55 @@ def stability(
     one_of("measure", measure, tuple(THRESHOLDS))
     one_of("method", method, ("auto", *METHODS))
     if measure == "prediction_strength" and method not in ("auto", "halves"):
-        raise ParameterError(f"measure='prediction_strength' needs method='halves'; got {method!r}")
+        raise ParameterError(
+            f"method={method!r} is not supported for measure='prediction_strength', which needs method='halves'"
+        )
     whole_number("n_resamples", n_resamples, 2)
     count_option(estimator)
     if method == "auto":
         method = "halves" if measure == "prediction_strength" else "bootstrap"
     if method == "halves" and not hasattr(estimator, "predict"):
-        raise ParameterError(f"method='halves' needs an estimator with predict; {type(estimator).__name__} has none")
-    numbers, watch = as_ks(ks), check_callback(callback)
-    table = Table(estimator, X, sample_weight)
-    if numbers[-1] > len(table.counting):
-        raise InputError(f"ks go up to {numbers[-1]}, and only {len(table.counting)} rows (of weight above 0) count")
-    study = _Study(table, measure, method, n_resamples, _share(share), as_rng(random_state), n_jobs)
+        raise ParameterError(
+            f"{type(estimator).__name__} has no predict, but method='halves' needs an estimator with predict"
+        )
+    k_values, callback = as_ks(ks), check_callback(callback)
+    data = ResamplingData(estimator, X, sample_weight)
+    if k_values[-1] > len(data.positive_rows):
+        raise InputError(
+            f"ks go up to {k_values[-1]}, but X has only {len(data.positive_rows)} rows of positive weight: "
+            "use smaller ks"
+        )
+    resamples = _Resamples(data, measure, method, n_resamples, _check_share(share), as_rng(random_state), n_jobs)
     with interrupts.outermost():
-        found = list(reported(map(study.look, numbers), [f"K = {k}" for k in numbers], watch, numbers))
-    values, clusters, labels, divisions = zip(*found, strict=True)
-    tried = np.array(numbers[: len(found)])
+        results = list(reported(map(resamples.evaluate, k_values), [f"K = {k}" for k in k_values], callback, k_values))
+    values, clusters, labels, divisions = zip(*results, strict=True)
+    fitted_ks = np.array(k_values[: len(results)])
     mean = np.mean(values, axis=1)
     error = np.std(values, axis=1, ddof=1) / np.sqrt(n_resamples) * (2 if measure == "adjusted_rand" else 1)
-    least = THRESHOLDS[measure] if threshold is None else float(threshold)
-    best = _best(tried, mean, error, least, measure)
+    min_stability = THRESHOLDS[measure] if threshold is None else float(threshold)
+    best = _best(fitted_ks, mean, error, min_stability, measure)
     return Stability(
-        tried, mean, error, best, measure, method, least, np.array(values), clusters, labels, divisions, study.rows
+        fitted_ks,
+        mean,
+        error,
+        best,
+        measure,
+        method,
+        min_stability,
+        np.array(values),
+        clusters,
+        labels,
+        divisions,
+        resamples.rows,
     )
 
 
-class _Study:
-    """The draws, and what the clusters of each say for one number of clusters."""
+class _Resamples:
+    """The resamples, and their evaluation for one number of clusters."""
 
     def __init__(
         self,
-        table: Table,
+        data: ResamplingData,
         measure: str,
         method: str,
         n_resamples: int,
@@ -224,19 +255,27 @@ class _Study:
         rng: np.random.Generator,
         n_jobs: int | None,
     ):
-        self.table, self.measure, self.n_jobs = table, measure, n_jobs
+        self.data, self.measure, self.n_jobs = data, measure, n_jobs
         first, *children = rng.spawn(n_resamples + 1)
-        self.all = table.everything(first)
-        self.draws: list[Draw] = [draw for child in children for draw in table.draws(method, share, child)]
-        n = len(table.counting)
-        self.rows = table.counting if n <= ROWS else np.sort(first.choice(table.counting, ROWS, replace=False))
-        self.w = None if table.w is None else table.w[self.rows]
-        self.drawn = np.stack([np.isin(self.rows, draw.rows, assume_unique=True) for draw in self.draws])
+        self.full_sample = data.full_sample(first)
+        self.resamples: list[Resample] = [
+            resample for child in children for resample in data.resamples(method, share, child)
+        ]
+        n = len(data.positive_rows)
+        self.rows = (
+            data.positive_rows if n <= MAX_ROWS else np.sort(first.choice(data.positive_rows, MAX_ROWS, replace=False))
+        )
+        self.w = None if data.w is None else data.w[self.rows]
+        self.is_sampled = np.stack(
+            [np.isin(self.rows, resample.rows, assume_unique=True) for resample in self.resamples]
+        )
 
-    def look(self, k: int) -> tuple[Array, Array, Array, Array]:
-        """The measure of every resample, that of every cluster, the labels of all rows, and those by each draw."""
-        labels, *found = all_labels(self.table, k, [self.all, *self.draws], self.rows, self.n_jobs)
-        divisions = np.stack(found)
+    def evaluate(self, k: int) -> tuple[Array, Array, Array, Array]:
+        """Measure of every resample, stability of every cluster, labels of the fit to all rows and of each resample."""
+        labels, *resampled = labels_of_resamples(
+            self.data, k, [self.full_sample, *self.resamples], self.rows, self.n_jobs
+        )
+        divisions = np.stack(resampled)
         overlap = self._overlaps(labels, divisions)
         if self.measure == "jaccard":
             values = overlap.mean(axis=1)
@@ -245,32 +284,34 @@ class _Study:
         return values, overlap.mean(axis=0), labels, divisions
 
     def _overlaps(self, labels: Array, divisions: Array) -> Array:
-        """Of every draw, how much of each cluster of all rows is one on the rows of the draw (draws, clusters)."""
-        found = np.zeros((len(divisions), int(labels.max()) + 1))
-        for overlap, division, drawn in zip(found, divisions, self.drawn, strict=True):
-            mine = jaccard(shared(labels[drawn], division[drawn], None if self.w is None else self.w[drawn]))
-            overlap[: len(mine)] = mine
-        return found
+        """Jaccard index of each cluster of all rows with each resample, on its rows (resamples, clusters)."""
+        overlaps = np.zeros((len(divisions), int(labels.max()) + 1))
+        for overlap, division, sampled in zip(overlaps, divisions, self.is_sampled, strict=True):
+            w = None if self.w is None else self.w[sampled]
+            values = jaccard(contingency_table(labels[sampled], division[sampled], w))
+            overlap[: len(values)] = values
+        return overlaps
 
     def _rands(self, divisions: Array) -> Array:
-        """The mean agreement of every draw with all others."""
-        count, unit = len(divisions), self.table.unit
-        table = np.zeros((count, count))
+        """Mean adjusted Rand index of every resample with all others."""
+        count, unit = len(divisions), self.data.unit
+        scores = np.zeros((count, count))
         for i in range(count):
             for j in range(i):
-                table[i, j] = table[j, i] = adjusted_rand(shared(divisions[i], divisions[j], self.w), unit)
-        return table.sum(axis=1) / (count - 1)
+                scores[i, j] = scores[j, i] = adjusted_rand(contingency_table(divisions[i], divisions[j], self.w), unit)
+        return scores.sum(axis=1) / (count - 1)
 
     def _strengths(self, divisions: Array) -> Array:
-        """Of every cut in halves, the mean of either half's strength by the other's clusters."""
-        unit, found = self.table.unit, []
-        for i, (mine, drawn) in enumerate(zip(divisions, self.drawn, strict=True)):
-            w = None if self.w is None else self.w[drawn]
-            found.append(strengths(shared(mine[drawn], divisions[i ^ 1][drawn], w), unit).min())
-        return np.array(found).reshape(-1, 2).mean(axis=1)
+        """Mean prediction strength of the two halves, for every pair of halves."""
+        unit, values = self.data.unit, []
+        for i, (labels, sampled) in enumerate(zip(divisions, self.is_sampled, strict=True)):
+            w = None if self.w is None else self.w[sampled]
+            table = contingency_table(labels[sampled], divisions[i ^ 1][sampled], w)
+            values.append(prediction_strengths(table, unit).min())
+        return np.array(values).reshape(-1, 2).mean(axis=1)
 
 
-def _share(share: Any) -> float:
+def _check_share(share: Any) -> float:
     if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share < 1:
         raise ParameterError(f"share must be a number between 0 and 1; got {share!r}")
     return float(share)

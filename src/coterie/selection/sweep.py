@@ -1,4 +1,4 @@
-"""One estimator fitted for many numbers of clusters."""
+"""`sweep`: fit one estimator for many numbers of clusters."""
 
 from __future__ import annotations
 
@@ -13,44 +13,54 @@ from coterie.core.errors import ParameterError
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.selection.criteria import Curve, curve_of
-from coterie.selection.kinds import KINDS, Fitted, one_by_one, without_checkpoint
-from coterie.selection.ladder import Array
-from coterie.selection.tables import aligned
+from coterie.selection.estimator_sweeps import ESTIMATOR_SWEEPS, Fitted, drop_checkpoint, one_by_one
+from coterie.selection.kmeans_path import Array
+from coterie.selection.text_table import aligned
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What `sweep` found: for every K the fitted estimator, what it minimised, and its labels."""
+    """Result of `sweep`: the fitted estimator, its objective and its labels for every K."""
 
     ks: Array  # (m,) ascending
-    models: list[Any]  # one a K
+    models: list[Any]  # one fitted estimator per K
     objectives: Array  # (m,) lower is better
-    labels: list[Any]  # (n,) one a K
-    X: Any = field(repr=False)  # the rows as they were given; those of a file, if its path was
+    labels: list[Any]  # one array (n,) per K
+    X: Any = field(repr=False)  # the rows; read from the file if a path was passed
     sample_weight: Any = field(default=None, repr=False)
 
     def curve(self, name: str, *, random_state: Any = 0) -> Curve:
-        """A criterion over K: "objective" ("inertia"), "silhouette", "calinski_harabasz", "davies_bouldin" or "dunn".
+        """Compute a criterion for every K.
 
-        K of which it says nothing are left out: one cluster, every row its own, clusters that are all single points.
-        Of more than 10 000 rows, silhouettes are estimated from a sample (see `Curve.errors`), and Dunn's index is that
-        of a sample; `Curve.note` says so.
+        Parameters
+        ----------
+        name : {'objective', 'inertia', 'silhouette', 'calinski_harabasz', 'davies_bouldin', 'dunn'}
+            Criterion.
+        random_state : None, int, RandomState or Generator, default=0
+            Seed or random generator of the sample, if there are more than 10 000 rows.
+
+        Returns
+        -------
+        Curve
+            Values at the K where the criterion is defined. It is not defined for one cluster, or if every cluster is a
+            single point. With more than 10 000 rows, silhouettes are estimated from a sample (see `Curve.errors`), and
+            the Dunn index is that of a sample; `Curve.note` says so.
         """
         return curve_of(self, name, random_state)
 
     def model(self, k: int) -> Any:
-        """The estimator fitted with `k` clusters."""
-        where = np.flatnonzero(self.ks == k)
-        if len(where) == 0:
-            raise ParameterError(f"k must be one of the K that were fitted, {self.ks.tolist()}; got {k!r}")
-        return self.models[int(where[0])]
+        """Return the estimator fitted with `k` clusters."""
+        positions = np.flatnonzero(self.ks == k)
+        if len(positions) == 0:
+            raise ParameterError(f"k={k!r} was not fitted: use one of {self.ks.tolist()}")
+        return self.models[int(positions[0])]
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for each K: its objective, and how much of that of the K before is left."""
-        before = [None, *self.objectives[:-1].tolist()]
+        """One row per K: its objective, and the ratio to the objective of the previous K (`left`)."""
+        previous = [None, *self.objectives[:-1].tolist()]
         return [
             {"k": int(k), "objective": float(value), "left": value / last if last else None}
-            for k, value, last in zip(self.ks, self.objectives.tolist(), before, strict=True)
+            for k, value, last in zip(self.ks, self.objectives.tolist(), previous, strict=True)
         ]
 
     def __str__(self) -> str:
@@ -58,47 +68,54 @@ class Sweep:
 
 
 def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, callback: Callback | None = None) -> Sweep:
-    r"""Fit an estimator for many numbers of clusters K, sharing the work among them.
+    r"""Fit an estimator for many numbers of clusters K, sharing work between the fits.
 
-    More clusters never fit worse: :math:`J_K \ge J_{K'}` for :math:`K < K'`. Fits that know nothing of each other break
-    that, wherever one ends in a poor optimum, and a curve with such dents misleads all that read it.
+    The optimal objective never rises with K: :math:`J_K \ge J_{K'}` for :math:`K < K'`. Independent fits can break this
+    rule, because some stop in poor local optima. The curve then has dents that mislead elbow and gap criteria. A sweep
+    uses the result for one K as a start for the next one, which avoids such dents.
 
-    Do not use it for one K; nor let the objective choose K: it always falls.
+    Do not use it for a single K. Do not choose K by the objective alone, because it always falls.
 
     Parameters
     ----------
     estimator : estimator of coterie with `n_clusters` or `n_components`
-        What to fit; it is copied. Its own number of clusters does not matter, its other options do.
-    ks : ints
-        Numbers of clusters, from 1 up, in any order.
-    X : what the estimator takes
-    sample_weight : array (n,), optional
+        Estimator to fit; it is cloned. Its number of clusters is ignored, its other parameters are used.
+    ks : iterable of int
+        Numbers of clusters, at least 1, in any order.
+    X : array, frame or path of a file
+        Any input that the estimator accepts.
+    sample_weight : array (n,) or None, default=None
+        Row weights.
     callback : callable or None, default=None
-        Called with a `Progress` after every piece of work; a true answer ends the sweep with the K there are by then.
+        Called with a `Progress` after each step. If it returns True, the sweep stops and returns the K fitted so far.
 
     Returns
     -------
     Sweep
+        Has `ks`, `models`, `objectives`, `labels`, `curve()`, `model()` and `table()`.
 
     Notes
     -----
-    What is shared:
+    Shared work by estimator:
 
-    - `KMeans`, `KMedians`, `SphericalKMeans`, `FuzzyCMeans`: the rows are opened and checked once; the centers for K
-      and the row that then helps most are a start for K + 1, and those of K + 1 with two of them merged one for K; the
-      first K of one sequence of k-means++ are another start for every K, given up once they cannot catch up. Where
-      the optimum is found (`algorithm='exact'`, one column), each K is fitted by itself.
-    - `MiniBatchKMeans`: the same start upwards; where batches lead to worse centers than the start, the start is taken.
-    - `BisectingKMeans`: one tree, of which the first K - 1 cuts make K clusters.
-    - `AgglomerativeClustering`: one tree, cut at every K. Its objective here is the sum of squares within clusters for
+    - `KMeans`, `KMedians`, `SphericalKMeans`, `FuzzyCMeans`: the rows are read and checked once. There are three
+      starts: the centers for K plus the row that reduces the objective most, for K + 1; the centers for K + 1 with two
+      of them merged, for K; and the first K centers of one k-means++ sequence, for every K. The last is stopped early
+      once it cannot reach the best objective. If the solution is exact (`algorithm='exact'`, one column), each K is
+      fitted independently.
+    - `MiniBatchKMeans`: the same start for K + 1. If the batches lead to worse centers than the start, the start is
+      used.
+    - `BisectingKMeans`: one tree; its first K - 1 splits give K clusters.
+    - `AgglomerativeClustering`: one tree, cut at every K. The objective is the within-cluster sum of squares for
       linkage 'ward', and the height of the highest merge for others.
-    - `KMedoids`: a start of its own, and the medoids for the last K with the row that then helps most.
-    - `GaussianMixture`: a start of its own; where that ends worse than fewer components, those with a copy of one.
-      The objective is what EM minimises, minus the log-likelihood and the penalty of `reg_covar`. A `prior` adds a
-      term for every component, and 'hard' and 'stochastic' E-steps have other objectives: these may rise with K.
-      So may the distances of `KMedoids(approximation='sample')`, which sees a sample alone.
+    - `KMedoids`: an independent start, and the medoids of the previous K plus the row that reduces the objective most.
+    - `GaussianMixture`: an independent start. If the result is worse than with fewer components, a second fit starts
+      from those components and a copy of one of them. The objective is the one that EM minimises: the negative
+      log-likelihood plus the penalty of `reg_covar`. A `prior` adds a term for every component, and 'hard' and
+      'stochastic' E-steps have other objectives: these may rise with K. The objective of
+      `KMedoids(approximation='sample')` may rise as well, because it only uses a sample.
 
-    All other estimators are fitted for each K by themselves, and their objectives are as they come.
+    All other estimators are fitted independently for each K, and their objectives may rise with K.
 
     Examples
     --------
@@ -106,75 +123,79 @@ def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, callbac
     >>> from coterie import KMeans
     >>> from coterie.selection import sweep
     >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [9, 2], [9, 4], [9, 0]])
-    >>> found = sweep(KMeans(random_state=0), [1, 2, 3], X)
-    >>> found.objectives.tolist()
+    >>> result = sweep(KMeans(random_state=0), [1, 2, 3], X)
+    >>> result.objectives.tolist()
     [112.0, 16.0, 10.0]
-    >>> found.curve("silhouette").best
+    >>> result.curve("silhouette").best
     2
     """
-    wanted, callback = as_ks(ks), check_callback(callback)
+    k_values, callback = as_ks(ks), check_callback(callback)
     if not any(hasattr(estimator, name) for name in ("n_clusters", "n_components")) or not hasattr(estimator, "fit"):
-        raise ParameterError(f"estimator must have n_clusters or n_components, and fit; got {type(estimator).__name__}")
-    estimator, X = without_checkpoint(estimator), opened(X)
-    kind = KINDS.get(type(estimator), one_by_one)
-    report = _Report(callback, wanted)
-    found: list[Fitted] = []
+        raise ParameterError(
+            f"estimator must have fit, and n_clusters or n_components, such as KMeans(); got {type(estimator).__name__}"
+        )
+    estimator, X = drop_checkpoint(estimator), opened(X)
+    fit_all = ESTIMATOR_SWEEPS.get(type(estimator), one_by_one)
+    report = _ProgressReport(callback, k_values)
+    fits: list[Fitted] = []
     with interrupts.outermost():
-        for fitted in kind(estimator, wanted, X, sample_weight, report.halfway):
-            found.append(fitted)
+        for fitted in fit_all(estimator, k_values, X, sample_weight, report.halfway):
+            fits.append(fitted)
             if report.fitted(f"K = {fitted.k}", fitted.k):
                 break
     return Sweep(
-        np.array([fitted.k for fitted in found]),
-        [fitted.model for fitted in found],
-        np.array([fitted.objective for fitted in found]),
-        [fitted.model.labels_ for fitted in found],
+        np.array([fitted.k for fitted in fits]),
+        [fitted.model for fitted in fits],
+        np.array([fitted.objective for fitted in fits]),
+        [fitted.model.labels_ for fitted in fits],
         X,
         sample_weight,
     )
 
 
 def as_ks(ks: Any) -> list[int]:
-    """Numbers of clusters, ascending and each once."""
-    wanted = "ks must be whole numbers of at least 1, such as range(1, 11)"
+    """Convert `ks` to a sorted list of distinct numbers of clusters."""
+    expected = "ks must be whole numbers of at least 1, such as range(1, 11)"
     try:
-        given: list[Any] = [ks] if isinstance(ks, str) else list(ks)
+        values: list[Any] = [ks] if isinstance(ks, str) else list(ks)
     except TypeError:
-        given = [ks]
-    if len(getattr(ks, "shape", ())) > 1 or any(np.ndim(k) for k in given):  # a table, such as the rows
-        raise ParameterError(f"{wanted}; got {_table(ks)}, as X is: look at the order of the arguments")
-    wrong = [k for k in given if isinstance(k, bool | np.bool_) or not hasattr(k, "__index__") or k < 1]
-    if wrong or not given:
-        found = f"got {wrong[0]!r}" if wrong else "there are none"
-        raise ParameterError(f"{wanted}; {found}")
-    return sorted({int(k) for k in given})
+        values = [ks]
+    if len(getattr(ks, "shape", ())) > 1 or any(np.ndim(k) for k in values):  # a table: probably X
+        raise ParameterError(
+            f"{expected}; got {_describe_table(ks)}, which looks like X: check the order of the arguments"
+        )
+    invalid = [k for k in values if isinstance(k, bool | np.bool_) or not hasattr(k, "__index__") or k < 1]
+    if invalid or not values:
+        value = f"got {invalid[0]!r}" if invalid else "got an empty list"
+        raise ParameterError(f"{expected}; {value}")
+    return sorted({int(k) for k in values})
 
 
-def _table(given: Any) -> str:
-    shape = getattr(given, "shape", None)
-    return f"a {type(given).__name__} of " + (f"{len(given)} lists" if shape is None else f"shape {shape}")
+def _describe_table(table: Any) -> str:
+    shape = getattr(table, "shape", None)
+    return f"a {type(table).__name__} of " + (f"{len(table)} lists" if shape is None else f"shape {shape}")
 
 
-class _Report:
-    """Tells the caller how far a sweep is: finding centers for K is half of the work, fitting with them the rest."""
+class _ProgressReport:
+    """Reports progress to the callback. Finding centers for K is half of the work, fitting with them the other half."""
 
     def __init__(self, callback: Callback | None, ks: list[int]):
         self.callback, self.ks, self.halves = callback, ks, 1
         self.done, self.spent, self.stopped, self.clock = 0, 0, False, Clock()
 
-    def halfway(self, what: str) -> bool:
-        """After the centers of one K, in their order."""
+    def halfway(self, step: str) -> bool:
+        """Report the centers of the next K; return whether to stop."""
         self.halves = 2
-        return self._tell(what, self.ks[self.done])
+        return self._report(step, self.ks[self.done])
 
-    def fitted(self, what: str, k: int) -> bool:
-        """After a stop halfway, what was found by then is fitted without asking again."""
-        return False if self.stopped else self._tell(what, k)
+    def fitted(self, step: str, k: int) -> bool:
+        """Report a fit; return whether to stop. After a stop in `halfway`, the remaining fits run without a report."""
+        return False if self.stopped else self._report(step, k)
 
-    def _tell(self, what: str, k: int) -> bool:
+    def _report(self, step: str, k: int) -> bool:
         self.done, self.spent = self.done + 1, self.spent + k
         total = self.halves * len(self.ks)
         if self.callback is not None:
             left = self.clock.left(self.spent / (self.halves * sum(self.ks)))
-            self.stopped = bool(self.callback(Progress(what, self.done, total, left)))
+            self.stopped = bool(self.callback(Progress(step, self.done, total, left)))
         return self.stopped

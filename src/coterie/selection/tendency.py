@@ -1,4 +1,4 @@
-"""Whether rows fall into clusters at all: how well they split, beside rows that have none."""
+"""Test for clusters (clustering tendency): the best silhouette compared with that of data without clusters."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from coterie import machine, metrics
 from coterie.core.arguments import as_rng, whole_number
 from coterie.core.errors import InputError
 from coterie.core.progress import Callback, check_callback, reported
-from coterie.selection.gap import FEWEST, counting_rows, ladder_of
+from coterie.selection.gap import MIN_REFERENCES, kmeans_path, positive_weight_rows
 from coterie.selection.references import Array, box_about
 from coterie.selection.sweep import as_ks
 
-SIGNIFICANT = 0.01
-ROWS = 2_000  # that are looked at; of more, as many drawn ones
+SIGNIFICANCE = 0.01
+MAX_ROWS = 2_000  # larger data are sampled
 
 
 @dataclass(frozen=True)
 class Tendency:
-    """What `tendency` found."""
+    """Result of `tendency`."""
 
-    ks: Array  # (m,) numbers of clusters looked at
+    ks: Array  # (m,) numbers of clusters
     silhouettes: Array  # (m,) of the data
-    even: Array  # (B,) the best silhouette of each table of rows that lie evenly in a box
-    normal: Array  # (B,) the best of each table of rows from one Gaussian
+    even: Array  # (B,) best silhouette of each uniform reference
+    normal: Array  # (B,) best silhouette of each Gaussian reference
 
     @property
     def best(self) -> float:
-        """The best silhouette of the data."""
+        """Best silhouette of the data."""
         return float(self.silhouettes.max())
 
     @property
     def p_value(self) -> float:
-        """How often rows without clusters would split as well as the data: the larger of the two kinds' shares."""
-        return max(self._share(self.even), self._share(self.normal))
+        """Probability that data without clusters split as well: the larger value of both types of references."""
+        return max(self._tail_probability(self.even), self._tail_probability(self.normal))
 
     @property
     def clustered(self) -> bool:
-        """Whether the rows split better than rows without clusters do."""
-        return self.p_value < SIGNIFICANT
+        """Whether the data have clusters: `p_value` is below 0.01."""
+        return self.p_value < SIGNIFICANCE
 
     @property
     def by_chance(self) -> tuple[float, float]:
-        """Mean and standard deviation of the best silhouettes of that kind of rows which splits better."""
-        kind = max(self.even, self.normal, key=np.mean)
-        return float(kind.mean()), float(kind.std(ddof=1))
+        """Mean and standard deviation of the best silhouettes, for the type of references with the larger mean."""
+        silhouettes = max(self.even, self.normal, key=np.mean)
+        return float(silhouettes.mean()), float(silhouettes.std(ddof=1))
 
-    def _share(self, reached: Array) -> float:
-        """By Student's distribution of one more draw of a normal sample."""
-        spread = float(reached.std(ddof=1)) * np.sqrt(1 + 1 / len(reached))
-        ahead = self.best - float(reached.mean())
+    def _tail_probability(self, silhouettes: Array) -> float:
+        """Probability of a value as large as `best`, by the t distribution of a new observation of a normal sample."""
+        spread = float(silhouettes.std(ddof=1)) * np.sqrt(1 + 1 / len(silhouettes))
+        difference = self.best - float(silhouettes.mean())
         if spread == 0:
-            return float(ahead <= 0)
-        return float(stats.t.sf(ahead / spread, len(reached) - 1))
+            return float(difference <= 0)
+        return float(stats.t.sf(difference / spread, len(silhouettes) - 1))
 
 
 def tendency(
@@ -70,36 +70,43 @@ def tendency(
     random_state: Any = None,
     callback: Callback | None = None,
 ) -> Tendency:
-    r"""Whether rows fall into clusters: is their best silhouette better than that of rows without any?
+    r"""Test whether data have clusters.
 
-    K-means splits whatever it is given, and some K always scores best. So the best silhouette over `ks` is held against
-    that of references, which go through the same: rows that lie evenly in a box along the principal axes of the data,
-    and rows from one Gaussian with the mean and covariance of the data [1]_. There are clusters if it beats both.
+    K-means splits any data, and some K always has the best score. So the best silhouette over `ks` is compared with
+    that of reference data without clusters, processed in the same way. There are two types of references: uniform in a
+    box along the principal axes of the data, and Gaussian with the mean and covariance of the data [1]_. The data have
+    clusters if their silhouette is significantly better than that of both types.
 
-    Do not use it where clusters are rings, or one around another: K-means splits those no better than noise.
+    Do not use it for rings or clusters that surround others: K-means splits these no better than noise.
 
     Parameters
     ----------
     X : array, frame, LazyFrame or path of a file (n, d)
-    ks : ints of at least 2, default=(2, 3, 4, 5, 7, 10)
+        Dense rows.
+    ks : iterable of int, default=(2, 3, 4, 5, 7, 10)
+        Numbers of clusters. Values below 2, or not below the number of distinct rows, are ignored.
     n_references : int, default=20
-        Tables of each kind, 2 at least.
-    sample_weight : array (n,), optional
-        How many rows each stands for; the rows of a reference have the same weights.
+        Number of reference data sets of each type, at least 2.
+    sample_weight : array (n,) or None, default=None
+        Row weights: a row of weight two is the same as that row twice. The rows of a reference have the same weights.
     n_jobs : int or None, default=None
-        Threads, a reference each; None is all cores. The result does not depend on it.
-    random_state : None, int, RandomState or Generator
+        Number of threads, each of which processes one reference at a time; None uses all cores. The result does not
+        depend on it.
+    random_state : None, int, RandomState or Generator, default=None
+        Seed or random generator.
     callback : callable or None, default=None
-        Called with a `Progress` after every table; a true answer ends it with those there are, two of each kind at
-        least.
+        Called with a `Progress` after every data set. If it returns True, the computation stops and uses the references
+        so far, but at least two of each type.
 
     Returns
     -------
     Tendency
+        Has `clustered`, `p_value`, `best` and `by_chance`.
 
     Notes
     -----
-    Of more than 2000 rows, as many drawn ones are looked at. Each table costs a sweep of K-means and a silhouette a K.
+    If X has more than 2000 rows, a random sample of that size is used. Each data set needs one K-means fit and one
+    silhouette for each K.
 
     References
     ----------
@@ -118,52 +125,55 @@ def tendency(
     >>> tendency(np.random.default_rng(0).normal(size=(300, 2)), random_state=0).clustered
     False
     """
-    wanted, callback = as_ks(ks), check_callback(callback)
-    whole_number("n_references", n_references, FEWEST)
+    requested_ks, callback = as_ks(ks), check_callback(callback)
+    whole_number("n_references", n_references, MIN_REFERENCES)
     rng = as_rng(random_state)
-    rows, w = counting_rows(X, sample_weight)
-    kept = drawn(len(rows), ROWS, rng)
-    rows, w = rows[kept], None if w is None else w[kept]
+    rows, w = positive_weight_rows(X, sample_weight)
+    sample = row_sample(len(rows), MAX_ROWS, rng)
+    rows, w = rows[sample], None if w is None else w[sample]
     distinct = len(np.unique(rows, axis=0))
-    wanted = [k for k in wanted if 2 <= k < distinct]
-    if not wanted:
-        raise InputError(f"ks must have a number from 2 up that is below the {distinct} distinct rows of X; got {ks!r}")
-    kinds = (partial(box_about(rows, w, "pca").draw, len(rows), rows.dtype), partial(_normal_rows, rows, w))
-    tables = [None, *kinds * n_references]
-    names = ["data", *(f"reference {b}" for b in range(1, len(tables)))]
-    asked = callback and (lambda step: bool(callback(step)) and step.done > 2 * FEWEST)
+    k_values = [k for k in requested_ks if 2 <= k < distinct]
+    if not k_values:
+        raise InputError(
+            f"ks={ks!r} has no usable number: X has {distinct} distinct rows, so K must be at least 2 and at most "
+            f"{distinct - 1}"
+        )
+    generators = (partial(box_about(rows, w, "pca").draw, len(rows), rows.dtype), partial(_normal_rows, rows, w))
+    sources = [None, *generators * n_references]
+    names = ["data", *(f"reference {b}" for b in range(1, len(sources)))]
+    stop = callback and (lambda step: bool(callback(step)) and step.done > 2 * MIN_REFERENCES)
     with machine.one_blas_thread:
-        calls = [(rows, w, wanted, draw, child) for draw, child in zip(tables, rng.spawn(len(tables)), strict=True)]
-        found = np.array(list(reported(machine.in_threads(_silhouettes, calls, n_jobs), names, asked)))
-    best = found[1:].max(axis=1)
-    return Tendency(np.array(wanted), found[0], best[::2], best[1::2])
+        calls = [(rows, w, k_values, draw, child) for draw, child in zip(sources, rng.spawn(len(sources)), strict=True)]
+        silhouettes = np.array(list(reported(machine.in_threads(_silhouettes, calls, n_jobs), names, stop)))
+    best = silhouettes[1:].max(axis=1)
+    return Tendency(np.array(k_values), silhouettes[0], best[::2], best[1::2])
 
 
-def drawn(n: int, most: int, rng: np.random.Generator) -> Any:
-    """At most so many of n rows: their numbers, or a slice of all."""
-    return slice(None) if n <= most else np.sort(rng.choice(n, most, replace=False))
+def row_sample(n: int, max_rows: int, rng: np.random.Generator) -> Any:
+    """Indices of a random sample of at most `max_rows` of n rows, or a slice of all."""
+    return slice(None) if n <= max_rows else np.sort(rng.choice(n, max_rows, replace=False))
 
 
 def _silhouettes(rows: Array, w: Array | None, ks: list[int], draw: Any, rng: np.random.Generator) -> Array:
-    """Of the clusters of the rows, or of a reference in their place, for every K."""
+    """Silhouettes for every K of the data (`draw` is None) or of a new reference."""
     X = rows if draw is None else draw(rng)
-    found = ladder_of(X, w, ks, rng)
-    return np.array([_silhouette(X, found.labels(k), w) for k in ks])
+    path = kmeans_path(X, w, ks, rng)
+    return np.array([_silhouette(X, path.labels(k), w) for k in ks])
 
 
 def _silhouette(X: Array, labels: Array, w: Array | None) -> float:
-    """0, as of rows half-way between clusters, where there are not two clusters."""
+    """Silhouette score; 0 if there is only one cluster."""
     if len(np.unique(labels)) < 2:
         return 0.0
     return float(metrics.silhouette_score(X, labels, sample_weight=w, n_jobs=1))
 
 
 def _normal_rows(X: Array, w: Array | None, rng: np.random.Generator) -> Array:
-    """As many rows from one Gaussian with the mean and the covariance of these."""
+    """Sample of the same size from one Gaussian with the mean and the covariance of X."""
     mean = np.average(X, axis=0, weights=w).astype(np.float64)
-    moved = X.astype(np.float64) - mean
-    covariance = (moved.T if w is None else moved.T * w) @ moved / (len(X) if w is None else w.sum())
+    centered = X.astype(np.float64) - mean
+    covariance = (centered.T if w is None else centered.T * w) @ centered / (len(X) if w is None else w.sum())
     variances, axes = np.linalg.eigh(covariance)
     scale = axes * np.sqrt(np.maximum(variances, 0.0))
-    made: Array = (rng.standard_normal(X.shape) @ scale.T + mean).astype(X.dtype)
-    return made
+    sample: Array = (rng.standard_normal(X.shape) @ scale.T + mean).astype(X.dtype)
+    return sample

@@ -1,4 +1,4 @@
-"""What each criterion says of every number of clusters, and what all of them say together."""
+"""Votes: the support that each criterion gives to every number of clusters, and their weighted sum."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from coterie.selection.criteria import Curve
 from coterie.selection.gap import Gap
-from coterie.selection.mixtures import MixtureTable
+from coterie.selection.mixture_table import MixtureTable
 from coterie.selection.stability import Stability
 
 Array = np.ndarray[Any, Any]
 
-# How much worse than the best makes a number of clusters e times less likely, in each criterion's own terms.
+# Scales of the supports: a K whose value is worse than the best by one scale has the support 1 / e.
 SILHOUETTE = 0.1
-RATIO = 0.3  # of logarithms: of indices that are ratios
-NATS = 0.05  # a row: of information criteria
+RATIO = 0.3  # difference of logarithms, for indices that are ratios
+NATS = 0.05  # per row, for information criteria
 GAP = 0.1
-FEWER = 0.3  # what is left for a K below the largest at which clusters come back: they do so, but there are more
-WEAKEST, STRONG = 0.5, 0.8  # prediction strengths at which nothing, and all, speaks for a K
+FEWER = 0.3  # support of a K below the largest K with stable clusters: it is stable as well, but too small
+WEAK, STRONG = 0.5, 0.8  # prediction strengths at which a K has no support, and full support
 
 WEIGHTS = {
     "silhouette": 1.0,
@@ -40,102 +40,107 @@ WEIGHTS = {
     "elbow": 0.0,
     "tendency": 2.0,
 }
-BY_SPLITS = ("silhouette", "calinski_harabasz", "davies_bouldin", "dunn", "dendrogram")  # these cannot answer 1
+BY_SPLITS = ("silhouette", "calinski_harabasz", "davies_bouldin", "dunn", "dendrogram")  # these cannot choose K = 1
 
 
 @dataclass(frozen=True)
 class Vote:
-    """One criterion's answer."""
+    """Vote of one criterion in `choose_k`."""
 
     criterion: str
-    k: int | None  # the number of clusters it favours; None: it has no answer
-    confidence: float  # from 0 to 1: how far that K is ahead of the next
-    weight: float  # how much it counts
-    support: Array  # (m,) for each K that was asked about, from 0 to 1
-    note: str | None = None
+    k: int | None  # preferred number of clusters; None if the criterion has no result
+    confidence: float  # from 0 to 1: margin between the support of k and that of the next best K
+    weight: float  # in the sum of all votes; 0 if the vote is not counted
+    support: Array  # (m,) of each K that was compared, from 0 to 1
+    note: str | None = None  # details, or why the vote is not counted
 
     def without(self, note: str) -> Vote:
-        """The same vote, that does not count."""
+        """Return the same vote with weight 0 and this note."""
         return replace(self, weight=0.0, note=note)
 
     def among(self, allowed: Array, ks: Array) -> Vote:
-        """The vote if only these K can be had."""
+        """Return the vote restricted to the K for which `allowed` is true."""
         if self.k is None or allowed[ks == self.k].all():
             return replace(self, support=np.where(allowed, self.support, 0.0))
         return vote(self.criterion, ks, np.where(allowed, self.support, 0.0), self.note)
 
 
 def vote(criterion: str, ks: Array, support: Array, note: str | None = None, k: int | None = None) -> Vote:
-    """The vote that goes with this support; for its K unless that is given."""
+    """Build the vote for `k`, by default the K with the largest support."""
     if not support.any():
-        return Vote(criterion, None, 0.0, 0.0, support, note or "it has no answer here")
-    chosen = int(ks[support.argmax()]) if k is None else k
-    ahead = float(support[ks == chosen].sum() - support[ks != chosen].max(initial=0.0))
-    return Vote(criterion, chosen, max(0.0, ahead), WEIGHTS[criterion], support, note)
+        return Vote(criterion, None, 0.0, 0.0, support, note or "no result for these data")
+    preferred = int(ks[support.argmax()]) if k is None else k
+    margin = float(support[ks == preferred].sum() - support[ks != preferred].max(initial=0.0))
+    return Vote(criterion, preferred, max(0.0, margin), WEIGHTS[criterion], support, note)
 
 
 def by_curve(curve: Curve, ks: Array) -> Vote:
-    """Of an index over K: how near each is to the best."""
-    values = _at(ks, curve.ks, curve.values)
+    """Vote of an index: the support falls with the distance from the best value."""
+    values = _values_at(ks, curve.ks, curve.values)
     if curve.name == "silhouette":
-        height = values / SILHOUETTE
+        score = values / SILHOUETTE
     else:
         with np.errstate(divide="ignore"):
-            height = (1.0 if curve.higher_is_better else -1.0) * np.log(values) / RATIO
-    return vote(curve.name, ks, nearness(height), curve.note)
+            score = (1.0 if curve.higher_is_better else -1.0) * np.log(values) / RATIO
+    return vote(curve.name, ks, relative_support(score), curve.note)
 
 
 def by_gap(gap: Gap, ks: Array) -> Vote:
-    return vote("gap", ks, nearness(_at(ks, gap.ks, gap.gap / GAP)))
+    return vote("gap", ks, relative_support(_values_at(ks, gap.ks, gap.gap / GAP)))
 
 
 def by_mixtures(table: MixtureTable, criterion: str, ks: Array, weight: float) -> Vote:
-    """Of the best structure for each K."""
+    """Vote of an information criterion, with the best covariance structure for each K."""
     values = getattr(table, criterion)
     best = values.min(axis=1)
     structure = table.structures[int(np.unravel_index(values.argmin(), values.shape)[1])]
-    height = np.where(np.isfinite(best), -best / (2 * weight * NATS), np.nan)
-    return vote(criterion, ks, nearness(_at(ks, table.ks, height)), f"best covariance structure: {structure}")
+    score = np.where(np.isfinite(best), -best / (2 * weight * NATS), np.nan)
+    return vote(
+        criterion, ks, relative_support(_values_at(ks, table.ks, score)), f"best covariance structure: {structure}"
+    )
 
 
-def by_strength(found: Stability, ks: Array) -> Vote:
-    """Of prediction strength: all for the largest K whose clusters come back; below it some, above it by strength."""
-    strength = np.nan_to_num(_at(ks, found.ks, found.mean), nan=0.0)
+def by_strength(result: Stability, ks: Array) -> Vote:
+    """Vote of the prediction strength.
+
+    The largest K with strong prediction has full support. Smaller K have a fixed support, larger K less than that.
+    """
+    strength = np.nan_to_num(_values_at(ks, result.ks, result.mean), nan=0.0)
     strength[ks == 1] = 1.0
     last = int(ks[strength >= STRONG].max(initial=0))
-    above = np.clip((strength - WEAKEST) / (STRONG - WEAKEST), 0.0, 1.0)
+    above = np.clip((strength - WEAK) / (STRONG - WEAK), 0.0, 1.0)
     return vote("prediction_strength", ks, np.where(ks == last, 1.0, np.where(ks < last, FEWER, above * FEWER)))
 
 
-def by_stability(found: Stability, ks: Array) -> Vote:
-    height = _at(ks, found.ks, found.mean / SILHOUETTE)
-    support = nearness(height) if found.best is not None else np.zeros(len(ks))
-    return vote("stability", ks, support, None if found.best else "no number of clusters comes back", found.best)
+def by_stability(result: Stability, ks: Array) -> Vote:
+    score = _values_at(ks, result.ks, result.mean / SILHOUETTE)
+    support = relative_support(score) if result.best is not None else np.zeros(len(ks))
+    return vote("stability", ks, support, None if result.best else "no number of clusters is stable", result.best)
 
 
-def for_one(criterion: str, ks: Array, k: int | None, note: str | None = None) -> Vote:
-    """Of a criterion that names a K and says nothing of others."""
+def single_choice(criterion: str, ks: Array, k: int | None, note: str | None = None) -> Vote:
+    """Vote of a criterion that gives one K and no values for others."""
     return vote(criterion, ks, (ks == k).astype(np.float64), note)
 
 
-def nearness(height: Array) -> Array:
-    """exp(height - the highest), and 0 where there is none; where some are infinite, 1 for these and 0 for others."""
-    highest = np.nanmax(height, initial=-np.inf)
-    if np.isinf(highest):  # of perfect clusters, or of no usable value at all
-        return (height == np.inf).astype(np.float64)
-    return np.nan_to_num(np.exp(height - highest), nan=0.0)
+def relative_support(score: Array) -> Array:
+    """exp(score - maximum), and 0 for NaN. If some scores are infinite, these have 1 and all others 0."""
+    highest = np.nanmax(score, initial=-np.inf)
+    if np.isinf(highest):  # perfect clusters, or no usable value
+        return (score == np.inf).astype(np.float64)
+    return np.nan_to_num(np.exp(score - highest), nan=0.0)
 
 
-def together(votes: Iterable[Vote], ks: Array) -> Array:
-    """The support of every K by all votes (m,), from 0 to 1."""
-    counted = [each for each in votes if each.weight > 0]
-    total = sum(each.weight for each in counted)
+def total_support(votes: Iterable[Vote], ks: Array) -> Array:
+    """Weighted mean of the supports of all votes for every K (m,), from 0 to 1."""
+    counted = [vote for vote in votes if vote.weight > 0]
+    total = sum(vote.weight for vote in counted)
     if total == 0:
         return np.zeros(len(ks))
-    return np.sum([each.weight * each.support for each in counted], axis=0) / total
+    return np.sum([vote.weight * vote.support for vote in counted], axis=0) / total
 
 
-def _at(ks: Array, known: Array, values: Array) -> Array:
-    """Values known for some K, for all of `ks`; NaN where there is none."""
-    of = dict(zip(known.tolist(), values.tolist(), strict=True))
-    return np.array([of.get(k, np.nan) for k in ks.tolist()])
+def _values_at(ks: Array, known_ks: Array, values: Array) -> Array:
+    """Values at `ks`; NaN for K without a value."""
+    by_k = dict(zip(known_ks.tolist(), values.tolist(), strict=True))
+    return np.array([by_k.get(k, np.nan) for k in ks.tolist()])

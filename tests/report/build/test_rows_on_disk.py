@@ -15,10 +15,10 @@ from coterie.plots import projection, silhouette_plot
 from coterie.report.build import cluster_moments as passes
 from coterie.report.build import feature_space as spaces
 from coterie.report.build import fit_report, profiles, python_code, reliability, reproducibility
-from coterie.report.build import silhouettes as judged
+from coterie.report.build import silhouettes as silhouette_module
 from coterie.report.build.cluster_summaries import summaries
 from coterie.report.html import Absent, as_html
-from coterie.report.html.words import percent
+from coterie.report.html.formatting import percent
 from report.pages import blobs, keep, mixed, read, run
 
 
@@ -131,14 +131,14 @@ def test_the_size_of_parts_changes_no_number_beyond_rounding(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("kind", ["weights", "one hot", "holes", "one column", "mixed"])
-def test_points_have_the_mean_and_the_variance_that_axes_are_told(tmp_path, monkeypatch, kind):
+def test_points_have_the_mean_and_variance_of_the_rows_for_axes(tmp_path, monkeypatch, kind):
     leave_out_resamples(monkeypatch)
     calls = kept_calls(monkeypatch)
     run(jobs_of(tmp_path)[kind])
     space = spaces.feature_space(calls[0][0][1].prepared)
-    told, points = space.rows(), space[:]
-    np.testing.assert_allclose(told.mean, points.mean(axis=0), atol=1e-12)
-    np.testing.assert_allclose(told.variance, points.var(axis=0), atol=1e-12)
+    rows, points = space.rows(), space[:]
+    np.testing.assert_allclose(rows.mean, points.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(rows.variance, points.var(axis=0), atol=1e-12)
     assert np.isfinite(points).all()
 
 
@@ -177,7 +177,7 @@ def test_a_report_of_rows_on_disk_never_has_them_in_memory(tmp_path, monkeypatch
     ((result, source), options) = calls[0]
     tracemalloc.start()
     try:
-        measured = judged.silhouettes(source.prepared, result.labels, options["fit"].model)
+        measured = silhouette_module.silhouettes(source.prepared, result.labels, options["fit"].model)
         summaries(source.prepared, result.labels, 3, measured)
         fit_report.build(result, source, **options)
         _, peak = tracemalloc.get_traced_memory()
@@ -208,10 +208,10 @@ def test_runs_of_a_comparison_are_drawn_of_rows_on_disk(tmp_path, monkeypatch):
         assert one.to_dict() == other.to_dict()
 
 
-# Drawn rows
+# Random samples of rows
 
 
-def test_spreads_of_large_clusters_are_those_of_drawn_rows_and_the_page_says_so(tmp_path, monkeypatch):
+def test_quantiles_of_large_clusters_are_those_of_a_sample_and_the_page_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(profiles, "MANY_ROWS", 1000)
     monkeypatch.setattr(profiles, "MIN_ROWS", 200)
     leave_out_resamples(monkeypatch)
@@ -219,24 +219,24 @@ def test_spreads_of_large_clusters_are_those_of_drawn_rows_and_the_page_says_so(
     np.save(tmp_path / "x.npy", X)
     result, report = run(Job(tmp_path / "x.npy", k=2, report=tmp_path / "r.html"))
     small = np.argmin([one.rows for one in result.clusters])
-    assert report.spreads.drawn == 500
-    told = "Clusters of more than 500 rows are judged by as many of them, drawn at random."
-    assert told in read(as_html(report)).one(id="profiles").text
+    assert report.spreads.sampled == 500
+    note = "Clusters with more than 500 rows are represented by a random sample of that size."
+    assert note in read(as_html(report)).one(id="profiles").text
     exact = np.quantile(X[:100], profiles.QUANTILES, axis=0).T
     np.testing.assert_allclose(report.spreads.quantiles[small], exact, rtol=1e-12)
     whole = np.quantile(X[100:], profiles.QUANTILES, axis=0).T
     np.testing.assert_allclose(report.spreads.quantiles[1 - small], whole, atol=0.35)  # 5 % of 500: s.e. 0.1
 
 
-def test_few_rows_are_all_looked_at_and_nothing_is_said(tmp_path, monkeypatch):
+def test_without_samples_the_page_mentions_none(tmp_path, monkeypatch):
     leave_out_resamples(monkeypatch)
     _, report = run(Job(blobs(tmp_path), k=3, report=tmp_path / "r.html"))
-    assert report.spreads.drawn is None
-    assert report.checked == 300
-    assert "drawn at random" not in read(as_html(report)).one("main").text
+    assert report.spreads.sampled is None
+    assert report.checked_rows == 300
+    assert "random sample" not in read(as_html(report)).one("main").text
 
 
-def test_drawn_rows_are_diagnosed_and_called_by_their_places_in_the_table(tmp_path, monkeypatch):
+def test_findings_of_a_sample_have_the_row_numbers_of_the_table(tmp_path, monkeypatch):
     monkeypatch.setattr(reliability, "CHECKED", 400)
     monkeypatch.setattr(reliability, "MIN_CHECKED", 100)
     monkeypatch.setattr(reliability, "resampling_stability", lambda *_: Absent("left out"))
@@ -252,10 +252,10 @@ def test_drawn_rows_are_diagnosed_and_called_by_their_places_in_the_table(tmp_pa
     assert sorted(found.details["indices"]) == far.tolist()
     assert sorted(found.sentence.rstrip(".").rpartition("rows ")[2].split(", ")) == sorted(map(str, far))
     text = read(as_html(report)).one(id="watch").text
-    assert "Checked were 400 of 950 rows, drawn at random." in text
+    assert "Checked on a random sample of 400 of 950 rows." in text
 
 
-def test_axes_of_a_very_wide_table_are_those_of_drawn_rows_and_the_page_says_so(tmp_path, monkeypatch):
+def test_axes_of_a_very_wide_table_are_those_of_a_sample_and_the_page_says_so(tmp_path, monkeypatch):
     leave_out_resamples(monkeypatch)
     monkeypatch.setattr(spaces, "WIDE", 3)
     monkeypatch.setattr(projection, "WIDE", 3)
@@ -263,7 +263,7 @@ def test_axes_of_a_very_wide_table_are_those_of_drawn_rows_and_the_page_says_so(
     X = np.random.default_rng(0).normal(size=(3_000, 4)) * [1, 9, 1, 4]
     np.save(tmp_path / "x.npy", X)
     _, report = run(Job(tmp_path / "x.npy", k=2, report=tmp_path / "r.html"))
-    assert "The axes are those of 1,200 rows, drawn at random." in report.map_note
+    assert "The axes are computed from a random sample of 1,200 rows." in report.map_note
     seen = np.abs(np.corrcoef(report.map.points[:, 0], X[:, 1][spaces.some(3_000, spaces.POINTS)])[0, 1])
     assert seen > 0.99
 
@@ -305,7 +305,7 @@ def test_columns_of_few_values_are_found(people):
     assert profiles.has_few_values(people, []) == []
 
 
-def test_a_column_of_many_values_is_given_up(people, monkeypatch):
+def test_a_column_of_many_values_is_rejected(people, monkeypatch):
     asked = []
     unique = pl.Series.unique
     monkeypatch.setattr(pl.Series, "unique", lambda self, **more: asked.append(self.name) or unique(self, **more))

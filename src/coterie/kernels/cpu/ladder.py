@@ -1,6 +1,6 @@
 """K-means of one table for many numbers of clusters in one call: for tables so small, or so many, that calls count.
 
-The same way as `coterie.selection.ladder`, in float64: up with one center more, starts of a sequence beside it, down by
+As `coterie.selection.kmeans_path`, in float64: up with one center more, starts of a sequence beside it, down by
 merging two, up again. Rows are kept column by column, so that vectors run over rows whatever the number of centers.
 """
 

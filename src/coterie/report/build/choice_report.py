@@ -13,7 +13,7 @@ def build(result: ChoiceResult, source: ReportSource, *, choice: ChooseK, python
     return ChoiceReport(
         result=result,
         version=coterie.__version__,
-        asked=source.k,
+        requested_k=source.k,
         criteria=criteria(choice, result.choice.clusters_by, by_methods=True),
         reproduce=reproducibility(source, python),
     )

@@ -30,7 +30,7 @@ def build(
     return ComparisonReport(
         result=result,
         version=coterie.__version__,
-        asked=source.k,
+        requested_k=source.k,
         maps=tuple(
             (f"{method_of(run.method).title}, K = {run.k}", cluster_map(space, codes, names))
             for run, (codes, names) in zip(best, clusters, strict=True)

@@ -7,9 +7,9 @@ from coterie.plots.display import plain
 from coterie.report.html.displays import Index, Votes
 from coterie.report.html.report import Criteria
 from coterie.selection import ChooseK, Curve
-from coterie.selection.choose import EFFORTS
-from coterie.selection.chosen import NAMES
-from coterie.selection.study import CRITERIA
+from coterie.selection.choose_k import EFFORTS
+from coterie.selection.choose_k_criteria import CRITERIA
+from coterie.selection.choose_k_result import NAMES
 
 INDICES = {"silhouette": "mean silhouette", "calinski_harabasz": "index", "davies_bouldin": "index", "dunn": "index"}
 
@@ -42,7 +42,7 @@ def criteria(choice: ChooseK, clusters_by: str, by_methods: bool) -> Criteria:
             for name in ("prediction_strength", "stability")
             if results.get(name) is not None
         ),
-        left_out={
+        not_computed={
             NAMES[name]: f"--methods {name}" if by_methods else f"--budget {_smallest_budget(name)}"
             for name in CRITERIA
             if name not in used

@@ -134,15 +134,15 @@ def cluster_map(
 def map_note(space: FeatureSpace, shown: Any) -> str:
     """What the map shows, in one to four sentences."""
     if not isinstance(shown, ClusterMap):
-        return f"{space.n:,} rows along their one column."
+        return f"Histogram of the single column, {space.n:,} rows."
     two = space.X.shape[1] == 2
     note = "The two columns." if two else "The first two principal axes, or any two of the columns that differ most."
     if space.axis_rows < space.n:
-        note += f" The axes are those of {space.axis_rows:,} rows, drawn at random."
+        note += f" The axes are computed from a random sample of {space.axis_rows:,} rows."
     if shown.covariances is not None:
         note += " Ellipses are two standard deviations wide about the centers."
     if space.standardised:
-        note += " Columns were standardised for this picture, categories taken as zeros and ones."
+        note += " For the map, columns are standardised and categories are one-hot encoded."
     if space.has_missing:
         note += " Missing values are shown at the means of their columns."
     return note

@@ -20,8 +20,8 @@ from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluste
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.report_source import ReportSource
 from coterie.report.build.reproducibility import reproducibility
+from coterie.report.html.formatting import number, percent
 from coterie.report.html.report import Absent, Criteria, Measure, Report
-from coterie.report.html.words import number, percent
 from coterie.report.result import JobResult
 from coterie.selection import ChooseK
 
@@ -47,7 +47,7 @@ def build(
     table, prepared, seed, threads = source.table, source.prepared, source.seed, source.threads
     labels = result.labels[prepared.rows.row_mask]
     codes = np.searchsorted([one.label for one in result.clusters], labels)
-    names = [one.called for one in result.clusters]
+    names = [one.display_name for one in result.clusters]
     model = None if fit is None else fit.model
     if isinstance(silhouettes, SilhouetteDisplay):
         silhouettes = replace(silhouettes, names=list(names))
@@ -71,13 +71,13 @@ def build(
     return Report(
         result=result,
         version=coterie.__version__,
-        asked=source.k,
+        requested_k=source.k,
         names=names,
         examples=[[next(examples) for _ in rows] for rows in nearest],
-        called=id_name,
-        weighted=source.weight,
+        id_name=id_name,
+        weight=source.weight,
         explained=_explained(result, space, codes, clusters, prepared.weight),
-        stable=stability,
+        stability=stability,
         silhouettes=silhouettes,
         certainty=reliability.certainty(fit, prepared, codes, names),
         map=shown,
@@ -89,7 +89,7 @@ def build(
         tree=cluster_tree(model, clusters.means, codes, names, row_names),
         convergence=_convergence(fit),
         diagnosis=diagnosis,
-        checked=reliability.checked_rows(prepared),
+        checked_rows=reliability.checked_rows(prepared),
         reproduce=reproducibility(source, python),
         animation=animation,
     )
@@ -123,9 +123,9 @@ def _explained(
 ) -> Measure | Absent:
     scores = result.scores
     if "BIC" in scores:
-        return Measure("log-likelihood a row", number(scores["log-likelihood a row"]), f"BIC {number(scores['BIC'])}")
+        return Measure("log-likelihood per row", number(scores["log-likelihood a row"]), f"BIC {number(scores['BIC'])}")
     if "evidence bound" in scores:
-        return Measure("evidence bound", number(scores["evidence bound"]), "of the log evidence, higher is better")
+        return Measure("ELBO", number(scores["evidence bound"]), "evidence lower bound, higher is better")
     if weight is not None:
         clusters = cluster_points(space, codes, len(clusters.means), weight)
     if clusters.total <= 0:

@@ -18,7 +18,7 @@ from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.preparation import Preparation
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.html.displays import Certainty
-from coterie.report.html.report import Absent, Stable
+from coterie.report.html.report import Absent, Stability
 from coterie.selection import stability
 
 RESAMPLES, FEW_RESAMPLES = 20, 10
@@ -57,7 +57,7 @@ def certainty(
 
 def resampling_stability(
     prepared: PreparedTable, k: int, model: Any, seed: int, threads: int | None
-) -> Stable | Absent:
+) -> Stability | Absent:
     """Mean adjusted Rand index of the clusters of resampled rows, of all rows or of a random sample."""
     reason = _reason_not_resampled(prepared.preparation, k, model)
     if reason is not None:
@@ -78,7 +78,7 @@ def resampling_stability(
             method="subsample" if getattr(model, "method", None) == "diana" else "auto",  # diana accepts no weights
             sample_weight=None if weight is None else weight[sample],
         )  # fmt: skip
-    return Stable(float(result.mean[0]), n_resamples, len(sample))
+    return Stability(float(result.mean[0]), n_resamples, len(sample))
 
 
 def _reason_not_resampled(preparation: Preparation, k: int, model: Any) -> str | None:

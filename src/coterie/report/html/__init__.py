@@ -1,4 +1,4 @@
-"""Results as pages: one HTML file that needs no network, prints, and holds its numbers in tables."""
+"""Results as self-contained HTML files, which need no network, can be printed, and have all numbers in tables."""
 
 from coterie.report.html.pages import as_html
 from coterie.report.html.report import Absent, ChoiceReport, ComparisonReport, Report

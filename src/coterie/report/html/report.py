@@ -1,4 +1,4 @@
-"""All that a page tells, as plain data: what was found, and numbers to draw."""
+"""The data of a page: the result, and the numbers of all charts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Absent:
-    """Why something is not there, and what would give it."""
+    """A part of the report that is not available."""
 
-    why: str
+    reason: str  # why, and which option would add it
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a card, and in a few words where it comes from."""
+    """The number on a card, with a short description."""
 
     label: str
     value: str
@@ -43,50 +43,50 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Stable:
-    """How far the clusters of resampled rows agree with each other."""
+class Stability:
+    """Agreement of the clusters of resampled rows with each other."""
 
-    mean: float  # adjusted Rand index
+    mean: float  # of the adjusted Rand index
     resamples: int
-    rows: int  # that were resampled
+    rows: int  # number of rows that were resampled
 
 
 @dataclass(frozen=True)
 class Criteria:
-    """What `choose_k` measured, and what it was not asked for."""
+    """The results of `choose_k`, and the criteria that were not computed."""
 
     recommended: int
     confidence: float
     reason: str
-    rows: int  # looked at
-    n: int
-    clusters_by: str
+    rows: int  # rows of the sample that was evaluated
+    n: int  # all rows
+    clusters_by: str  # the algorithm
     votes: Votes
     elbow: ElbowDisplay
     indices: tuple[Index, ...] = ()
     gap: GapDisplay | None = None
     information: tuple[InformationDisplay, ...] = ()
     stability: tuple[StabilityDisplay, ...] = ()
-    left_out: dict[str, str] = field(default_factory=dict)  # criterion: the option that would ask it
+    not_computed: dict[str, str] = field(default_factory=dict)  # criterion: the option that computes it
 
     def vote(self, name: str) -> int | None:
-        """The K that the criterion of this name votes for."""
+        """The K for which the criterion `name` votes; None if it does not vote."""
         return next((vote["k"] for vote in self.votes.votes if vote["name"] == name), None)
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The tree of merges: of the rows, or of the centers of clusters."""
+    """A dendrogram of the rows, or of the centers of the clusters."""
 
     display: DendrogramDisplay
-    of_centers: bool
-    method: str  # in words
+    of_centers: bool  # whether the leaves are centers
+    method: str  # description of the linkage
     names: list[str]  # of the clusters
 
 
 @dataclass(frozen=True)
 class Reproduce:
-    """How to have the same again."""
+    """Information to reproduce the result."""
 
     python: str | Absent  # code that gives the same labels
     command: str
@@ -96,42 +96,43 @@ class Reproduce:
 
 @dataclass(frozen=True)
 class Report:
-    """All that the page of a fit tells; where something is missing, `Absent` says why.
+    """The data of the page of a fit; parts that are not available are `Absent`, with the reason.
 
     Attributes
     ----------
     result : JobResult
+        The result of the job.
     version : str
-        Of coterie.
-    asked : str
-        The number of clusters as it was asked for.
+        Version of coterie.
+    requested_k : str
+        The number of clusters as requested: a number, a range, "auto", or "given" for given labels.
     names : list of str
-        Of the clusters that have rows, in the order of `result.clusters`.
+        Names of the clusters that have rows, in the order of `result.clusters`.
     examples : list of list of str
-        For each of them the rows nearest to its center, by `called`.
-    called : str
-        What names the rows: a column, or their number.
-    weighted : str or None
-        The column of weights.
+        For each cluster, the names of the rows nearest to its center.
+    id_name : str
+        The column that has the names of the rows, or "row, from 0" for row numbers.
+    weight : str or None
+        The column of row weights.
     explained : Measure or Absent
-        Share of the variance that lies between clusters, or the likelihood of a mixture.
+        Share of the variance between clusters, or the likelihood of a mixture.
     certainty : Certainty or None
-        How probable rows' own clusters are; None where rows either belong to a cluster or do not.
-    checked : int
-        Rows that were diagnosed.
+        Probabilities of the rows for their clusters; None for models without probabilities.
+    checked_rows : int
+        Number of rows that were diagnosed.
     animation : dict or None
-        What the player plays, see `coterie.web.player`.
+        The data of the player, see `coterie.web.player`.
     """
 
     result: JobResult
     version: str
-    asked: str
+    requested_k: str
     names: list[str]
     examples: list[list[str]]
-    called: str
-    weighted: str | None
+    id_name: str
+    weight: str | None
     explained: Measure | Absent
-    stable: Stable | Absent
+    stability: Stability | Absent
     silhouettes: SilhouetteDisplay | Absent
     certainty: Certainty | None
     map: ClusterMap | Cloud
@@ -143,28 +144,28 @@ class Report:
     tree: Tree | Absent
     convergence: ConvergenceDisplay | Absent
     diagnosis: Diagnosis | Absent
-    checked: int
+    checked_rows: int
     reproduce: Reproduce
     animation: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class ChoiceReport:
-    """All that the page of ``coterie choose-k`` tells."""
+    """The data of the page of ``coterie choose-k``."""
 
     result: ChoiceResult
     version: str
-    asked: str
+    requested_k: str
     criteria: Criteria
     reproduce: Reproduce
 
 
 @dataclass(frozen=True)
 class ComparisonReport:
-    """All that the page of ``coterie compare`` tells; maps are of the two best runs."""
+    """The data of the page of ``coterie compare``; `maps` are those of the two best runs."""
 
     result: ComparisonResult
     version: str
-    asked: str
+    requested_k: str
     maps: tuple[tuple[str, ClusterMap | Cloud], ...]
     reproduce: Reproduce

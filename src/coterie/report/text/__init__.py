@@ -18,8 +18,10 @@ __all__ = ["as_text"]
 
 @singledispatch
 def as_text(result: object) -> str:
-    """The result in lines."""
-    raise TypeError(f"there is no text for {type(result).__name__}")
+    """Render a result as text for a terminal."""
+    raise TypeError(
+        f"result is of type {type(result).__name__}, but the result of a job is expected: pass what jobs.run returns."
+    )
 
 
 as_text.register(JobResult, fit_text)

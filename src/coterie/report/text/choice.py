@@ -1,4 +1,4 @@
-"""A chosen number of clusters as plain text for a terminal."""
+"""The choice of the number of clusters as plain text for a terminal."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,24 +11,24 @@ MARK = " ◀"
 
 
 def choice_text(result: ChoiceResult) -> str:
-    """What was read, the table, the reason, and who votes for what."""
+    """The data, the table of criteria, the reason, and the votes."""
     votes = [
         [vote.criterion, "–" if vote.k is None else str(vote.k), two_places(vote.confidence), f"{vote.weight:g}"]
         for vote in result.choice.votes
     ]
-    header = ["criterion", "K", "ahead by", "weight"]
-    said = [*columns([header, *votes], left=[0]), *_notes(result)]
-    return "\n".join([*heading(result), *choice_lines(result.choice), "", *said, *page_lines(result)])
+    header = ["criterion", "K", "margin", "weight"]
+    vote_lines = [*columns([header, *votes], left=[0]), *_notes(result)]
+    return "\n".join([*heading(result), *choice_lines(result.choice), "", *vote_lines, *page_lines(result)])
 
 
 def choice_lines(choice: Choice) -> list[str]:
-    """A line for each K, the recommended one marked, and the reason."""
-    shown = {name: cell for name, cell in CELLS.items() if any(cell(row) != "–" for row in choice.table)}
-    rows = [[_k(row), *(cell(row) for cell in shown.values())] for row in choice.table]
-    of = f" (judged by {choice.rows_looked_at:,} rows)" if choice.rows_looked_at < choice.rows else ""
+    """A table with a line for each K, the recommended K marked, and the reason."""
+    cells = {name: cell for name, cell in CELLS.items() if any(cell(row) != "–" for row in choice.table)}
+    rows = [[_k(row), *(cell(row) for cell in cells.values())] for row in choice.table]
+    sample = f" (from a random sample of {choice.rows_looked_at:,} rows)" if choice.rows_looked_at < choice.rows else ""
     return [
-        *columns([["K" + " " * len(MARK), *(_called(name, choice) for name in shown)], *rows]),
-        f"✓ K = {choice.recommended}: {choice.reason}{of}",
+        *columns([["K" + " " * len(MARK), *(_column_name(name, choice) for name in cells)], *rows]),
+        f"✓ K = {choice.recommended}: {choice.reason}{sample}",
     ]
 
 
@@ -36,7 +36,7 @@ def _k(row: dict[str, Any]) -> str:
     return f"{row['k']}{MARK if row['recommended'] else ' ' * len(MARK)}"
 
 
-def _called(name: str, choice: Choice) -> str:
+def _column_name(name: str, choice: Choice) -> str:
     return "objective" if name == "inertia" and not choice.clusters_by.endswith("K-means") else name
 
 

@@ -1,4 +1,4 @@
-"""Algorithms side by side as plain text for a terminal."""
+"""A comparison of algorithms as plain text for a terminal."""
 
 from coterie.report.comparison import ComparisonResult
 from coterie.report.text.heading import heading, page_lines
@@ -8,11 +8,11 @@ HEADER = ["run", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–H
 
 
 def comparison_text(result: ComparisonResult) -> str:
-    """A line for each run, and how far the best ones agree."""
-    many = len(result.runs) > len(result.agreement)
+    """A line for each run, and the agreement of the best runs."""
+    has_several_ks = len(result.runs) > len(result.agreement)
     rows = [
         [
-            f"{run.method}{' ◀' if many and run.best else ''}",
+            f"{run.method}{' ◀' if has_several_ks and run.best else ''}",
             str(run.k),
             number(run.inertia),
             two_places(run.silhouette),

@@ -1,13 +1,13 @@
-"""Lines that all results over a table have: what was read, and the page that was written."""
+"""Lines that all results have: the table, its preparation, and the report that was written."""
 
 from coterie.report.table import TableResult
-from coterie.report.text.layout import count, in_bytes, some
+from coterie.report.text.layout import count, first_names, in_bytes
 
 
 def heading(result: TableResult) -> list[str]:
-    """What was read, and how it was treated."""
+    """The table, and how it was prepared."""
     names = [column.name for column in result.skipped]
-    note = f" (skipped: {some(names)})" if names else ""
+    note = f" (skipped: {first_names(names)})" if names else ""
     counts = f"{count(result.rows, 'row')} · {count(result.n_columns, 'column')}"
     return [
         f"{result.source}  {counts} → using {_used(result)}{note}",
@@ -16,13 +16,13 @@ def heading(result: TableResult) -> list[str]:
 
 
 def page_lines(result: TableResult) -> list[str]:
-    """The page that was written about a result, if there is one."""
+    """The line about the report, if one was written."""
     if result.report is None:
         return []
     size = "" if result.report_size is None else f", {in_bytes(result.report_size)}"
-    return [f"wrote {result.report} (the report{size})"]
+    return [f"wrote {result.report} (report{size})"]
 
 
 def _used(result: TableResult) -> str:
-    parts = {"numeric": len(result.columns), "of categories": len(result.categories)}
+    parts = {"numeric": len(result.columns), "categorical": len(result.categories)}
     return " and ".join(f"{number:,} {kind}" for kind, number in parts.items() if number)

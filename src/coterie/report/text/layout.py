@@ -1,13 +1,13 @@
-"""Numbers and columns as lines of text."""
+"""Formatting of numbers and tables as text."""
 
 from collections.abc import Sequence
 
-LISTED_NAMES = 8
+MAX_NAMES = 8
 MINUS = "−"
 
 
 def columns(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
-    """Lines of cells below each other, at the right of their columns but for those in `left`."""
+    """Lines of a table; columns in `left` are aligned left, the others right."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -19,7 +19,7 @@ def columns(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str
 
 
 def number(value: float | None) -> str:
-    """Four digits, or all that stand before the point; a dash where there is none."""
+    """Four significant digits, or an integer from 1000; a dash for None."""
     if value is None:
         return "–"
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
@@ -47,5 +47,6 @@ def in_bytes(size: int) -> str:
     return f"{value:.3g} {unit}"
 
 
-def some(names: Sequence[str]) -> str:
-    return ", ".join(names[:LISTED_NAMES]) + (", …" if len(names) > LISTED_NAMES else "")
+def first_names(names: Sequence[str]) -> str:
+    """The first names, separated by commas."""
+    return ", ".join(names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")

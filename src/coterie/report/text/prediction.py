@@ -1,11 +1,11 @@
-"""Clusters that rows got from a fitted model as plain text for a terminal."""
+"""Predicted clusters as plain text for a terminal."""
 
 from coterie.report.prediction import PredictionResult
 from coterie.report.text.layout import columns, count
 
 
 def prediction_text(result: PredictionResult) -> str:
-    """What was read, and how many rows each cluster got."""
+    """The table, and the number of rows in each cluster."""
     rows = [[str(label), f"{size:,}", f"{size / result.rows_used:.1%}"] for label, size in result.sizes.items()]
     lines = [
         f"{result.source}  {count(result.rows, 'row')} · {result.estimator} of {result.model}",

@@ -1,1 +1,1 @@
-"""Charts: the dictionary of a Display in, one SVG out, with its numbers in a table beneath it."""
+"""Charts: functions from the dictionary of a display to an SVG with a table of its numbers."""

@@ -1,4 +1,4 @@
-"""Rows of one column, as bars in the colours of their clusters."""
+"""Histogram of a single column, stacked by cluster."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 
 from coterie.palette import NOISE, colours
 from coterie.report.html.charts.figure import figure, numbers
-from coterie.report.html.charts.svg import SLIM, WIDE, axes, path, tip, words
-from coterie.report.html.words import count, number, shown
+from coterie.report.html.charts.svg import SLIM, WIDE, axes, path, svg_text, tooltip
+from coterie.report.html.formatting import count, number, short_name
 from coterie.web import Markup, Plane, swatch, tag
 
 HEIGHT, SLIM_HEIGHT = 340.0, 260.0
-LEGEND = 30
+LEGEND = 30  # maximum number of entries
 
 
 def bars(cloud: Mapping[str, Any]) -> Markup:
-    """Of the dictionary of a `Cloud` of one column: how many rows there are in each step, stacked by cluster."""
-    names = [*(shown(name) for name in cloud["names"]), "no cluster"]
+    """Draw the dictionary of a `Cloud` of one column: numbers of rows in each bin, stacked by cluster."""
+    names = [*(short_name(name) for name in cloud["names"]), "no cluster"]
     shades = colours(len(cloud["names"]))
     legend = tag(
         "ul",
         [tag("li", swatch(shade), name) for name, shade in list(zip(names, shades, strict=False))[:LEGEND]],
         cls="legend",
     )
-    key = legend if len(names) > 2 else None
+    shown_legend = legend if len(names) > 2 else None
     drawn, slim = _drawn(cloud, names, WIDE, HEIGHT), _drawn(cloud, names, SLIM, SLIM_HEIGHT)
-    note = "One column: bars instead of a map. A number stands at the mean of each cluster."
-    return figure("", [key, drawn], _table(cloud, names), note=note, slim=[key, slim])
+    note = "The data has one column, so a histogram replaces the map. Labels are at the means of the clusters."
+    return figure("", [shown_legend, drawn], _table(cloud, names), note=note, slim=[shown_legend, slim])
 
 
 def _drawn(cloud: Mapping[str, Any], names: list[str], width: float, height: float) -> Markup:
@@ -35,38 +35,38 @@ def _drawn(cloud: Mapping[str, Any], names: list[str], width: float, height: flo
     totals = [sum(column) for column in zip(*counts, strict=True)]
     shades = [*colours(len(cloud["names"])), NOISE]
     plane = Plane(width, height, (edges[0], edges[-1], 0.0, 1.12 * max([*totals, 1])))
-    of, drawn_axes = axes(plane, shown(cloud["axes"][0]), "rows")
+    of, drawn_axes = axes(plane, short_name(cloud["axes"][0]), "rows")
     base = [0] * len(totals)
     layers = []
-    for own, name, shade in zip(counts, names, shades, strict=True):
-        if any(own):
-            layers.append(_layer(of, edges, base, own, name, shade))
-        base = [below + more for below, more in zip(base, own, strict=True)]
-    label = f"{count(sum(totals), 'row')} along {shown(cloud['axes'][0])}"
-    return of.svg(label, drawn_axes, layers, _numbered(of, cloud))
+    for sizes, name, shade in zip(counts, names, shades, strict=True):
+        if any(sizes):
+            layers.append(_layer(of, edges, base, sizes, name, shade))
+        base = [below + size for below, size in zip(base, sizes, strict=True)]
+    label = f"{count(sum(totals), 'row')} along {short_name(cloud['axes'][0])}"
+    return of.svg(label, drawn_axes, layers, _mean_labels(of, cloud))
 
 
-def _layer(of: Plane, edges: list[float], base: list[int], own: list[int], name: str, shade: str) -> Markup:
-    """One outline for all bars of a cluster: no seams between them."""
-    runs = []
-    for i, more in enumerate(own):
-        if more:
-            x0, x1, y0, y1 = of.x(edges[i]), of.x(edges[i + 1]), of.y(base[i]), of.y(base[i] + more)
-            runs.append(path([(x0, y0), (x0, y1), (x1, y1), (x1, y0)], closed=True))
-    told = f"cluster {name}: {count(sum(own), 'row')}"
-    return tag("path", tip(told), d="".join(runs), fill=shade, cls="area", data_tip=True)
+def _layer(of: Plane, edges: list[float], base: list[int], sizes: list[int], name: str, shade: str) -> Markup:
+    """One path for all bars of a cluster, so that no gaps show between them."""
+    boxes = []
+    for i, size in enumerate(sizes):
+        if size:
+            x0, x1, y0, y1 = of.x(edges[i]), of.x(edges[i + 1]), of.y(base[i]), of.y(base[i] + size)
+            boxes.append(path([(x0, y0), (x0, y1), (x1, y1), (x1, y0)], closed=True))
+    tip = f"cluster {name}: {count(sum(sizes), 'row')}"
+    return tag("path", tooltip(tip), d="".join(boxes), fill=shade, cls="area", data_tip=True)
 
 
-def _numbered(of: Plane, cloud: Mapping[str, Any]) -> list[Markup]:
-    places = zip(cloud["names"], cloud["sizes"], cloud["centers"], colours(len(cloud["names"])), strict=True)
-    found = []
-    for name, size, center, shade in places:
+def _mean_labels(of: Plane, cloud: Mapping[str, Any]) -> list[Markup]:
+    clusters = zip(cloud["names"], cloud["sizes"], cloud["centers"], colours(len(cloud["names"])), strict=True)
+    labels = []
+    for name, size, center, shade in clusters:
         if size and len(cloud["names"]) > 1:
-            x, text = of.x(center[0]), shown(name, 6)
+            x, text = of.x(center[0]), short_name(name, 6)
             half = 6.0 + 3.4 * len(text)
             box = tag("rect", x=round(x - half, 1), y=of.top, width=2 * half, height=18, rx=9, stroke=shade)
-            found.append(tag("g", box, words(x, of.top + 13, text), cls="number"))
-    return found[:LEGEND]
+            labels.append(tag("g", box, svg_text(x, of.top + 13, text), cls="number"))
+    return labels[:LEGEND]
 
 
 def _table(cloud: Mapping[str, Any], names: list[str]) -> Markup:

@@ -1,4 +1,4 @@
-"""What `choose_k` measured, a chart for each criterion."""
+"""Results of `choose_k`: a chart for each criterion."""
 
 from __future__ import annotations
 
@@ -10,96 +10,95 @@ from coterie.report.html.charts.curves import Choice, Line, curves
 from coterie.web import Markup
 
 STRUCTURES = {
-    "EII": "round, equal size",
-    "VII": "round",
-    "EEI": "along the axes, equal",
-    "VEI": "along the axes, equal shape",
-    "EVI": "along the axes, equal volume",
-    "VVI": "along the axes",
-    "EEE": "all alike",
-    "VVV": "each its own",
+    "EII": "spherical, equal volume",
+    "VII": "spherical",
+    "EEI": "diagonal, equal",
+    "VEI": "diagonal, equal shape",
+    "EVI": "diagonal, equal volume",
+    "VVI": "diagonal",
+    "EEE": "full, equal",
+    "VVV": "full",
     "E": "equal variance",
-    "V": "each its own variance",
+    "V": "varying variance",
 }
 
 RULES = {
-    "tibs2001SEmax": "the first K whose gap is within a standard error of that of K + 1",
-    "firstSEmax": "the first K whose gap is within a standard error of the first maximum",
-    "globalSEmax": "the first K whose gap is within a standard error of the highest",
+    "tibs2001SEmax": "the smallest K whose gap is at least that of K + 1 minus one standard error",
+    "firstSEmax": "the smallest K whose gap is within one standard error of the first local maximum",
+    "globalSEmax": "the smallest K whose gap is within one standard error of the maximum",
 }
 
 
-def elbow(shown: Mapping[str, Any]) -> Markup:
-    """Of the dictionary of an `ElbowDisplay`."""
-    knee = shown["knee"]
-    choice = None if knee is None else Choice(int(knee), f"knee at K = {knee:g}")
-    note = "A knee says where more clusters stop to pay, by the eye; it counts nothing in the choice."
-    none = "The curve has no knee."
-    line = Line("objective", shown["ks"], shown["objectives"])
-    return curves(
-        "Elbow", "objective, lower is tighter", [line], choice=choice, note=note if choice else f"{none} {note}"
-    )
+def elbow(display: Mapping[str, Any]) -> Markup:
+    """Draw the dictionary of an `ElbowDisplay`."""
+    knee = display["knee"]
+    choice = None if knee is None else Choice(int(knee), f"elbow at K = {knee:g}")
+    note = "The elbow is shown for reference; it is not used in the choice."
+    line = Line("objective", display["ks"], display["objectives"])
+    return curves("Elbow", "objective", [line], choice=choice, note=note if choice else "The curve has no elbow.")
 
 
-def gap(shown: Mapping[str, Any], vote: int | None) -> Markup:
-    """Of the dictionary of a `GapDisplay`, with the K that it votes for."""
-    k = shown["recommended"]
+def gap(display: Mapping[str, Any], vote: int | None) -> Markup:
+    """Draw the dictionary of a `GapDisplay`, with the K for which the criterion votes."""
+    k = display["recommended"]
     note = (
-        f"How much tighter clusters are than those of {shown['references']} tables without any, ± standard error. "
-        f"The rule of one standard error ({shown['rule']}) takes {RULES.get(shown['rule'], 'this K')}; "
-        "the vote goes by the height of the gap."
+        f"The gap shows how much more compact the clusters are than those of {display['references']} reference tables "
+        f"without clusters. The one-standard-error rule ({display['rule']}) selects "
+        f"{RULES.get(display['rule'], 'this K')}. The vote uses the height of the gap."
     )
-    line = Line("gap", shown["ks"], shown["gap"], shown["errors"])
-    same = vote == k
+    line = Line("gap", display["ks"], display["gap"], display["errors"])
+    is_same = vote == k
     return curves(
         "Gap statistic", "gap ± standard error", [line], note=note, also=Choice(k, f"1 s.e.: K = {k}"),
-        choice=None if vote is None else Choice(vote, f"highest{', 1 s.e.' if same else ''}: K = {vote}"),
+        choice=None if vote is None else Choice(vote, f"highest{', 1 s.e.' if is_same else ''}: K = {vote}"),
     )  # fmt: skip
 
 
-def index(shown: Mapping[str, Any]) -> Markup:
-    """Of the dictionary of an `IndexDisplay`: silhouette, Calinski–Harabasz, Davies–Bouldin, Dunn."""
-    best = shown["best"]
+def index(display: Mapping[str, Any]) -> Markup:
+    """Draw the dictionary of an `Index`: silhouette, Calinski–Harabasz, Davies–Bouldin, Dunn."""
+    best = display["best"]
     choice = None if best is None else Choice(best, f"best at K = {best}")
-    better = "higher is better" if shown["higher_is_better"] else "lower is better"
-    line = Line(shown["name"], shown["ks"], shown["values"], shown["errors"])
-    note = [better.capitalize() + ".", *([] if shown["note"] is None else [_sentence(shown["note"])])]
-    return curves(shown["name"], shown["axis"], [line], choice=choice, note=" ".join(note))
+    better = "higher is better" if display["higher_is_better"] else "lower is better"
+    line = Line(display["name"], display["ks"], display["values"], display["errors"])
+    note = [better.capitalize() + ".", *([] if display["note"] is None else [_sentence(display["note"])])]
+    return curves(display["name"], display["axis"], [line], choice=choice, note=" ".join(note))
 
 
 def _sentence(note: str) -> str:
     return f"{note[:1].upper()}{note[1:].rstrip('.')}."
 
 
-def information(shown: Mapping[str, Any]) -> Markup:
-    """Of the dictionary of an `InformationDisplay`: a curve for each structure, over its own K."""
+def information(display: Mapping[str, Any]) -> Markup:
+    """Draw the dictionary of an `InformationDisplay`: a curve for each covariance structure."""
     lines = []
-    for j, colour in enumerate(colours(len(shown["structures"]))):
-        known = [(k, row[j]) for k, row in zip(shown["ks"], shown["values"], strict=True) if row[j] is not None]
+    for j, colour in enumerate(colours(len(display["structures"]))):
+        known = [(k, row[j]) for k, row in zip(display["ks"], display["values"], strict=True) if row[j] is not None]
         if known:
-            name = shown["structures"][j]
+            name = display["structures"][j]
             ks, values = zip(*known, strict=True)
             lines.append(Line(f"{name} ({STRUCTURES[name]})" if name in STRUCTURES else name, ks, values, None, colour))
-    k, structure = shown["best"]
-    criterion = shown["criterion"].upper()
-    note = "Covariance structures by mclust's names. Curves end where no fit is sound."
+    k, structure = display["best"]
+    criterion = display["criterion"].upper()
+    note = "Covariance structures have the names of mclust. A curve ends where no fit is valid."
     return curves(
         f"{criterion} of Gaussian mixtures", f"{criterion}, lower is better", lines,
         choice=Choice(k, f"{structure}, K = {k}"), note=note, along="number of components K",
     )  # fmt: skip
 
 
-def stability(shown: Mapping[str, Any]) -> Markup:
-    """Of the dictionary of a `StabilityDisplay`."""
-    best = shown["best"]
+def stability(display: Mapping[str, Any]) -> Markup:
+    """Draw the dictionary of a `StabilityDisplay`."""
+    best = display["best"]
     names = {"prediction_strength": "Prediction strength", "adjusted_rand": "Stability", "jaccard": "Stability"}
-    title = names[shown["measure"]]
-    dots = [(k, v) for k, own in zip(shown["ks"], shown["clusters"], strict=True) for v in own if v is not None]
-    line = Line(title.lower(), shown["ks"], shown["mean"], shown["errors"])
-    note = "Whether clusters come back when rows are drawn anew; dots are single clusters."
+    title = names[display["measure"]]
+    dots = [
+        (k, v) for k, values in zip(display["ks"], display["clusters"], strict=True) for v in values if v is not None
+    ]
+    line = Line(title.lower(), display["ks"], display["mean"], display["errors"])
+    note = "Stability of the clusters under resampling; each dot is one cluster."
     if best is None:
-        note = f"{note} No K reaches {shown['threshold']:g}."
+        note = f"{note} No K reaches {display['threshold']:g}."
     return curves(
-        title, "agreement of resamples", [line], dots=dots, threshold=(shown["threshold"], "stable above"),
-        choice=None if best is None else Choice(best, f"K = {best} comes back"), note=note,
+        title, "agreement of resamples", [line], dots=dots, threshold=(display["threshold"], "stable above"),
+        choice=None if best is None else Choice(best, f"stable: K = {best}"), note=note,
     )  # fmt: skip

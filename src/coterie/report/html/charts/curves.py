@@ -1,4 +1,4 @@
-"""Criteria over the number of clusters."""
+"""Criteria as curves over the number of clusters."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from coterie.report.html.charts.figure import figure, numbers
-from coterie.report.html.charts.svg import axes, line, marker, path, reach, tip, whole_ticks, words
-from coterie.report.html.words import number, shown, text_width
+from coterie.report.html.charts.svg import axes, axis_limits, line, marker, path, svg_text, tooltip, whole_ticks
+from coterie.report.html.formatting import number, short_name, text_width
 from coterie.web import Markup, Plane, tag
 
-WIDTH, HEIGHT = 330.0, 250.0  # of one of three beside each other, and of one on a small screen
+WIDTH, HEIGHT = 330.0, 250.0  # of one of three charts in a row, or of one chart on a small screen
 DASHES = ("", "6 3", "2 3")
-SHAPES = 5  # of markers; further curves are dashed
+SHAPES = 5  # number of marker shapes; further curves are dashed
 
 
 @dataclass(frozen=True)
 class Line:
-    """One curve: what it is called, its values where there are any, and their errors."""
+    """One curve: its name, its values at `ks`, and their errors."""
 
     name: str
     ks: Sequence[int]
@@ -29,7 +29,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Choice:
-    """The K that a criterion takes, and why, in a few words."""
+    """The K that a criterion selects, and the text beside it."""
 
     k: int
     text: str
@@ -47,18 +47,18 @@ def curves(
     note: Any = None,
     along: str = "number of clusters K",
 ) -> Markup:
-    """Curves over K with their errors, a dashed line at the K that is taken, and a table of all numbers.
+    """Curves over K with error bars, a dashed line at the selected K, and a table of all numbers.
 
-    `also` is another K that could be taken, by a rule that does not count: a fainter line.
+    `also` is the K of a second rule that is not used in the choice; its line is fainter.
     """
-    every = [value for curve in lines for value in _ends(curve)] + [value for _, value in dots]
-    every += [] if threshold is None else [threshold[0]]
+    values = [value for curve in lines for value in _ends(curve)] + [value for _, value in dots]
+    values += [] if threshold is None else [threshold[0]]
     ks = [k for curve in lines for k in curve.ks]
-    low, high = reach(every)
-    high += 0.1 * (high - low)  # room for the text of the choice
+    low, high = axis_limits(values)
+    high += 0.1 * (high - low)  # space for the text of the choice
     of, drawn_axes = axes(Plane(WIDTH, HEIGHT, (*_sides(ks), low, high)), along, axis, whole_ticks(min(ks), max(ks)))
     drawn = of.svg(
-        _told(title, lines, choice),
+        _label(title, lines, choice),
         drawn_axes,
         _threshold(of, threshold),
         [tag("circle", cx=of.x(k), cy=of.y(value), r=2.4, cls="faint") for k, value in dots],
@@ -78,23 +78,23 @@ def _ends(curve: Line) -> list[float]:
 
 def _sides(ks: Sequence[int]) -> tuple[float, float]:
     low, high = min(ks), max(ks)
-    room = max(0.35, 0.03 * (high - low))
-    return low - room, high + room
+    margin = max(0.35, 0.03 * (high - low))
+    return low - margin, high + margin
 
 
-def _curve(of: Plane, j: int, curve: Line, several: bool) -> Markup:
-    places = [(of.x(k), of.y(value)) for k, value in zip(curve.ks, curve.values, strict=True)]
-    look = {"stroke": curve.colour, "cls": "curve" if curve.colour else "curve ink"}
+def _curve(of: Plane, j: int, curve: Line, with_name: bool) -> Markup:
+    points = [(of.x(k), of.y(value)) for k, value in zip(curve.ks, curve.values, strict=True)]
+    style = {"stroke": curve.colour, "cls": "curve" if curve.colour else "curve ink"}
     fill = {"fill": curve.colour, "cls": "mark" if curve.colour else "mark ink"}
-    name = f"{shown(curve.name)}, " if several else ""
+    name = f"{short_name(curve.name)}, " if with_name else ""
     errors = curve.errors or [0.0] * len(curve.values)
     return tag(
         "g",
         [_error(of, k, v, e) for k, v, e in zip(curve.ks, curve.values, errors, strict=True) if e],
-        tag("path", d=path(places), stroke_dasharray=DASHES[j // SHAPES % len(DASHES)] or None, **look),
+        tag("path", d=path(points), stroke_dasharray=DASHES[j // SHAPES % len(DASHES)] or None, **style),
         [
             marker(j, x, y, f"{name}K = {k}: {number(v)}{f' ± {number(e)}' if e else ''}", **fill)
-            for (x, y), k, v, e in zip(places, curve.ks, curve.values, errors, strict=True)
+            for (x, y), k, v, e in zip(points, curve.ks, curve.values, errors, strict=True)
         ],
     )
 
@@ -109,29 +109,30 @@ def _threshold(of: Plane, threshold: tuple[float, str] | None) -> Markup | None:
         return None
     value, text = threshold
     y = of.y(value)
-    return tag("g", line(of.left, y, of.right, y, "threshold"), words(of.right, y - 4, text, "end", cls="small"))
+    return tag("g", line(of.left, y, of.right, y, "threshold"), svg_text(of.right, y - 4, text, "end", cls="small"))
 
 
 def _choice(of: Plane, choice: Choice | None, cls: str = "", lower: float = 0.0) -> Markup | None:
     if choice is None:
         return None
     x, width = of.x(choice.k), text_width(choice.text)
-    after = x + 6 + width <= of.right and not (cls and x - 6 - width >= of.left)  # the fainter one goes to the left
-    start = x + 6 if after else max(of.left, x - 6 - width)
-    text = words(start, of.top + 9 + lower, choice.text, "start", cls=f"chosen {cls}".strip())
+    # The text of the fainter line is on the left if it fits.
+    is_right = x + 6 + width <= of.right and not (cls and x - 6 - width >= of.left)
+    start = x + 6 if is_right else max(of.left, x - 6 - width)
+    text = svg_text(start, of.top + 9 + lower, choice.text, "start", cls=f"chosen {cls}".strip())
     return tag("g", line(x, of.top, x, of.bottom, f"choice {cls}".strip()), text)
 
 
 def _ring(of: Plane, lines: Sequence[Line], choice: Choice | None) -> Markup | None:
-    """Around the value of the K that is taken, where there is one curve."""
+    """A ring around the value at the selected K, if there is only one curve."""
     if choice is None or len(lines) != 1 or choice.k not in list(lines[0].ks):
         return None
     value = lines[0].values[list(lines[0].ks).index(choice.k)]
-    return tag("circle", tip(choice.text), cx=of.x(choice.k), cy=of.y(value), r=7.5, cls="ring")
+    return tag("circle", tooltip(choice.text), cx=of.x(choice.k), cy=of.y(value), r=7.5, cls="ring")
 
 
 def _legend(lines: Sequence[Line]) -> Markup:
-    """In a line of its own, so that the chart keeps its size."""
+    """The legend above the chart, so that the size of the chart does not depend on it."""
     entries = [
         tag(
             "li",
@@ -143,14 +144,14 @@ def _legend(lines: Sequence[Line]) -> Markup:
                 cls="swatch",
                 aria_hidden="true",
             ),
-            shown(curve.name),
+            short_name(curve.name),
         )
         for j, curve in enumerate(lines)
     ]
     return tag("ul", *entries, cls="legend")
 
 
-def _told(title: str, lines: Sequence[Line], choice: Choice | None) -> str:
+def _label(title: str, lines: Sequence[Line], choice: Choice | None) -> str:
     ks = sorted({k for curve in lines for k in curve.ks})
     first = f"{title} for K from {ks[0]} to {ks[-1]}" if len(ks) > 1 else f"{title} for K = {ks[0]}"
     return first if choice is None else f"{first}; {choice.text}"
@@ -161,7 +162,7 @@ def _table(lines: Sequence[Line], choice: Choice | None) -> Markup:
     header = ["K"]
     columns: list[Mapping[int, str]] = []
     for curve in lines:
-        header.append(shown(curve.name))
+        header.append(short_name(curve.name))
         columns.append({k: number(v) for k, v in zip(curve.ks, curve.values, strict=True)})
         if curve.errors:
             header.append("± error")

@@ -1,32 +1,32 @@
-"""Numbers in a grid of coloured cells."""
+"""Heatmaps: grids of coloured cells with numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from coterie.report.html.charts.svg import SLIM, TEXT, WIDE, name, picture, sideways, tip, words
-from coterie.report.html.words import shown, text_width
+from coterie.report.html.charts.svg import SLIM, TEXT, WIDE, name_text, picture, scrollable, svg_text, tooltip
+from coterie.report.html.formatting import short_name, text_width
 from coterie.web import Markup, tag
 
-MOST_WIDTH = 1030.0
-STEPS = 10  # of a colour, from none to all
-LETTERS, FEW_LETTERS = 26, 19  # of a name beside the grid
-MANY_CELLS = 300  # too many to be drawn twice
+MAX_WIDTH = 1030.0
+STEPS = 10  # of a colour scale, from 0 to full
+LETTERS, FEW_LETTERS = 26, 19  # maximum length of a name beside the grid: wide and slim
+MANY_CELLS = 300  # with more cells there is no second picture for small screens
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is in one cell: its step from -10 to 10 (None: nothing is known), its text, and what is told of it."""
+    """One cell: its colour step from -10 to 10 (None: no value), its text and its tooltip."""
 
     step: int | None
     text: str
-    tell: str
+    tip: str
 
 
 @dataclass(frozen=True)
 class Head:
-    """The name of a row or a column, and the colour that goes with it."""
+    """The name of a row or a column, its colour, and a note beside it."""
 
     name: str
     colour: str | None = None
@@ -34,47 +34,47 @@ class Head:
 
 
 def step_of(value: float, full: float = 1.0) -> int:
-    """A number from -full to full as a step of a colour."""
+    """The colour step of a value; the colour is full at `full` and -`full`."""
     return round(STEPS * max(-1.0, min(1.0, value / full)))
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A grid of cells with the names of rows at the left, those of columns above, slanted where they are long."""
+    """A heatmap with row names at the left and column names above, which are slanted if they are long."""
 
-    label: str  # what is read out instead of it
+    label: str  # for screen readers
     rows: Sequence[Head]
     columns: Sequence[Head]
     cells: Sequence[Sequence[Cell]]
     diverging: bool = False
-    marked: int | None = None  # a column with a frame around it
-    narrow: bool = False  # cells are no wider than they need be
+    marked: int | None = None  # index of a column with a frame around it
+    narrow: bool = False  # whether cells are as narrow as their text allows
 
     def drawn(self) -> Markup:
-        """With room for all that there is to say, and to be scrolled where the screen has not as much."""
-        layout = _roomy(self)
+        """The picture with all texts; it can be scrolled if it is wider than the page."""
+        layout = _wide_layout(self)
         drawn = self._picture(layout)
-        return sideways(drawn) if self._large or layout.width > WIDE else drawn
+        return scrollable(drawn) if self._is_large or layout.width > WIDE else drawn
 
     def slim(self) -> Markup | None:
-        """For small screens: turned if that makes it narrower, and to be scrolled where it is too wide all the same.
+        """The picture for small screens: transposed if it is then narrower, scrollable if it is still too wide.
 
-        None if there are so many cells that the other picture is scrolled there, too.
+        None if there are more than `MANY_CELLS` cells: small screens then scroll the wide picture.
         """
-        if self._large:
+        if self._is_large:
             return None
         best = self
         if self.marked is None:
-            best = min(self, self._turned(), key=lambda grid: _slim(grid).width)
-        layout = _slim(best)
+            best = min(self, self._transposed(), key=lambda grid: _slim_layout(grid).width)
+        layout = _slim_layout(best)
         drawn = best._picture(layout)
-        return drawn if layout.width <= SLIM else sideways(drawn)
+        return drawn if layout.width <= SLIM else scrollable(drawn)
 
     @property
-    def _large(self) -> bool:
+    def _is_large(self) -> bool:
         return len(self.rows) * len(self.columns) > MANY_CELLS
 
-    def _turned(self) -> Matrix:
+    def _transposed(self) -> Matrix:
         cells = list(zip(*self.cells, strict=True))
         return replace(self, rows=[replace(head, note="") for head in self.columns], columns=self.rows, cells=cells)
 
@@ -99,7 +99,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the grid begins, how large its cells are, and whether the names above it are slanted."""
+    """Position of the grid, sizes of its cells, and whether the names of the columns are slanted."""
 
     left: float
     top: float
@@ -109,30 +109,30 @@ class _Layout:
     width: float
     height: float
     letters: int
-    notes: bool  # whether those of rows are at their ends
+    notes: bool  # whether the notes of rows are shown at the right
 
 
-def _roomy(grid: Matrix) -> _Layout:
-    left, titles, wide = _sides(grid, LETTERS), _titles(grid, LETTERS), _widest_cell(grid)
+def _wide_layout(grid: Matrix) -> _Layout:
+    left, titles, wide = _left_margin(grid, LETTERS), _title_widths(grid, LETTERS), _widest_cell(grid)
     right = max(text_width(head.note, 11.0) for head in grid.rows) + 14.0
-    room, widest = MOST_WIDTH - left - right, max(titles) + 12.0
-    least = max(34.0 if grid.narrow else 22.0, 14.0 + wide)
-    slanted = max(widest, least) * len(grid.columns) > room or widest > (56.0 if grid.narrow else 150.0)
-    size = max(least, 0.0 if slanted else widest, 0.0 if grid.narrow else min(112.0, room / len(grid.columns)))
-    return _laid(grid, left, right, size, slanted, titles, LETTERS, notes=True)
+    available, widest = MAX_WIDTH - left - right, max(titles) + 12.0
+    min_size = max(34.0 if grid.narrow else 22.0, 14.0 + wide)
+    slanted = max(widest, min_size) * len(grid.columns) > available or widest > (56.0 if grid.narrow else 150.0)
+    size = max(min_size, 0.0 if slanted else widest, 0.0 if grid.narrow else min(112.0, available / len(grid.columns)))
+    return _layout(grid, left, right, size, slanted, titles, LETTERS, notes=True)
 
 
-def _slim(grid: Matrix) -> _Layout:
-    left, titles, wide = _sides(grid, FEW_LETTERS), _titles(grid, FEW_LETTERS), _widest_cell(grid)
-    room, least = SLIM - left - 6.0, max(17.0, wide + (2.0 if grid.narrow else 10.0))
-    size = max(least, min(84.0, room / len(grid.columns)))
+def _slim_layout(grid: Matrix) -> _Layout:
+    left, titles, wide = _left_margin(grid, FEW_LETTERS), _title_widths(grid, FEW_LETTERS), _widest_cell(grid)
+    available, min_size = SLIM - left - 6.0, max(17.0, wide + (2.0 if grid.narrow else 10.0))
+    size = max(min_size, min(84.0, available / len(grid.columns)))
     slanted = max(titles) + 2.0 > size
-    if slanted:  # the last name ends at the right of its column
-        size = max(least, min(size, (room - 4.0 - 0.77 * titles[-1]) / (len(grid.columns) - 0.5)))
-    return _laid(grid, left, 6.0, size, slanted, titles, FEW_LETTERS, notes=False)
+    if slanted:  # the last slanted name must end inside the picture
+        size = max(min_size, min(size, (available - 4.0 - 0.77 * titles[-1]) / (len(grid.columns) - 0.5)))
+    return _layout(grid, left, 6.0, size, slanted, titles, FEW_LETTERS, notes=False)
 
 
-def _laid(
+def _layout(
     grid: Matrix,
     left: float,
     right: float,
@@ -151,13 +151,13 @@ def _laid(
     return _Layout(left, top, size, tall, slanted, width, top + tall * len(grid.rows) + 6.0, letters, notes)
 
 
-def _sides(grid: Matrix, letters: int) -> float:
-    widest = max(text_width(shown(head.name, letters)) for head in grid.rows)
+def _left_margin(grid: Matrix, letters: int) -> float:
+    widest = max(text_width(short_name(head.name, letters)) for head in grid.rows)
     return widest + (26.0 if any(head.colour for head in grid.rows) else 10.0)
 
 
-def _titles(grid: Matrix, letters: int) -> list[float]:
-    return [text_width(shown(head.name, letters)) for head in grid.columns]
+def _title_widths(grid: Matrix, letters: int) -> list[float]:
+    return [text_width(short_name(head.name, letters)) for head in grid.columns]
 
 
 def _widest_cell(grid: Matrix) -> float:
@@ -169,16 +169,16 @@ def _title(head: Head, x: float, y: float, layout: _Layout) -> Markup:
     if head.colour:
         swatch, y = _swatch(head.colour, x, y - 1.0), y - 12.0
     if not layout.slanted:
-        return tag("g", name(x, y, head.name, layout.letters, "middle"), swatch)
+        return tag("g", name_text(x, y, head.name, layout.letters, "middle"), swatch)
     turn = f"rotate(-40 {x:.1f} {y:.1f})"
-    return tag("g", name(x, y, head.name, layout.letters, "start", transform=turn), swatch)
+    return tag("g", name_text(x, y, head.name, layout.letters, "start", transform=turn), swatch)
 
 
 def _side(head: Head, left: float, y: float, end: float | None, letters: int) -> Markup:
     swatch = _swatch(head.colour, left - 13.0, y) if head.colour else None
     place = left - (24.0 if head.colour else 8.0)
-    note = words(end + 8, y + 4, head.note, "start", cls="small") if end is not None and head.note else None
-    return tag("g", name(place, y + 0.35 * TEXT, head.name, letters, "end"), swatch, note)
+    note = svg_text(end + 8, y + 4, head.note, "start", cls="small") if end is not None and head.note else None
+    return tag("g", name_text(place, y + 0.35 * TEXT, head.name, letters, "end"), swatch, note)
 
 
 def _swatch(colour: str, x: float, y: float) -> Markup:
@@ -190,7 +190,7 @@ def _cell(cell: Cell, x: float, y: float, width: float, height: float, diverging
     box = {"x": round(x + 1), "y": round(y + 1), "width": round(width - 2), "height": round(height - 2)}
     middle = {"x": round(x + width / 2), "y": round(y + height / 2 + 0.35 * TEXT)}
     text = tag("text", cell.text, **middle) if cell.text else None
-    return tag("g", tip(cell.tell), tag("rect", **box), text, cls=f"cell {kind}", data_tip=True)
+    return tag("g", tooltip(cell.tip), tag("rect", **box), text, cls=f"cell {kind}", data_tip=True)
 
 
 def _frame(column: int | None, left: float, top: float, size: float, height: float) -> Markup | None:

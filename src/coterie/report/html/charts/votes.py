@@ -1,4 +1,4 @@
-"""Who votes for what: the support of each number of clusters by each criterion."""
+"""Votes: the support of each number of clusters by each criterion."""
 
 from __future__ import annotations
 
@@ -7,64 +7,63 @@ from typing import Any
 
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
-from coterie.report.html.words import count, two_places
+from coterie.report.html.formatting import count, two_places
 from coterie.web import Markup
 
-MOST_KS = 40
+MAX_KS = 40  # columns of the heatmap
 
 
-def votes(shown: Mapping[str, Any]) -> Markup:
-    """Of the dictionary of a `VotesDisplay`: a row a criterion, a column a K, darker where it speaks for that K."""
-    ks, recommended = shown["ks"], shown["recommended"]
-    places = _places(ks, recommended, [vote["k"] for vote in shown["votes"]])
-    rows = [_row(vote, ks, places) for vote in shown["votes"]]
-    together = [_together(ks[i], shown["support"][i]) for i in places]
-    heads = [Head(vote["name"], None, _weight(vote)) for vote in shown["votes"]]
+def votes(display: Mapping[str, Any]) -> Markup:
+    """Draw the dictionary of `Votes`: a row for each criterion, a column for each K, darker for more support."""
+    ks, recommended = display["ks"], display["recommended"]
+    columns = _columns(ks, recommended, [vote["k"] for vote in display["votes"]])
+    rows = [_row(vote, ks, columns) for vote in display["votes"]]
+    combined = [_combined(ks[i], display["support"][i]) for i in columns]
+    heads = [Head(vote["name"], None, _weight(vote)) for vote in display["votes"]]
     grid = Matrix(
         f"Support of each K by {count(len(rows), 'criterion', 'criteria')}; {recommended} is recommended",
-        [*heads, Head("all together, %")],
-        [Head(str(ks[i])) for i in places],
-        [*rows, together],
-        marked=[ks[i] for i in places].index(recommended),
+        [*heads, Head("combined, %")],
+        [Head(str(ks[i])) for i in columns],
+        [*rows, combined],
+        marked=[ks[i] for i in columns].index(recommended),
         narrow=True,
     )
     note = (
-        "The stronger the colour, the more a criterion speaks for that K; ✓ marks its own choice, "
-        "the frame the K that is recommended. "
-        "“Counts” is the weight of its vote: see the numbers."
+        "The stronger the colour, the more a criterion supports that K. ✓ marks the choice of each criterion, "
+        "the frame marks the recommended K. The weight of a criterion is its weight in the combined support."
     )
-    return figure("Who votes for what", grid.drawn(), _table(shown), note=note, slim=grid.slim())
+    return figure("Votes of the criteria", grid.drawn(), _table(display), note=note, slim=grid.slim())
 
 
-def _places(ks: list[int], recommended: int, favoured: list[int | None]) -> list[int]:
-    """All K, or of very many the first ones and those that somebody speaks for."""
-    if len(ks) <= MOST_KS:
+def _columns(ks: list[int], recommended: int, voted: list[int | None]) -> list[int]:
+    """Indices of the K to show: all, or the first ones and those with votes."""
+    if len(ks) <= MAX_KS:
         return list(range(len(ks)))
-    wanted = {recommended, *favoured}
-    return [i for i, k in enumerate(ks) if i < MOST_KS - len(wanted) or k in wanted]
+    with_votes = {recommended, *voted}
+    return [i for i, k in enumerate(ks) if i < MAX_KS - len(with_votes) or k in with_votes]
 
 
-def _row(vote: Mapping[str, Any], ks: list[int], places: list[int]) -> list[Cell]:
-    counts = vote["weight"] > 0
-    found = []
-    for i in places:
-        support, own = vote["support"][i], vote["k"] == ks[i]
-        told = f"{vote['name']}, K = {ks[i]}: support {two_places(support)}{', its choice' if own else ''}"
-        found.append(Cell(step_of(support if counts else 0.0), "✓" if own else "", told))
-    return found
+def _row(vote: Mapping[str, Any], ks: list[int], columns: list[int]) -> list[Cell]:
+    has_weight = vote["weight"] > 0
+    cells = []
+    for i in columns:
+        support, is_choice = vote["support"][i], vote["k"] == ks[i]
+        tip = f"{vote['name']}, K = {ks[i]}: support {two_places(support)}{', its choice' if is_choice else ''}"
+        cells.append(Cell(step_of(support if has_weight else 0.0), "✓" if is_choice else "", tip))
+    return cells
 
 
-def _together(k: int, support: float) -> Cell:
-    return Cell(step_of(support), f"{100 * support:.0f}", f"all together for K = {k}: {two_places(support)}")
+def _combined(k: int, support: float) -> Cell:
+    return Cell(step_of(support), f"{100 * support:.0f}", f"combined support of K = {k}: {two_places(support)}")
 
 
 def _weight(vote: Mapping[str, Any]) -> str:
     if vote["k"] is None:
         return "no vote"
-    return f"counts {vote['weight']:g}" if vote["weight"] else "counts nothing"
+    return f"weight {vote['weight']:g}"
 
 
-def _table(shown: Mapping[str, Any]) -> Markup:
+def _table(display: Mapping[str, Any]) -> Markup:
     rows = [
         [
             vote["name"],
@@ -73,6 +72,6 @@ def _table(shown: Mapping[str, Any]) -> Markup:
             f"{vote['weight']:g}",
             vote["note"] or "",
         ]
-        for vote in shown["votes"]
+        for vote in display["votes"]
     ]
-    return numbers(["criterion", "K", "ahead by", "counts", "note"], rows, left=(0, 4))
+    return numbers(["criterion", "K", "margin", "weight", "note"], rows, left=(0, 4))

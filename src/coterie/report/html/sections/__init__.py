@@ -1,1 +1,1 @@
-"""The sections of a page, one file each: a report in, markup out."""
+"""The sections of a page, one file each: functions from a report to markup."""

@@ -1,23 +1,23 @@
-"""Five numbers to begin with."""
+"""Cards with the five main numbers."""
 
 from __future__ import annotations
 
+from coterie.report.html.formatting import count, two_places
 from coterie.report.html.report import Absent, Measure, Report
-from coterie.report.html.words import count, two_places
 from coterie.web import Markup, tag
 
 
 def cards(report: Report) -> Markup:
-    """Clusters, silhouette, what is explained, stability, iterations."""
+    """Number of clusters, silhouette, explained variance or likelihood, stability, iterations."""
     explained = report.explained
-    shown = [
+    measures = [
         _clusters(report),
         _silhouette(report),
-        explained if isinstance(explained, Measure) else Measure("variance explained", "–", explained.why),
+        explained if isinstance(explained, Measure) else Measure("variance explained", "–", explained.reason),
         _stability(report),
         _iterations(report),
     ]
-    return tag("div", [_card(measure) for measure in shown], cls="cards")
+    return tag("div", [_card(measure) for measure in measures], cls="cards")
 
 
 def _card(measure: Measure) -> Markup:
@@ -31,32 +31,33 @@ def _card(measure: Measure) -> Markup:
 
 
 def _clusters(report: Report) -> Measure:
-    return Measure("clusters", f"{len(report.names):,}", f"K asked: {report.asked}")
+    about = "from the given labels or model" if report.requested_k == "given" else f"K requested: {report.requested_k}"
+    return Measure("clusters", f"{len(report.names):,}", about)
 
 
 def _silhouette(report: Report) -> Measure:
-    found = report.silhouettes
-    if isinstance(found, Absent):
-        return Measure("mean silhouette", "–", found.why)
-    about = f"of {found.sampled:,} of {found.n:,} rows" if found.sampled else f"of all {count(found.n, 'row')}"
-    return Measure("mean silhouette", two_places(found.mean), about)
+    display = report.silhouettes
+    if isinstance(display, Absent):
+        return Measure("mean silhouette", "–", display.reason)
+    about = f"of {display.sampled:,} of {display.n:,} rows" if display.sampled else f"of all {count(display.n, 'row')}"
+    return Measure("mean silhouette", two_places(display.mean), about)
 
 
 def _stability(report: Report) -> Measure:
-    found = report.stable
-    if isinstance(found, Absent):
-        return Measure("stability", "–", found.why)
-    drawn = "" if found.rows == report.result.rows_used else f" of {found.rows:,} rows"
-    return Measure("stability", two_places(found.mean), f"mean ARI of {found.resamples} resamples{drawn}")
+    stability = report.stability
+    if isinstance(stability, Absent):
+        return Measure("stability", "–", stability.reason)
+    sample = "" if stability.rows == report.result.rows_used else f" of {stability.rows:,} rows"
+    return Measure("stability", two_places(stability.mean), f"mean ARI of {stability.resamples} resamples{sample}")
 
 
 def _iterations(report: Report) -> Measure:
     result = report.result
-    if report.asked == "given":
+    if report.requested_k == "given":
         return Measure("iterations", "–", "clusters were given")
     if result.iterations is None:
-        return Measure("iterations", "–", "this algorithm has none")
+        return Measure("iterations", "–", "this algorithm has no iterations")
     n_init = result.options.get("n_init")
-    starts = [f"best of {n_init} starts"] if isinstance(n_init, int) and n_init > 1 else []
-    ended = "converged" if result.converged else "not converged"
-    return Measure("iterations", f"{result.iterations:,}", ", ".join([ended, *starts]))
+    restarts = [f"best of {n_init} restarts"] if isinstance(n_init, int) and n_init > 1 else []
+    state = "converged" if result.converged else "not converged"
+    return Measure("iterations", f"{result.iterations:,}", ", ".join([state, *restarts]))

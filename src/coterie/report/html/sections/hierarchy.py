@@ -1,4 +1,4 @@
-"""Which clusters are near each other."""
+"""The dendrogram, which shows which clusters are near each other."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from coterie.web import Markup
 
 
 def hierarchy(report: Report) -> Markup:
-    """The tree of merges, of rows or of centers."""
-    found = report.tree
-    if isinstance(found, Absent):
-        return section("hierarchy", "Hierarchy", absent(found))
-    drawn = tree(plain(found.display), of_centers=found.of_centers, method=found.method, labels=found.names)
+    """The dendrogram of the rows or of the centers."""
+    data = report.tree
+    if isinstance(data, Absent):
+        return section("hierarchy", "Hierarchy", absent(data))
+    drawn = tree(plain(data.display), of_centers=data.of_centers, method=data.method, labels=data.names)
     return section("hierarchy", "Hierarchy", drawn)

@@ -1,4 +1,4 @@
-"""What clusters are like."""
+"""Profiles of the clusters, column by column."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from coterie.web import Markup, tag
 
 
 def profiles(report: Report) -> Markup:
-    """Means, spreads, and shares of categories."""
-    shown = [shares(plain(each)) for each in report.shares]
+    """Means, quantiles, and shares of categories."""
+    categories = [shares(plain(each)) for each in report.shares]
     return section(
         "profiles",
         "Profiles",
         means(plain(report.profiles)) if report.profiles.columns else None,
         boxes(plain(report.spreads)) if report.spreads.columns else None,
-        tag("div", shown, cls="grid") if shown else None,
+        tag("div", categories, cls="grid") if categories else None,
     )

@@ -1,4 +1,4 @@
-"""How to have the same again."""
+"""How to reproduce the result."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from coterie.report.html.sections.section import absent, section
 from coterie.web import Markup, tag
 
 
-def reproduce(how: Reproduce) -> Markup:
-    """Code, a command, and what data and versions they go with."""
-    versions = ", ".join(f"{name} {version}" for name, version in how.versions.items())
-    if isinstance(how.python, Absent):
-        code = absent(how.python)
+def reproduce(data: Reproduce) -> Markup:
+    """Python code, a command line, the fingerprint of the data, and the versions of the packages."""
+    versions = ", ".join(f"{name} {version}" for name, version in data.versions.items())
+    if isinstance(data.python, Absent):
+        code = absent(data.python)
     else:
-        code = tag("pre", tag("code", how.python), tabindex=0, aria_label="Python code")
+        code = tag("pre", tag("code", data.python), tabindex=0, aria_label="Python code")
     return section(
         "reproduce",
         "Reproduce",
         tag("h3", "In Python"),
         code,
         tag("h3", "On the command line"),
-        tag("pre", tag("code", how.command), tabindex=0, aria_label="Command line"),
-        tag("dl", tag("dt", "data"), tag("dd", how.fingerprint), tag("dt", "versions"), tag("dd", versions)),
+        tag("pre", tag("code", data.command), tabindex=0, aria_label="Command line"),
+        tag("dl", tag("dt", "data"), tag("dd", data.fingerprint), tag("dt", "versions"), tag("dd", versions)),
     )

@@ -1,4 +1,4 @@
-"""What `choose_k` answers."""
+"""`ChooseK`: the result of `choose_k`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from coterie.selection.reasons import reason_for
 from coterie.selection.sweep import Sweep
-from coterie.selection.tables import aligned
 from coterie.selection.tendency import Tendency
-from coterie.selection.votes import Vote, together
+from coterie.selection.text_table import aligned
+from coterie.selection.votes import Vote, total_support
 
 Array = np.ndarray[Any, Any]
 
@@ -36,83 +36,83 @@ NAMES = {
 
 @dataclass(frozen=True)
 class ChooseK:
-    """How many clusters, by whom, and why."""
+    """Result of `choose_k`: the recommended number of clusters and the vote of each criterion."""
 
-    ks: Array  # (m,) the numbers of clusters looked at
+    ks: Array  # (m,) numbers of clusters that were compared
     votes: tuple[Vote, ...]
-    sweep: Sweep = field(repr=False)  # the fits that indices judge
+    sweep: Sweep = field(repr=False)  # the fits that the indices evaluate
     results: dict[str, Any] = field(
         repr=False
     )  # by criterion: `Curve`, `Gap`, `Stability`, `Tendency`, ...; 'mixtures'
-    rows: int  # looked at
-    n: int  # that there are
+    rows: int  # number of rows that were used
+    n: int  # number of rows of X with a positive weight
 
     @property
     def support(self) -> Array:
-        """For each K (m,), from 0 to 1, by all votes together."""
-        return together(self.votes, self.ks)
+        """Support of each K by all votes together (m,), from 0 to 1."""
+        return total_support(self.votes, self.ks)
 
     @property
     def recommended(self) -> int:
-        """The number of clusters; 1 means that there are none to be told apart."""
+        """Recommended number of clusters; 1 means that no separate clusters were columns."""
         return int(self.ks[self.support.argmax()])
 
     @property
     def confidence(self) -> float:
-        """From 0 to 1: the support of the recommended K; 1 if it is the best by every criterion that counts."""
+        """Support of the recommended K, from 0 to 1; 1 if every criterion with a weight prefers it."""
         return float(self.support.max())
 
     @property
     def tendency(self) -> Tendency | None:
-        """Whether there are clusters at all; None where that was not asked, or there are too few rows to tell."""
+        """Result of the test for clusters; None if it was not run, or if there are too few distinct rows."""
         return self.results.get("tendency")
 
     @property
     def reason(self) -> str:
-        """Two sentences: who agrees, and why the others do not."""
+        """Explanation in two sentences: which criteria agree, and why others differ."""
         return reason_for(self, NAMES)
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for each K: what every criterion measured, and the support; None where it measured nothing."""
-        columns = self._columns()
+        """One row per K: the value of every criterion and the support; None where a criterion has no value."""
+        criteria = self._criterion_values()
         support, best = self.support, self.recommended
         return [
             {
                 "k": k,
-                **{name: values.get(k) for name, values in columns.items()},
+                **{name: values.get(k) for name, values in criteria.items()},
                 "support": float(support[i]),
                 "recommended": k == best,
             }
             for i, k in enumerate(self.ks.tolist())
         ]
 
-    def _columns(self) -> dict[str, dict[int, float]]:
-        found = {"objective": _by_k(self.sweep.ks, self.sweep.objectives)}
+    def _criterion_values(self) -> dict[str, dict[int, float]]:
+        columns = {"objective": _by_k(self.sweep.ks, self.sweep.objectives)}
         for name, result in self.results.items():
             if name in ("silhouette", "calinski_harabasz", "davies_bouldin", "dunn"):
-                found[name] = _by_k(result.ks, result.values)
+                columns[name] = _by_k(result.ks, result.values)
             elif name == "gap":
-                found |= {"gap": _by_k(result.ks, result.gap), "gap_se": _by_k(result.ks, result.se)}
+                columns |= {"gap": _by_k(result.ks, result.gap), "gap_se": _by_k(result.ks, result.se)}
             elif name == "mixtures":
-                found |= {name: _by_k(result.ks, getattr(result, name).min(axis=1)) for name in ("bic", "icl")}
+                columns |= {name: _by_k(result.ks, getattr(result, name).min(axis=1)) for name in ("bic", "icl")}
             elif name in ("prediction_strength", "stability"):
-                found[name] = _by_k(result.ks, result.mean)
-        return found
+                columns[name] = _by_k(result.ks, result.mean)
+        return columns
 
     def plot(self, axes: Any = None) -> Any:
-        """Every criterion over K, the recommended one marked: see `coterie.plots.criteria`."""
+        """Plot every criterion over K and mark the recommended K: see `coterie.plots.criteria`."""
         from coterie.plots import criteria
 
         return criteria(self, axes)
 
     def __str__(self) -> str:
-        said = [
+        rows = [
             {"criterion": NAMES[vote.criterion], "K": vote.k, "confidence": vote.confidence, "weight": vote.weight}
             for vote in self.votes
         ]
         notes = [f"  {NAMES[vote.criterion]}: {vote.note}" for vote in self.votes if vote.note]
-        looked = "" if self.rows == self.n else f" (of {self.rows} of {self.n} rows)"
-        return "\n".join([f"K = {self.recommended}{looked}: {self.reason}", "", aligned(said), *notes])
+        sample_note = "" if self.rows == self.n else f" (from a sample of {self.rows} of {self.n} rows)"
+        return "\n".join([f"K = {self.recommended}{sample_note}: {self.reason}", "", aligned(rows), *notes])
 
 
 def _by_k(ks: Array, values: Array) -> dict[int, float]:

@@ -139,7 +139,7 @@ def test_a_cell_without_a_sound_fit_says_so():
     found = mixture_table(X, [2, 6], ["EII", "VVV"], random_state=0)
     assert set(found.failures) == {(2, "VVV"), (6, "EII"), (6, "VVV")}
     assert found.failures[2, "VVV"].startswith("a component")
-    assert found.failures[6, "EII"] == "only 5 rows count"
+    assert found.failures[6, "EII"] == "only 5 rows have a positive weight"
     assert np.isposinf(found.bic[[0, 1, 1], [1, 0, 1]]).all()
     assert np.isneginf(found.log_likelihood[0, 1])
     assert found.table()[0]["VVV"] is None
@@ -212,12 +212,12 @@ def test_a_true_answer_to_progress_keeps_what_there_is(rows):
         ({"prior": "flat"}, ParameterError, "prior"),
     ],
 )
-def test_bad_options_are_said(options, error, message, rows):
+def test_invalid_options_raise_an_error(options, error, message, rows):
     with pytest.raises(error, match=message):
         mixture_table(rows, **{"ks": [1], **options})
 
 
-def test_bad_questions_are_said(full, rows):
+def test_invalid_arguments_of_methods_raise_an_error(full, rows):
     with pytest.raises(ParameterError, match="criterion must be"):
         full.best(3, "mdl")
     with pytest.raises(ParameterError, match="count must be"):

@@ -1,4 +1,4 @@
-"""Rows of plain numbers as text."""
+"""Text tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def aligned(rows: list[dict[str, Any]]) -> str:
-    """A line of names and a line for each row, columns right-aligned; None is a dash."""
+    """Format rows as a table with a header and right-aligned columns; None is a dash."""
     if not rows:
         return ""
     cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]

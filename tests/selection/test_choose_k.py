@@ -8,8 +8,8 @@ from coterie import KMedians, choose_k
 from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
 from coterie.selection import Vote
-from coterie.selection.study import CRITERIA
-from coterie.selection.votes import WEIGHTS, nearness, together, vote
+from coterie.selection.choose_k_criteria import CRITERIA
+from coterie.selection.votes import WEIGHTS, relative_support, total_support, vote
 
 KS = np.array([1, 2, 3])
 CHEAP = ("silhouette", "davies_bouldin", "elbow")
@@ -28,25 +28,25 @@ def apart(k, n):
 
 @pytest.mark.parametrize("k", [2, 5])
 def test_clear_clusters_are_counted_and_all_criteria_say_so(k):
-    found = choose_k(apart(k, 80))
-    counted = [each for each in found.votes if each.weight > 0]
-    assert found.recommended == k
-    assert found.tendency.clustered
-    assert found.confidence > 0.9
+    result = choose_k(apart(k, 80))
+    counted = [each for each in result.votes if each.weight > 0]
+    assert result.recommended == k
+    assert result.tendency.clustered
+    assert result.confidence > 0.9
     assert [each.k for each in counted] == [k] * len(counted)
-    heard = [each.k for each in found.votes if each.k is not None]
-    assert found.reason.startswith(f"All {len(heard)} criteria say {k}.")
+    preferred = [each.k for each in result.votes if each.k is not None]
+    assert result.reason.startswith(f"All {len(preferred)} criteria prefer {k}.")
 
 
-def test_all_criteria_are_said_to_agree_only_where_the_table_shows_that_they_do():
-    """Whoever says another number is named, even if it does not count."""
-    found = choose_k(apart(2, 80), range(1, 5), ["silhouette", "davies_bouldin", "calinski_harabasz", "elbow"])
-    assert {each.k for each in found.votes} == {2}
-    assert found.reason.startswith("All 4 criteria say 2.")
-    votes = {each.criterion: each for each in found.votes}
+def test_the_reason_says_that_all_criteria_agree_only_if_all_votes_are_equal():
+    """A criterion that prefers another K is named, even if its weight is 0."""
+    result = choose_k(apart(2, 80), range(1, 5), ["silhouette", "davies_bouldin", "calinski_harabasz", "elbow"])
+    assert {each.k for each in result.votes} == {2}
+    assert result.reason.startswith("All 4 criteria prefer 2.")
+    votes = {each.criterion: each for each in result.votes}
     votes["calinski_harabasz"] = replace(votes["calinski_harabasz"], k=4).without("the more clusters, the better")
-    told = replace(found, votes=tuple(votes.values())).reason
-    assert told.startswith("All 2 criteria that count say 2; Calinski–Harabasz says 4, which does not count.")
+    reason = replace(result, votes=tuple(votes.values())).reason
+    assert reason.startswith("All 2 criteria with a weight prefer 2; Calinski–Harabasz prefers 4 but is not counted.")
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
@@ -57,17 +57,17 @@ def test_rows_without_clusters_are_one(kind, n, d, seed):
     X = rng.uniform(size=(n, d)) if kind == "uniform" else rng.normal(size=(n, d))
     if kind == "long gaussian":
         X[:, 0] *= 4
-    found = choose_k(X, budget="quick")
-    assert found.recommended == 1
-    assert "no clusters" in found.reason
+    result = choose_k(X, budget="quick")
+    assert result.recommended == 1
+    assert "No clusters" in result.reason
 
 
 def test_more_clusters_than_a_first_look_has_are_found():
     side = np.arange(5.0)
     centers = np.array([(a, b) for a in side for b in side])
     X = np.repeat(centers, 30, axis=0) + np.random.default_rng(0).normal(0, 0.06, (750, 2))
-    found = choose_k(X, methods=["tendency", "silhouette", "davies_bouldin", "icl"])
-    assert found.recommended == 25
+    result = choose_k(X, methods=["tendency", "silhouette", "davies_bouldin", "icl"])
+    assert result.recommended == 25
 
 
 def test_overlap_is_named_where_bic_and_icl_differ():
@@ -75,24 +75,24 @@ def test_overlap_is_named_where_bic_and_icl_differ():
     X = np.concatenate(
         [rng.normal(0, 1, (400, 2)), rng.normal([2.2, 0], 1, (400, 2)), rng.normal([12, 0], 1, (400, 2))]
     )
-    found = choose_k(X, range(1, 6))
-    said = {each.criterion: each.k for each in found.votes}
-    assert found.recommended == 2
+    result = choose_k(X, range(1, 6))
+    said = {each.criterion: each.k for each in result.votes}
+    assert result.recommended == 2
     assert (said["icl"], said["bic"]) == (2, 3)
-    assert "BIC and prediction strength say 3" in found.reason
-    assert "overlap" in found.reason
+    assert "BIC and prediction strength prefer 3" in result.reason
+    assert "overlap" in result.reason
 
 
 def test_groups_of_groups_are_named():
     rng = np.random.default_rng(0)
     groups, pairs = np.array([[0.0, 0], [40, 0], [0, 40]]), np.array([[-2.5, -2.5], [2.5, 2.5]])
     X = np.concatenate([group + own + rng.normal(0, 0.4, (60, 2)) for group in groups for own in pairs])
-    found = choose_k(X, range(1, 9))
-    said = {each.criterion: each.k for each in found.votes}
-    assert found.recommended == 6
+    result = choose_k(X, range(1, 9))
+    said = {each.criterion: each.k for each in result.votes}
+    assert result.recommended == 6
     assert said["silhouette"] == 3
-    assert "Silhouette says 3" in found.reason
-    assert "the 6 clusters lie within fewer, larger groups" in found.reason
+    assert "Silhouette prefers 3" in result.reason
+    assert "the 6 clusters are subsets of fewer, larger clusters" in result.reason
 
 
 def test_the_answer_is_the_same_on_any_number_of_threads():
@@ -110,17 +110,17 @@ def test_a_criterion_says_the_same_whichever_others_are_asked():
 
 
 def test_every_criterion_can_be_asked():
-    found = choose_k(blobs(3, 120), range(1, 6), CRITERIA)
-    assert {each.criterion for each in found.votes} == set(CRITERIA) == set(WEIGHTS)
-    assert found.recommended == 3
+    result = choose_k(blobs(3, 120), range(1, 6), CRITERIA)
+    assert {each.criterion for each in result.votes} == set(CRITERIA) == set(WEIGHTS)
+    assert result.recommended == 3
     assert {"k", "objective", "silhouette", "gap", "gap_se", "bic", "icl", "support", "recommended"} <= set(
-        found.table()[0]
+        result.table()[0]
     )
 
 
 def test_a_thorough_look_tries_all_structures():
-    found = choose_k(blobs(2, 60), range(1, 4), ["icl"], budget="thorough")
-    assert len(found.results["mixtures"].structures) == 14
+    result = choose_k(blobs(2, 60), range(1, 4), ["icl"], budget="thorough")
+    assert len(result.results["mixtures"].structures) == 14
 
 
 def test_weights_are_rows():
@@ -145,32 +145,32 @@ def test_rows_of_no_weight_are_not_there():
 def test_frames_and_single_precision():
     X = blobs(3, 90)
     assert choose_k(pd.DataFrame(X, columns=["a", "b"]), range(1, 6), CHEAP).recommended == 3
-    found = choose_k(X.astype(np.float32), range(1, 6), CHEAP)
-    assert found.sweep.models[2].cluster_centers_.dtype == np.float32
-    assert found.recommended == 3
+    result = choose_k(X.astype(np.float32), range(1, 6), CHEAP)
+    assert result.sweep.models[2].cluster_centers_.dtype == np.float32
+    assert result.recommended == 3
 
 
 def test_many_rows_are_sampled_and_it_says_so():
-    found = choose_k(apart(4, 1000), range(1, 6), ["silhouette"], budget="quick")
-    assert (found.rows, found.n) == (3000, 4000)
-    assert "of 3000 of 4000 rows" in str(found)
-    assert found.recommended == 4
+    result = choose_k(apart(4, 1000), range(1, 6), ["silhouette"], budget="quick")
+    assert (result.rows, result.n) == (3000, 4000)
+    assert "of 3000 of 4000 rows" in str(result)
+    assert result.recommended == 4
 
 
 def test_another_estimator_makes_the_clusters():
-    found = choose_k(blobs(3, 90), range(1, 6), ["silhouette"], estimator=KMedians(random_state=1))
-    assert type(found.sweep.models[0]) is KMedians
-    assert found.recommended == 3
+    result = choose_k(blobs(3, 90), range(1, 6), ["silhouette"], estimator=KMedians(random_state=1))
+    assert type(result.sweep.models[0]) is KMedians
+    assert result.recommended == 3
 
 
 @pytest.mark.parametrize(
     "X", [np.zeros((20, 2)), np.repeat([[0.0, 1.0], [5.0, 1.0]], 10, axis=0), np.arange(3.0)[:, None], np.zeros((1, 3))]
 )
 def test_next_to_no_distinct_rows(X):
-    found = choose_k(X)
-    assert 1 <= found.recommended <= len(np.unique(X, axis=0))
-    assert found.reason
-    for row in found.table():
+    result = choose_k(X)
+    assert 1 <= result.recommended <= len(np.unique(X, axis=0))
+    assert result.reason
+    for row in result.table():
         assert all(value is None or np.isfinite(value) for value in row.values())
 
 
@@ -181,20 +181,20 @@ def test_one_column():
 
 def test_progress_is_told_and_ends_it():
     seen = []
-    found = choose_k(blobs(), range(1, 6), CHEAP, callback=lambda step: seen.append(step.step) or step.done == 2)
+    result = choose_k(blobs(), range(1, 6), CHEAP, callback=lambda step: seen.append(step.step) or step.done == 2)
     assert seen == ["silhouette", "davies_bouldin"]
-    assert [each.criterion for each in found.votes] == seen
+    assert [each.criterion for each in result.votes] == seen
 
 
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"methods": "silhoutte"}, "methods must be 'auto' or of .*got 'silhoutte'"),
-        ({"methods": []}, "methods must be .*there are none"),
+        ({"methods": "silhoutte"}, "methods must be 'auto' or names from .*got 'silhoutte'"),
+        ({"methods": []}, "methods must be .*got an empty list"),
         ({"budget": 20}, "budget must be 'quick' or 'normal' or 'thorough'; got 20"),
         ({"ks": [0, 2]}, "ks must be whole numbers of at least 1"),
         ({"callback": 3}, "callback must be None or a function"),
-        ({"estimator": np.zeros(3)}, "estimator must have an option n_clusters or n_components"),
+        ({"estimator": np.zeros(3)}, "estimator must have n_clusters or n_components"),
     ],
 )
 def test_wrong_options(options, message):
@@ -212,23 +212,23 @@ def test_more_clusters_than_rows_and_missing_values():
 
 
 def test_support_is_one_at_the_best_and_falls_off():
-    np.testing.assert_allclose(nearness(np.array([0.0, 2.0, np.nan])), [np.exp(-2), 1.0, 0.0])
-    np.testing.assert_array_equal(nearness(np.full(3, np.nan)), np.zeros(3))
+    np.testing.assert_allclose(relative_support(np.array([0.0, 2.0, np.nan])), [np.exp(-2), 1.0, 0.0])
+    np.testing.assert_array_equal(relative_support(np.full(3, np.nan)), np.zeros(3))
 
 
 def test_perfect_clusters_have_all_the_support():
     """Their Calinski-Harabasz index is infinite."""
-    np.testing.assert_array_equal(nearness(np.array([1.0, np.inf, np.inf, np.nan])), [0.0, 1.0, 1.0, 0.0])
-    np.testing.assert_array_equal(nearness(np.array([-np.inf, -np.inf, np.nan])), np.zeros(3))
-    np.testing.assert_array_equal(nearness(np.array([-np.inf, 2.0])), [0.0, 1.0])
+    np.testing.assert_array_equal(relative_support(np.array([1.0, np.inf, np.inf, np.nan])), [0.0, 1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(relative_support(np.array([-np.inf, -np.inf, np.nan])), np.zeros(3))
+    np.testing.assert_array_equal(relative_support(np.array([-np.inf, 2.0])), [0.0, 1.0])
 
 
 def test_votes_add_up_by_weight():
     a = vote("silhouette", KS, np.array([0.0, 1.0, 0.5]))
     b = vote("bic", KS, np.array([0.0, 0.2, 1.0]))
     assert (a.k, a.confidence, b.k) == (2, 0.5, 3)
-    np.testing.assert_allclose(together([a, b], KS), [0.0, 1.1 / 1.5, 1.0 / 1.5])
-    np.testing.assert_array_equal(together([a.without("no")], KS), np.zeros(3))
+    np.testing.assert_allclose(total_support([a, b], KS), [0.0, 1.1 / 1.5, 1.0 / 1.5])
+    np.testing.assert_array_equal(total_support([a.without("no")], KS), np.zeros(3))
 
 
 def test_a_vote_for_what_cannot_be_had_goes_to_the_next():

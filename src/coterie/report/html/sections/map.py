@@ -1,4 +1,4 @@
-"""The map: where clusters lie."""
+"""The map of the rows and clusters."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from coterie.web import ClusterMap, Markup, tag
 KEY = "map"
 
 
-def place(report: Report) -> Markup:
-    """Rows on two axes, or, of one column, as bars."""
+def map_section(report: Report) -> Markup:
+    """The rows on two axes, or a histogram of a single column."""
     drawn = report.map.figure(KEY) if isinstance(report.map, ClusterMap) else bars(plain(report.map))
     return section("place", "Map", tag("p", report.map_note, cls="muted"), drawn)
 
 
-def place_data(report: Report) -> dict[str, Any]:
-    """What the script draws the map from."""
+def map_data(report: Report) -> dict[str, Any]:
+    """The data from which the script draws the map."""
     return {KEY: report.map.to_dict()} if isinstance(report.map, ClusterMap) else {}

@@ -1,4 +1,4 @@
-"""Names and numbers as a page shows them."""
+"""Formatting of names and numbers in pages."""
 
 from __future__ import annotations
 
@@ -8,22 +8,28 @@ from collections.abc import Sequence
 
 from coterie.report.text.layout import MINUS, count, number, signed, two_places
 
-__all__ = ["compact", "count", "listed", "number", "percent", "shown", "signed", "text_width", "two_places"]
+__all__ = ["compact", "count", "joined", "number", "percent", "short_name", "signed", "text_width", "two_places"]
 
-UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")  # what changes the order of letters, or is none
-WIDTHS = {"narrow": 0.37, "small": 0.62, "large": 0.76, "wide": 1.05}  # of letters, in heights of a wide font
+# Characters that are invisible, or that change the direction of the text
+INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+WIDTHS = {
+    "narrow": 0.37,
+    "small": 0.62,
+    "large": 0.76,
+    "wide": 1.05,
+}  # relative to the font size, for a wide font
 NARROW = frozenset("ijl.,:;'|!()[]{} ")
 
 
-def shown(text: object, most: int = 40) -> str:
-    """A name from somebody's table on one line, of at most so many letters, that writes in no other direction."""
-    line = " ".join(UNSEEN.sub("", str(text)).split()) or "(no name)"
-    return line if len(line) <= most else line[: most - 1] + "…"
+def short_name(text: object, max_length: int = 40) -> str:
+    """A name from a table on one line, cut at `max_length`, without invisible characters."""
+    line = " ".join(INVISIBLE.sub("", str(text)).split()) or "(no name)"
+    return line if len(line) <= max_length else line[: max_length - 1] + "…"
 
 
 def text_width(text: str, size: float = 12.0) -> float:
-    """About how wide a text is, in the units of `size`."""
-    return size * sum(WIDTHS[_kind(letter)] for letter in text)
+    """Approximate width of a text, in the units of `size`, the height of its characters."""
+    return size * sum(WIDTHS[_width_class(letter)] for letter in text)
 
 
 def percent(share: float | None, places: int = 1) -> str:
@@ -31,7 +37,7 @@ def percent(share: float | None, places: int = 1) -> str:
 
 
 def compact(value: float | None) -> str:
-    """A number for a cell: three digits, thousands and millions as k and M."""
+    """A number for a table cell: three digits, with the suffixes k, M, G and T for large values."""
     if value is None:
         return "–"
     size = abs(value)
@@ -43,12 +49,12 @@ def compact(value: float | None) -> str:
     return text.replace("-", MINUS)
 
 
-def listed(words: Sequence[str]) -> str:
-    """a, b and c."""
+def joined(words: Sequence[str]) -> str:
+    """The words as a list in a sentence: ``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
-def _kind(letter: str) -> str:
+def _width_class(letter: str) -> str:
     if unicodedata.east_asian_width(letter) in "WF":
         return "wide"
     if letter in NARROW or unicodedata.combining(letter):

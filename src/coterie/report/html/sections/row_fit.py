@@ -9,12 +9,12 @@ from coterie.report.html.sections.section import absent, section
 from coterie.web import Markup
 
 
-def fitting(report: Report) -> Markup:
-    """Silhouettes of rows, cluster by cluster; of mixtures, probabilities, too."""
-    found = report.silhouettes
+def row_fit(report: Report) -> Markup:
+    """Silhouettes of the rows by cluster; for mixtures also probabilities."""
+    display = report.silhouettes
     return section(
         "fitting",
         "How well does each row fit?",
-        absent(f"No silhouettes: {found.why}") if isinstance(found, Absent) else silhouettes(plain(found)),
+        absent(f"No silhouettes: {display.reason}") if isinstance(display, Absent) else silhouettes(plain(display)),
         None if report.certainty is None else certainty(plain(report.certainty)),
     )

@@ -1,0 +1,60 @@
+"""What to watch for: warnings of the job, and findings of the diagnosis with remedies."""
+
+from __future__ import annotations
+
+from coterie.diagnosis.diagnosis import Diagnosis
+from coterie.report.html.charts.figure import numbers
+from coterie.report.html.charts.svg import scrollable
+from coterie.report.html.formatting import count, number
+from coterie.report.html.report import Absent, Report
+from coterie.report.html.sections.section import absent, section
+from coterie.web import Markup, tag
+
+
+def diagnosis(report: Report) -> Markup:
+    """The warnings of the job, a sentence and a remedy for each finding, and a table of all checks."""
+    warnings = [tag("li", f"{text[:1].upper()}{text[1:]}") for text in report.result.warnings]
+    warning_list = tag("ul", warnings, cls="panel warnings") if warnings else None
+    return section("watch", "What to watch for", warning_list, _sample(report), *_findings(report.diagnosis))
+
+
+def _sample(report: Report) -> Markup | None:
+    n, checked = report.result.rows_used, report.checked_rows
+    if isinstance(report.diagnosis, Absent) or checked == n:
+        return None
+    return tag("p", f"Checked on a random sample of {checked:,} of {n:,} rows.", cls="muted")
+
+
+def _findings(diagnosis: Diagnosis | Absent) -> list[Markup]:
+    if isinstance(diagnosis, Absent):
+        return [absent(diagnosis)]
+    if not diagnosis.findings:
+        sample = f" (most on a sample of {diagnosis.sample:,} rows)" if diagnosis.sample < diagnosis.rows else ""
+        checks = f"{count(len(diagnosis.checks), 'check')} of {count(diagnosis.rows, 'row')}"
+        return [tag("p", f"No problems found in {checks}{sample}.", cls="panel"), _checks(diagnosis)]
+    entries = [
+        tag(
+            "li",
+            tag("span", finding.severity, cls=f"severity {finding.severity}"),
+            tag("strong", finding.check.replace("_", " ")),
+            tag("p", finding.sentence),
+            tag("p", "Remedy: ", finding.remedy, cls="remedy"),
+        )
+        for finding in diagnosis.findings
+    ]
+    return [tag("ul", entries, cls="panel findings"), _checks(diagnosis)]
+
+
+def _checks(diagnosis: Diagnosis) -> Markup:
+    rows = [
+        [
+            check.name.replace("_", " "),
+            number(check.value),
+            number(check.threshold),
+            check.finding.severity if check.finding else "–" if check.value is None else "passed",
+            check.reason,
+        ]
+        for check in diagnosis.checks.values()
+    ]
+    table = numbers(["check", "value", "threshold", "result", "reason"], rows, left=(0, 3, 4))
+    return tag("details", tag("summary", "All checks"), tag("div", scrollable(table), cls="panel"))

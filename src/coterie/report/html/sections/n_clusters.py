@@ -1,0 +1,49 @@
+"""How many clusters? The votes and the values of all criteria."""
+
+from __future__ import annotations
+
+from coterie.plots.display import plain
+from coterie.report.html.charts import criteria as charts
+from coterie.report.html.charts.votes import votes
+from coterie.report.html.formatting import joined
+from coterie.report.html.report import Absent, Criteria
+from coterie.report.html.sections.section import absent, section
+from coterie.web import Markup, tag
+
+
+def n_clusters(criteria: Criteria | Absent, *, with_reason: bool) -> Markup:
+    """Votes first, then a chart for each criterion, then the criteria that were not computed."""
+    title = "How many clusters?"
+    if isinstance(criteria, Absent):
+        return section("number", title, absent(criteria))
+    drawn = [
+        charts.elbow(plain(criteria.elbow)),
+        *([charts.gap(plain(criteria.gap), criteria.vote("gap"))] if criteria.gap is not None else []),
+        *(charts.index(plain(index)) for index in criteria.indices),
+        *(charts.information(plain(table)) for table in criteria.information),
+        *(charts.stability(plain(curve)) for curve in criteria.stability),
+    ]
+    sample = "" if criteria.rows == criteria.n else f" on a random sample of {criteria.rows:,} of {criteria.n:,} rows"
+    reason = f" {criteria.reason}" if with_reason else ""
+    return section(
+        "number",
+        title,
+        tag(
+            "p",
+            f"K = {criteria.recommended} is recommended; its support is {criteria.confidence:.2f} (maximum 1).{reason} "
+            f"The criteria evaluate clusters of {criteria.clusters_by}{sample}.",
+        ),
+        votes(plain(criteria.votes)),
+        tag("div", drawn, cls="grid small"),
+        _not_computed(criteria.not_computed),
+    )
+
+
+def _not_computed(options: dict[str, str]) -> Markup | None:
+    if not options:
+        return None
+    by_option: dict[str, list[str]] = {}
+    for name, option in options.items():
+        by_option.setdefault(option, []).append(name)
+    text = "; ".join(f"{joined(names)} (add {option})" for option, names in by_option.items())
+    return tag("p", f"Not computed: {text}.", cls="muted")

@@ -1,0 +1,168 @@
+"""How reliable is this result? A few sentences, chosen by rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coterie.report.html.formatting import count, joined, percent, short_name, two_places
+from coterie.report.html.report import Absent, Criteria, Report
+from coterie.web import Markup, tag
+
+# L. Kaufman & P. J. Rousseeuw (1990), Finding Groups in Data, table 2.4: interpretation of mean silhouettes
+STRONG, REASONABLE, WEAK = 0.70, 0.50, 0.25
+STABLE, MOSTLY_STABLE = 0.90, 0.75  # mean adjusted Rand index of resamples, at least
+FEW_UNCERTAIN, SOME_UNCERTAIN = 0.05, 0.25  # share of rows with a probability below 0.9, at most
+STRONG_SUPPORT, SOME_SUPPORT = 0.80, 0.55  # support of the recommended K, at least
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence, and whether it is a reason to doubt the result."""
+
+    text: str
+    weak: bool = False
+
+
+def reliability(report: Report) -> Markup:
+    """The block: amber if there is a reason to doubt, grey if nothing could be measured that would be one."""
+    items = sentences(report)
+    has_doubt = any(sentence.weak for sentence in items)
+    classes = "note warn sure" if has_doubt else "note sure" if _has_evidence(report) else "note plain sure"
+    return tag(
+        "section",
+        tag("h2", "How reliable is this result?", id="sure-title"),
+        tag("ul", [tag("li", sentence.text, cls="weak" if sentence.weak else None) for sentence in items]),
+        cls=classes,
+        id="sure",
+        aria_labelledby="sure-title",
+    )
+
+
+def sentences(report: Report) -> list[Sentence]:
+    """The number of clusters first, then the evidence for and against the clusters."""
+    if len(report.names) == 1:
+        return _one_cluster(report)
+    candidates = [
+        _n_clusters(report),
+        _separation(report),
+        _worst_cluster(report),
+        _certainty(report),
+        _stability(report),
+        _findings(report),
+        _convergence(report),
+        _not_measured(report),
+    ]
+    return [sentence for sentence in candidates if sentence is not None]
+
+
+def _has_evidence(report: Report) -> bool:
+    """Whether at least one measure is independent of the objective of the fit."""
+    return not all(isinstance(each, Absent) for each in (report.criteria, report.silhouettes, report.stability))
+
+
+def _one_cluster(report: Report) -> list[Sentence]:
+    criteria = report.criteria
+    if isinstance(criteria, Criteria) and criteria.recommended == 1:
+        text = f"No cluster structure was found: all rows are in one cluster. {criteria.reason}"
+        return [Sentence(text, weak=True), Sentence("To fit N clusters anyway, use -k N.")]
+    return [Sentence("All rows are in one cluster: there is nothing to compare.", weak=True)]
+
+
+def _n_clusters(report: Report) -> Sentence:
+    criteria, k = report.criteria, len(report.names)
+    if isinstance(criteria, Absent):
+        return Sentence(f"{count(k, 'cluster')}. {criteria.reason}")
+    if criteria.recommended != report.result.k:
+        text = f"The result has {k} clusters, but {criteria.recommended} are recommended. {criteria.reason}"
+        return Sentence(text, weak=True)
+    if criteria.confidence >= STRONG_SUPPORT:
+        return Sentence(f"{k} clusters, with strong support. {criteria.reason}")
+    if criteria.confidence >= SOME_SUPPORT:
+        return Sentence(f"{k} clusters fit best, but other numbers are plausible. {criteria.reason}")
+    return Sentence(f"{k} clusters, with weak support: the criteria disagree. {criteria.reason}", weak=True)
+
+
+def _separation(report: Report) -> Sentence | None:
+    silhouettes = report.silhouettes
+    if isinstance(silhouettes, Absent):
+        return None
+    value = f"the mean silhouette is {two_places(silhouettes.mean)}"
+    if silhouettes.mean > STRONG:
+        return Sentence(f"The clusters are well separated: {value}.")
+    if silhouettes.mean > REASONABLE:
+        return Sentence(f"The clusters are separated, with some rows between them: {value}.")
+    if silhouettes.mean > WEAK:
+        return Sentence(f"The clusters touch or overlap: {value}.")
+    return Sentence(f"The clusters are hardly separated: {value}.", weak=True)
+
+
+def _worst_cluster(report: Report) -> Sentence | None:
+    silhouettes = report.silhouettes
+    if isinstance(silhouettes, Absent):
+        return None
+    j = min(range(len(silhouettes.names)), key=lambda i: float(silhouettes.means[i]))
+    if silhouettes.means[j] > WEAK:
+        return None
+    mean, share = two_places(silhouettes.means[j]), percent(float(silhouettes.below[j]), 0)
+    return Sentence(
+        f"Cluster {short_name(silhouettes.names[j])} is the least separated: its mean silhouette is {mean}, "
+        f"and {share} of its rows are nearer to another cluster."
+    )
+
+
+def _certainty(report: Report) -> Sentence | None:
+    certainty = report.certainty
+    if certainty is None:
+        return None
+    uncertain = float(certainty.below @ certainty.sizes / certainty.sizes.sum())
+    smallest = min(report.result.clusters, key=lambda cluster: cluster.share)
+    value = (
+        f"the mean probability of a row for its cluster is {two_places(certainty.mean)}. "
+        f"It is below 0.9 for {percent(uncertain) if uncertain else 'none'} of the rows. "
+        f"The smallest cluster has {percent(smallest.share)} of the rows."
+    )
+    if uncertain <= FEW_UNCERTAIN:
+        return Sentence(f"The model is certain about nearly all rows: {value}")
+    if uncertain <= SOME_UNCERTAIN:
+        return Sentence(f"The model is certain about most rows: {value}")
+    return Sentence(f"The model is uncertain about many rows: {value}", weak=True)
+
+
+def _stability(report: Report) -> Sentence | None:
+    stability = report.stability
+    if isinstance(stability, Absent):
+        return None
+    value = f"mean adjusted Rand index {two_places(stability.mean)}, {stability.resamples} resamples"
+    if stability.mean >= STABLE:
+        return Sentence(f"The clusters are stable under resampling ({value}).")
+    if stability.mean >= MOSTLY_STABLE:
+        return Sentence(f"The clusters are mostly stable under resampling ({value}).")
+    return Sentence(f"The clusters are not stable under resampling ({value}).", weak=True)
+
+
+def _findings(report: Report) -> Sentence | None:
+    diagnosis = report.diagnosis
+    if isinstance(diagnosis, Absent):
+        return None
+    findings = [finding for finding in diagnosis.findings if finding.severity != "note"]
+    if not findings:
+        return None
+    names = joined([finding.check.replace("_", " ") for finding in findings])
+    is_serious = any(finding.severity == "serious" for finding in findings)
+    return Sentence(f"{count(len(findings), 'warning')} below, under “What to watch for”: {names}.", weak=is_serious)
+
+
+def _convergence(report: Report) -> Sentence | None:
+    if report.result.converged:
+        return None
+    return Sentence("The fit did not converge: try a larger --max-iter.", weak=True)
+
+
+def _not_measured(report: Report) -> Sentence | None:
+    """The measures of reliability that are not available."""
+    measures = {"separation of the clusters": report.silhouettes, "stability under resampling": report.stability}
+    absent = [f"{name} ({each.reason})" for name, each in measures.items() if isinstance(each, Absent)]
+    if not absent:
+        return None
+    conclusion = "" if _has_evidence(report) else " These clusters could not be checked independently."
+    return Sentence(f"Not measured: {joined(absent)}.{conclusion}")

@@ -1,0 +1,151 @@
+"""`choose_k`: the number of clusters, from all criteria that apply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie import interrupts
+from coterie.core.arguments import as_rng, one_of
+from coterie.core.errors import ParameterError
+from coterie.core.progress import Callback, check_callback
+from coterie.kmeans.kmeans import KMeans
+from coterie.selection.choose_k_criteria import CRITERIA, CriteriaRun, Effort
+from coterie.selection.choose_k_result import ChooseK
+from coterie.selection.gap import positive_weight_rows
+from coterie.selection.resampling import count_option
+from coterie.selection.sweep import as_ks
+from coterie.selection.tendency import row_sample
+
+QUICK = ("tendency", "silhouette", "calinski_harabasz", "davies_bouldin", "elbow", "icl")
+NORMAL = (*QUICK, "bic", "gap", "prediction_strength", "dirichlet")
+EFFORTS = {
+    "quick": Effort(3_000, 2_000, 10, 5, ("EII", "VVV"), True, QUICK),
+    "normal": Effort(10_000, 4_000, 20, 10, ("EII", "VVI", "EEE", "VVV"), True, NORMAL),
+    "thorough": Effort(
+        50_000, 20_000, 50, 25, "all", False, (*NORMAL, "dunn", "stability", "dendrogram", "x_means", "g_means")
+    ),
+}
+
+
+def choose_k(
+    X: Any,
+    ks: Any = "auto",
+    methods: Any = "auto",
+    *,
+    budget: str = "normal",
+    estimator: Any = None,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    callback: Callback | None = None,
+) -> ChooseK:
+    r"""Choose the number of clusters from many criteria, with a measure of confidence.
+
+    All criteria use the same fits. A criterion gives every K a support from 0 to 1: 1 for the K it prefers, and less
+    for K with worse values. The recommended K has the largest weighted sum of supports. No single criterion decides,
+    because each has its own scale and its own weaknesses. The result can be one cluster: this happens if the rows split
+    no better than data without clusters (see `coterie.selection.tendency`), unless other criteria clearly disagree.
+
+    =======================  ======  ====================================================================
+    criterion                weight  measures
+    =======================  ======  ====================================================================
+    ``tendency``             2       whether there are clusters; votes for K = 1, or not at all
+    ``icl``                  3/2     integrated completed likelihood of Gaussian mixtures
+    ``silhouette``           1       distance to the own cluster compared with the nearest other cluster
+    ``prediction_strength``  1       largest K whose clusters one half of the rows predicts for the other
+    ``dirichlet``            1       number of components of a Dirichlet process mixture of Gaussians
+    ``calinski_harabasz``    1/2     ratio of the variances between and within clusters
+    ``davies_bouldin``       1/2     ratio of cluster spread to the distance between clusters
+    ``gap``                  1/2     gap statistic: dispersion compared with that of uniform data
+    ``bic``                  1/2     Bayesian information criterion of Gaussian mixtures
+    ``dunn``                 1/4     smallest distance between clusters divided by the largest diameter
+    ``stability``            1/4     stability of the clusters under resampling
+    ``dendrogram``           1/4     largest jump of the merge heights of Ward linkage
+    ``x_means, g_means``     1/4     K at which recursive splitting of clusters stops
+    ``elbow``                0       knee of the inertia curve: shown for reference, not used in the choice
+    =======================  ======  ====================================================================
+
+    Do not use it for rings, moons and similar shapes, because no criterion here recognises them (`coterie.diagnose`
+    reports such shapes). Do not use it for columns with different units that were not scaled.
+
+    Parameters
+    ----------
+    X : array, frame, LazyFrame or path of a file (n, d)
+        Rows, prepared as for clustering.
+    ks : 'auto' or iterable of int, default='auto'
+        Numbers of clusters to compare. 'auto' fits every K from 1 to 10 and a coarse grid of larger K. It then adds
+        the K near the optimum of each index.
+    methods : 'auto', str or iterable of str, default='auto'
+        Criteria, by their names in the table above. 'auto' uses the criteria of `budget`.
+    budget : {'quick', 'normal', 'thorough'}, default='normal'
+        Number of rows, reference data sets and criteria. 'normal' uses the criteria from ``tendency`` to ``bic`` in the
+        table above, and ``elbow``. 'quick' leaves out the slowest. 'thorough' uses all criteria and all fourteen
+        covariance structures. The budget is not a time limit, so the result does not depend on the machine.
+    estimator : estimator of coterie or None, default=None
+        Estimator whose clusters the indices evaluate; None uses `KMeans`.
+    sample_weight : array (n,) or None, default=None
+        Row weights: a row of weight two is the same as that row twice.
+    n_jobs : int or None, default=None
+        Number of threads; None uses all cores. The result does not depend on it.
+    random_state : None, int, RandomState or Generator, default=0
+        Seed or random generator.
+    callback : callable or None, default=None
+        Called with a `coterie.selection.Progress` after each criterion. If it returns True, `choose_k` stops and
+        returns the result of the criteria evaluated so far.
+
+    Returns
+    -------
+    ChooseK
+        Has `recommended`, `votes`, `reason`, `table()` and `plot()`, and the results of all criteria.
+
+    Notes
+    -----
+    If X has more than 10 000 rows ('normal'), a random sample of that size is used. Clusters with less than about 0.1 %
+    of the rows are then not found. The time does not grow with n beyond that size.
+
+    References
+    ----------
+    .. [1] G. W. Milligan & M. C. Cooper (1985), An examination of procedures for determining the number of clusters in
+       a data set, Psychometrika 50, 159-179. https://doi.org/10.1007/BF02294245
+    .. [2] O. Arbelaitz et al. (2013), An extensive comparative study of cluster validity indices, Pattern Recognition
+       46, 243-256. https://doi.org/10.1016/j.patcog.2012.07.021
+
+    Examples
+    --------
+    >>> from coterie import choose_k
+    >>> from coterie.datasets import make_blobs
+    >>> X, _ = make_blobs(300, 2, centers=4, cluster_std=0.3, random_state=0)
+    >>> result = choose_k(X, budget="quick")
+    >>> result.recommended
+    4
+    >>> print(result.reason.replace(". ", ".\n"))
+    All 4 criteria with a weight prefer 4; elbow prefers 3 but is not counted.
+    The best silhouette is 0.93; for data without clusters it is 0.55 ± 0.02.
+    """
+    effort = EFFORTS[one_of("budget", budget, tuple(EFFORTS))]
+    names, callback = _criterion_names(methods, effort), check_callback(callback)
+    requested_ks = None if isinstance(ks, str) and ks == "auto" else as_ks(ks)
+    rng = as_rng(random_state)
+    all_rows, all_weights = positive_weight_rows(X, sample_weight)
+    sample = row_sample(len(all_rows), effort.rows, rng)
+    rows, w = all_rows[sample], None if all_weights is None else all_weights[sample]
+    estimator = KMeans() if estimator is None else estimator
+    count_option(estimator)  # raises an error if the estimator has no number of clusters
+    run = CriteriaRun(rows, w, estimator, effort, n_jobs, rng)
+    k_values = run.automatic_ks(names) if requested_ks is None else run.fit_requested(requested_ks)
+    with interrupts.outermost():
+        votes = run.collect_votes(np.array(k_values), names, callback)
+    return ChooseK(np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows))
+
+
+def _criterion_names(methods: Any, effort: Effort) -> tuple[str, ...]:
+    if isinstance(methods, str) and methods == "auto":
+        return effort.methods
+    names = (methods,) if isinstance(methods, str) else tuple(methods)
+    unknown = [name for name in names if name not in CRITERIA]
+    if unknown or not names:
+        value = f"got {unknown[0]!r}" if unknown else "got an empty list"
+        raise ParameterError(f"methods must be 'auto' or names from {', '.join(sorted(CRITERIA))}; {value}")
+    return tuple(name for name in CRITERIA if name in names)

@@ -1,0 +1,303 @@
+"""The criteria of `choose_k`: options each is computed and turned into a vote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from coterie.core.clock import Clock
+from coterie.core.errors import InputError
+from coterie.core.progress import Callback, Progress
+from coterie.families import Gaussian
+from coterie.hierarchy import linkage
+from coterie.mixture.family_mixture import Mixture
+from coterie.selection import votes as voting
+from coterie.selection.dendrogram import dendrogram_gap
+from coterie.selection.gap import gap_statistic
+from coterie.selection.knee import kneedle
+from coterie.selection.mixture_table import MixtureTable, mixture_table
+from coterie.selection.splitting import g_means, x_means
+from coterie.selection.stability import Stability, stability
+from coterie.selection.sweep import Sweep, sweep
+from coterie.selection.tendency import Tendency, row_sample, tendency
+from coterie.selection.votes import BY_SPLITS, Vote
+
+Array = np.ndarray[Any, Any]
+
+MAX_DENSE_K = 10  # every K up to this one is fitted
+GROWTH = 1.2  # ratio of consecutive K beyond that, in the coarse grid
+MAX_K = 180
+MIN_CLUSTER_ROWS = 10  # rows per cluster on average, at the largest K of ks='auto'
+MARGIN = 0.1  # every K within this relative distance of the optimum of an index is fitted
+NO_SPLIT = "too few distinct rows to split"
+COSTS = {"tendency": 5.0, "icl": 2.5, "gap": 0.5, "prediction_strength": 4.0, "stability": 4.0, "dirichlet": 1.0}
+SWEEP_COST, ALL_MIXTURES_COST, OTHER_COST = 1.0, 40.0, 0.1  # in the same unit as COSTS: about one second
+TREE_ROWS = 10_000  # maximum number of rows of the Ward tree
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Amount of work for one `budget`. It has no time limits, so that the result does not depend on the machine."""
+
+    rows: int  # maximum number of rows; larger data are sampled
+    mixture_rows: int  # the same, for mixtures, the gap statistic and resampling
+    references: int
+    resamples: int
+    structures: tuple[str, ...] | str
+    coarse: bool  # fit mixtures from the clusters of K-means, with a coarse tolerance
+    methods: tuple[str, ...]
+
+
+class CriteriaRun:
+    """Data and shared fits of all criteria.
+
+    Each criterion has its unset random generator, so that its result does not depend on the other criteria.
+    """
+
+    def __init__(
+        self, X: Array, w: Array | None, estimator: Any, effort: Effort, n_jobs: int | None, rng: np.random.Generator
+    ):
+        self.X, self.w, self.effort, self.n_jobs = X, w, effort, n_jobs
+        self.distinct = len(np.unique(X, axis=0))
+        self.weight = float(len(X) if w is None else w.sum())
+        self.rngs = dict(zip(("sweep", "few", *CRITERIA), rng.spawn(2 + len(CRITERIA)), strict=True))
+        parameters = estimator.get_params()
+        unset = {"random_state": int(self.rngs["sweep"].integers(2**31)), "n_jobs": n_jobs}
+        unset = {name: value for name, value in unset.items() if name in parameters and parameters[name] is None}
+        self.estimator = clone(estimator).set_params(**unset)
+        self.subset = row_sample(len(X), effort.mixture_rows, self.rngs["few"])
+        self.few = X[self.subset], None if w is None else w[self.subset]
+        self.distinct_few = len(np.unique(self.few[0], axis=0))
+        self.sweep: Sweep  # set by `fit`
+        self.results: dict[str, Any] = {}
+        self.clock = Clock()
+        self.unbounded: set[str] = set()  # indices whose optimum is the largest K that was tried
+
+    def fit_requested(self, ks: list[int]) -> list[int]:
+        if ks[-1] > self.distinct:
+            raise InputError(
+                f"ks go up to {ks[-1]}, but the rows have only {self.distinct} distinct ones: use ks <= {self.distinct}"
+            )
+        self.fit(ks)
+        return ks
+
+    def automatic_ks(self, names: tuple[str, ...]) -> list[int]:
+        """Fit a coarse grid of K, then every K near the optimum of an index.
+
+        If the rows split no better than data without clusters, only small K are fitted: the optima are then arbitrary.
+        """
+        top = min(MAX_K, max(MAX_DENSE_K, len(self.X) // MIN_CLUSTER_ROWS), max(1, self.distinct - 1))
+        coarse = _coarse_grid(top)
+        self.fit(coarse)
+        ks = set(range(1, min(MAX_DENSE_K, top) + 1))
+        if coarse[-1] > MAX_DENSE_K and ("tendency" not in names or self.clustered):
+            for name in ("silhouette", "calinski_harabasz", "davies_bouldin"):
+                best = self.sweep.curve(name).best
+                if best == top:
+                    self.unbounded.add(name)
+                elif best is not None:
+                    reach = max(2, round(MARGIN * best))
+                    ks |= set(range(max(1, best - reach), min(top, best + reach) + 1))
+        self.fit(sorted(ks))
+        return sorted(ks)
+
+    def fit(self, ks: list[int]) -> None:
+        self.sweep = sweep(self.estimator, ks, self.X, self.w)
+
+    @property
+    def clustered(self) -> bool:
+        """Whether the rows split better than data without clusters."""
+        test = self.tendency_test()
+        return test is not None and test.clustered
+
+    def tendency_test(self) -> Tendency | None:
+        """Test for clusters with small K and the K of the best silhouette; None if there are too few distinct rows."""
+        if "tendency" not in self.results:
+            best = self.sweep.curve("silhouette").best
+            ks = sorted({k for k in range(2, MAX_DENSE_K + 1) if k < self.distinct} | ({best} if best else set()))
+            references, options = self.effort.references, self.random_options("tendency")
+            test = tendency(self.X, ks, n_references=references, sample_weight=self.w, **options) if ks else None
+            self.results["tendency"] = test
+        result: Tendency | None = self.results["tendency"]
+        return result
+
+    def collect_votes(self, ks: Array, names: tuple[str, ...], callback: Callback | None) -> tuple[Vote, ...]:
+        """Evaluate the criteria one after another, until `callback` returns True."""
+        votes, costs = [], [self._cost(name) for name in names]
+        for done, name in enumerate(names, start=1):
+            votes.append(CRITERIA[name](self, name, ks))
+            left = self.clock.left((SWEEP_COST + sum(costs[:done])) / (SWEEP_COST + sum(costs)))
+            if callback is not None and callback(Progress(name, done, len(names), left)):
+                break
+        return _weighted_votes(votes, self.results.get("tendency"), ks)
+
+    def _cost(self, name: str) -> float:
+        mixtures = name in ("icl", "bic") and not self.effort.coarse
+        return ALL_MIXTURES_COST if mixtures else COSTS.get(name, OTHER_COST)
+
+    def cached(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Result called `name`, computed at the first call only."""
+        if name not in self.results:
+            self.results[name] = compute()
+        return self.results[name]
+
+    def coarse_starts(self) -> Sweep:
+        """The sweep, restricted to the rows of the smaller sample."""
+        labels = [np.asarray(values)[self.subset] for values in self.sweep.labels]
+        return replace(self.sweep, labels=labels, X=self.few[0], sample_weight=self.few[1])
+
+    @property
+    def structures(self) -> tuple[str, ...] | str:
+        """Covariance structures; for one column there are only two."""
+        return "all" if self.X.shape[1] == 1 else self.effort.structures
+
+    def random_options(self, name: str) -> dict[str, Any]:
+        return {"n_jobs": self.n_jobs, "random_state": self.rngs[name]}
+
+
+def _coarse_grid(top: int) -> list[int]:
+    """Numbers from 1 to `top`: all at first, then in a geometric progression."""
+    grid = list(range(1, min(MAX_DENSE_K, top) + 1))
+    while grid[-1] < top:
+        grid.append(min(top, int(grid[-1] * GROWTH)))
+    return grid
+
+
+def _weighted_votes(votes: list[Vote], tendency: Tendency | None, ks: Array) -> tuple[Vote, ...]:
+    """Apply the test for clusters to the votes.
+
+    Without clusters, indices that cannot choose K = 1 are not counted. With clusters, K = 1 is excluded.
+    """
+    if tendency is None:
+        return tuple(votes)
+    if not tendency.clustered:
+        note = "not counted: data without clusters split as well"
+        return tuple(vote.without(note) if vote.criterion in BY_SPLITS else vote for vote in votes)
+    return tuple(vote.among(ks > 1, ks) for vote in votes)
+
+
+def _tendency(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    test = run.tendency_test()
+    if test is None:
+        return voting.single_choice(name, ks, 1, NO_SPLIT)
+    mean, deviation = test.by_chance
+    note = (
+        f"best silhouette {test.best:.2f}; data without clusters {mean:.2f} ± {deviation:.2f} (p = {test.p_value:.2g})"
+    )
+    return voting.single_choice(name, ks, None if test.clustered else 1, note)
+
+
+def _below(ks: Array, limit: int) -> list[int]:
+    return [k for k in ks.tolist() if k < limit]
+
+
+def _curve(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    curve = run.cached(name, lambda: run.sweep.curve(name))
+    vote = voting.by_curve(curve, ks)
+    return vote.without("not counted: best at the largest K that was tried") if name in run.unbounded else vote
+
+
+def _elbow(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    sweep = run.sweep
+    if len(ks) < 3:
+        return voting.single_choice(name, ks, None, "a knee needs at least three numbers of clusters")
+    knee = run.cached(name, lambda: kneedle(sweep.ks, sweep.objectives, curve="convex", direction="decreasing"))
+    return voting.single_choice(name, ks, None if knee.x is None else int(knee.x))
+
+
+def _gap(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    rows, w = run.few
+    usable_ks = _below(ks, run.distinct_few)
+    if not usable_ks:
+        return voting.single_choice(name, ks, None, NO_SPLIT)
+    result = run.cached(
+        name,
+        lambda: gap_statistic(
+            rows, usable_ks, n_references=run.effort.references, reference="pca", rule="globalSEmax", sample_weight=w,
+            **run.random_options(name),
+        ),
+    )  # fmt: skip
+    return voting.by_gap(result, ks)
+
+
+def _information(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    rows, w = run.few
+    starts = run.coarse_starts() if run.effort.coarse else "search"
+    table: MixtureTable = run.cached(
+        "mixtures",
+        lambda: mixture_table(rows, ks, run.structures, sample_weight=w, starts=starts, **run.random_options("icl")),
+    )
+    return voting.by_mixtures(table, name, ks, float(len(rows) if w is None else w.sum()))
+
+
+def _strength(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    return _resampled(run, name, ks, run.distinct_few // 4, voting.by_strength, measure="prediction_strength")
+
+
+def _stability(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    return _resampled(run, name, ks, run.distinct_few // 2, voting.by_stability)
+
+
+def _resampled(
+    run: CriteriaRun, name: str, ks: Array, max_k: int, vote_of: Callable[[Stability, Array], Vote], **options: Any
+) -> Vote:
+    """Vote of a stability measure for K up to `max_k`, so that resamples have enough distinct rows."""
+    rows, w = run.few
+    usable_ks = [k for k in _below(ks, max_k + 1) if k > 1]
+    if not usable_ks:
+        return voting.single_choice(name, ks, None, NO_SPLIT)
+    resamples, options = run.effort.resamples, run.random_options(name) | options
+    result = run.cached(
+        name, lambda: stability(run.estimator, rows, usable_ks, n_resamples=resamples, sample_weight=w, **options)
+    )
+    return vote_of(result, ks)
+
+
+def _dendrogram(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    rows = row_sample(len(run.X), TREE_ROWS, run.rngs[name])
+    w = None if run.w is None else run.w[rows]
+    tree = linkage(run.X[rows], "ward", sample_weight=w, n_jobs=run.n_jobs)
+    result = run.cached(name, lambda: dendrogram_gap(tree, int(ks.max())))
+    return voting.single_choice(name, ks, result.best)
+
+
+def _splitting(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    search = x_means if name == "x_means" else g_means
+    result = run.cached(
+        name, lambda: search(run.X, k_max=int(ks.max()), sample_weight=run.w, **run.random_options(name))
+    )
+    return voting.single_choice(name, ks, result.n_clusters)
+
+
+def _dirichlet(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    """Vote for the number of components of a Dirichlet process mixture."""
+    rows, w = run.few
+    if run.distinct_few <= rows.shape[1] + 1:
+        return voting.single_choice(name, ks, None, NO_SPLIT)
+    seed = int(run.rngs[name].integers(2**31))
+    model = Mixture(Gaussian(), "auto", random_state=seed, n_jobs=run.n_jobs)
+    result = run.cached(name, lambda: model.fit(rows, sample_weight=w))
+    return voting.single_choice(name, ks, result.n_components_)
+
+
+CRITERIA: dict[str, Callable[[CriteriaRun, str, Array], Vote]] = {
+    "tendency": _tendency,
+    "silhouette": _curve,
+    "calinski_harabasz": _curve,
+    "davies_bouldin": _curve,
+    "dunn": _curve,
+    "elbow": _elbow,
+    "gap": _gap,
+    "bic": _information,
+    "icl": _information,
+    "prediction_strength": _strength,
+    "stability": _stability,
+    "dirichlet": _dirichlet,
+    "dendrogram": _dendrogram,
+    "x_means": _splitting,
+    "g_means": _splitting,
+}
