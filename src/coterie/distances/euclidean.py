@@ -96,7 +96,7 @@ class StandardizedEuclidean(Euclidean):
         else:
             variances = as_column_weights(self.V, X.shape[1], "V")
             if not (variances > 0).all():
-                raise ParameterError("V must be positive for every column: leave out columns of variance 0")
+                raise ParameterError(f"V must be positive for every column; got {self.V!r}: leave out the others")
             weights = 1 / variances
         rest = Euclidean(weights).fitted(X, Y)
         return replace(self, weights_=weights, exponent_=rest.exponent_)

@@ -118,11 +118,11 @@ class CheckpointFile:
     def _decoded(self, decoder: Decoder, states: dict[str, Any], model: Any) -> dict[str, Any]:
         lengths = Lengths()
         lengths.known.update(K=count_of(model), D=int(self.source.shape[1]))  # arrays are as long as this fit's
-        found = {name: decoder.value(state, lengths) for name, state in states.items()}
+        decoded = {name: decoder.value(state, lengths) for name, state in states.items()}
         decoder.check_all_used()
-        for name, state in found.items():
+        for name, state in decoded.items():
             check_state(name, state, self.fingerprint["estimator"], model, self.source)
-        return found
+        return decoded
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
