@@ -11,8 +11,8 @@ import coterie
 from fuzz.law import LAWS, Law
 
 PACKAGES = (
-    "data", "datasets", "diagnosis", "distances", "engines", "families", "files", "hierarchy", "jobs", "metrics",
-    "mixture", "plots", "seeding", "selection", "traces", "web",
+    "data", "datasets", "diagnosis", "distances", "engines", "families", "hierarchy", "jobs", "kmeans", "medoids",
+    "metrics", "mixture", "persistence", "plots", "seeding", "selection", "traces", "web",
 )  # fmt: skip
 
 RESULT = "a result, checked with the function that returns it"
@@ -21,6 +21,8 @@ NOT_COVERED: dict[str, str] = {  # names, or packages as a whole
     "__version__": "text",
     "plots": "figures, compared with stored pictures in tests/plots",
     "web": "parts of pages, tested in a browser in tests/web",
+    "kmeans.k_means": "KMeans as a function, compared with it in tests/kmeans",
+    "kmeans.kmeans_plusplus": "the first step of KMeans, tested in tests/kmeans",
     "jobs.report": "writes pages, tested in a browser in tests/report",
     "jobs.ReportJob": "options of jobs.report",
     "jobs.examine": "says what the machine has, not what a table has",

@@ -10,18 +10,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SUITES = (
-    "sklearn.cluster.tests.test_k_means",
-    "sklearn.cluster.tests.test_bisect_k_means",
-    "sklearn.cluster.tests.test_hierarchical",
-    "sklearn.mixture.tests.test_gaussian_mixture",
-    "sklearn.mixture.tests.test_bayesian_mixture",
-    "sklearn.mixture.tests.test_mixture",
-    "sklearn.metrics.cluster.tests.test_common",
-    "sklearn.metrics.cluster.tests.test_supervised",
-    "sklearn.metrics.cluster.tests.test_unsupervised",
-    "scipy.cluster.tests.test_hierarchy",
-)
+SUITES = ("sklearn.cluster.tests.test_k_means",)
 
 
 def main(arguments: list[str]) -> int:

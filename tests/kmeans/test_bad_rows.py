@@ -196,7 +196,7 @@ def test_a_file_of_another_kind_is_rejected_with_the_remedy(kind, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"1,2,3\n4,5,6\n"], ids=["empty", "text"])
 def test_a_file_that_is_no_array_is_rejected_by_name(content, tmp_path):
     (tmp_path / "rows.npy").write_bytes(content)
-    with rejects(InputError, r"rows\.npy", r"is empty|not an \.npy file"):
+    with rejects(InputError, r"rows\.npy", r"(is empty|not an \.npy file)"):
         KMeans(2).fit(tmp_path / "rows.npy")
 
 

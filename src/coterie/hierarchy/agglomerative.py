@@ -86,7 +86,7 @@ class AgglomerativeClustering(TreeEstimator):
         Number of connected components of the graph, before edges are added; 1 without a graph.
     n_features_in_ : int
         Number of columns of `X`.
-    feature_names_in_ : array (n_features_in_,)
+    feature_names_in_ : array (n_features,)
         Names of the columns, if `X` has column names that are all strings.
 
     Notes

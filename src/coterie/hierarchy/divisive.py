@@ -102,7 +102,7 @@ class DivisiveClustering(TreeEstimator):
         Number of rows.
     n_features_in_ : int
         Number of columns of `X`.
-    feature_names_in_ : array (n_features_in_,)
+    feature_names_in_ : array (n_features,)
         Names of the columns, if `X` has column names that are all strings.
 
     Notes

@@ -92,7 +92,7 @@ def linkage(
     ======================================  ============  =================================================
     single, ward; few columns               O(n d)        about O(n log n): tree of bounding boxes
     single, ward, centroid, median          O(n d)        O(n² d)
-    complete, average, weighted, any matrix n² numbers    O(n²): nearest-neighbour chain [1]_
+    complete, average, weighted; matrix     n² numbers    O(n²): nearest-neighbour chain [1]_
     centroid, median on a matrix            n² numbers    O(n²) in most cases: generic algorithm [2]_
     ======================================  ============  =================================================
 

@@ -200,7 +200,7 @@ class FuzzyCMeans(CenterEstimator):
         Cluster with the largest membership of each row. `predict` returns the same labels for the same rows.
     objective_ : float
         J at exactly `cluster_centers_`. It is small for large m, because u^m is small.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (n_iter + 1,)
         Objective of the best run, initially and after every iteration.
     n_iter_ : int
         Number of iterations of the best run.

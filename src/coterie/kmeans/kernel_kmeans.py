@@ -110,7 +110,7 @@ class KernelKMeans(Partitional):
         Cluster of each row. `predict` returns the same labels for the same rows.
     inertia_ : float
         Objective. With the Nyström approximation it is the objective of the features.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (n_iter + 1,)
         Objective of the best run, initially and after every iteration.
     n_iter_ : int
         Number of iterations of the best run.

@@ -109,7 +109,7 @@ class KMeans(Traced, Partitional):
         Cluster of each row. `predict` returns the same labels for the same rows.
     inertia_ : float
         Objective at exactly `cluster_centers_`.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (n_iter + 1,)
         Objective of the best run, initially and after every iteration.
     n_iter_ : int
         Number of iterations of the best run.

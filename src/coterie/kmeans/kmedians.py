@@ -67,7 +67,7 @@ class KMedians(CenterEstimator):
         Cluster of each row. `predict` returns the same labels for the same rows.
     objective_ : float
         J at exactly `cluster_centers_`. There is no `inertia_`, which would be a sum of squares.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (n_iter + 1,)
         Objective of the best run, initially and after every iteration.
     n_iter_ : int
         Number of iterations of the best run.

@@ -75,7 +75,7 @@ class MiniBatchKMeans(Traced, Partitional):
         Number of passes over the data, rounded up.
     n_steps_ : int
         Number of batches.
-    history_ : array (n_steps_,)
+    history_ : array (n_steps,)
         Mean cost of a row of every batch, before its update.
 
     Notes

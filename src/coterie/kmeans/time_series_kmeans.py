@@ -94,7 +94,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         Cluster of each series. `predict` returns the same labels for the same series.
     inertia_ : float
         J at exactly `cluster_centers_`.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (n_iter + 1,)
         J of the best run, initially and after every iteration.
     n_iter_ : int
         Number of iterations of the best run.

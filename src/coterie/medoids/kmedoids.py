@@ -97,7 +97,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Sum of the weighted distances of all rows to the nearest medoid.
     silhouette_ : float
         Mean medoid silhouette of all rows; 0 with one medoid.
-    history_ : array (n_iter_ + 1,)
+    history_ : array (n_iter + 1,)
         Loss of the best run, initially and after every pass: distances or 1 - silhouette, weighted and summed over the
         rows, or over the sample.
     n_iter_ : int

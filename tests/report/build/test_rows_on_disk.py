@@ -301,15 +301,15 @@ def people(tmp_path):
 
 
 def test_columns_of_few_values_are_found(people):
-    assert profiles.has_few_values(people, ["city", "name", "same", "half"]) == ["city", "half"]
-    assert profiles.has_few_values(people, []) == []
+    assert profiles.few_values(people, ["city", "name", "same", "half"]) == ["city", "half"]
+    assert profiles.few_values(people, []) == []
 
 
 def test_a_column_of_many_values_is_rejected(people, monkeypatch):
     asked = []
     unique = pl.Series.unique
     monkeypatch.setattr(pl.Series, "unique", lambda self, **more: asked.append(self.name) or unique(self, **more))
-    profiles.has_few_values(people, ["name", "half"])
+    profiles.few_values(people, ["name", "half"])
     assert asked.count("half") == 34
     assert asked.count("name") == 21  # 61 values are too many
 

@@ -129,9 +129,10 @@ def bounds(
 def local_costs(x: Array, y: Array, absolute: bool) -> Array:
     """The costs (n, m) of moments i of `x` and j of `y` meeting: channels are added in their order."""
     total = np.zeros((len(x), len(y)), x.dtype)
-    for channel in range(x.shape[1]):
-        apart = x[:, channel, None] - y[:, channel]
-        total += np.abs(apart) if absolute else apart * apart
+    with np.errstate(over="ignore"):  # as in the compiled kernel, costs that are too large are infinite
+        for channel in range(x.shape[1]):
+            apart = x[:, channel, None] - y[:, channel]
+            total += np.abs(apart) if absolute else apart * apart
     return total
 
 
