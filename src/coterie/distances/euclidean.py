@@ -96,7 +96,9 @@ class StandardizedEuclidean(Euclidean):
         else:
             variances = as_column_weights(self.V, X.shape[1], "V")
             if not (variances > 0).all():
-                raise ParameterError(f"V must be positive for every column; got {self.V!r}: remove columns with variance 0")
+                raise ParameterError(
+                    f"V must be positive for every column; got {self.V!r}: remove columns with variance 0"
+                )
             weights = 1 / variances
         exponent = Euclidean(weights).fitted(X, Y).exponent_
         return replace(self, weights_=weights, exponent_=exponent)
