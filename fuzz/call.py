@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from coterie.core.errors import InputError, RangeWarning
+from coterie.errors import InputError, RangeWarning
 from fuzz.finding import LawBroken, Rejected
 
 T = TypeVar("T")

@@ -35,8 +35,8 @@ from coterie import (
     SphericalKMeans,
     TimeSeriesKMeans,
 )
-from coterie.core.errors import InputError, ParameterError
 from coterie.diagnosis.dip import dip_test
+from coterie.errors import InputError, ParameterError
 from coterie.selection import g_means, x_means
 
 LIMIT = 300  # seconds of CPU time, which other processes do not shorten: the exact solver may take a minute

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans, MiniBatchKMeans
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 
 STARTS = ["k-means++", "forgy", "random_partition", "farthest", "array"]
 LAYOUTS = {

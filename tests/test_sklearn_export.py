@@ -3,7 +3,7 @@ import pytest
 from sklearn import cluster, mixture
 
 import coterie
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from persistence.fitted import FRAME, HOLES, NAMES, SINGLE, STRUCTURES, X, fitted
 
 NEW = np.random.default_rng(5).uniform(X.min(), X.max(), (400, 3))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import coterie
-from coterie.core.errors import InputError, ModelFileError
+from coterie.errors import InputError, ModelFileError
 from coterie.persistence import checkpoint_file, container
 from fuzz import tables
 from fuzz.call import attempt, quiet

@@ -57,6 +57,7 @@ _MODULES = (
     "diagnosis",
     "distances",
     "engines",
+    "errors",
     "families",
     "hierarchy",
     "kmeans",

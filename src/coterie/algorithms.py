@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 
 Algorithm: TypeAlias = Literal[
     "kmeans", "minibatch", "bisecting", "balanced", "spherical", "kmedians", "kmedoids", "fuzzy", "kernel", "gmm",

@@ -18,10 +18,9 @@ from coterie.core import loop
 from coterie.core.arguments import as_rng
 from coterie.core.checkpoint import Checkpointer, HistoryRecorder, Store
 from coterie.core.clock import Now, time_left_text
-from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.core.protocols import Chunk, Engine, Model, Source
-from coterie.core.scale import LENGTHS, SQUARES, Powers, Scale, ScaleError, is_numbers, multiplied, times_power
+from coterie.core.scale import LENGTHS, SQUARES, Powers, Scale, is_numbers, multiplied, times_power
 from coterie.data import as_source, opened
 from coterie.data.frames import header, is_frame
 from coterie.data.memory import MemorySource
@@ -29,6 +28,7 @@ from coterie.data.scale import check_weights, divided
 from coterie.data.summary import Summary, summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
+from coterie.errors import FitInterruptedWarning, InputError, ParameterError, ScaleError
 from coterie.sklearn_export import SklearnExport
 
 PRINT_INTERVAL = 1.0  # minimum number of seconds between two printed lines
@@ -154,7 +154,7 @@ class Estimator(SklearnExport, BaseEstimator):
         is_warm = getattr(self, "warm_start", False) and hasattr(self, "weights_")
         if self._powers is None or is_warm or vars(self).get("_recorder") is not None:
             raise error
-        X, scale = opened(X), error.scale
+        X, scale = opened(X), Scale(error.rows, error.weights)
         source = as_source(X, sample_weight)
         scaled = divided(source, scale, as_engine(self.engine, source, self.n_jobs))
         options = self.get_params(deep=False)

@@ -14,7 +14,7 @@ import joblib
 from threadpoolctl import ThreadpoolController
 
 from coterie import interrupts
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 
 POLL = 0.05  # seconds between two checks for Ctrl-C while waiting for other threads
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 
 # Estimators whose namesake in scikit-learn is not equivalent, or that need another explanation.
 REASONS = {

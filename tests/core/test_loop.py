@@ -7,8 +7,8 @@ import pytest
 
 from coterie import interrupts
 from coterie.core import loop
-from coterie.core.errors import FitInterruptedWarning
 from coterie.core.stats import Stats
+from coterie.errors import FitInterruptedWarning
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import pytest
 import coterie
 from core.left_over import ended_process, left_over
 from coterie.core import writing
-from coterie.core.errors import ParameterError
 from coterie.datasets import write_demo
+from coterie.errors import ParameterError
 from coterie.jobs.output_files import OutputFiles
 from coterie.persistence.checkpoint_file import CheckpointFile
 

@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 from coterie import KMeans
-from coterie.core.errors import InputError
 from coterie.data import as_source
 from coterie.data.memory import part_count
+from coterie.errors import InputError
 
 NAMES = ("a", "b", "c")
 

@@ -18,8 +18,8 @@ from coterie import (  # noqa: E402
     Mixture,
     SphericalKMeans,
 )
-from coterie.core.errors import InputError  # noqa: E402
 from coterie.data.dask import dask_source  # noqa: E402
+from coterie.errors import InputError  # noqa: E402
 from coterie.metrics import davies_bouldin_score  # noqa: E402
 
 rng = np.random.default_rng(0)

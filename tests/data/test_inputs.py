@@ -28,10 +28,10 @@ from coterie import (
     diagnose,
     machine,
 )
-from coterie.core.errors import InputError
 from coterie.data import as_source, opened, scratch
 from coterie.data.tables import scan as tables
 from coterie.distances import pairwise
+from coterie.errors import InputError
 from coterie.hierarchy import linkage
 from coterie.metrics import calinski_harabasz_score, silhouette_score
 from coterie.selection import sweep

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from coterie import machine
-from coterie.core.errors import InputError
 from coterie.data import as_source, scratch
 from coterie.engines.local import Serial
+from coterie.errors import InputError
 
 LINUX = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="reads /proc")
 Usage = namedtuple("Usage", "total used free")

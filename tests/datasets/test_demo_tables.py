@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from coterie.core.errors import ParameterError
 from coterie.datasets import DEMOS, load_demo, write_demo
+from coterie.errors import ParameterError
 
 
 def test_penguins_are_whole_with_their_missing_values():

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from coterie.core.errors import ParameterError
 from coterie.datasets import make_blobs, make_gaussians, make_moons, make_rings
+from coterie.errors import ParameterError
 
 GENERATORS = [make_blobs, make_gaussians, make_moons, make_rings]
 

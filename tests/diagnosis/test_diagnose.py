@@ -17,8 +17,8 @@ from scipy import sparse
 
 import coterie
 from coterie import diagnose
-from coterie.core.errors import InputError, ParameterError
 from coterie.diagnosis import Check, Diagnosis, Finding
+from coterie.errors import InputError, ParameterError
 from cuts import many_parts
 from diagnosis import faults
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import dba, dtw, dtw_path, soft_dtw
 from coterie.distances.windows import Itakura
+from coterie.errors import InputError, ParameterError
 
 
 def bumps(n=12, channels=1, seed=0):

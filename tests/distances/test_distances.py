@@ -13,8 +13,8 @@ from scipy.spatial.distance import cdist
 from sklearn.covariance import ledoit_wolf
 from sklearn.metrics.pairwise import haversine_distances, nan_euclidean_distances
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import as_distance, pairwise
+from coterie.errors import InputError, ParameterError
 from coterie.kernels.cpu import pairwise as compiled
 from coterie.kernels.plain import pairwise as numpy_twin
 

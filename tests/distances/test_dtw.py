@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.core.errors import InputError, ParameterError, RangeWarning
 from coterie.distances import dtw, dtw_path, pairwise
 from coterie.distances.search import lb_keogh, lb_kim, nearest
 from coterie.distances.series import as_series, concatenated
 from coterie.distances.windows import Itakura, NoWindow, SakoeChiba, as_window
+from coterie.errors import InputError, ParameterError, RangeWarning
 from coterie.kernels.cpu import dtw as cpu
 from coterie.kernels.plain import dtw as plain
 from cuts import PAIRWISE

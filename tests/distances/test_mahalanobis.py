@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from coterie import AgglomerativeClustering, KMedoids
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
+from coterie.errors import InputError, ParameterError
 
 DEPENDENT = {  # a column that the others determine
     "a copy": lambda X, rng: X[:, 0],

@@ -9,10 +9,10 @@ from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 
 from coterie import machine
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import Distance, as_distance, pairwise, register
 from coterie.distances import distance as registry
 from coterie.distances.pairwise import STRIP, strips
+from coterie.errors import InputError, ParameterError
 from cuts import many_strips
 
 rng = np.random.default_rng(3)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import dtw, dtw_path, soft_dtw
 from coterie.distances.series import concatenated
 from coterie.distances.soft_dtw import soft_gradient
 from coterie.distances.windows import Itakura, NoWindow, SakoeChiba
+from coterie.errors import InputError, ParameterError
 from coterie.kernels.cpu import soft_dtw as cpu
 from coterie.kernels.plain import soft_dtw as plain
 

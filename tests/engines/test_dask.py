@@ -15,11 +15,11 @@ distributed = pytest.importorskip("distributed")
 
 from coterie import GaussianMixture, KMeans, MiniBatchKMeans  # noqa: E402
 from coterie.core import loop  # noqa: E402
-from coterie.core.errors import ParameterError  # noqa: E402
 from coterie.data.dask import DaskSource, in_blocks  # noqa: E402
 from coterie.data.memory import MemorySource, part_count  # noqa: E402
 from coterie.engines.dask import Dask  # noqa: E402
 from coterie.engines.local import Threads  # noqa: E402
+from coterie.errors import ParameterError  # noqa: E402
 from coterie.kmeans.kernel_lloyd import KernelLloyd  # noqa: E402
 
 

@@ -12,10 +12,10 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from coterie import KMeans
-from coterie.core.errors import ParameterError
 from coterie.data.memory import MemorySource
 from coterie.engines import as_engine
 from coterie.engines.local import Serial, Threads
+from coterie.errors import ParameterError
 from coterie.machine import thread_count
 
 X = np.random.default_rng(0).normal(size=(120000, 8))  # 7.7 MB: 8 parts

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.families import GammaPrior, Poisson, as_family
 from families.cases import CASES
 

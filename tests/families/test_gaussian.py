@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from coterie import GaussianMixture, Mixture
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.families import Gaussian
 from coterie.mixture import Prior
 

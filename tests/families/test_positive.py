@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import digamma
 
 from coterie import Mixture
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.families import Exponential, Gamma, GammaPrior
 from coterie.families.gamma import log_minus_digamma, shape_of
 

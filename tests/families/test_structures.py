@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import ortho_group
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.families.structures import ALIASES, STRUCTURES, Structure, as_structure, covariances
 
 NAMES = list(STRUCTURES)

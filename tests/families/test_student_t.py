@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from coterie import Mixture
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.families import Gaussian, StudentT, student_t_em
 from cuts import has_many_parts
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse, stats
 
 from coterie import Mixture
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 from coterie.families import ExponentialFamily, Product
 from cuts import many_parts
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse, special, stats
 
 from coterie import Mixture, SphericalKMeans
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 from coterie.families import VonMisesFisher, bessel
 from coterie.families.bessel import log_bessel, log_ratio
 from coterie.families.concentration import concentration_of

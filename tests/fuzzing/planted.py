@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 from fuzz.call import attempt
 from fuzz.finding import require_same
 from fuzz.law import law

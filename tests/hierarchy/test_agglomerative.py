@@ -8,8 +8,8 @@ import pytest
 from sklearn.cluster import AgglomerativeClustering as Reference
 
 from coterie import AgglomerativeClustering
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import cut, linkage
 from coterie.hierarchy.linkage_methods import METHODS
 from cuts import many_strips

@@ -10,8 +10,8 @@ from sklearn.feature_extraction.image import grid_to_graph
 from sklearn.neighbors import kneighbors_graph
 
 from coterie import AgglomerativeClustering
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import linkage
 from coterie.kernels.cpu import merging as compiled
 from coterie.kernels.plain import merging as plain

@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BisectingKMeans, DivisiveClustering, machine
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import banner_coefficient, check_tree, cut
 from coterie.kernels.cpu import diana as compiled
 from coterie.kernels.plain import diana as plain

@@ -13,8 +13,8 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import pdist, squareform
 
 from coterie import machine
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import Distance, as_distance, register
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import linkage, linkage_from_matrix, linkage_from_rows, linkage_input
 from cuts import many_strips
 

@@ -14,8 +14,8 @@ from scipy.cluster import hierarchy as scipy_tree
 from scipy.spatial.distance import pdist, squareform
 
 from coterie import machine
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import (
     banner_coefficient,
     check_tree,

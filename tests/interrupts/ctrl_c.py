@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_info
 
 import coterie
 from coterie import distances, hierarchy, interrupts, machine, metrics, selection
-from coterie.core.errors import FitInterruptedWarning
+from coterie.errors import FitInterruptedWarning
 
 SENDER = """
 import os, signal, sys, time

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from coterie import KMeans
-from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.datasets import make_blobs, write_demo
+from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.jobs import Job, run
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from coterie.core import writing
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.jobs import Job, run
 from coterie.jobs.output_files import OutputFiles, check_outputs
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coterie import machine
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 from coterie.jobs import ChooseJob, CompareJob, Job, Step, choose, compare, run
 
 

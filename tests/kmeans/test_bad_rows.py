@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from coterie import KMeans, MiniBatchKMeans
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from kmeans.error_cases import ROWS, as_frame, rejects, with_missing
 from kmeans.kmeans_cases import BOTH
 

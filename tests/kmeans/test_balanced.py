@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BalancedKMeans, KMeans
-from coterie.core.errors import ParameterError
 from coterie.core.progress import Progress
+from coterie.errors import ParameterError
 from cuts import has_many_parts
 from kmeans.balanced_cases import cost_of, groups
 from kmeans.kmeans_cases import SINGLE

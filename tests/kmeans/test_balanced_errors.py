@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coterie import BalancedKMeans
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from kmeans.balanced_cases import groups
 
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BalancedKMeans
-from coterie.core.errors import FitInterruptedWarning
+from coterie.errors import FitInterruptedWarning
 from kmeans.balanced_cases import cost_of, groups
 
 # sizes

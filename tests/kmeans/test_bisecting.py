@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BisectingKMeans, KMeans
-from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
+from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.kmeans import bisecting_kmeans
 from cuts import has_many_parts, many_parts, weights_of_many_digits
 from reference.shared_data import published

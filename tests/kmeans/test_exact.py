@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.kernels.cpu import one_column as compiled
 from coterie.kernels.plain import one_column as plain
 from coterie.kmeans import exact_kmeans

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from cuts import has_many_parts, weights_of_many_digits
 
 STARTS = pytest.mark.parametrize("init", ["k-means++", "forgy", "random", "random_partition", "farthest"])

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from coterie import KMeans
-from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
+from coterie.errors import InputError
 from coterie.kmeans import k_means, kmeans_plusplus
 
 X, _ = make_blobs(200, 3, centers=4, random_state=0)

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import zoo
 from coterie import FuzzyCMeans, KMeans
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
+from coterie.errors import InputError, ParameterError
 from coterie.kernels import cpu, plain
 from coterie.kmeans.fuzzy_c_means import Fuzzy
 from cuts import has_many_parts, weights_of_many_digits

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from coterie import KMeans
-from coterie.core.errors import FitInterruptedWarning, ParameterError
+from coterie.errors import FitInterruptedWarning, ParameterError
 from coterie.kmeans import global_search
 from coterie.kmeans import search_budget as budgets
 from cuts import has_many_parts

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KernelKMeans
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.kmeans.kernel_functions import UserKernel
 from kmeans.kernel_cases import NAMES, apart, blobs, gram, some_weights
 

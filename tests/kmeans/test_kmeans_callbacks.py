@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans, MiniBatchKMeans
-from coterie.core.errors import FitInterruptedWarning
+from coterie.errors import FitInterruptedWarning
 from kmeans.kmeans_cases import groups, objective
 
 # iterations

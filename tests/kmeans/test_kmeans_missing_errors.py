@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from coterie import KMeans
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from kmeans.error_cases import rejects
 from kmeans.missing_values import kmeans_ignoring_missing, rows_with_missing, squares
 

@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import zoo
 from coterie import KMeans, KMedians
-from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk
+from coterie.errors import InputError
 from coterie.kmeans.median_models import Euclidean, Manhattan
 from cuts import has_many_parts, weights_of_many_digits
 from kmeans.median_reference import METRICS, TYPES, draws, lengths, weighted_median

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from coterie import KMeans
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from cuts import has_many_parts, weights_of_many_digits
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BalancedKMeans, KMeans
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.kmeans.pairwise_constraints import as_constraints, check_constraints, colourable
 
 QUICK = settings(max_examples=80, deadline=None)

@@ -7,8 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans, SphericalKMeans
 from coterie.core import online
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
+from coterie.errors import InputError, ParameterError
 from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
 from cuts import has_many_parts, weights_of_many_digits
 

@@ -7,10 +7,10 @@ import pytest
 
 from coterie import FuzzyCMeans, KMedians, SphericalKMeans
 from coterie.base import in_memory
-from coterie.core.errors import ParameterError
 from coterie.core.loop import Progress
 from coterie.core.protocols import Chunk
 from coterie.data.memory import MemorySource
+from coterie.errors import ParameterError
 from coterie.kmeans import swap_search
 from coterie.kmeans.fuzzy_c_means import Fuzzy
 from coterie.kmeans.lloyd import Lloyd

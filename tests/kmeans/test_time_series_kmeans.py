@@ -16,10 +16,10 @@ from sklearn.metrics import adjusted_rand_score
 
 import zoo
 from coterie import KMeans, TimeSeriesKMeans
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk
 from coterie.distances import dba, dtw, pairwise, soft_dtw
 from coterie.distances.windows import Itakura, NoWindow, SakoeChiba
+from coterie.errors import InputError, ParameterError
 from coterie.kmeans.dtw_lloyd import DTWLloyd
 from cuts import weights_of_many_digits
 from reference.shared_data import FOLDER, read_index

@@ -21,7 +21,7 @@ from coterie import (
     MiniBatchKMeans,
     SphericalKMeans,
 )
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from small_tables import FITS, check_finite, of
 
 CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])

@@ -10,7 +10,7 @@ from scipy import sparse
 
 import coterie
 from coterie import distances, hierarchy, metrics, selection
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 
 TABLES = {
     "no rows": np.empty((0, 3)),

@@ -30,9 +30,9 @@ from coterie import (
     metrics,
     save,
 )
-from coterie.core.errors import InputError, RangeWarning
 from coterie.diagnosis import diagnose
 from coterie.distances import pairwise
+from coterie.errors import InputError, RangeWarning
 from coterie.selection import choose_k, g_means, gap_statistic, sweep, x_means
 
 SHORT = pytest.mark.usefixtures("short_searches")  # of any length, a search finds the same at any scale

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from coterie import KMedoids
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.medoids import medoid_search
 from coterie.medoids.distance_table import StoredDistances
 from coterie.medoids.fasterpam import SwapResult

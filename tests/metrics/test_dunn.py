@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
+from coterie.errors import InputError, ParameterError
 from coterie.metrics import dunn_score
 from coterie.metrics.dunn import INTER, INTRA
 from cuts import many_strips

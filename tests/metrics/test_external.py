@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from coterie import metrics
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.metrics.adjusted_mutual_info import expected_mutual_information
 from coterie.metrics.contingency import contingency, pairs
 from coterie.metrics.labels import as_labels

@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn import metrics as sk
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
+from coterie.errors import InputError, ParameterError
 from coterie.metrics import silhouette_exact, silhouette_samples, silhouette_score
 from cuts import many_parts, many_strips
 

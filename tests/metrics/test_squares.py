@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn import metrics as sk
 
 from coterie import metrics
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from cuts import has_many_parts, weights_of_many_digits
 
 rng = np.random.default_rng(1)

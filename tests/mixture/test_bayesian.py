@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from coterie import BayesianGaussianMixture
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from cuts import has_many_parts
 from mixture.beliefs import FORMS, MIXING, fit_quietly, start
 from mixture.rows import groups, islands

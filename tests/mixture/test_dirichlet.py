@@ -11,11 +11,11 @@ from scipy.special import gammaln, logsumexp
 import zoo
 from coterie import Mixture
 from coterie.core import loop
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk
 from coterie.data import memory
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
+from coterie.errors import ParameterError
 from coterie.families import Bernoulli, Gaussian, Poisson, Product
 from coterie.metrics import adjusted_rand_score
 from coterie.mixture.beliefs import Sticks

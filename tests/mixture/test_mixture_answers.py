@@ -6,7 +6,7 @@ from scipy.special import entr, logsumexp
 from scipy.stats import norm
 
 from coterie import GaussianMixture
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 from mixture.rows import groups, log_joint, matrices, theta
 
 FORMS = pytest.mark.parametrize("name", ["VVV", "EEE", "VVI", "VII"])

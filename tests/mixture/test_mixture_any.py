@@ -8,7 +8,7 @@ from scipy import sparse, special, stats
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import GaussianMixture, Mixture
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.families import (
     Bernoulli,
     BetaPrior,

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Mixture
-from coterie.core.errors import ObjectiveRoseWarning
+from coterie.errors import ObjectiveRoseWarning
 from mixture.counts import EACH
 from mixture.rows import climbs
 

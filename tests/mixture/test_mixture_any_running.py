@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Mixture
-from coterie.core.errors import ParameterError
 from coterie.data import memory
+from coterie.errors import ParameterError
 from coterie.families import Categorical, GammaPrior, Poisson
 from mixture.counts import EACH, FAMILIES, planted
 

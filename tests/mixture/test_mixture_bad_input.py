@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from coterie import GaussianMixture
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.families.structures import ALIASES, STRUCTURES
 from coterie.mixture import Prior
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from coterie import GaussianMixture, Mixture
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.mixture import Prior
 from mixture.rows import groups, theta
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from coterie import Mixture, families
-from coterie.core.errors import InputError
 from coterie.data import memory
+from coterie.errors import InputError
 from coterie.families import Product, as_family
 from families.cases import CASES
 

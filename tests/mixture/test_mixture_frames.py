@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import Mixture
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.families import Gamma, Gaussian, Poisson
 from coterie.families.frame_columns import LARGE_COUNT, MIN_DISPERSION, looks_like_counts, product_of
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import GaussianMixture
-from coterie.core.errors import FitInterruptedWarning, ParameterError
 from coterie.data import as_source
+from coterie.errors import FitInterruptedWarning, ParameterError
 from coterie.families.structures import STRUCTURES
 from coterie.mixture.starts import METHODS
 from mixture.rows import far_from_settled, groups

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import coterie
 from core.left_over import left_over
-from coterie.core.errors import CheckpointWarning, FitInterruptedWarning
+from coterie.errors import CheckpointWarning, FitInterruptedWarning
 from coterie.persistence import checkpoint_file
 from coterie.persistence.checkpoint_file import CheckpointFile
 from coterie.selection import stability, sweep

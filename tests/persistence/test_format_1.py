@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import coterie
-from coterie.core.errors import ModelFileError
 from coterie.core.stored import CLASSES
+from coterie.errors import ModelFileError
 from coterie.persistence import classes, container, format_1
 from persistence.fitted import FITTED, MIXED, UNFITTED, X
 

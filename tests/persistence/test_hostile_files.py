@@ -15,7 +15,7 @@ from safetensors.numpy import save as to_safetensors
 from sklearn.exceptions import NotFittedError
 
 import coterie
-from coterie.core.errors import InputError, ModelFileError, ParameterError, RangeWarning
+from coterie.errors import InputError, ModelFileError, ParameterError, RangeWarning
 from coterie.persistence import container
 from persistence.fitted import fitted
 from persistence.test_round_trip import same

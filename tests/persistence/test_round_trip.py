@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import coterie
-from coterie.core.errors import ModelFileError
 from coterie.core.stored import CLASSES, stored
+from coterie.errors import ModelFileError
 from coterie.persistence import classes, container
 from persistence.fitted import COUNTS, FRAME, NAMES, X, fitted
 

@@ -8,8 +8,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import coterie
-from coterie.core.errors import DroppedOptionWarning, ModelFileError, ParameterError
 from coterie.distances import register
+from coterie.errors import DroppedOptionWarning, ModelFileError, ParameterError
 from coterie.families import Poisson
 from coterie.persistence import container
 from persistence.fitted import COUNTS, X, fitted

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from coterie import FuzzyCMeans, GaussianMixture, KMeans, MiniBatchKMeans, Mixture, plots
-from coterie.core.errors import ParameterError
 from coterie.datasets import make_blobs
+from coterie.errors import ParameterError
 from coterie.palette import NOISE, as_rgb, blends, colours
 from coterie.plots.video import Video, render_video
 from coterie.web import unpack_labels, unpack_points, unpack_rgb

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from coterie import choose_k
-from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
+from coterie.errors import InputError
 from coterie.plots.criteria_plot import CriteriaDisplay, panels
 
 pytest.importorskip("matplotlib")

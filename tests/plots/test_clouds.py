@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from coterie import BayesianGaussianMixture, FuzzyCMeans, GaussianMixture, KMeans, KMedians, Mixture, palette, plots
-from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
+from coterie.errors import InputError
 from coterie.families.structures import STRUCTURES
 from coterie.plots.projection import View, as_rows
 

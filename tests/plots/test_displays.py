@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from coterie import AgglomerativeClustering, BayesianGaussianMixture, GaussianMixture, KMeans, choose_k, plots
-from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
+from coterie.errors import InputError, ParameterError
 from coterie.selection import gap_statistic, mixture_table, stability, sweep
 
 pytest.importorskip("matplotlib")

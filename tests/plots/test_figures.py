@@ -13,8 +13,8 @@ from coterie import (
     metrics,
     plots,
 )
-from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
+from coterie.errors import InputError
 from coterie.families import Poisson, Product
 from coterie.hierarchy import cut, leaves, linkage
 from coterie.mixture import Prior

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coterie import FuzzyCMeans, GaussianMixture, KMeans, Mixture, choose_k, plots
-from coterie.core.errors import ParameterError
 from coterie.datasets import make_blobs
+from coterie.errors import ParameterError
 from coterie.selection import gap_statistic, mixture_table, stability, sweep
 
 pytest.importorskip("matplotlib")

@@ -19,10 +19,10 @@ from coterie import (
     diagnose,
     plots,
 )
-from coterie.core.errors import InputError
 from coterie.datasets import make_blobs
 from coterie.diagnosis.partition import labels_by
 from coterie.distances import pairwise
+from coterie.errors import InputError
 from coterie.plots import cloud as drawing
 from coterie.plots import silhouette_plot
 from coterie.plots.projection import View, as_rows

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.preparation.name_lists import join_names, shell_names, split_names
 
 NAMES = st.text(min_size=1).map(str.strip).filter(lambda name: name and "\0" not in name)

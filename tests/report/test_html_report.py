@@ -10,8 +10,8 @@ import pytest
 
 from coterie import GaussianMixture
 from coterie.algorithms import METHODS
-from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import write_demo
+from coterie.errors import InputError, ParameterError
 from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob
 from coterie.report.html import Absent, as_html
 from coterie.report.html.formatting import number, percent, two_places

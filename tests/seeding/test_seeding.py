@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse, stats
 from sklearn.cluster import kmeans_plusplus
 
-from coterie.core.errors import ParameterError
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
+from coterie.errors import ParameterError
 from coterie.seeding import METHODS, farthest, forgy, plusplus, random_partition, start
 
 rng = np.random.default_rng(0)

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from coterie import KMedians, choose_k
-from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
+from coterie.errors import InputError, ParameterError
 from coterie.selection import Vote
 from coterie.selection.choose_k_criteria import CRITERIA
 from coterie.selection.votes import WEIGHTS, relative_support, total_support, vote

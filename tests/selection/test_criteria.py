@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coterie import AgglomerativeClustering, FuzzyCMeans, KMeans, KMedians, KMedoids, SphericalKMeans, metrics
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
+from coterie.errors import InputError, ParameterError
 from coterie.selection import criteria, sweep
 
 rng = np.random.default_rng(0)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import cut, linkage
 from coterie.selection import dendrogram_gap
 

@@ -12,8 +12,8 @@ from scipy.spatial.distance import pdist
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import AgglomerativeClustering, KMeans, KMedoids
-from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
+from coterie.errors import InputError, ParameterError
 from coterie.selection import Progress, gap_statistic
 from coterie.selection.gap import RULES, Gap, dispersion, kmeans_path
 from coterie.selection.references import box_about

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.selection import kneedle, second_derivative
 from reference.shared_data import published
 

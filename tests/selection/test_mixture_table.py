@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from coterie import GaussianMixture
-from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_gaussians
+from coterie.errors import InputError, ParameterError
 from coterie.families.structures import STRUCTURES
 from coterie.selection import mixture_table
 from coterie.selection.mixture_starts import is_special_case

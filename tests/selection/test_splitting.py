@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import sparse, stats
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
+from coterie.errors import InputError, ParameterError
 from coterie.metrics import adjusted_rand_score
 from coterie.selection import g_means, x_means
 from coterie.selection.normality import anderson_darling, critical_value, p_value

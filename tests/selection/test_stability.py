@@ -12,9 +12,9 @@ from sklearn.cluster import AgglomerativeClustering as SklearnAgglomerative
 from sklearn.cluster import KMeans as SklearnKMeans
 
 from coterie import AgglomerativeClustering, GaussianMixture, KMeans, KMedoids
-from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
 from coterie.distances import pairwise
+from coterie.errors import InputError, ParameterError
 from coterie.metrics import adjusted_rand_score
 from coterie.selection import stability
 from coterie.selection.agreement import adjusted_rand, contingency_table, jaccard, prediction_strengths

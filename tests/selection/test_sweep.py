@@ -25,7 +25,7 @@ from coterie import (
     SphericalKMeans,
     choose_k,
 )
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import cut
 from coterie.medoids import fasterpam
 from coterie.metrics import inertia

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.datasets import make_blobs
+from coterie.errors import InputError, ParameterError
 from coterie.selection import Tendency, tendency
 
 

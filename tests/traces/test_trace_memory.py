@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coterie.core import loop
-from coterie.core.errors import ParameterError
 from coterie.core.progress import Progress
+from coterie.errors import ParameterError
 from coterie.traces import recorder as recording
 from traces.cases import SOFT, X, anew, in_thirds, much, quiet
 

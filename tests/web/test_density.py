@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie import palette
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.web import ClusterMap, Densities, Density, clustermap, density, pack_counts, unpack_counts
 from web.conftest import blobs
 

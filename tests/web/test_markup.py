@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.web import Markup, escape, joined, tag
 from coterie.web.markup import NOT_HTML
 

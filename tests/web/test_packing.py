@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.web import (
     box_of,
     pack_labels,

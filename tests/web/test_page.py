@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.web import as_json, embedded, page, tag
 from coterie.web.page import SCRIPTS, script
 

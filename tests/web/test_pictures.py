@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie import palette
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.web import ClusterMap, Plane, ellipses_of, png, raster, tick_texts, ticks
 
 Image = pytest.importorskip("PIL.Image")

@@ -48,11 +48,11 @@ def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
         return Exit.USAGE, f"Error: {error.filename} already exists. {advice}"
     if _is_usage_error(error):
         return Exit.USAGE, f"Error: {error}"
-    from coterie.core.errors import InputError
+    from coterie.errors import InputError
 
     if isinstance(error, InputError):
         return Exit.DATA, f"Error: {error}"
-    from coterie.jobs import NotConvergedError
+    from coterie.errors import NotConvergedError
 
     if isinstance(error, NotConvergedError):
         return Exit.NOT_CONVERGED, f"Error: {error}"
@@ -77,6 +77,6 @@ def _is_usage_error(error: BaseException) -> bool:
 
     if isinstance(error, CycloptsError):
         return True
-    from coterie.core.errors import ParameterError
+    from coterie.errors import ParameterError
 
     return isinstance(error, ParameterError)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 
 from cyclopts import Group, Parameter
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.jobs import Device, Missing, Number, Scale
 from coterie.preparation.name_lists import split_names
 

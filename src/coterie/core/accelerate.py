@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import CheckpointError
 from coterie.core.protocols import Params
+from coterie.errors import CheckpointError
 
 STEP_SHARE = 0.8  # share of the step of SQUAREM: full steps often overshoot, and each rejected step costs a pass
 MAX_TRIES = 3  # extrapolated steps tried before a plain one, each about half as long as the one before

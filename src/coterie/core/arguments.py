@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 
 
 def as_floats(value: Any) -> np.ndarray[Any, Any]:

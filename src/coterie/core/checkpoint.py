@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from coterie.core.errors import CheckpointError
 from coterie.core.protocols import Model, Params
 from coterie.core.stored import stored
+from coterie.errors import CheckpointError
 
 
 @stored("checkpoint.Descent", in_checkpoints=True, history="real *", trail="tuple", run="count", passes="count")

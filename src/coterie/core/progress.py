@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coterie.core.clock import Clock
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 
 
 @dataclass(frozen=True)

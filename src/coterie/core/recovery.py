@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from coterie import interrupts
 from coterie.core.checkpoint import Checkpointer, DescentState, RestartsState
-from coterie.core.errors import CheckpointError, FitInterruptedWarning
 from coterie.core.protocols import Model, Params
+from coterie.errors import CheckpointError, FitInterruptedWarning
 
 if TYPE_CHECKING:
     from coterie.core.loop import Fit

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from coterie.core.errors import InputError, RangeWarning
+from coterie.errors import RangeWarning
 
 
 class Scale(NamedTuple):
@@ -31,19 +31,6 @@ class Powers(NamedTuple):
 
 LENGTHS = Powers(1, 0)  # centers, and distances
 SQUARES = Powers(2, 1)  # weighted sums of squared distances
-
-
-class ScaleError(InputError):
-    """Squares of the rows, or sums of their weights, would leave the range of floating-point numbers."""
-
-    def __init__(self, scale: Scale) -> None:
-        exponents = {name: size for name, size in zip(("X", "sample_weight"), scale, strict=True) if size}
-        sizes = " and ".join(f"{name} has values up to about 2^{size}" for name, size in exponents.items())
-        super().__init__(
-            f"{sizes}: sums of squares would leave the range of floating-point numbers; "
-            f"divide {' and '.join(exponents)} by a power of two first"
-        )
-        self.scale = scale
 
 
 def times_power(exponent: int, values: Any) -> Any:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 
 DAY = 86_400.0  # seconds after which a temporary file of another machine is considered left over
 LONGEST_SUFFIX = 16  # bytes: longer suffixes are not file types, and names are limited to 255 bytes

@@ -11,10 +11,10 @@ import dask
 import dask.array as da
 import numpy as np
 
-from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine
 from coterie.data.frames import number_type, refuse_odd_shapes
 from coterie.data.memory import as_many, as_weights, part_count
+from coterie.errors import InputError
 
 
 @dataclass(frozen=True)

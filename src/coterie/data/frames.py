@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 
 ENCODE = "Drop them, or encode them first (one column a category)"
 

@@ -13,11 +13,11 @@ from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from coterie.core.arguments import as_floats
-from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Part
 from coterie.data import scratch
 from coterie.data.frames import frame_to_array, is_frame
 from coterie.data.tables.numeric_rows import NamedRows
+from coterie.errors import InputError
 
 SMALL_PART = 1 << 20  # bytes below which handing a part to a thread costs more than the part
 LARGE_PART = 1 << 23  # bytes beyond which a part gains nothing by being larger

@@ -10,8 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import Scale, ScaleError, times_power
+from coterie.core.scale import Scale, times_power
 from coterie.core.stats import Stats
+from coterie.errors import ScaleError
 
 SAFE = {4: 55, 8: 200}  # by itemsize: values from 2^-SAFE to 2^SAFE have sums of squares, and weights, in range
 WIDEST = 480  # beyond this, sums of squares leave the range of float64, in which moments are taken
@@ -69,7 +70,7 @@ def _extent(chunk: Chunk) -> Extent:
 def check_weights(source: Any) -> None:
     """`ScaleError` if sums of the weights of a source could leave the range of numbers."""
     if source.w is not None and (exponent := unsafe_exponent(float(source.w.max()), np.float64)):
-        raise ScaleError(Scale(0, exponent))
+        raise ScaleError(weights=exponent)
 
 
 def divided(source: Any, scale: Scale, engine: Engine) -> Any:

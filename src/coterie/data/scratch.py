@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from coterie import machine
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 
 LARGE = Path("/var/tmp")  # where large temporary files belong: /tmp is memory on many systems
 SMALL = 1 << 26  # bytes that are in memory whatever is free

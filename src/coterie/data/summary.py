@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels
-from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import ScaleError
 from coterie.core.stats import Stats
 from coterie.data.scale import SAFE, WIDEST, is_suspect, scale_of
+from coterie.errors import InputError, ScaleError
 
 
 class Summary(NamedTuple):
@@ -89,7 +88,7 @@ def summarize(
     if to_fit and is_suspect(limit, pivot, weight, sums.sum_xx):
         scale = scale_of(source, engine, limit)
         if scale is not None:
-            raise ScaleError(scale)
+            raise ScaleError(*scale)
     if not np.isfinite(sums.sum_xx).all():
         raise InputError(_complaint(source, engine.sum(_holes, source), allow_missing))
     there = np.maximum(sums.weight, np.finfo(np.float64).tiny)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 
 
 def is_tensor(X: Any) -> bool:

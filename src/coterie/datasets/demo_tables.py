@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.errors import ParameterError
 from coterie.core.writing import exists, real_path, write_whole
 from coterie.datasets.synthetic_tables import SYNTHETIC
+from coterie.errors import ParameterError
 
 PENGUINS_LICENCE = (
     "CC0 1.0. Gorman, Williams and Fraser (2014), doi:10.1371/journal.pone.0090081; "

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 
 Seed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arguments import as_floats
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import Array
 from coterie.distances.dtw import path_costs, window_groups
 from coterie.distances.series import Series, as_one_series, as_series, check_same_channels, concatenated
 from coterie.distances.soft_dtw import as_gamma
 from coterie.distances.windows import Mask, as_window
+from coterie.errors import InputError, ParameterError
 
 CANDIDATES = 64  # maximum number of series from which the initial center is chosen
 PIECE = 128  # number of series that one thread aligns at a time

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.core.errors import InputError
 from coterie.core.stored import stored
 from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean, as_column_weights
+from coterie.errors import InputError
 
 
 @stored("distance.Cosine")

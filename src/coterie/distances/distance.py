@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.data import as_source
 from coterie.data.summary import check_finite
 from coterie.engines.local import Threads
+from coterie.errors import InputError, ParameterError
 
 Array = np.ndarray[Any, Any]
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from coterie import kernels
-from coterie.core.errors import InputError, ParameterError, RangeWarning
 from coterie.core.stored import stored
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import multiply
 from coterie.distances.series import Series, as_one_series, as_series, check_same_channels, concatenated
 from coterie.distances.windows import Band, Mask, NoWindow, as_window
+from coterie.errors import InputError, ParameterError, RangeWarning
 
 COSTS = ("squared", "absolute")
 

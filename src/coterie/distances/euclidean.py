@@ -9,10 +9,10 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arguments import as_floats
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.stored import stored
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Array, Distance
+from coterie.errors import InputError, ParameterError
 
 
 @stored("distance.Euclidean")

@@ -9,12 +9,12 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arguments import as_floats
-from coterie.core.errors import InputError
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import as_column_weights
+from coterie.errors import InputError
 
 
 class Mixed(NamedTuple):

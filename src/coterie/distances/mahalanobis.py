@@ -10,13 +10,12 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 
 from coterie import machine
 from coterie.core.arguments import as_floats
-from coterie.core.errors import InputError, ParameterError
-from coterie.core.scale import Scale, ScaleError
 from coterie.core.stored import stored
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean, too_far_apart, weighted
 from coterie.distances.whitening import Whitening, centered, of_covariance, of_inverse, of_rows, of_shrunk, to_unit_size
+from coterie.errors import InputError, ParameterError, ScaleError
 
 LARGEST_EXPONENT = 1000  # beyond it, means and inverse standard deviations leave the range of float64
 REMEDIES = "remove such columns, or pass shrinkage='auto' or pseudo_inverse=True"
@@ -64,7 +63,7 @@ class Mahalanobis(Euclidean):
     def fitted(self, X: Array, Y: Any = None) -> Self:
         rows = X if Y is None else np.concatenate([X, Y])
         if exponent := unsafe_exponent(float(np.abs(rows).max()), rows.dtype, LARGEST_EXPONENT):
-            raise ScaleError(Scale(exponent, 0))
+            raise ScaleError(rows=exponent)
         with machine.one_blas_thread:  # so that the result does not depend on the number of threads
             if self.cov is None and self.VI is None:
                 origin, whitening = self._estimated(rows)

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from coterie import kernels
-from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import Euclidean, as_column_weights, too_far_apart, weighted
+from coterie.errors import ParameterError
 
 KINDS = {1.0: 2, np.inf: 3}  # argument `kind` of the kernel `differences`, by p
 

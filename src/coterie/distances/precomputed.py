@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
-from coterie.core.errors import InputError
 from coterie.data import opened
 from coterie.distances.distance import Array
+from coterie.errors import InputError
 
 BLOCK = 512  # number of rows and columns that are compared with their transpose at a time
 TOLERANCE = {4: 1e-5, 8: 1e-8}  # by itemsize: allowed difference of d(i, j) and d(j, i), relative to the maximum

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels
-from coterie.core.errors import InputError
 from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import as_column_weights
+from coterie.errors import InputError
 
 
 @stored("distance.Canberra")

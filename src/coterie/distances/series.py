@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import InputError
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.frames import frame_to_array, is_frame
+from coterie.errors import InputError
 
 Array = np.ndarray[Any, Any]
 

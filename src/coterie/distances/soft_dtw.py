@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels
-from coterie.core.errors import ParameterError
 from coterie.distances.distance import Array
 from coterie.distances.dtw import as_pair, check_overflow, window_groups
 from coterie.distances.series import Series
 from coterie.distances.windows import as_window
+from coterie.errors import ParameterError
 
 
 def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergence: bool = False) -> float:

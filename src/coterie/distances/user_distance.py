@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import Array, Distance
+from coterie.errors import InputError, ParameterError
 from coterie.kernels import compile_pair
 
 

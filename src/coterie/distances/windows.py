@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 
 Array = np.ndarray[Any, Any]
 Band = tuple[Array, Array]  # low, high (n,): time point i can be aligned with low[i] to high[i] - 1

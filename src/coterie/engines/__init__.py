@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Engine, Source
+from coterie.errors import ParameterError
 from coterie.machine import thread_count
 
 __all__ = ["as_engine"]

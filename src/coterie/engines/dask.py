@@ -11,9 +11,9 @@ from typing import Any
 
 import dask
 
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Memo, Source, Step
 from coterie.core.stats import tree_sum
+from coterie.errors import ParameterError
 
 TIMEOUT = "10s"  # for the connection to the scheduler
 

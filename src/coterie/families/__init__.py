@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.families.family import Family
 from coterie.families.linear import ExponentialFamily
 from coterie.families.prior import BetaPrior, DirichletPrior, GammaPrior

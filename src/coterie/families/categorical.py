@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse, special
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.stored import stored
+from coterie.errors import InputError, ParameterError
 from coterie.families import simplex
 from coterie.families.family import Family
 from coterie.families.levels import MAX_CATEGORIES, Values, one_hot

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.families.linear import ExponentialFamily, Linear, Sums
 from coterie.families.prior import GammaPrior, Pseudo, as_prior
 

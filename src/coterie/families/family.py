@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import as_floats, as_rng, whole_number
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.stats import Stats
+from coterie.errors import InputError, ParameterError
 
 TINY = float(np.finfo(np.float64).tiny)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.stored import stored
+from coterie.errors import InputError, ParameterError
 from coterie.families.family import Family
 from coterie.families.product import Product
 

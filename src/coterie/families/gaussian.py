@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.families import forms, packed_moments
 from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics, Sums
 from coterie.families.location_scale import LocationScaleFamily

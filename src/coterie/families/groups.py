@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.families.family import Family
 
 

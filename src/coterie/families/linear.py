@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from coterie import kernels
-from coterie.core.errors import ParameterError
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.families.family import TINY, Family
 from coterie.families.prior import Pseudo
 

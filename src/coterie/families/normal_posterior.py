@@ -14,8 +14,8 @@ from typing import Self
 import numpy as np
 from scipy import special
 
-from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.families import forms, packed_moments
 from coterie.families.linear import Linear
 from coterie.families.normal_prior import Penalty

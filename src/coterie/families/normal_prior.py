@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import as_floats
-from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.families import forms
 
 MIN_VARIANCE = (

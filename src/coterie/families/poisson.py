@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse, special
 
-from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.families.counts import LARGE, Sizes, dense_blocks, deviances, saturated, sizes
 from coterie.families.family import TINY
 from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics, Sums, of_stored

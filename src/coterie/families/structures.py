@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 
 FLOOR = 1e-13  # minimum eigenvalue, as a share of the pooled scatter; less is rounding, and covariances need an inverse
 SMALLEST = 1e-290  # smallest scatter for which FLOOR times the scatter is not subnormal

@@ -9,8 +9,8 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arguments import not_negative, one_of
-from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.families import forms, student_t_em
 from coterie.families.location_scale import LocationScaleFamily
 from coterie.families.structures import separate_covariances

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.stored import stored
+from coterie.errors import InputError, ParameterError
 from coterie.families.bessel import log_bessel, log_scaled_bessel
 from coterie.families.concentration import concentration_of
 from coterie.families.counts import dense_blocks

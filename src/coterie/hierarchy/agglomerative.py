@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.core.arguments import one_of
-from coterie.core.errors import ParameterError
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.distances.euclidean import Euclidean
+from coterie.errors import ParameterError
 from coterie.hierarchy import assign
 from coterie.hierarchy.connectivity import edges, edges_among, merge_neighbours
 from coterie.hierarchy.cut import clusters_below

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
-from coterie.core.scale import Scale, ScaleError
 from coterie.core.stored import stored
 from coterie.distances.distance import Distance
 from coterie.distances.pairwise import strips
+from coterie.errors import ScaleError
 from coterie.hierarchy.linkage_methods import METHODS
 from coterie.hierarchy.tree import Array, Tree, path_sums
 
@@ -133,7 +133,7 @@ def clusters_of_tree(
     if distance is None:
         exponent = int(np.frexp(A.max())[1])
         if abs(exponent) > SAFE_EXPONENT:
-            raise ScaleError(Scale(exponent, 0))
+            raise ScaleError(rows=exponent)
         return Members(method, objects, share, mass, _inner_squares(objects, share, A))
     centers = np.add.reduceat(objects.A * share[:, None], objects.start, axis=0)
     return Centers(method, distance, np.ascontiguousarray(centers, dtype=A.dtype), mass)

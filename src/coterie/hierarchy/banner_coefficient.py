@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 from coterie.hierarchy.tree import as_tree
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances.distance import as_distance
 from coterie.distances.pairwise import fit_and_prepare, pairwise
 from coterie.distances.precomputed import as_square
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.linkage_input import symmetric_matrix
 from coterie.hierarchy.tree import Array
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arguments import one_of
-from coterie.core.errors import InputError
 from coterie.distances.pairwise import strips
+from coterie.errors import InputError
 from coterie.hierarchy.condensed import UpperRows, as_square_or_condensed, row_start, upper_rows, upper_rows_of
 from coterie.hierarchy.tree import Array, Tree, as_tree
 

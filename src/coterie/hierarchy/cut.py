@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import not_negative, whole_number
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.hierarchy.tree import Array, Tree, as_tree
 
 

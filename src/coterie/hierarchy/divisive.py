@@ -9,11 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie import machine
 from coterie.core.arguments import one_of
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import pairwise, strips
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import diana
 from coterie.hierarchy.assign import fitted_objects
 from coterie.hierarchy.banner_coefficient import banner_coefficient

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
-from coterie.core.errors import InputError, ParameterError
 from coterie.data import opened
 from coterie.distances import Distance, as_distance
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import fit_and_prepare
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import linkage_from_matrix, linkage_from_rows
 from coterie.hierarchy.linkage_input import positive_weights, scaled_weights, symmetric_matrix
 from coterie.hierarchy.linkage_methods import METHODS, Method, Progress

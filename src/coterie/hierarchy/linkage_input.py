@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
-from coterie.core.errors import InputError
 from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.data.memory import as_weights
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import dense_rows
 from coterie.distances.precomputed import as_square, put_symmetric
+from coterie.errors import InputError
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.hierarchy.tree import as_tree
 
 # Characters that need no quotes.

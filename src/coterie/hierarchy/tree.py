@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 
 Array = np.ndarray[Any, Any]
 
@@ -110,7 +110,7 @@ def check_tree(Z: Any, name: str = "Z") -> Array:
     (2, 4)
     >>> check_tree([[0, 1, 0.5, 2], [2, 4, 1.0, 3]])
     Traceback (most recent call last):
-    coterie.core.errors.InputError: Z[1] merges cluster 4, which does not exist yet: with 3 leaves it can be at most 3
+    coterie.errors.InputError: Z[1] merges cluster 4, which does not exist yet: with 3 leaves it can be at most 3
     """
     try:
         Z = np.ascontiguousarray(Z, dtype=np.float64)

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.base import DistanceEstimator
 from coterie.core.arguments import not_negative, whole_number
-from coterie.core.errors import InputError, ParameterError
 from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.picking import some
 from coterie.distances.distance import Distance
 from coterie.distances.precomputed import as_cross, as_square
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.linkage import linkage
 from coterie.hierarchy.tree import Array
 

@@ -32,7 +32,6 @@ __all__ = [
     "Job",
     "Missing",
     "ModelMissing",
-    "NotConvergedError",
     "Number",
     "PredictJob",
     "ReportJob",
@@ -51,10 +50,6 @@ __all__ = [
 Budget: TypeAlias = Literal["quick", "normal", "thorough"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Number: TypeAlias = int | tuple[int, int] | Literal["auto"]
-
-
-class NotConvergedError(RuntimeError):
-    """A fit has not converged, and the job is strict."""
 
 
 @dataclass(frozen=True)

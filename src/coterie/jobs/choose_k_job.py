@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from coterie.algorithms import METHODS, method_of, sweep_parameters
-from coterie.core.errors import ParameterError
 from coterie.core.job_progress import Progress, Step
 from coterie.data.tables.reader import read
+from coterie.errors import ParameterError
 from coterie.jobs import ChooseJob, CompareJob, Job
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import build_estimator, caught_warnings

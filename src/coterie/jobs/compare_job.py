@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.algorithms import METHODS, method_of
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.job_progress import Progress, Step, silent
 from coterie.data.tables.reader import read
+from coterie.errors import InputError, ParameterError
 from coterie.jobs import CompareJob
 from coterie.jobs.choose_k_job import choose, reusable_sweep
 from coterie.jobs.command_line import report_source

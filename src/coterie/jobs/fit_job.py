@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 
 from coterie.algorithms import check_options, method_of
-from coterie.core.errors import InputError
 from coterie.core.job_progress import Progress, Step
 from coterie.data.tables.reader import Table, read
 from coterie.data.tables.writer import LABELS_ONLY
-from coterie.jobs import Job, NotConvergedError, option_checks
+from coterie.errors import InputError, NotConvergedError
+from coterie.jobs import Job, option_checks
 from coterie.jobs.choose_k_job import check_k_can_be_chosen, choose, reusable_sweep
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit, sample_rows

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.algorithms import Method, method_of, parameters, sweep_parameters
-from coterie.core.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.core.job_progress import Progress, Step
+from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.families.frame_columns import product_of
 from coterie.jobs import TableJob
 from coterie.machine import check_room

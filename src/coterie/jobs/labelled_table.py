@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coterie.core.errors import ParameterError
 from coterie.core.job_progress import Progress, Step, silent
 from coterie.data.tables.file_formats import TEXT
 from coterie.data.tables.reader import Table
 from coterie.data.tables.writer import LABELS_ONLY, write
+from coterie.errors import ParameterError
 from coterie.preparation.column_selection import LABEL
 from coterie.preparation.preparation import PreparedRows
 

@@ -7,7 +7,7 @@ from shutil import which
 from typing import get_args
 
 from coterie.algorithms import METHODS, Method, method_of
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, PredictJob, Scale, TableJob
 
 LARGEST_SEED = 2**32 - 1  # of random states of scikit-learn

@@ -13,10 +13,10 @@ from typing import Any, Self, TypeVar
 import polars as pl
 
 from coterie.core import writing
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.job_progress import Progress, Step
 from coterie.data.tables.read_errors import first_line, listed
 from coterie.data.tables.writer import WRITABLE
+from coterie.errors import InputError, ParameterError
 from coterie.jobs import ChooseJob, CompareJob
 from coterie.persistence.container import SUFFIX
 from coterie.report.table import TableResult

@@ -6,9 +6,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.job_progress import Progress, Step
 from coterie.data.tables.reader import read
+from coterie.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, PredictJob
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.option_checks import at_least, check_batches, check_safe_csv, one_of

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from coterie.core.errors import InputError
 from coterie.data.tables.read_errors import check_file
+from coterie.errors import InputError
 from coterie.persistence import load, save
 from coterie.persistence.container import KEY, SUFFIX
 from coterie.preparation.preparation import Preparation

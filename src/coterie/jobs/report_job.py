@@ -8,9 +8,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.algorithms import METHODS
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.job_progress import Progress, Step
 from coterie.data.tables.reader import Table, read
+from coterie.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, ReportJob, Scale
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import caught_warnings, fitted_model, scores_of

@@ -8,10 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.base import CENTERS_STORED, Summary
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Source
-from coterie.core.scale import ScaleError
 from coterie.core.stored import stored
+from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.kmeans.balanced_lloyd import BalancedAssignment, BalancedLloyd, split_by_part
 from coterie.kmeans.center_estimator import CenterEstimator
 from coterie.kmeans.kmeans import check_enough_rows

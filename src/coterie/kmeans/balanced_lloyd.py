@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from coterie import kernels, seeding
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.kmeans.lloyd import NO_BOUNDS, Bounds, KMeansStats, Lloyd, same_dtype
 from coterie.kmeans.pairwise_constraints import Constraints
 

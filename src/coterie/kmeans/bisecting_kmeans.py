@@ -16,12 +16,12 @@ from coterie import interrupts, kernels
 from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
-from coterie.core.errors import FitInterruptedWarning, ParameterError
 from coterie.core.progress import Progress
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import LENGTHS, Powers, ScaleError
+from coterie.core.scale import LENGTHS, Powers
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
+from coterie.errors import FitInterruptedWarning, ParameterError, ScaleError
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, same_dtype
 from coterie.seeding import check_start, starts

@@ -9,7 +9,7 @@ import numpy as np
 from coterie.base import CENTERS, Partitional, callbacks
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.protocols import Source
-from coterie.core.scale import ScaleError
+from coterie.errors import ScaleError
 from coterie.kmeans import swap_search
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters

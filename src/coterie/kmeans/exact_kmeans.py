@@ -10,8 +10,8 @@ import numpy as np
 from coterie import kernels
 from coterie.base import in_memory
 from coterie.core import loop
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.errors import ParameterError
 from coterie.kmeans.lloyd import Lloyd
 
 LIMIT = 4e9  # steps, each for one row, cluster and column: about a minute

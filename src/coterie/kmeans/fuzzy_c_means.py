@@ -11,11 +11,11 @@ import numpy as np
 
 from coterie import kernels, seeding
 from coterie.base import CENTERS_STORED, Summary
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.kmeans.center_estimator import CenterEstimator
 from coterie.kmeans.lloyd import Lloyd, same_dtype
 from coterie.seeding.costs import Cost, Shared

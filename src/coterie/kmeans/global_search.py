@@ -17,9 +17,9 @@ from coterie.base import Summary, in_memory
 from coterie.core import loop
 from coterie.core.checkpoint import Checkpointer, Store
 from coterie.core.clock import Clock
-from coterie.core.errors import FitInterruptedWarning
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.errors import FitInterruptedWarning
 from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.search_budget import Budget, WorkLimit, work_limit
 from coterie.kmeans.search_state import SearchState, check_state_matches

@@ -15,9 +15,9 @@ import numpy as np
 
 from coterie.base import Summary
 from coterie.core.arguments import one_of
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
+from coterie.errors import InputError, ParameterError
 
 NAMES = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "precomputed")
 COLUMNS = 512  # columns of a tile; tiles have fixed edges, so that a value is identical whenever it is computed

@@ -10,9 +10,9 @@ import numpy as np
 
 from coterie.base import Partitional, Summary, callbacks, summarize
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
+from coterie.errors import InputError, ParameterError
 from coterie.kmeans.kernel_functions import (
     Kernel,
     Precomputed,

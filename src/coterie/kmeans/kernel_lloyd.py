@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
+from coterie.errors import InputError
 from coterie.kmeans.kernel_functions import COLUMNS, Kernel, first_equal_rows
 from coterie.kmeans.kernel_hartigan import (
     best_moves,

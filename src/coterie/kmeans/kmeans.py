@@ -10,10 +10,9 @@ import numpy as np
 
 from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
 from coterie.core.arguments import as_floats, as_rng, not_negative, one_of, whole_number
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Engine, Source
-from coterie.core.scale import ScaleError
 from coterie.core.stored import stored
+from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
 from coterie.kmeans.global_search import search_start
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import as_rng, whole_number
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 from coterie.kmeans.kmeans import KMeans
 from coterie.seeding import plusplus
 

@@ -12,9 +12,9 @@ from scipy import sparse
 
 from coterie.base import Summary
 from coterie.core.arguments import as_floats
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.errors import ParameterError
 from coterie.kmeans.lloyd import Lloyd
 from coterie.traces import Trace
 

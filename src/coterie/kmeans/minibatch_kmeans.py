@@ -15,11 +15,11 @@ from coterie.core import online
 from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.checkpoint import MiniBatchState, Store
 from coterie.core.clock import Clock
-from coterie.core.errors import FitInterruptedWarning
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk
-from coterie.core.scale import LENGTHS, SQUARES, Powers, ScaleError
+from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stored import stored
+from coterie.errors import FitInterruptedWarning, ScaleError
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
 from coterie.seeding import check_start, starts

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk
+from coterie.errors import ParameterError
 from coterie.kmeans.lloyd import Bounds, Costliest, KMeansStats, Lloyd, by_cluster, costliest_of, same_dtype
 from coterie.seeding.costs import Cost, ObservedSquares
 

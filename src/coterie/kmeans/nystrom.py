@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
+from coterie.errors import InputError
 from coterie.kmeans.kernel_functions import Kernel, first_equal_rows
 from coterie.kmeans.lloyd import KMeansStats, Lloyd
 

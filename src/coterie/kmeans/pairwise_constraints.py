@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.kmeans.constrained_assignment import AssignmentSearch, integer_program
 
 SHOWN = 8  # maximum number of rows that a message lists

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 
 MULTIPLES = {"fast": 10.0, "global": 200.0}  # defaults of `search_budget`, in multiples of the work of one run
 FLOOR = 1.5e8  # multiply-adds, about 150 ms, that the default may always spend

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import CheckpointError
 from coterie.core.stored import stored
+from coterie.errors import CheckpointError
 
 INDICES = ("labels", "other", "listed")  # arrays whose values are indices of clusters
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coterie.base import CENTERS_STORED, Summary
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers
 from coterie.core.stored import stored
+from coterie.errors import InputError, ParameterError
 from coterie.kmeans.center_estimator import CenterEstimator
 from coterie.kmeans.lloyd import KMeansStats, Lloyd
 from coterie.seeding import forgy

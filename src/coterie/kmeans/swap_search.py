@@ -13,9 +13,9 @@ import numpy as np
 from coterie import interrupts, machine
 from coterie.base import in_memory
 from coterie.core import loop
-from coterie.core.errors import FitInterruptedWarning
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.errors import FitInterruptedWarning
 from coterie.seeding.costs import Cost
 
 CANDIDATES = 24  # rows per round that may become centers

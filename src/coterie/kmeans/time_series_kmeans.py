@@ -9,13 +9,13 @@ import numpy as np
 
 from coterie.base import Partitional, Summary, callbacks
 from coterie.core.arguments import not_negative, one_of, whole_number
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.distances.series import as_series, from_table
 from coterie.distances.soft_dtw import as_gamma
 from coterie.distances.windows import Mask, SakoeChiba, as_window
+from coterie.errors import InputError, ParameterError
 from coterie.kmeans.dtw_lloyd import DTWLloyd
 from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 from coterie.metrics.moments import moments_of_several
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import InputError
 from coterie.data.memory import as_weights
+from coterie.errors import InputError
 from coterie.metrics.labels import Array, Labels, as_labels
 
 EXACT = 1 << 31  # if the sum of counts is below this, sums of their squares fit into int64

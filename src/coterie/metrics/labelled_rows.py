@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
-from coterie.core.errors import InputError, ParameterError
-from coterie.core.scale import Scale, ScaleError
 from coterie.data.memory import as_weights
 from coterie.data.scale import unsafe_exponent
 from coterie.distances.distance import Distance, as_distance
 from coterie.distances.pairwise import fit_and_prepare, strips
 from coterie.distances.precomputed import as_square
+from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.metrics.labels import Array, check_several, labels_of_rows
 
 
@@ -135,5 +134,5 @@ def as_labelled_rows(X: Any, labels: Any, metric: Any, metric_params: Any, sampl
     check_several(encoded)
     w = as_weights(sample_weight, len(rows))
     if w is not None and (exponent := unsafe_exponent(float(w.max()), np.float64)):
-        raise ScaleError(Scale(0, exponent))
+        raise ScaleError(weights=exponent)
     return LabelledRows(distance, rows, dtype, encoded.codes, w, encoded.k)

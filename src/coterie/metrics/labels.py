@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 
 Array = np.ndarray[Any, Any]
 

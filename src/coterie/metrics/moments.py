@@ -14,14 +14,14 @@ import numpy as np
 from scipy import sparse
 
 from coterie import data, kernels
-from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import Scale, ScaleError
+from coterie.core.scale import Scale
 from coterie.core.stats import Stats
 from coterie.data import as_source
 from coterie.data.scale import divided
 from coterie.data.summary import summarize
 from coterie.engines import as_engine
+from coterie.errors import InputError, ScaleError
 from coterie.kernels.membership import membership
 from coterie.metrics.labels import Array, Labels, check_several, labels_of_rows
 
@@ -97,7 +97,7 @@ def as_labelled_source(X: Any, labels: Any, sample_weight: Any, n_jobs: int | No
     try:
         summarize(source, engine, rescales=True)
     except ScaleError as error:
-        scale = error.scale
+        scale = Scale(error.rows, error.weights)
         source = divided(source, scale, engine)
     return LabelledSource(source, engine, encoded, scale)
 

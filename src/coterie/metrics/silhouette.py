@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.arguments import as_rng, one_of, whole_number
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.metrics.labelled_rows import LabelledRows, as_labelled_rows
 from coterie.metrics.labels import Array
 from coterie.metrics.moments import check_several_weighted

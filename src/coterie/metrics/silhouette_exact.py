@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
-from coterie.core.errors import InputError
 from coterie.data.memory import MemorySource
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.engines.local import Threads
+from coterie.errors import InputError
 from coterie.metrics.labelled_rows import LabelledRows, check_finite
 from coterie.metrics.labels import Array, Labels
 from coterie.metrics.moments import cluster_moments

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk
-from coterie.core.scale import ScaleError
 from coterie.distances.pairwise import strips
+from coterie.errors import ParameterError, ScaleError
 from coterie.metrics.labelled_rows import LabelledRows, check_finite, weight_of_others
 from coterie.metrics.labels import Array, check_several
 from coterie.metrics.moments import Moments, as_labelled_source, check_several_weighted, cluster_moments
@@ -27,7 +26,7 @@ def sums_about_means(X: Any, labels: Any, metric: Any, sample_weight: Any, n_job
         )
     source, engine, encoded, scale = as_labelled_source(X, labels, sample_weight, n_jobs)
     if scale.weights:  # weights are numbers of rows, and must not be rescaled
-        raise ScaleError(scale)
+        raise ScaleError(*scale)
     check_several(encoded)
     moments = cluster_moments(source, engine, encoded)
     weight = np.zeros(encoded.k)

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.base import Estimator, Summary, callbacks
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
-from coterie.core.errors import InputError
-from coterie.core.scale import Powers, ScaleError, times_power
+from coterie.core.scale import Powers, times_power
+from coterie.errors import InputError, ScaleError
 from coterie.mixture import given
 from coterie.mixture.history import Recorder
 from coterie.traces import Traced
@@ -108,7 +108,7 @@ class MixtureAnswers(Traced, DensityMixin, Estimator):
             or not self._has_lengths
             or not (getattr(self, "prior", None) is None or self.prior == "default")
         )
-        if (error.scale.rows and own_units) or (error.scale.weights and self._counts_rows):
+        if (error.rows and own_units) or (error.weights and self._counts_rows):
             raise error
         super()._fit_rescaled(error, X, sample_weight, **more)
         self._rescale_sums(sample_weight)

@@ -10,7 +10,7 @@ import numpy as np
 from coterie.base import callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.mixture import dirichlet
 from coterie.mixture.answers import MixtureEstimator
 from coterie.mixture.variational import BoundRecorder

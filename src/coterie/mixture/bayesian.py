@@ -11,11 +11,11 @@ import numpy as np
 from coterie import kernels
 from coterie.base import Summary, callbacks
 from coterie.core.arguments import not_negative, one_of, whole_number
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import LENGTHS, Powers, ScaleError, in_type
+from coterie.core.scale import LENGTHS, Powers, in_type
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
+from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.families import forms
 from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure

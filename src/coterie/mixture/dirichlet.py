@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import machine
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
+from coterie.errors import InputError, ParameterError
 from coterie.families import Family, Gaussian, Product
 from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics
 from coterie.families.normal_prior import Prior

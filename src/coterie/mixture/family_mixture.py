@@ -12,10 +12,10 @@ from sklearn.utils.metaestimators import available_if
 from coterie.base import Summary
 from coterie.core import loop
 from coterie.core.arguments import one_of
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import Powers, ScaleError, multiplied
+from coterie.core.scale import Powers, multiplied
 from coterie.core.stored import stored
+from coterie.errors import ParameterError, ScaleError
 from coterie.families import Family, Product, as_family
 from coterie.families.frame_columns import product_of
 from coterie.mixture import family_starts, given, starts

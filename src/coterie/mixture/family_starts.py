@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from coterie import interrupts
-from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.errors import InputError
 from coterie.kernels.plain.gaussian import posterior
 from coterie.mixture.family_em import Mix, MixtureEM, picked
 from coterie.mixture.family_moves import rearranged

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import as_floats
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 
 FIXABLE = ("weights", "means", "covariances")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import ObjectiveRoseWarning
 from coterie.core.progress import Progress
 from coterie.core.stored import stored
+from coterie.errors import ObjectiveRoseWarning
 from coterie.mixture.em import EM, Event
 
 

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.base import Summary
 from coterie.core import loop
 from coterie.core.arguments import not_negative, one_of
-from coterie.core.errors import ParameterError
 from coterie.core.scale import LENGTHS, Powers, in_type
 from coterie.core.stored import stored
+from coterie.errors import ParameterError
 from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
 from coterie.mixture import given

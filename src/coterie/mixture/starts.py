@@ -9,8 +9,8 @@ import numpy as np
 
 from coterie.base import in_memory
 from coterie.core import loop
-from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.errors import InputError
 from coterie.kmeans.lloyd import Lloyd
 from coterie.mixture.agglomerate import agglomerate, cut
 from coterie.mixture.gaussian import Components, GaussianEM

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.core.errors import ObjectiveRoseWarning
 from coterie.core.progress import Progress
 from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
+from coterie.errors import ObjectiveRoseWarning
 from coterie.families import forms
 from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture.beliefs import Dirichlet, Moments, NormalWishart, Sticks

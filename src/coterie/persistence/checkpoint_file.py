@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import CheckpointError, CheckpointWarning, ModelFileError, ParameterError
 from coterie.core.protocols import Engine, Source
 from coterie.core.writing import check_regular, real_path, remove_left_over, write_whole
+from coterie.errors import CheckpointError, CheckpointWarning, ModelFileError, ParameterError
 from coterie.persistence import container
 from coterie.persistence.decode import Decoder
 from coterie.persistence.encode import Encoder

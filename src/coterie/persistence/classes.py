@@ -11,8 +11,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 import coterie
-from coterie.core.errors import ModelFileError
 from coterie.core.stored import CLASSES, Declaration, declaration_of
+from coterie.errors import ModelFileError
 
 PACKAGES = ("core", "distances", "families", "hierarchy", "kmeans", "medoids", "mixture")  # whose classes are stored
 _PREPROCESSING = {  # transformers of scikit-learn: module, private attributes, rules

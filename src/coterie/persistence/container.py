@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import ModelFileError, ParameterError
 from coterie.core.writing import check_regular, exists, real_path
+from coterie.errors import ModelFileError, ParameterError
 from coterie.persistence import format_1
 
 FORMAT = 2  # version of the format that is written; files of a higher version are rejected

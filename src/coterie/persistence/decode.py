@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import coterie
-from coterie.core.errors import ModelFileError
 from coterie.core.stored import Declaration, declaration_of
+from coterie.errors import ModelFileError
 from coterie.persistence import classes
 from coterie.persistence.rules import Lengths, check_fields, check_model
 

@@ -16,8 +16,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from coterie.core.errors import DroppedOptionWarning, ModelFileError
 from coterie.core.stored import Declaration, declaration_of
+from coterie.errors import DroppedOptionWarning, ModelFileError
 from coterie.persistence import classes
 
 FOR_PREDICT = ("metric", "kernel", "family")  # options that may be functions and are needed after the fit

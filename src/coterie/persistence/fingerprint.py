@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from coterie import __version__
-from coterie.core.errors import ModelFileError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.errors import ModelFileError
 from coterie.persistence.container import digest
 from coterie.persistence.encode import Encoder
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, solve_triangular
 
-from coterie.core.errors import ModelFileError
+from coterie.errors import ModelFileError
 
 TAGS = {
     "core.online.State": "online.State",

@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.core.errors import ModelFileError
 from coterie.core.writing import write_whole
+from coterie.errors import ModelFileError
 from coterie.persistence import classes, container
 from coterie.persistence.decode import Decoder
 from coterie.persistence.encode import Encoder

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from coterie.core.errors import ModelFileError
 from coterie.core.stored import Declaration, declaration_of
+from coterie.errors import ModelFileError
 from coterie.families.family import Family
 
 LARGEST_EXPONENT = 2200  # of a power of two by which rows or weights were divided

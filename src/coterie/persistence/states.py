@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from coterie.core.checkpoint import DescentState, MiniBatchState, RestartsState
-from coterie.core.errors import ModelFileError
 from coterie.core.protocols import Source
+from coterie.errors import ModelFileError
 from coterie.kmeans.search_state import SearchState
 from coterie.mixture.em import Event
 from coterie.persistence import classes

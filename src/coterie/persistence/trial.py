@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from coterie.core.errors import InputError, ModelFileError, ParameterError
+from coterie.errors import InputError, ModelFileError, ParameterError
 
 ROWS = 11  # differs from the number of clusters and columns of most models, so that shapes do not match by accident
 LENGTH = 4  # of a time series

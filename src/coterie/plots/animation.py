@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import not_negative
-from coterie.core.errors import ParameterError
 from coterie.core.writing import exists, real_path, write_whole
 from coterie.data.picking import some
+from coterie.errors import ParameterError
 from coterie.palette import blends, colours
 from coterie.plots.display import Array, check_result, count_text, plain
 from coterie.plots.projected_covariances import project_covariances

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.palette import FAINT, INK, OKABE_ITO
 from coterie.plots.display import Array, Display, caption, check_result, count_text, plain_numbers
 from coterie.traces import Trace

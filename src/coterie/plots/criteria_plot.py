@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 from coterie.palette import FAINT, INK, MARK
 from coterie.plots.display import Display, check_axes, check_result, new_figure, plain_numbers
 from coterie.plots.k_axis import set_k_ticks

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import whole_number
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.cut import cut
 from coterie.hierarchy.tree import Tree, as_tree
 from coterie.palette import INK, MARK, colours

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.families.structures import as_structure
 from coterie.palette import INK
 from coterie.plots.cloud import Bars, Cloud

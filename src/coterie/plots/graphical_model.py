@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.families import Product, as_family
 from coterie.families.structures import as_structure
 from coterie.mixture.bayesian import BayesianGaussianMixture

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import one_of
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.palette import colours
 from coterie.plots.display import Array, Display, caption, check_result
 from coterie.plots.k_axis import label_k_axis, mark_k

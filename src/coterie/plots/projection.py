@@ -12,12 +12,12 @@ from scipy.sparse.linalg import svds
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.data import as_source, opened
 from coterie.data.memory import MemorySource
 from coterie.data.summary import summarize
 from coterie.diagnosis.partition import labels_by
 from coterie.engines.local import Serial
+from coterie.errors import InputError, ParameterError
 from coterie.metrics.labels import labels_of_rows
 
 Array = np.ndarray[Any, Any]

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.data.picking import some
+from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
 from coterie.plots.display import Display, caption, count_text

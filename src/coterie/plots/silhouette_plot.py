@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.core.errors import InputError
 from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.picking import some
+from coterie.errors import InputError
 from coterie.metrics import silhouette_samples
 from coterie.palette import INK, MARK, colours
 from coterie.plots.display import Array, Display, amount, caption, truncate

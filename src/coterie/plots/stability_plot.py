@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.palette import FAINT, INK
 from coterie.plots.display import Array, Display, caption, check_result
 from coterie.plots.k_axis import label_k_axis, mark_k

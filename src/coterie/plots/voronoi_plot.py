@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.distances import pairwise
+from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, as_rgb
 from coterie.plots.cloud import Cloud
 from coterie.plots.display import Display, caption, count_text

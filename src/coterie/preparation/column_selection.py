@@ -7,9 +7,9 @@ from difflib import get_close_matches
 
 import polars as pl
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.data.tables import delimited_text
 from coterie.data.tables.reader import Table
+from coterie.errors import InputError, ParameterError
 from coterie.families.frame_columns import is_categorical
 from coterie.preparation import PreparationOptions, SkippedColumn
 from coterie.preparation.name_lists import shell_names

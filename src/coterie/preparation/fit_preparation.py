@@ -7,9 +7,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.algorithms import Method
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.job_progress import Progress, silent
 from coterie.data.tables.reader import Table
+from coterie.errors import InputError, ParameterError
 from coterie.preparation import DUPLICATE_SHARE, Missing, PreparationOptions, Scale, SkippedColumn
 from coterie.preparation.column_selection import ColumnSelection, nearly_numeric_warnings, select_columns
 from coterie.preparation.missing_values import row_count

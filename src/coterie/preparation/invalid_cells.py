@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from coterie.core.errors import InputError
 from coterie.data.tables import delimited_text, malformed_lines
 from coterie.data.tables.reader import Table
+from coterie.errors import InputError
 from coterie.preparation.column_selection import check_categories, column_kind
 
 LONGEST = 40  # characters of a value that a message quotes

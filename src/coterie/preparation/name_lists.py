@@ -5,7 +5,7 @@ import io
 import shlex
 from collections.abc import Iterable
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 
 
 def join_names(names: Iterable[str]) -> str:

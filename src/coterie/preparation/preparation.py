@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coterie.core.errors import InputError
 from coterie.core.job_progress import Progress, Step, silent
 from coterie.data.tables.reader import Table
+from coterie.errors import InputError
 from coterie.preparation import Scale, missing_values
 from coterie.preparation.column_selection import check_column
 from coterie.preparation.invalid_cells import check_types

@@ -8,8 +8,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.data.tables.reader import Table
+from coterie.errors import InputError, ParameterError
 from coterie.families import Categorical, groups
 from coterie.preparation import ModelMissing
 from coterie.preparation.preparation import Preparation

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import as_floats
-from coterie.core.errors import ParameterError
 from coterie.core.protocols import Engine, Source
+from coterie.errors import ParameterError
 from coterie.seeding.costs import SQUARES, Cost
 from coterie.seeding.farthest import farthest
 from coterie.seeding.plusplus import plusplus

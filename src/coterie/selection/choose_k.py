@@ -8,8 +8,8 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.core.arguments import as_rng, one_of
-from coterie.core.errors import ParameterError
 from coterie.core.progress import Callback, check_callback
+from coterie.errors import ParameterError
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.choose_k_criteria import CRITERIA, CriteriaRun, Effort
 from coterie.selection.choose_k_result import ChooseK

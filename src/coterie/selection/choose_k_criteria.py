@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from coterie.core.clock import Clock
-from coterie.core.errors import InputError
 from coterie.core.progress import Callback, Progress
+from coterie.errors import InputError
 from coterie.families import Gaussian
 from coterie.hierarchy import linkage
 from coterie.mixture.family_mixture import Mixture

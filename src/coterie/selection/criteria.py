@@ -10,9 +10,9 @@ import numpy as np
 
 from coterie import metrics
 from coterie.core.arguments import as_rng, one_of
-from coterie.core.errors import InputError
 from coterie.data import as_source
 from coterie.data.memory import as_weights
+from coterie.errors import InputError
 from coterie.kmeans.kmedians import KMedians
 from coterie.kmeans.spherical_kmeans import SphericalKMeans
 from coterie.selection.text_table import aligned

@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from coterie.core import online
 from coterie.core.arguments import as_rng
-from coterie.core.errors import ParameterError
 from coterie.data.memory import as_weights
+from coterie.errors import ParameterError
 from coterie.families import forms
 from coterie.hierarchy import assign
 from coterie.hierarchy.agglomerative import AgglomerativeClustering

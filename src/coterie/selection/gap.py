@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from coterie import machine, metrics
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.data import as_source
 from coterie.data.memory import MemorySource
@@ -20,6 +19,7 @@ from coterie.data.summary import summarize
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.engines.local import Serial
+from coterie.errors import InputError, ParameterError
 from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct_rows
 from coterie.selection.references import REFERENCES, Array, Box, box_about
 from coterie.selection.sweep import as_ks, sweep

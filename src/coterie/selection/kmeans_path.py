@@ -13,9 +13,9 @@ from scipy.spatial.distance import cdist
 
 from coterie import interrupts, kernels, machine, seeding
 from coterie.core import loop
-from coterie.core.errors import InputError
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
+from coterie.errors import InputError
 from coterie.kmeans.fuzzy_c_means import Fuzzy
 from coterie.kmeans.swap_search import AbandonHopeless
 from coterie.seeding.costs import Cost

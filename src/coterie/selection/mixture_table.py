@@ -10,10 +10,10 @@ import numpy as np
 
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
-from coterie.core.errors import ParameterError
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.protocols import Chunk
 from coterie.data import as_source
+from coterie.errors import ParameterError
 from coterie.families.structures import STRUCTURES, as_structure
 from coterie.mixture.gaussian import Components, GaussianEM
 from coterie.mixture.mixture import GaussianMixture

@@ -11,8 +11,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from coterie import machine
-from coterie.core.errors import InputError, ParameterError
 from coterie.data import as_source
+from coterie.errors import InputError, ParameterError
 
 Array = np.ndarray[Any, Any]
 

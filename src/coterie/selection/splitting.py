@@ -11,11 +11,11 @@ from scipy import sparse
 
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import as_source
 from coterie.data.summary import summarize
 from coterie.engines.local import Serial
+from coterie.errors import InputError, ParameterError
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.normality import MIN_VALUES, anderson_darling, critical_value
 from coterie.selection.text_table import aligned

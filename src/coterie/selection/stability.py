@@ -10,8 +10,8 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.core.arguments import as_rng, one_of, whole_number
-from coterie.core.errors import InputError, ParameterError
 from coterie.core.progress import Callback, check_callback, reported
+from coterie.errors import InputError, ParameterError
 from coterie.selection.agreement import adjusted_rand, contingency_table, jaccard, prediction_strengths
 from coterie.selection.consensus import ambiguous_share, area_under_cdf, consensus_matrix
 from coterie.selection.resampling import METHODS, Resample, ResamplingData, count_option, labels_of_resamples

@@ -9,9 +9,9 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.core.clock import Clock
-from coterie.core.errors import ParameterError
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
+from coterie.errors import ParameterError
 from coterie.selection.criteria import Curve, curve_of
 from coterie.selection.estimator_sweeps import ESTIMATOR_SWEEPS, Fitted, drop_checkpoint, one_by_one
 from coterie.selection.kmeans_path import Array

@@ -11,8 +11,8 @@ from scipy import stats
 
 from coterie import machine, metrics
 from coterie.core.arguments import as_rng, whole_number
-from coterie.core.errors import InputError
 from coterie.core.progress import Callback, check_callback, reported
+from coterie.errors import InputError
 from coterie.selection.gap import MIN_REFERENCES, kmeans_path, positive_weight_rows
 from coterie.selection.references import Array, box_about
 from coterie.selection.sweep import as_ks

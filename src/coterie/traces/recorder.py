@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from coterie.core import loop
-from coterie.core.errors import ParameterError
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Engine, Source
 from coterie.core.stats import Stats
+from coterie.errors import ParameterError
 
 MAX_ITERATIONS = 240  # number of iterations of a restart that are recorded
 MIN_ITERATIONS = 8  # recorded even if their parameters are larger than `MAX_BYTES`

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.palette import NOISE, colours
 from coterie.web.density import Densities, Density
 from coterie.web.ellipses import ellipses_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.palette import NOISE, as_rgb
 from coterie.web.packing import pack_counts, span
 

@@ -8,7 +8,7 @@ from html import escape as _escape
 from numbers import Integral, Real
 from typing import Any
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 
 VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 RAW = frozenset({"script", "style", "iframe", "noembed", "noframes", "plaintext", "xmp"})  # text is not escaped

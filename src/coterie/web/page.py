@@ -10,7 +10,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from coterie.core.errors import ParameterError
+from coterie.errors import ParameterError
 from coterie.web.markup import Markup, escape, joined, tag
 
 SCRIPTS = ("report", "player")

@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from coterie.core.errors import InputError
 from coterie.data.tables import delimited_text as text
 from coterie.data.tables import scan as tables
+from coterie.errors import InputError
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252")
 MARKS = st.sampled_from([*text.MISSING_MARKS, " ", " NA "])

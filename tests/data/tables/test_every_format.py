@@ -8,11 +8,11 @@ from safetensors.numpy import save_file
 from cli.test_excel import write_workbook
 from coterie import KMeans
 from coterie.cli import main
-from coterie.core.errors import InputError
 from coterie.data import as_source
 from coterie.data.tables.array_files import ARRAYS
 from coterie.data.tables.file_formats import FRAMES, READABLE
 from coterie.data.tables.reader import read
+from coterie.errors import InputError
 from data.tables.test_scan import WRITERS
 
 NAMES = ["a", "b", "c"]

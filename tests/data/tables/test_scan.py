@@ -13,10 +13,10 @@ import pytest
 from polars.testing import assert_frame_equal, assert_series_equal
 
 from coterie import machine
-from coterie.core.errors import InputError, ParameterError
 from coterie.data import as_source, scratch
 from coterie.data.tables import scan as tables
 from coterie.data.tables.array_files import array_frame
+from coterie.errors import InputError, ParameterError
 
 N = 240
 WRITERS = {

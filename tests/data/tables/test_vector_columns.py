@@ -6,10 +6,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from coterie import AgglomerativeClustering, KMeans
-from coterie.core.errors import InputError
 from coterie.data import as_source
 from coterie.data.tables import scan as tables
 from coterie.data.tables import vector_columns
+from coterie.errors import InputError
 
 ARRAY, LIST = pl.Array(pl.Float32, 5), pl.List(pl.Float32)
 

@@ -9,7 +9,7 @@ from zipfile import is_zipfile
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
 
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import polars as pl
 
-from coterie.core.errors import ParameterError
 from coterie.data.tables.array_files import ARRAYS, array_frame, load_array
 from coterie.data.tables.vector_columns import flatten
+from coterie.errors import ParameterError
 
 EXCEL_PACKAGE = "fastexcel"
 TEXT = (".csv", ".tsv", ".txt")

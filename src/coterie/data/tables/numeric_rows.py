@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.core.errors import InputError, ParameterError
 from coterie.data.tables.array_files import ARRAYS, load_array
 from coterie.data.tables.read_errors import check_file, readable
+from coterie.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 
-from coterie.core.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 
 STANDARD_INPUT = Path("-")
 

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 
 from coterie import machine
-from coterie.core.errors import InputError, ParameterError
 from coterie.data import scratch
 from coterie.data.tables import delimited_text
 from coterie.data.tables.array_files import ARRAYS
 from coterie.data.tables.file_formats import BATCHED, FRAMES, READABLE, TEXT
 from coterie.data.tables.read_errors import STANDARD_INPUT, check_file, listed, readable, table_name
 from coterie.data.tables.scan import ROWS, Scan, empty_columns, scan
+from coterie.errors import InputError, ParameterError
 
 # Upper bounds of the memory that a table takes, in multiples of the file size. Text needs memory for its fields, its
 # numbers and the matrix.

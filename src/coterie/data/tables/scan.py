@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from coterie.core.errors import InputError
 from coterie.data import frames, scratch
 from coterie.data.tables import delimited_text, vector_columns
 from coterie.data.tables.array_files import array_frame, load_array
 from coterie.data.tables.delimited_text import FieldType
 from coterie.data.tables.file_formats import FRAMES, READABLE, TEXT
 from coterie.data.tables.read_errors import listed, readable
+from coterie.errors import InputError
 
 ROWS = 100_000  # rows of a batch, if there are few columns
 VALUES = 1 << 22  # values of a batch, if there are many

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from coterie.core.errors import InputError
+from coterie.errors import InputError
 
 Widths = dict[str, int]  # length of the vectors of each vector column
 
