@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from coterie import GaussianMixture, Mixture
 from coterie.errors import ParameterError
+from coterie.families import Poisson
 from coterie.mixture import Prior
 from mixture.rows import groups, theta
 
@@ -74,6 +75,19 @@ def test_known_labels_are_routed_through_a_pipeline(kind, blobs):
 def test_the_search_for_the_number_of_components_rejects_known_labels(blobs):
     with pytest.raises(ParameterError, match=r"n_components='auto' takes no known_labels: .*whole number"):
         Mixture(n_components="auto").fit(blobs, known_labels=np.zeros(120, int))
+
+
+@pytest.mark.parametrize(
+    "arguments, call",
+    [
+        (("student_t", 3), r"Mixture\(3, 'student_t'\)"),
+        ((Poisson(), "auto"), r"Mixture\('auto', Poisson\(\)\)"),
+        (("poisson",), r"Mixture\(3, 'poisson'\)"),
+    ],
+)
+def test_a_family_in_first_place_is_one_error_with_the_right_call(arguments, call):
+    with pytest.raises(ParameterError, match=rf"first argument of Mixture is n_components.*family second: {call}"):
+        Mixture(*arguments)
 
 
 def test_a_pipeline_fits_predicts_and_scores(blobs):
