@@ -101,7 +101,10 @@ UNFITTED = {  # name: model, rows
     "Mixture gaussian": (coterie.Mixture(family=Gaussian("VEV"), **C), X),
     "Mixture student_t": (coterie.Mixture(family="student_t", **C), X),
     "Mixture von_mises_fisher": (coterie.Mixture(family="von_mises_fisher", **C), X),
-    "Mixture product": (coterie.Mixture(family=Product([("poisson", range(2)), ("gamma", [2, 3])]), **C), POSITIVE + 0.5),
+    "Mixture product": (
+        coterie.Mixture(family=Product([("poisson", range(2)), ("gamma", [2, 3])]), **C),
+        POSITIVE + 0.5,
+    ),
     "Mixture auto": (coterie.Mixture("auto", "poisson", random_state=0), COUNTS),
     "Mixture auto gaussian": (coterie.Mixture("auto", "gaussian", random_state=0), X),
     "Mixture auto sparse": (coterie.Mixture("auto", "multinomial", random_state=0), SPARSE),
