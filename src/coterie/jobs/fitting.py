@@ -92,12 +92,15 @@ def fit(
 def fitted_model(model: Any, labels: Any, scores: dict[str, float], **fields: Any) -> FittedModel:
     """A `FittedModel` with iterations and convergence of the model, and the other fields as given or empty."""
     defaults: dict[str, Any] = {"seconds": None, "options": {}, "notes": (), "warnings": ()}
+    converged = bool(getattr(model, "converged_", True))
+    # A fit of a sweep continues converged fits for other K: its last few iterations are not those of the whole fit.
+    has_iterations = hasattr(model, "n_iter_") and not ("sweep_ks" in fields and converged)
     return FittedModel(
         model=model,
         labels=np.asarray(labels),
         scores=scores,
-        iterations=int(model.n_iter_) if hasattr(model, "n_iter_") else None,
-        converged=bool(getattr(model, "converged_", True)),
+        iterations=int(model.n_iter_) if has_iterations else None,
+        converged=converged,
         **defaults | fields,
     )
 

@@ -94,7 +94,7 @@ class Mixture(FindsComponents):
     tol : float, default=1e-3
         A fit ends when the log-likelihood still to be gained, by Aitken's estimate, is below `tol` (1 + n / 1000).
     max_iter : int, default=1000
-        Iterations of one start at most.
+        Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False
         Extrapolate (SQUAREM): the same answer in fewer iterations where components overlap; the likelihood never falls.
     missing : {'error', 'ignore'}, default='error'
@@ -113,9 +113,10 @@ class Mixture(FindsComponents):
         The family, with what it learned of the columns.
     labels_ : array (n,) of int32
         Always what `predict` says of the same rows.
-    lower_bound_, log_likelihood_, n_parameters_, converged_, n_iter_, history_
-        As in `GaussianMixture`; for 'auto' `lower_bound_` is that of the log evidence of all rows, `history_` a
-        `coterie.mixture.variational.BoundHistory`, and `components_` are the most probable parameters.
+    lower_bound_, lower_bounds_, log_likelihood_, n_parameters_, converged_, n_iter_, history_
+        As in `GaussianMixture`. For 'auto', `lower_bound_` and `lower_bounds_` are the evidence lower bound of all
+        rows, `history_` is a `coterie.mixture.variational.BoundHistory`, and `components_` are the most probable
+        parameters.
     n_components_, counts_, moves_
         For 'auto': how many components there are, their rows in expectation, and the splits and merges that led there
         (`coterie.mixture.moves.Move`).
