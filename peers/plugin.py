@@ -10,6 +10,7 @@ from pathlib import Path
 
 REPLACED = {  # module of the other library: module of coterie, names
     "sklearn.cluster": ("coterie.kmeans", "KMeans MiniBatchKMeans k_means kmeans_plusplus"),
+    "sklearn.mixture": ("coterie.mixture", "BayesianGaussianMixture GaussianMixture"),
 }
 
 

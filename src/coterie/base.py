@@ -229,7 +229,7 @@ class Estimator(SklearnExport, BaseEstimator):
         result = replace(result, memos=None)  # frees their memory before the labels are joined
         if (trace_recorder := vars(self).get("_recorder")) is not None:
             trace_recorder.chose(result)
-        if model.converges and not (result.converged or result.stopped):
+        if model.converges and max_iter > 0 and not (result.converged or result.stopped):
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={max_iter} iterations: "
                 "raise max_iter, or raise tol to stop earlier",

@@ -50,7 +50,7 @@ ESTIMATORS = [
     TimeSeriesKMeans(3, random_state=0),
     GaussianMixture(3, random_state=0),
     BayesianGaussianMixture(3, random_state=0),
-    Mixture("gaussian", 3, random_state=0),
+    Mixture(3, "gaussian", random_state=0),
     KMedoids(3, random_state=0),
     KMedoids(3, metric="gower", random_state=0),
     AgglomerativeClustering(3),

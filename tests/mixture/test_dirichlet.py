@@ -51,7 +51,7 @@ def planted(kind, k, n=1500, seed=0):
 @pytest.mark.parametrize("k", [1, 4])
 def test_as_many_components_are_found_as_were_planted(kind, k):
     X, z = planted(kind, k)
-    model = Mixture(kind, "auto", random_state=0).fit(X)
+    model = Mixture("auto", kind, random_state=0).fit(X)
     assert model.n_components_ == k
     assert adjusted_rand_score(z, model.labels_) > 0.85
     assert model.counts_.sum() == pytest.approx(len(z))
@@ -76,18 +76,18 @@ CLEAR = [
 @pytest.mark.parametrize("folder, name, k", CLEAR, ids=[name for _, name, _ in CLEAR])
 def test_the_groups_of_well_known_tables_are_found(folder, name, k):
     X = load(f"{folder}/{name}")
-    assert Mixture("gaussian", "auto", random_state=0).fit(X).n_components_ == k
+    assert Mixture("auto", "gaussian", random_state=0).fit(X).n_components_ == k
 
 
 def test_rows_without_groups_are_divided_into_few():
     X = np.random.default_rng(0).random((1000, 2))
-    assert Mixture("gaussian", "auto", random_state=0).fit(X).n_components_ <= 10
+    assert Mixture("auto", "gaussian", random_state=0).fit(X).n_components_ <= 10
 
 
 def test_units_and_places_of_the_columns_change_nothing():
     X, _ = planted("gaussian", 4, n=400)
-    here = Mixture("gaussian", "auto", random_state=0).fit(X)
-    there = Mixture("gaussian", "auto", random_state=0).fit(X * [1e-3, 1e4] + [1e6, -5.0])
+    here = Mixture("auto", "gaussian", random_state=0).fit(X)
+    there = Mixture("auto", "gaussian", random_state=0).fit(X * [1e-3, 1e4] + [1e6, -5.0])
     np.testing.assert_array_equal(here.labels_, there.labels_)
     assert here.lower_bound_ - there.lower_bound_ == pytest.approx(400 * np.log(10.0), rel=1e-6)
 
@@ -95,12 +95,12 @@ def test_units_and_places_of_the_columns_change_nothing():
 def test_missing_values_drop_out():
     X, _ = planted("bernoulli", 3)
     X = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
-    model = Mixture("bernoulli", "auto", missing="ignore", random_state=0).fit(X)
+    model = Mixture("auto", "bernoulli", missing="ignore", random_state=0).fit(X)
     assert model.n_components_ == 3
     X, _ = planted("gaussian", 4, n=600)
     X = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
     X = X[~np.isnan(X).all(axis=1)]
-    assert Mixture(Gaussian("diag"), "auto", missing="ignore", random_state=0).fit(X).n_components_ == 4
+    assert Mixture("auto", Gaussian("diag"), missing="ignore", random_state=0).fit(X).n_components_ == 4
 
 
 def test_tables_of_mixed_columns_have_their_number_too():
@@ -108,7 +108,7 @@ def test_tables_of_mixed_columns_have_their_number_too():
     rng = np.random.default_rng(5)
     X = np.c_[counts, rng.random((800, 6)) < np.array([[0.1], [0.5], [0.9]])[z]]
     family = [("poisson", range(6)), ("bernoulli", range(6, 12))]
-    assert Mixture(Product(family), "auto", random_state=0).fit(X).n_components_ == 3
+    assert Mixture("auto", Product(family), random_state=0).fit(X).n_components_ == 3
 
 
 # what must hold
@@ -117,7 +117,7 @@ def test_tables_of_mixed_columns_have_their_number_too():
 @pytest.mark.parametrize("kind", ["poisson", "gaussian"])
 def test_the_bound_never_falls(kind):
     X, _ = planted(kind, 5, n=800)
-    model = Mixture(kind, "auto", random_state=0).fit(X)
+    model = Mixture("auto", kind, random_state=0).fit(X)
     moves = [move.lower_bound for move in model.moves_]
     assert np.all(np.diff(moves) > 0)
     history = model.history_.lower_bound
@@ -174,7 +174,7 @@ def test_the_bound_is_below_the_evidence_of_all_divisions():
         resp = np.array([[i in block for block in blocks] for i in range(5)], dtype=float)
         every.append(seating + family.log_evidence(family.statistics(None, X, resp)).sum() + base)
     assert len(every) == 52
-    model = Mixture(Poisson("default"), "auto", random_state=0).fit(X)
+    model = Mixture("auto", Poisson("default"), random_state=0).fit(X)
     assert logsumexp(every) - 3 < model.lower_bound_ < logsumexp(every)
 
 
@@ -240,8 +240,8 @@ def test_any_number_of_threads_gives_the_same_bits(kind, monkeypatch):
     monkeypatch.setattr(memory, "SMALL_PART", 1 << 14)
     X, _ = planted(kind, 3, n=6000)
     assert memory.part_count(*X.shape, 8) > 3
-    alone = Mixture(kind, "auto", random_state=1, engine="serial").fit(X)
-    many = Mixture(kind, "auto", random_state=1, engine="threads", n_jobs=3).fit(X)
+    alone = Mixture("auto", kind, random_state=1, engine="serial").fit(X)
+    many = Mixture("auto", kind, random_state=1, engine="threads", n_jobs=3).fit(X)
     assert alone.lower_bound_ == many.lower_bound_
     np.testing.assert_array_equal(alone.weights_, many.weights_)
     np.testing.assert_array_equal(alone.labels_, many.labels_)
@@ -255,8 +255,8 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row():
     often = Search(plain.family, plain.sticks, Chunk(np.repeat(X, w, axis=0), None, 0))
     a, b = heavy.settled(heavy.divided(resp)), often.settled(often.divided(np.repeat(resp, w, axis=0)))
     assert a.bound == pytest.approx(b.bound, rel=1e-10)
-    weighted = Mixture("gaussian", "auto", random_state=0, tol=1e-6).fit(X, sample_weight=w)
-    repeated = Mixture("gaussian", "auto", random_state=0, tol=1e-6).fit(np.repeat(X, w, axis=0))
+    weighted = Mixture("auto", "gaussian", random_state=0, tol=1e-6).fit(X, sample_weight=w)
+    repeated = Mixture("auto", "gaussian", random_state=0, tol=1e-6).fit(np.repeat(X, w, axis=0))
     assert weighted.n_components_ == repeated.n_components_ == 4
     assert weighted.counts_.sum() == pytest.approx(w.sum())
     assert weighted.lower_bound_ == pytest.approx(repeated.lower_bound_, rel=1e-8)
@@ -265,7 +265,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row():
 def test_more_rows_than_the_sample_are_all_used(monkeypatch):
     monkeypatch.setattr("coterie.mixture.dirichlet.SAMPLE", 500)
     X, z = planted("gaussian", 4, n=3000)
-    model = Mixture("gaussian", "auto", random_state=0).fit(X)
+    model = Mixture("auto", "gaussian", random_state=0).fit(X)
     assert model.n_components_ == 4
     assert model.counts_.sum() == pytest.approx(3000)
     assert adjusted_rand_score(z, model.labels_) > 0.99
@@ -287,7 +287,7 @@ def test_the_search_and_the_model_agree_on_the_bound():
 
 def test_answers_are_those_of_a_mixture():
     X, _ = planted("poisson", 3)
-    model = Mixture("poisson", "auto", random_state=0).fit(X)
+    model = Mixture("auto", "poisson", random_state=0).fit(X)
     proba = model.predict_proba(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     np.testing.assert_array_equal(proba.argmax(axis=1), model.labels_)
@@ -302,8 +302,8 @@ def test_answers_are_those_of_a_mixture():
 
 def test_the_parameters_are_near_those_of_as_many_components_by_em():
     X, _ = planted("poisson", 4)
-    found = Mixture("poisson", "auto", random_state=0).fit(X)
-    plain = Mixture("poisson", found.n_components_, init_params=found.labels_).fit(X)
+    found = Mixture("auto", "poisson", random_state=0).fit(X)
+    plain = Mixture(found.n_components_, "poisson", init_params=found.labels_).fit(X)
     np.testing.assert_allclose(found.components_.rate, plain.components_.rate, rtol=0.1, atol=0.05)
 
 
@@ -321,7 +321,7 @@ def test_the_parameters_are_near_those_of_as_many_components_by_em():
 def test_what_cannot_be_is_named(family, options, said):
     X = np.random.default_rng(0).poisson(3.0, (40, 2)).astype(float)
     with pytest.raises(ParameterError, match=said):
-        Mixture(family, **({"n_components": "auto"} | options)).fit(X)
+        Mixture(family=family, **({"n_components": "auto"} | options)).fit(X)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_what_cannot_be_is_named(family, options, said):
     ids=["one-point", "constant-column", "one-row", "few-rows", "far"],
 )
 def test_hostile_rows_give_a_sound_mixture(X):
-    model = Mixture("gaussian", "auto", random_state=0).fit(X)
+    model = Mixture("auto", "gaussian", random_state=0).fit(X)
     assert 1 <= model.n_components_ <= len(X)
     assert np.isfinite(model.lower_bound_)
     assert np.isfinite(model.predict_proba(X)).all()

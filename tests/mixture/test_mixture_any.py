@@ -29,7 +29,7 @@ def fitted():
     found = {}
     for family in FAMILIES:
         X, labels = planted(family)
-        found[family] = (X, labels, Mixture(family, 4, random_state=0).fit(X))
+        found[family] = (X, labels, Mixture(4, family, random_state=0).fit(X))
     return found
 
 
@@ -58,8 +58,8 @@ def log_joint(model, X):
 def test_planted_components_are_found(family, seed):
     """No start from the truth ends at a higher likelihood."""
     X, labels = planted(family, seed=seed, k=5)
-    truth = Mixture(family, 5, init_params=labels).fit(X)
-    found = Mixture(family, 5, random_state=seed).fit(X)
+    truth = Mixture(5, family, init_params=labels).fit(X)
+    found = Mixture(5, family, random_state=seed).fit(X)
     assert found.log_likelihood_ >= truth.log_likelihood_ - 0.05
     assert adjusted_rand_score(found.labels_, labels) >= adjusted_rand_score(truth.labels_, labels) - 0.02
 
@@ -69,7 +69,7 @@ def test_the_likelihood_climbs_half_step_by_half_step(family):
     X, labels = planted(family)
     start = np.where(np.arange(len(X)) % 3, labels, (labels + 1) % 4)
     for options in ({}, {"concentration": 2.0, "prior": "default"}):
-        model = Mixture(family, 4, init_params=start, **options).fit(X)
+        model = Mixture(4, family, init_params=start, **options).fit(X)
         assert len(model.history_) > 5
         climbs(model.history_, 1e-10)
 
@@ -79,7 +79,7 @@ def test_acceleration_ends_at_the_same_likelihood(family):
     X, labels = planted(family, d=3)
     start = np.where(np.arange(len(X)) % 3, labels, (labels + 1) % 4)
     plain, fast = (
-        Mixture(family, 4, init_params=start, tol=1e-6, max_iter=20_000, accelerate=a).fit(X) for a in (False, True)
+        Mixture(4, family, init_params=start, tol=1e-6, max_iter=20_000, accelerate=a).fit(X) for a in (False, True)
     )
     assert fast.log_likelihood_ >= plain.log_likelihood_ - 0.01
     assert fast.n_iter_ < max(20, plain.n_iter_)
@@ -88,7 +88,7 @@ def test_acceleration_ends_at_the_same_likelihood(family):
 @pytest.mark.parametrize("structure", ["VVV", "EEE", "VVI", "VII", "VEV"])
 def test_gaussians_are_those_of_the_gaussian_mixture(structure):
     X, _ = groups(400)
-    some = Mixture(Gaussian(structure), 3, random_state=0).fit(X)
+    some = Mixture(3, Gaussian(structure), random_state=0).fit(X)
     same = GaussianMixture(3, covariance_type=structure, random_state=0).fit(X)
     assert some.log_likelihood_ == same.log_likelihood_
     np.testing.assert_array_equal(some.predict_proba(X), same.predict_proba(X))
@@ -100,10 +100,10 @@ def test_gaussians_are_those_of_the_gaussian_mixture(structure):
 def test_gaussians_may_have_holes_whatever_their_structure_and_a_prior_of_their_weights():
     X, labels = groups(300)
     X[::7, 1] = np.nan
-    some = Mixture(Gaussian("VVV"), 3, missing="ignore", random_state=0).fit(X)
+    some = Mixture(3, Gaussian("VVV"), missing="ignore", random_state=0).fit(X)
     same = GaussianMixture(3, missing="ignore", random_state=0).fit(X)
     assert some.log_likelihood_ == same.log_likelihood_
-    pulled = Mixture(Gaussian("VVV"), 3, missing="ignore", concentration=50.0).fit(X, known_labels=labels)
+    pulled = Mixture(3, Gaussian("VVV"), missing="ignore", concentration=50.0).fit(X, known_labels=labels)
     np.testing.assert_allclose(pulled.weights_, (np.bincount(labels) + 49) / (300 + 3 * 49))
 
 
@@ -137,7 +137,7 @@ def test_samples_look_like_the_mixture(family, fitted):
     rows, labels = model.sample(4000)
     assert rows.shape == (4000, X.shape[1])
     np.testing.assert_allclose(np.bincount(labels, minlength=4) / 4000, model.weights_, atol=0.04)
-    again = Mixture(family, 4, init_params=labels).fit(rows)
+    again = Mixture(4, family, init_params=labels).fit(rows)
     assert again.score(rows) == pytest.approx(model.score(X), abs=0.25)
 
 
@@ -146,8 +146,8 @@ def test_samples_look_like_the_mixture(family, fitted):
 def test_weight_two_is_the_row_twice(family, e_step):
     X, labels = planted(family, 300)
     times = np.random.default_rng(1).integers(1, 4, size=300)
-    weighted = Mixture(family, 4, init_params=labels, e_step=e_step).fit(X, sample_weight=times)
-    repeated = Mixture(family, 4, init_params=np.repeat(labels, times), e_step=e_step).fit(np.repeat(X, times, axis=0))
+    weighted = Mixture(4, family, init_params=labels, e_step=e_step).fit(X, sample_weight=times)
+    repeated = Mixture(4, family, init_params=np.repeat(labels, times), e_step=e_step).fit(np.repeat(X, times, axis=0))
     for a, b in zip(weighted.components_, repeated.components_, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
     assert weighted.log_likelihood_ == pytest.approx(repeated.log_likelihood_, rel=1e-10)
@@ -158,7 +158,7 @@ def test_weight_two_is_the_row_twice(family, e_step):
 def test_if_all_components_are_known_the_fit_is_the_estimate_of_each(family):
     X, labels = planted(family, 200)
     w = np.random.default_rng(1).exponential(size=200)
-    model = Mixture(family, 4).fit(X, sample_weight=w, known_labels=labels)
+    model = Mixture(4, family).fit(X, sample_weight=w, known_labels=labels)
     for j in range(4):
         mine = labels == j
         alone = type(model.family_)()
@@ -174,18 +174,18 @@ def test_if_all_components_are_known_the_fit_is_the_estimate_of_each(family):
 def test_known_rows_keep_their_component(family):
     X, labels = planted(family, 400)
     y = np.where(np.arange(400) % 5 == 0, labels, -1)
-    model = Mixture(family, 4, random_state=0).fit(X, known_labels=y)
+    model = Mixture(4, family, random_state=0).fit(X, known_labels=y)
     assert (model.labels_ == labels).mean() > 0.8  # by number: nothing had to be matched
     with pytest.raises(InputError, match="from 0 to n_components - 1 = 3"):
-        Mixture(family, 4).fit(X, known_labels=labels + 1)
+        Mixture(4, family).fit(X, known_labels=labels + 1)
 
 
 @EACH
 def test_hard_and_stochastic_steps_run(family):
     X, labels = planted(family)
-    hard = Mixture(family, 4, e_step="hard", random_state=0).fit(X)
+    hard = Mixture(4, family, e_step="hard", random_state=0).fit(X)
     assert hard.lower_bound_ * len(X) == pytest.approx(log_joint(hard, X).max(axis=1).sum())
-    drawn = Mixture(family, 4, e_step="stochastic", max_iter=20, random_state=0).fit(X)
+    drawn = Mixture(4, family, e_step="stochastic", max_iter=20, random_state=0).fit(X)
     assert drawn.n_iter_ == 20
     assert adjusted_rand_score(drawn.labels_, labels) > 0.5
 
@@ -198,7 +198,7 @@ def test_a_missing_value_drops_out_of_its_row(family):
     X, labels = planted(family, 600)
     holes = np.where(np.random.default_rng(1).random(X.shape) < 0.25, np.nan, X)
     holes = holes[~np.isnan(holes).all(axis=1)]
-    model = Mixture(family, 4, missing="ignore", random_state=0).fit(holes)
+    model = Mixture(4, family, missing="ignore", random_state=0).fit(holes)
     x = holes[np.isnan(holes).any(axis=1)][0]
     there = np.flatnonzero(~np.isnan(x))
     if family == "poisson":
@@ -215,7 +215,7 @@ def test_a_missing_value_drops_out_of_its_row(family):
     means = np.array([np.nanmean(holes[known == j], axis=0) for j in range(4)])
     if family != "categorical":
         np.testing.assert_allclose(
-            Mixture(family, 4, missing="ignore").fit(holes, known_labels=known).components_[0], means
+            Mixture(4, family, missing="ignore").fit(holes, known_labels=known).components_[0], means
         )
 
 
@@ -223,9 +223,9 @@ def test_missing_values_that_were_not_announced_are_refused():
     X, _ = planted("poisson", 100)
     X[3, 2] = np.nan
     with pytest.raises(InputError, match="NaN"):
-        Mixture("poisson", 2).fit(X)
+        Mixture(2, "poisson").fit(X)
     with pytest.raises(ParameterError, match="families with independent columns"):
-        Mixture("multinomial", 2, missing="ignore").fit(X)
+        Mixture(2, "multinomial", missing="ignore").fit(X)
 
 
 # what cannot be fitted, and what is put right
@@ -235,7 +235,7 @@ def test_missing_values_that_were_not_announced_are_refused():
 def test_more_components_than_there_are_different_rows_stay_finite(family):
     X, _ = planted(family, 30)
     X = np.repeat(X[:3], 20, axis=0)
-    model = Mixture(family, 6, random_state=0).fit(X)
+    model = Mixture(6, family, random_state=0).fit(X)
     assert np.isfinite(model.log_likelihood_)
     assert np.isfinite(model.predict_proba(X)).all()
     assert all(np.isfinite(array).all() for array in model.components_)
@@ -245,7 +245,7 @@ def test_more_components_than_there_are_different_rows_stay_finite(family):
 def test_what_a_component_never_saw_is_not_impossible(family):
     X, _ = planted(family, 200)
     X = np.concatenate([np.zeros((50, X.shape[1])), X]) if family != "multinomial" else X
-    model = Mixture(family, 3, random_state=0).fit(X)
+    model = Mixture(3, family, random_state=0).fit(X)
     assert np.isfinite(model.score_samples(X)).all()
     assert np.isfinite(model.score_samples(X[:, ::-1])).all()
 
@@ -254,7 +254,7 @@ def test_a_component_that_lost_its_rows_starts_anew():
     X, labels = planted("poisson", 400)
     resp = np.zeros((400, 4))
     resp[:, :3] = np.eye(3)[labels % 3]
-    model = Mixture("poisson", 4, init_params=resp).fit(X)
+    model = Mixture(4, "poisson", init_params=resp).fit(X)
     assert [event.what for event in model.history_.events][:1] == ["reseeded"]
     assert model.weights_.min() > 0.05
     assert np.isfinite(model.log_likelihood_)
@@ -271,17 +271,17 @@ def test_a_component_that_lost_its_rows_starts_anew():
 )
 def test_values_that_a_family_does_not_take_are_named(family, X, message):
     with pytest.raises(InputError, match=message):
-        Mixture(family, 1).fit(X)
-    model = Mixture(family, 1).fit([[1, 0], [0, 1]])
+        Mixture(1, family).fit(X)
+    model = Mixture(1, family).fit([[1, 0], [0, 1]])
     with pytest.raises(InputError, match=message):
         model.predict(X)
 
 
 def test_a_category_that_no_row_had_is_named():
-    model = Mixture("categorical", 1).fit([[0, 5], [1, 7]])
+    model = Mixture(1, "categorical").fit([[0, 5], [1, 7]])
     with pytest.raises(InputError, match=r"column 1 has the value 6, which is not one of its 2 categories"):
         model.predict([[0, 6]])
-    roomy = Mixture(Categorical(n_categories=3), 1).fit([[0, 1], [1, 0]])
+    roomy = Mixture(1, Categorical(n_categories=3)).fit([[0, 1], [1, 0]])
     assert np.isfinite(roomy.score_samples([[2, 2]])).all()
     with pytest.raises(InputError, match=r"column 0 has the value 3"):
         roomy.predict([[3, 0]])
@@ -301,18 +301,18 @@ def test_options_that_cannot_be_are_named():
         with pytest.raises(ParameterError, match=message):
             Mixture(**{"family": "poisson", "n_components": 2, **options}).fit(X)
     with pytest.raises(InputError, match="Mixture of Categorical needs dense rows"):
-        Mixture("categorical", 2).fit(sparse.csr_array(X))
+        Mixture(2, "categorical").fit(sparse.csr_array(X))
     with pytest.raises(InputError, match="cannot make n_components=60"):
-        Mixture("poisson", 60).fit(X)
+        Mixture(60, "poisson").fit(X)
 
 
 def test_priors_pull_estimates_as_they_say():
     X, labels = planted("poisson", 200)
-    model = Mixture(Poisson(), 4, prior=GammaPrior(3.0, 5.0)).fit(X, known_labels=labels)
+    model = Mixture(4, Poisson(), prior=GammaPrior(3.0, 5.0)).fit(X, known_labels=labels)
     rate = [(X[labels == j].sum(axis=0) + 2) / ((labels == j).sum() + 5) for j in range(4)]
     np.testing.assert_allclose(model.components_.rate, rate)
     X, labels = planted("multinomial", 200)
-    model = Mixture(Multinomial(DirichletPrior(2.0)), 4, concentration=3.0).fit(X, known_labels=labels)
+    model = Mixture(4, Multinomial(DirichletPrior(2.0)), concentration=3.0).fit(X, known_labels=labels)
     counts = np.array([X[labels == j].sum(axis=0) + 1 for j in range(4)])
     np.testing.assert_allclose(model.components_.probability, counts / counts.sum(axis=1, keepdims=True))
     np.testing.assert_allclose(model.weights_, (np.bincount(labels) + 2) / (200 + 8))
@@ -324,12 +324,12 @@ def test_groups_of_columns_have_their_families():
     X = np.column_stack([rng.poisson([2, 8] @ np.eye(2)[labels].T), rng.random(300) < 0.2 + 0.6 * labels, labels % 2])
     X = np.column_stack([X, rng.normal(size=(300, 2)) + 3 * labels[:, None]])
     family = Product([("poisson", [0]), (Bernoulli(), [1, 2]), (Gaussian(), [3, 4])])
-    model = Mixture(family, 2).fit(X, known_labels=labels)
+    model = Mixture(2, family).fit(X, known_labels=labels)
     np.testing.assert_allclose(model.components_["poisson"].rate[:, 0], [X[:150, 0].mean(), X[150:, 0].mean()])
     np.testing.assert_allclose(model.components_["gaussian"].mean[0], X[:150, 3:].mean(axis=0))
-    free = Mixture(family, 2, random_state=0).fit(X)
+    free = Mixture(2, family, random_state=0).fit(X)
     assert adjusted_rand_score(free.labels_, labels) == 1.0
     assert model.n_parameters_ == 1 + 2 * (1 + 2 + 2 + 3)
     for wrong in ([("poisson", [0])], [("poisson", [0, 1]), ("bernoulli", [1, 2, 3, 4])]):
         with pytest.raises(ParameterError, match="groups"):
-            Mixture(Product(wrong), 2).fit(X)
+            Mixture(2, Product(wrong)).fit(X)

@@ -33,7 +33,7 @@ def test_answers_are_finite_and_the_likelihood_climbs(family, e_step, data):
     k = data.draw(st.integers(1, min(4, counting)), "components")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = Mixture(family, k, e_step=e_step, random_state=0, max_iter=50).fit(X, sample_weight=w)
+        model = Mixture(k, family, e_step=e_step, random_state=0, max_iter=50).fit(X, sample_weight=w)
     assert np.isfinite(model.log_likelihood_)
     assert model.weights_.sum() == pytest.approx(1.0)
     assert all(np.isfinite(array).all() for array in model.components_)
@@ -51,7 +51,7 @@ def climbs_far_from_the_origin(family, rows, seed):
     X = 1e8 + 1e-3 * np.random.default_rng(seed).normal(size=(rows, 4))
     with warnings.catch_warnings():
         warnings.simplefilter("error", ObjectiveRoseWarning)
-        Mixture(family, 3, random_state=seed, tol=1e-4).fit(X)
+        Mixture(3, family, random_state=seed, tol=1e-4).fit(X)
 
 
 @pytest.mark.parametrize("family, rows", [("student_t", 6), ("gaussian", 10)])

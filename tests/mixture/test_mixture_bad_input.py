@@ -47,7 +47,7 @@ def refused(error, *words):
         ("tol", np.nan, ("at least 0", "got nan")),
         ("reg_covar", -1.0, ("at least 0", "got -1.0")),
         ("reg_covar", "small", ("number", "got 'small'")),
-        ("max_iter", 0, ("at least 1", "got 0")),
+        ("max_iter", -1, ("at least 0", "got -1")),
         ("n_init", 0, ("at least 1", "got 0")),
         ("n_jobs", 0, ("None, a positive number of threads, or negative", "got 0")),
         ("random_state", -1, ("an integer >= 0", "got -1")),

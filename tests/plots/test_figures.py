@@ -305,11 +305,11 @@ def test_bayesian_mixtures_have_sticks_or_a_dirichlet():
 
 
 def test_families_have_their_own_parameters():
-    nodes, edges, _ = plates(Mixture(Product([("poisson", [0]), ("gaussian", [1, 2])]), 3))
+    nodes, edges, _ = plates(Mixture(3, Product([("poisson", [0]), ("gaussian", [1, 2])])))
     assert {"x0", "x1", "λ0", "μ1", "Σ1"} <= set(nodes)
     assert {("λ0", "x0"), ("Σ1", "x1"), ("z", "x0"), ("z", "x1")} <= edges
-    assert plates(Mixture(Poisson(prior="default"), "auto"))[2].components == "∞"
-    assert "prior0" in plates(Mixture(Poisson(prior="default"), 2))[0]
+    assert plates(Mixture("auto", Poisson(prior="default")))[2].components == "∞"
+    assert "prior0" in plates(Mixture(2, Poisson(prior="default")))[0]
 
 
 def test_every_node_is_drawn_once_apart_from_others_with_shading_for_rows():

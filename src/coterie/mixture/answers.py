@@ -184,9 +184,11 @@ class MixtureEstimator(MixtureAnswers):
         )
         self._learn_columns(X, source)
         self._publish(model, found.params, source.dtype)
-        self.labels_, self.history_ = labels, recorder.history(found.run).rescaled(0.0, exponent)
+        history = recorder.history(found.run)
+        self.labels_, self.history_ = labels, history.rescaled(0.0, exponent)
         self.log_likelihood_ = float(np.ldexp(found.stats.log_likelihood, exponent))
         self.lower_bound_ = float(found.stats.bound) / summary.weight
+        self.lower_bounds_ = history.lower_bound[history.step == "E"][1:] / summary.weight
         self.n_iter_, self.converged_ = found.passes - 1, found.converged
         self._state, self._batches = online.State(found.params, found.stats), 1
         return self
@@ -244,6 +246,7 @@ class MixtureEstimator(MixtureAnswers):
         total = float(self._state.seen.weight.sum())
         self.log_likelihood_ = self._in_units(self.log_likelihood_, total, sample_weight)[0]
         self.lower_bound_ -= self._log_unit
+        self.lower_bounds_ -= self._log_unit
         self.history_ = self.history_.rescaled(total * self._log_unit, self._scale.weights)
 
     def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
@@ -288,4 +291,4 @@ class MixtureEstimator(MixtureAnswers):
         one_of("missing", self.missing, ("error", "ignore"))
         not_negative("tol", self.tol)
         callbacks(self.callback, self.verbose)
-        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 1)
+        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)

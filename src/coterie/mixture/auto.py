@@ -43,6 +43,7 @@ class FindsComponents(MixtureEstimator):
         self._learn_columns(X, source)
         self._publish_process(model, found, source.dtype)
         self.labels_, self.history_, self.moves_ = labels, recorder.history(0), moves
+        self.lower_bounds_ = self.history_.lower_bound[1:]
         return self
 
     def _publish_process(self, model: dirichlet.DirichletProcess, found: loop.Fit, dtype: Any) -> None:
@@ -69,4 +70,4 @@ class FindsComponents(MixtureEstimator):
             )
         not_negative("tol", self.tol)
         callbacks(self.callback, self.verbose)
-        return whole_number("max_iter", self.max_iter, 1)
+        return whole_number("max_iter", self.max_iter, 0)

@@ -68,7 +68,7 @@ class BayesianGaussianMixture(MixtureAnswers):
         Part of the prior: its scale matrix grows by this share of the columns' variances for each row of an average
         component.
     max_iter : int, default=1000
-        Iterations of one start at most.
+        Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     n_init : int, default=1
         Starts, of which the one with the highest bound is kept.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data', 'hierarchical', 'auto'} or array
@@ -109,7 +109,9 @@ class BayesianGaussianMixture(MixtureAnswers):
     pruned_ : array of int
         The others. They believe what the prior does, and keep their places in all arrays.
     lower_bound_ : float
-        Of the log evidence of all rows, with every constant.
+        Evidence lower bound (ELBO) of all rows, with every constant.
+    lower_bounds_ : array (n_iter_,)
+        The evidence lower bound after each iteration: `history_.lower_bound` without the initialisation.
     history_ : `coterie.mixture.variational.BoundHistory`
         The bound and its parts at the start and after every iteration, and the rows of each component.
     labels_ : array (n,) of int32
@@ -212,6 +214,7 @@ class BayesianGaussianMixture(MixtureAnswers):
         less = float(self.counts_.sum()) * self._log_unit
         bounds = {name: getattr(self.history_, name) - less for name in ("lower_bound", "fit")}
         self.lower_bound_, self.history_ = self.lower_bound_ - less, replace(self.history_, **bounds)
+        self.lower_bounds_ = self.history_.lower_bound[1:]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the distribution of the mixture of `X`.
@@ -247,7 +250,7 @@ class BayesianGaussianMixture(MixtureAnswers):
         self.counts_ = np.asarray(found.stats.weight)
         self.pruned_ = np.flatnonzero(~used(self.counts_))
         self.n_components_effective_ = self.n_components - len(self.pruned_)
-        self.lower_bound_ = -float(found.objective)
+        self.lower_bound_, self.lower_bounds_ = -float(found.objective), self.history_.lower_bound[1:]
         self.n_iter_, self.converged_ = found.passes - 1, found.converged
         return self
 
@@ -356,7 +359,7 @@ class BayesianGaussianMixture(MixtureAnswers):
             if value is not None and not_negative(name, value) == 0:
                 raise ParameterError(f"{name} must be None or a number above 0; got {value!r}")
         callbacks(self.callback, self.verbose)
-        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 1)
+        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)
 
 
 def _scatter(mean: np.ndarray, chunk: Chunk) -> Stats:

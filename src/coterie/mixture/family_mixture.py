@@ -16,7 +16,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers, multiplied
 from coterie.core.stored import stored
 from coterie.errors import ParameterError, ScaleError
-from coterie.families import Family, Product, as_family
+from coterie.families import CLASSES, Family, Product, as_family
 from coterie.families.frame_columns import product_of
 from coterie.mixture import family_starts, given, starts
 from coterie.mixture.answers import MixtureEstimator
@@ -69,14 +69,14 @@ class Mixture(FindsComponents):
 
     Parameters
     ----------
-    family : str or `coterie.families.Family`, default='gaussian'
-        What components are: 'bernoulli', 'categorical', 'multinomial', 'poisson' ..., or a family with options of its
-        own, such as `Categorical(prior='default')`. See `coterie.families`.
     n_components : int or 'auto', default=1
-        How many components. 'auto' finds out, by a Dirichlet process whose components split and merge as long as the
-        evidence rises; for families with a conjugate prior (Gaussian of structure 'full' or 'diag', Poisson,
-        Exponential, Bernoulli, Categorical, Multinomial, products of them). `fit` then ignores `init_params`, `n_init`,
-        `accelerate` and `warm_start`, and takes no `known_labels`.
+        Number of components. 'auto' estimates it with a Dirichlet process, whose components split and merge as long as
+        the evidence lower bound rises. It needs a family with a conjugate prior: Gaussian of structure 'full' or
+        'diag', Poisson, Exponential, Bernoulli, Categorical, Multinomial, and products of them. `fit` then ignores
+        `init_params`, `n_init`, `accelerate` and `warm_start`, and rejects `known_labels`.
+    family : str or `coterie.families.Family`, default='gaussian'
+        Distribution of the components: 'bernoulli', 'categorical', 'multinomial', 'poisson' ..., or a family with
+        options, such as `Categorical(prior='default')`. See `coterie.families`.
     e_step : {'soft', 'hard', 'stochastic'}, default='soft'
         Posterior probabilities (EM); all to the likeliest component (classification EM); or to a component drawn by
         them (the fit runs for `max_iter` iterations).
@@ -94,7 +94,7 @@ class Mixture(FindsComponents):
     tol : float, default=1e-3
         A fit ends when the log-likelihood still to be gained, by Aitken's estimate, is below `tol` (1 + n / 1000).
     max_iter : int, default=1000
-        Iterations of one start at most.
+        Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False
         Extrapolate (SQUAREM): the same answer in fewer iterations where components overlap; the likelihood never falls.
     missing : {'error', 'ignore'}, default='error'
@@ -113,9 +113,10 @@ class Mixture(FindsComponents):
         The family, with what it learned of the columns.
     labels_ : array (n,) of int32
         Always what `predict` says of the same rows.
-    lower_bound_, log_likelihood_, n_parameters_, converged_, n_iter_, history_
-        As in `GaussianMixture`; for 'auto' `lower_bound_` is that of the log evidence of all rows, `history_` a
-        `coterie.mixture.variational.BoundHistory`, and `components_` are the most probable parameters.
+    lower_bound_, lower_bounds_, log_likelihood_, n_parameters_, converged_, n_iter_, history_
+        As in `GaussianMixture`. For 'auto', `lower_bound_` and `lower_bounds_` are the evidence lower bound of all
+        rows, `history_` is a `coterie.mixture.variational.BoundHistory`, and `components_` are the most probable
+        parameters.
     n_components_, counts_, moves_
         For 'auto': how many components there are, their rows in expectation, and the splits and merges that led there
         (`coterie.mixture.moves.Move`).
@@ -137,7 +138,7 @@ class Mixture(FindsComponents):
     >>> import numpy as np
     >>> from coterie import Mixture
     >>> X = np.array([[0, 9], [1, 8], [0, 11], [7, 1], [8, 0], [6, 2]])
-    >>> model = Mixture("poisson", 2, random_state=0).fit(X)
+    >>> model = Mixture(2, "poisson", random_state=0).fit(X)
     >>> sorted(model.components_.rate.round(2).tolist())
     [[0.33, 9.33], [7.0, 1.0]]
     >>> model.predict([[1, 10], [9, 1]]).tolist() == model.labels_[[0, 3]].tolist()
@@ -146,8 +147,8 @@ class Mixture(FindsComponents):
 
     def __init__(
         self,
-        family="gaussian",
         n_components=1,
+        family="gaussian",
         *,
         e_step="soft",
         init_params="auto",
@@ -166,8 +167,15 @@ class Mixture(FindsComponents):
         verbose=0,
         checkpoint=None,
     ):
-        self.family = family
+        # Only a call can confuse the order, not set_params: so it is checked here, and not in fit.
+        if isinstance(n_components, Family) or (isinstance(n_components, str) and n_components in CLASSES):
+            number = 3 if isinstance(family, Family) or family in CLASSES else family
+            raise ParameterError(
+                f"the first argument of Mixture is n_components, a whole number or 'auto'; got {n_components!r}. "
+                f"Put the family second: Mixture({number!r}, {n_components!r})"
+            )
         self.n_components = n_components
+        self.family = family
         self.e_step = e_step
         self.init_params = init_params
         self.n_init = n_init
@@ -218,7 +226,7 @@ class Mixture(FindsComponents):
         **options
             As in `Mixture`.
         """
-        model = cls(product_of(frame, families), n_components, missing=missing, **options)
+        model = cls(n_components, product_of(frame, families), missing=missing, **options)
         if model.verbose:
             for name, family in model.families_.items():
                 print(f"{name}: {family}")

@@ -82,7 +82,7 @@ class GaussianMixture(MixtureEstimator):
         A fit ends when the log-likelihood still to be gained, by Aitken's estimate, is below `tol` (1 + n / 1000):
         a total, not a mean, so that likelihoods can be compared however many rows there are.
     max_iter : int, default=1000
-        Iterations of one start at most.
+        Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False
         Extrapolate (SQUAREM): the same answer in fewer iterations where components overlap; the likelihood never falls.
     missing : {'error', 'ignore'}, default='error'
@@ -101,14 +101,17 @@ class GaussianMixture(MixtureEstimator):
     labels_ : array (n,) of int32
         Always what `predict` says of the same rows.
     lower_bound_ : float
-        The mean of J over the rows: of the log-likelihood, if the E-step is soft.
+        Lower bound of the mean log-likelihood of the rows; equal to it for a soft E-step.
+    lower_bounds_ : array (n_iter_,)
+        The lower bound after each iteration of `fit`, as a mean over the rows. `history_` has the totals, and the
+        bound of the initialisation.
     log_likelihood_ : float
         Of all rows together.
     n_parameters_ : int
         Free ones, as `bic` and `aic` count them.
     converged_ : bool
     n_iter_ : int
-        Passes over the rows of the best start, but for the first.
+        Iterations of the best initialisation; with `accelerate`, passes over the rows.
     history_ : `coterie.mixture.history.History`
         Log-likelihood, lower bound and the gap between them after every half step; repairs.
     n_features_in_, feature_names_in_
