@@ -22,7 +22,7 @@ OPTIONS = {
     "metric": "metric",
     "kernel": "kernel",
     "gamma": "gamma",
-    "fuzzifier": "m",
+    "fuzzifier": "fuzzifier",
     "batch_size": "batch_size",
     "size_min": "size_min",
     "size_max": "size_max",

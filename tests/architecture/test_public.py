@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from importlib import import_module
@@ -84,3 +85,35 @@ from coterie.mixture import GaussianMixture
 assert KMeans is coterie.KMeans and KMedoids is coterie.KMedoids and GaussianMixture is coterie.GaussianMixture
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def signatures():
+    for package in ("", ".datasets", ".diagnosis", ".distances", ".hierarchy", ".metrics", ".plots", ".selection"):
+        module = import_module(f"coterie{package}")
+        for name in module.__all__:
+            if callable(getattr(module, name)) and getattr(module, name).__module__.startswith("coterie"):
+                yield f"coterie{package}.{name}", inspect.signature(getattr(module, name)).parameters
+
+
+def test_random_state_is_none_by_default():
+    defaults = {name: p["random_state"].default for name, p in signatures() if "random_state" in p}
+    assert len(defaults) > 20
+    assert {name for name, default in defaults.items() if default is not None} == set()
+
+
+def test_arguments_have_one_order():
+    """An estimator, model or result, then X, then numbers of clusters; the rest by keyword."""
+    for name, parameters in signatures():
+        if name.split(".")[1] in ("diagnosis", "plots", "selection") and name.split(".")[-1][0].islower():
+            free = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+            objects = [word for word in free if word in ("estimator", "model", "result", "trace", "Z", "x", "y")]
+            numbers = [word for word in free if word in ("ks", "k_min", "k_max")]
+            assert free == [*objects, *(["X"] if "X" in free else []), *numbers], name
+
+
+def test_method_means_the_way_a_tree_is_built():
+    """SciPy's word; others are `algorithm`, `approximation`, `criteria` and `resampling`."""
+    names = {
+        name.split(".")[-1] for name, parameters in signatures() if "method" in parameters or "methods" in parameters
+    }
+    assert names == {"linkage", "DivisiveClustering"}

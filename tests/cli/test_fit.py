@@ -63,7 +63,7 @@ def test_every_option_belongs_to_an_estimator_that_knows_it():
     [
         (["-a", "gmm", "--covariance", "tied"], "covariance_type", "tied"),
         (["-a", "kmedoids", "--metric", "manhattan"], "metric", "manhattan"),
-        (["-a", "fuzzy", "--fuzzifier", "1.5"], "m", 1.5),
+        (["-a", "fuzzy", "--fuzzifier", "1.5"], "fuzzifier", 1.5),
         (["-a", "balanced", "--size-max", "25"], "size_max", 25),
         (["-a", "kmeans", "--search", "fast", "--max-iter", "50"], "search", "fast"),
         (["-a", "kernel", "--kernel", "linear"], "kernel", "linear"),

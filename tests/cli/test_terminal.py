@@ -62,7 +62,7 @@ def check(captured, code=0):
             "--model",
             HOSTILE.replace("/", "") + ".safetensors",
         ],
-        ["choose-k", "-k", "1:3", "--methods", "silhouette"],
+        ["choose-k", "-k", "1:3", "--criteria", "silhouette"],
         ["compare", "-k", "2", "-a", "kmeans", "-a", "ward"],
         ["report", "--labels", HOSTILE + " words"],
         ["info"],

@@ -204,15 +204,15 @@ def test_missing_values_are_refused_by_the_name_of_the_column(path):
 
 LABELS = np.arange(300) % 3
 FUNCTIONS = {
-    "choose_k": lambda X: choose_k(X, range(2, 5), ["silhouette", "x_means"], budget="quick", random_state=0).ks,
+    "choose_k": lambda X: choose_k(X, range(2, 5), criteria=["silhouette", "x_means"], random_state=0).ks,
     "diagnose": lambda X: diagnose(X, random_state=0).to_dict(),
-    "diagnose a model": lambda X: diagnose(X, KMeans(3, random_state=0).fit(opened(X)), random_state=0).to_dict(),
+    "diagnose a model": lambda X: diagnose(X, model=KMeans(3, random_state=0).fit(opened(X)), random_state=0).to_dict(),
     "silhouette_score": lambda X: silhouette_score(X, LABELS),
     "silhouette_score of a distance": lambda X: silhouette_score(X, LABELS, metric="manhattan"),
     "calinski_harabasz_score": lambda X: calinski_harabasz_score(X, LABELS),
     "pairwise": pairwise,
     "linkage": lambda X: linkage(X, "complete", "manhattan"),
-    "sweep": lambda X: sweep(KMeans(random_state=0), [2, 3, 4], X).curve("silhouette").values,
+    "sweep": lambda X: sweep(KMeans(random_state=0), X, [2, 3, 4]).curve("silhouette").values,
     "fit_transform": KMeans(3, random_state=0).fit_transform,
     "KMedoids.fit_transform": KMedoids(3, random_state=0).fit_transform,
     "partial_fit": lambda X: MiniBatchKMeans(3, random_state=0).partial_fit(X).cluster_centers_,

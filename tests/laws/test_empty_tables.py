@@ -39,7 +39,7 @@ CALLS = {
     "distances.pairwise": distances.pairwise,
     "choose_k": coterie.choose_k,
     "diagnose": coterie.diagnose,
-    "sweep": lambda X: selection.sweep(coterie.KMeans(), [2], X),
+    "sweep": lambda X: selection.sweep(coterie.KMeans(), X, [2]),
     "stability": lambda X: selection.stability(coterie.KMeans(), X, [2]),
     "gap_statistic": lambda X: selection.gap_statistic(X, [2]),
     "mixture_table": lambda X: selection.mixture_table(X, [2]),

@@ -178,8 +178,8 @@ def test_a_row_without_weight_does_not_decide_the_scale():
         lambda X: Mixture("auto", "gaussian").fit(X),
         lambda X: Mixture(2, "poisson").fit(np.abs(X)),
         lambda X: gap_statistic(X, range(1, 3)),
-        lambda X: sweep(KMeans(), range(1, 3), X),
-        lambda X: choose_k(X, range(2, 4)),
+        lambda X: sweep(KMeans(), X, range(1, 3)),
+        lambda X: choose_k(X, range(2, 4), random_state=0),
         lambda X: x_means(X),
         lambda X: g_means(X),
     ],
@@ -213,7 +213,7 @@ INDICES = {  # power of the rows
         0,
     ),
     "silhouette, simplified": (
-        lambda X, labels, **how: metrics.silhouette_score(X, labels, method="simplified", **how),
+        lambda X, labels, **how: metrics.silhouette_score(X, labels, approximation="simplified", **how),
         0,
     ),
     "dunn": (metrics.dunn_score, 0),
@@ -508,7 +508,7 @@ def test_parameters_of_families_too_large_for_their_type_are_told_of():
         Mixture(2, "gaussian", random_state=0).fit(X)
 
 
-@pytest.mark.parametrize("model", [FuzzyCMeans(1, m=1.01, init="farthest"), KMedians(1), SphericalKMeans(1)])
+@pytest.mark.parametrize("model", [FuzzyCMeans(1, fuzzifier=1.01, init="farthest"), KMedians(1), SphericalKMeans(1)])
 def test_a_far_row_without_weight_has_no_effect_on_a_trace(model):
     """Its cost in units of the other rows leaves the range of float32."""
     X, w = np.array([[1.0, 2.0], [2.0, 1.0], [1e25, -1e25]], np.float32), np.array([1.0, 1.0, 0.0])

@@ -43,7 +43,7 @@ ESTIMATORS = [
     DivisiveClustering(3, method="bisecting", random_state=0),
     *(kind(**FIXED_START) for kind in (BisectingKMeans, FuzzyCMeans, KernelKMeans, KMeans, KMedians, SphericalKMeans)),
     BalancedKMeans(size_min=0, **FIXED_START),
-    FuzzyCMeans(m=1.2, **FIXED_START),
+    FuzzyCMeans(fuzzifier=1.2, **FIXED_START),
     KMeans(missing="ignore"),
     KMeans(missing="ignore", **FIXED_START),
     KMedians(metric="l2"),

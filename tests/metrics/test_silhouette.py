@@ -91,7 +91,7 @@ def test_hostile_rows(rows, data):
         found = silhouette_samples(rows, labels, metric=metric)
         np.testing.assert_allclose(found, by_hand(pairwise(rows, metric=metric), labels), atol=1e-12)
         assert (np.abs(found) <= 1).all()
-    assert np.isfinite(silhouette_score(rows, labels, method="simplified", average=None)).all()
+    assert np.isfinite(silhouette_score(rows, labels, approximation="simplified", average=None)).all()
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan"])
@@ -157,7 +157,7 @@ def test_names_of_clusters_and_order_of_rows_do_not_matter():
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
 def test_equal_rows_have_no_silhouette(method, metric):
     for value in (0.1, 1e9 / 3):
-        assert silhouette_score(np.full((50, 3), value), [0, 1] * 25, method=method, metric=metric) == 0.0
+        assert silhouette_score(np.full((50, 3), value), [0, 1] * 25, approximation=method, metric=metric) == 0.0
 
 
 def test_averages():
@@ -171,15 +171,15 @@ def test_averages():
 def test_an_estimate_is_unbiased_and_its_error_is_right():
     want = silhouette_score(X, LABELS)
     found = np.array(
-        [silhouette_score(X, LABELS, method="sampled", sample_size=100, random_state=i, return_error=True)
+        [silhouette_score(X, LABELS, approximation="sampled", sample_size=100, random_state=i, return_error=True)
          for i in range(60)]
     )  # fmt: skip
     z = (found[:, 0] - want) / found[:, 1]
     assert abs(z.mean()) < 4 / 60**0.5
     assert 0.7 < z.std() < 1.35
-    whole = silhouette_score(X, LABELS, method="sampled", sample_size=900, return_error=True)
+    whole = silhouette_score(X, LABELS, approximation="sampled", sample_size=900, return_error=True)
     assert whole == (pytest.approx(want, rel=1e-9), 0.0)
-    again = [silhouette_score(X, LABELS, method="sampled", random_state=3, n_jobs=n) for n in (1, 2)]
+    again = [silhouette_score(X, LABELS, approximation="sampled", random_state=3, n_jobs=n) for n in (1, 2)]
     assert again[0] == again[1]
 
 
@@ -187,7 +187,7 @@ def test_an_estimate_samples_rows_by_their_weights():
     w = np.where(LABELS == 0, 5.0, 0.5)
     want = silhouette_score(X, LABELS, sample_weight=w)
     found = np.array(
-        [silhouette_score(X, LABELS, sample_weight=w, method="sampled", sample_size=300, random_state=i,
+        [silhouette_score(X, LABELS, sample_weight=w, approximation="sampled", sample_size=300, random_state=i,
                           return_error=True) for i in range(40)]
     )  # fmt: skip
     assert abs(((found[:, 0] - want) / found[:, 1]).mean()) < 4 / 40**0.5
@@ -204,7 +204,9 @@ def test_simplified_silhouettes_measure_to_means(squared):
     import dask.array as da
 
     for rows in (X, sparse.csr_array(X), da.from_array(X, chunks=(200, 6))):
-        assert silhouette_score(rows, LABELS, metric=metric, method="simplified") == pytest.approx(want, rel=1e-9)
+        assert silhouette_score(rows, LABELS, metric=metric, approximation="simplified") == pytest.approx(
+            want, rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])
@@ -217,7 +219,7 @@ def test_medoid_silhouettes_measure_to_medoids(metric):
     to[np.arange(900), LABELS] = np.inf
     want = ((to.min(axis=1) - a) / np.maximum(a, to.min(axis=1))).mean()
     rows = D if metric == "precomputed" else X
-    assert silhouette_score(rows, LABELS, metric=metric, method="medoid") == pytest.approx(want, rel=1e-9)
+    assert silhouette_score(rows, LABELS, metric=metric, approximation="medoid") == pytest.approx(want, rel=1e-9)
 
 
 @pytest.mark.parametrize("method", ["exact", "sampled", "simplified", "medoid"])
@@ -229,7 +231,7 @@ def test_too_few_or_too_many_clusters_are_errors(method):
         (LABELS[1:], None, "labels has 899 entries and X has 900 rows"),
     ):
         with pytest.raises(InputError, match=message):
-            silhouette_score(X, labels, sample_weight=w, method=method)
+            silhouette_score(X, labels, sample_weight=w, approximation=method)
 
 
 @pytest.mark.parametrize(
@@ -257,9 +259,9 @@ def test_distances_that_overflow_are_an_error():
     far = (X / np.abs(X).max() * 3e38).astype(np.float32)
     for method in ("exact", "sampled", "medoid"):
         with pytest.raises(InputError, match=r"so far apart that their distances overflow|cannot represent"):
-            silhouette_score(far, LABELS, method=method, metric="manhattan")
-        found = silhouette_score(far, LABELS, method=method, random_state=0)
-        assert found == pytest.approx(silhouette_score(X, LABELS, method=method, random_state=0), abs=1e-5)
+            silhouette_score(far, LABELS, approximation=method, metric="manhattan")
+        found = silhouette_score(far, LABELS, approximation=method, random_state=0)
+        assert found == pytest.approx(silhouette_score(X, LABELS, approximation=method, random_state=0), abs=1e-5)
 
 
 def test_invalid_rows_are_errors():

@@ -60,7 +60,7 @@ UNFITTED = {  # name: model, rows
     "SphericalKMeans": (coterie.SphericalKMeans(**K), X),
     "KMedians": (coterie.KMedians(**K), X),
     "KMedians l2": (coterie.KMedians(**K, metric="l2"), X),
-    "FuzzyCMeans": (coterie.FuzzyCMeans(**K, m=1.7), X),
+    "FuzzyCMeans": (coterie.FuzzyCMeans(**K, fuzzifier=1.7), X),
     "KernelKMeans": (coterie.KernelKMeans(**K), X),
     "KernelKMeans sparse": (coterie.KernelKMeans(**K, kernel="cosine"), SPARSE),
     "KernelKMeans polynomial": (coterie.KernelKMeans(**K, kernel="poly", degree=2), X),

@@ -35,11 +35,11 @@ def caption(ax):
 
 
 def test_an_elbow_shows_the_objectives_and_their_knee():
-    found = sweep(KMeans(random_state=0), range(1, 8), X)
+    found = sweep(KMeans(random_state=0), X, range(1, 8))
     display = plots.ElbowDisplay.from_result(found)
     np.testing.assert_array_equal(display.line_.get_xydata(), np.stack([found.ks, found.objectives], axis=1))
     assert display.knee_line_.get_xdata()[0] == kneedle(found.ks, found.objectives).x == display.knee
-    short = plots.ElbowDisplay.from_result(sweep(KMeans(random_state=0), [2, 3], X))
+    short = plots.ElbowDisplay.from_result(sweep(KMeans(random_state=0), X, [2, 3]))
     assert short.knee is None
     assert caption(short.ax_) == "elbow: needs at least three K"
 
@@ -55,7 +55,7 @@ def test_a_gap_has_its_errors_and_the_choice_of_its_rule():
 
 
 def test_each_structure_has_its_curve_which_ends_where_there_is_no_fit():
-    table = mixture_table(X[:12], range(1, 8), ["EII", "VVV"], random_state=0)
+    table = mixture_table(X[:12], range(1, 8), structures=["EII", "VVV"], random_state=0)
     assert not np.isfinite(table.bic).all()
     display = plots.InformationDisplay.from_result(table, criterion="icl")
     for j, line in enumerate(display.lines_):

@@ -100,7 +100,7 @@ def test_silhouettes_and_diagnoses_do_not_depend_on_the_order_of_rows():
     one, other = (plots.SilhouetteDisplay.from_estimator(model, rows) for rows in (apart, apart[ORDER]))
     assert one.mean == pytest.approx(other.mean, abs=1e-12)
     assert one.mean > 0.8
-    assert diagnose(apart[ORDER], model, random_state=0)["boundary_rows"].finding is None
+    assert diagnose(apart[ORDER], model=model, random_state=0)["boundary_rows"].finding is None
 
 
 def test_models_without_predict_need_the_rows_of_the_fit():

@@ -444,7 +444,7 @@ def test_the_page_of_a_choice_has_the_criteria(tmp_path):
     check_charts(tree)
     check_self_contained(html, tree)
     assert result.choice.reason in tree.one("section", id="number").text
-    assert "--methods" in tree.one("section", id="number").text
+    assert "--criteria" in tree.one("section", id="number").text
     gap = next(figure for figure in tree.all("figure") if figure.text.startswith("Gap"))
     values = {row[0].rstrip(" ◀"): row[1] for row in gap.one("details").one("table").rows()}
     assert values == {str(row["k"]): number(row["gap"]) for row in result.choice.table}

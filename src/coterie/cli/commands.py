@@ -144,7 +144,7 @@ def choose_k(
     *,
     k: Annotated[str, Parameter(name="-k")] = "auto",
     algorithm: Annotated[Algorithm, Parameter(alias="-a")] = "kmeans",
-    methods: list[str] | None = None,
+    criteria: list[str] | None = None,
     budget: Budget = "normal",
     page: PageOptions = NO_PAGE,
     replacing: ForceOptions = CAREFUL,
@@ -163,13 +163,13 @@ def choose_k(
         Numbers of clusters to compare: a range (2:12), or auto.
     algorithm
         Algorithm to evaluate.
-    methods
+    criteria
         Criteria, separated by commas: silhouette, gap, bic, icl, elbow, stability and others. Default: depends on the
         budget.
     budget
         Effort to spend.
     """
-    options = {"method": algorithm, "k": as_number(k), "criteria": split(methods), "budget": budget}
+    options = {"method": algorithm, "k": as_number(k), "criteria": split(criteria), "budget": budget}
     _run(jobs.choose, jobs.ChooseJob, [data], printing, page, replacing, table, running, batches, **options)
 
 

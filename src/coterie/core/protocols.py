@@ -104,3 +104,8 @@ class Model(Protocol):
 
     def assign(self, params: Params, chunk: Chunk, memo: Memo | None = None) -> Array:
         """The label of every row; `memo` is that of the last E-step, which used the same parameters."""
+
+
+def is_estimator(value: Any) -> bool:
+    """Whether `value` is an estimator, of this or another library. A table with a column named "fit" is not."""
+    return hasattr(type(value), "fit")

@@ -85,7 +85,7 @@ def choose(
         result = choose_k(
             X,
             "auto" if isinstance(k, str) else range(k[0], k[1] + 1) if isinstance(k, tuple) else [k],
-            criteria or "auto",
+            criteria=criteria or "auto",
             budget=job.budget,
             estimator=estimator,
             sample_weight=weight,

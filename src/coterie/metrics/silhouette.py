@@ -15,7 +15,7 @@ from coterie.metrics.moments import check_several_weighted
 from coterie.metrics.silhouette_exact import check_not_all_single, silhouettes, silhouettes_of
 from coterie.metrics.silhouette_simplified import silhouettes_about_medoids, sums_about_means
 
-METHODS = ("exact", "sampled", "simplified", "medoid")
+APPROXIMATIONS = ("exact", "sampled", "simplified", "medoid")
 
 
 def silhouette_samples(
@@ -86,7 +86,7 @@ def silhouette_score(
     metric: Any = "euclidean",
     metric_params: dict[str, Any] | None = None,
     sample_weight: Any = None,
-    method: str = "exact",
+    approximation: str = "exact",
     average: str | None = "micro",
     sample_size: int | None = None,
     random_state: Any = None,
@@ -100,8 +100,8 @@ def silhouette_score(
     Parameters
     ----------
     X, labels, metric, metric_params, sample_weight, n_jobs
-        As in `silhouette_samples`; with method='simplified', `X` can also be a Dask array or a sparse matrix.
-    method : {'exact', 'sampled', 'simplified', 'medoid'}, default='exact'
+        As in `silhouette_samples`; with approximation='simplified', `X` can also be a Dask array or a sparse matrix.
+    approximation : {'exact', 'sampled', 'simplified', 'medoid'}, default='exact'
         'exact': the mean of `silhouette_samples`, O(n² d) operations.
         'sampled': an unbiased estimate of it, with its standard error, from a random sample of `sample_size` rows. Each
         is compared with all n rows.
@@ -113,11 +113,11 @@ def silhouette_score(
         'micro': the mean over rows. 'macro': the mean over the means of the clusters, so that small clusters have the
         same weight as large ones. None: the means of the clusters, in the order of the sorted labels.
     sample_size : int, optional
-        Number of rows for method='sampled'; by default 1000, or all if there are fewer.
+        Number of rows for approximation='sampled'; by default 1000, or all if there are fewer.
     random_state : None, int, RandomState or Generator, default=None
-        Random state of method='sampled'.
+        Random state of approximation='sampled'.
     return_error : bool, default=False
-        Also return the standard error, which is 0 for the other methods.
+        Also return the standard error, which is 0 for all others.
 
     Returns
     -------
@@ -142,25 +142,26 @@ def silhouette_score(
     >>> silhouette_score(X, labels, average=None).round(3)
     array([0.889, 0.889, 0.   ])
     """
-    one_of("method", method, METHODS)
+    one_of("approximation", approximation, APPROXIMATIONS)
     one_of("average", average, ("micro", "macro", None))
-    if metric_params and method == "simplified":
+    if metric_params and approximation == "simplified":
         raise ParameterError(
-            f"metric_params must be None with method='simplified'; got {metric_params!r}. method='medoid' supports them"
+            f"metric_params must be None with approximation='simplified'; got {metric_params!r}: "
+            "use approximation='medoid', which supports them"
         )
-    if sample_size is not None and method != "sampled":
-        raise ParameterError(f"sample_size requires method='sampled'; got method={method!r}")
+    if sample_size is not None and approximation != "sampled":
+        raise ParameterError(f"sample_size requires approximation='sampled'; got approximation={approximation!r}")
     error = 0.0
-    if method == "simplified":
+    if approximation == "simplified":
         sums, weight = sums_about_means(X, labels, metric, sample_weight, n_jobs)
         score = _average(sums, weight, average)
     else:
         labelled = _labelled_rows(X, labels, metric, metric_params, sample_weight)
         with machine.one_blas_thread:
-            if method == "sampled":
+            if approximation == "sampled":
                 score, error = _sampled(labelled, average, sample_size, random_state, n_jobs)
             else:
-                exact = method == "exact"
+                exact = approximation == "exact"
                 values = silhouettes(labelled, n_jobs) if exact else silhouettes_about_medoids(labelled, n_jobs)
                 sums = np.bincount(labelled.codes, values * labelled.weights, labelled.k)
                 score = _average(sums, labelled.cluster_weight, average)
@@ -191,7 +192,7 @@ def _sampled(
     """
     if average != "micro":
         raise ParameterError(
-            f"average must be 'micro' with method='sampled', which samples rows of all clusters; got {average!r}"
+            f"average must be 'micro' with approximation='sampled', which samples rows of all clusters; got {average!r}"
         )
     n, rng = len(labelled), as_rng(random_state)
     size = min(1000, n) if sample_size is None else whole_number("sample_size", sample_size, 2)

@@ -97,6 +97,7 @@ TAGS = {
 _MISSING = {"holes": "has_missing"}
 RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by current tag: old and new names
     "DivisiveClustering": {"_way": "_splits"},
+    "FuzzyCMeans": {"m": "fuzzifier"},
     "KernelKMeans": {"_found": "_centers"},
     "dirichlet_process.Family": _MISSING,
     "dirichlet_process.Gaussian": _MISSING,
@@ -133,7 +134,7 @@ def upgraded(node: Any, tensors: dict[str, np.ndarray]) -> Any:
     if not isinstance(node, dict):
         return node
     node = {key: upgraded(value, tensors) for key, value in node.items()}
-    for kind, part in (("record", "fields"), ("object", "fields"), ("model", "state")):
+    for kind, part in (("record", "fields"), ("object", "fields"), ("model", "options"), ("model", "state")):
         tag, values = node.get(kind), node.get(part)
         if isinstance(tag, str) and isinstance(values, dict):
             if kind != "model":

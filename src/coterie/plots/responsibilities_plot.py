@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arguments import in_order
 from coterie.data.picking import some
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
@@ -161,7 +162,8 @@ def _sample(n: int, k: int) -> Array:
     return some(n, min(limit, max(MAX_VALUES // max(k, 1), 2000)))
 
 
-def responsibilities(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
+@in_order("plots.responsibilities(model, X)")
+def responsibilities(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw each row in a blend of the colours of the components, by its responsibilities.
 
     A row that belongs to one component has its colour; a row between two components has a mixture of both (mixed as
@@ -170,7 +172,7 @@ def responsibilities(result: Any, X: Any, *, columns: Any = None, sample_weight:
 
     Parameters
     ----------
-    result : fitted estimator with `predict_proba`, or responsibilities of shape (n, k)
+    model : fitted estimator with `predict_proba`, or responsibilities of shape (n, k)
         The responsibilities must be at least 0 and sum to 1 in every row.
     X : array or DataFrame of shape (n, d)
         If there are many rows, a sample is drawn; the caption says so.
@@ -195,8 +197,6 @@ def responsibilities(result: Any, X: Any, *, columns: Any = None, sample_weight:
     >>> ax.get_title(loc="left")
     'responsibilities as colours; 6 rows, 0 % of them below 0.9'
     """
-    if hasattr(result, "fit"):
-        return ResponsibilitiesDisplay.from_estimator(
-            result, X, columns=columns, sample_weight=sample_weight, ax=ax
-        ).ax_
-    return ResponsibilitiesDisplay.from_predictions(X, result, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    if hasattr(model, "fit"):
+        return ResponsibilitiesDisplay.from_estimator(model, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    return ResponsibilitiesDisplay.from_predictions(X, model, columns=columns, sample_weight=sample_weight, ax=ax).ax_

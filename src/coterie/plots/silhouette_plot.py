@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arguments import in_order
 from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.picking import some
@@ -190,8 +191,9 @@ def _outline(values: Array, w: Array | None) -> Array:
     return values[np.minimum(index, len(values) - 1)] if len(values) else values
 
 
+@in_order("plots.silhouette(model, X)")
 def silhouette(
-    result: Any,
+    model: Any,
     X: Any,
     *,
     metric: Any = None,
@@ -207,7 +209,7 @@ def silhouette(
 
     Parameters
     ----------
-    result : fitted estimator or labels of shape (n,)
+    model : fitted estimator or labels of shape (n,)
         The clusters, as in `clusters`; rows with label -1 are left out.
     X : array or DataFrame of shape (n, d)
         The rows, without missing values; for metric='precomputed', the distances of shape (n, n).
@@ -232,6 +234,6 @@ def silhouette(
     'mean silhouette 0.89'
     """
     options: dict[str, Any] = {"sample_weight": sample_weight, "n_jobs": n_jobs, "ax": ax}
-    if hasattr(result, "fit"):
-        return SilhouetteDisplay.from_estimator(result, X, metric=metric, **options).ax_
-    return SilhouetteDisplay.from_predictions(X, result, metric=metric or "euclidean", **options).ax_
+    if hasattr(model, "fit"):
+        return SilhouetteDisplay.from_estimator(model, X, metric=metric, **options).ax_
+    return SilhouetteDisplay.from_predictions(X, model, metric=metric or "euclidean", **options).ax_

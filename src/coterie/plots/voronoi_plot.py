@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arguments import in_order
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, as_rgb
@@ -137,7 +138,8 @@ def _widen(extent: Array) -> Array:
     return np.concatenate([extent, [middle - half, middle + half]])
 
 
-def voronoi(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
+@in_order("plots.voronoi(model, X)")
+def voronoi(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw the region of each cluster, behind the rows.
 
     The regions are predictions of the model on a grid. They follow its distance and weights: borders are straight for
@@ -147,7 +149,7 @@ def voronoi(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = No
 
     Parameters
     ----------
-    result : fitted estimator or labels of shape (n,)
+    model : fitted estimator or labels of shape (n,)
         For labels, the regions are the places nearest to the mean of each cluster.
     X : array or DataFrame of shape (n, d)
         The rows, as in `clusters`.
@@ -171,6 +173,6 @@ def voronoi(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = No
     >>> ax.get_title(loc="left")
     'cells of 2 clusters; 6 rows'
     """
-    if hasattr(result, "fit"):
-        return VoronoiDisplay.from_estimator(result, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
-    return VoronoiDisplay.from_predictions(X, result, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    if hasattr(model, "fit"):
+        return VoronoiDisplay.from_estimator(model, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    return VoronoiDisplay.from_predictions(X, model, columns=columns, sample_weight=sample_weight, ax=ax).ax_

@@ -103,7 +103,7 @@ class ChooseK:
         """Plot every criterion over K and mark the recommended K: see `coterie.plots.criteria`."""
         from coterie.plots import criteria
 
-        return criteria(self, axes)
+        return criteria(self, axes=axes)
 
     def __str__(self) -> str:
         rows = [

@@ -60,7 +60,7 @@ class Curve:
         return aligned(self.table()) + (f"\n{self.note}" if self.note else "")
 
 
-def curve_of(sweep: Any, name: str, random_state: Any = 0) -> Curve:
+def curve_of(sweep: Any, name: str, random_state: Any) -> Curve:
     """Compute the criterion `name` of a `Sweep`."""
     one_of("name", name, NAMES)
     if name == "objective" or (name == "inertia" and hasattr(sweep.models[0], "inertia_")):
@@ -123,7 +123,7 @@ class _Rows:
             return None
         options: dict[str, Any] = {**self.metric, "sample_weight": self.sample_weight, "n_jobs": self.n_jobs}
         if self.is_large:
-            options |= {"method": "sampled", "sample_size": SILHOUETTE_ROWS, "random_state": self.seed}
+            options |= {"approximation": "sampled", "sample_size": SILHOUETTE_ROWS, "random_state": self.seed}
         value, error = metrics.silhouette_score(self.X, labels, return_error=True, **options)
         return value, error
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from coterie import machine, metrics
-from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.arguments import as_rng, in_order, not_negative, one_of, whole_number
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.data import as_source
 from coterie.data.memory import MemorySource
@@ -88,6 +88,7 @@ class Gap:
         return aligned(self.table())
 
 
+@in_order("gap_statistic(X, ks, estimator=None)")
 def gap_statistic(
     X: Any,
     ks: Any = range(1, 11),
@@ -287,7 +288,7 @@ def _by_sweep(
     options = {"random_state": int(rng.integers(2**31)), "n_jobs": 1, "engine": "serial"}
     parameters = estimator.get_params()
     model = clone(estimator).set_params(**{name: value for name, value in options.items() if name in parameters})
-    result = sweep(model, ks, X, w)
+    result = sweep(model, X, ks, sample_weight=w)
     return np.array([dispersion(X, labels, w, power) for labels in result.labels])
 
 

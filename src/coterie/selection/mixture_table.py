@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import interrupts, machine
-from coterie.core.arguments import as_rng, one_of, whole_number
+from coterie.core.arguments import as_rng, in_order, one_of, whole_number
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.protocols import Chunk
 from coterie.data import as_source
@@ -86,11 +86,12 @@ class MixtureTable:
         return "\n".join(lines)
 
 
+@in_order("mixture_table(X, ks, structures='all')")
 def mixture_table(
     X: Any,
     ks: Iterable[int] = range(1, 10),
-    structures: str | Iterable[str] = "all",
     *,
+    structures: str | Iterable[str] = "all",
     sample_weight: Any = None,
     prior: Any = None,
     reg_covar: float = 1e-6,

@@ -16,7 +16,7 @@ from coterie.errors import InputError, ParameterError
 
 Array = np.ndarray[Any, Any]
 
-METHODS = ("bootstrap", "subsample", "halves")
+RESAMPLINGS = ("bootstrap", "subsample", "halves")
 COUNT_OPTIONS = ("n_clusters", "n_components")  # names of the parameter for the number of clusters
 
 
@@ -55,15 +55,15 @@ class ResamplingData:
     def full_sample(self, rng: np.random.Generator) -> Resample:
         return Resample(self.positive_rows, None if self.w is None else self.w[self.positive_rows], _seed(rng))
 
-    def resamples(self, method: str, share: float, rng: np.random.Generator) -> Iterator[Resample]:
+    def resamples(self, resampling: str, share: float, rng: np.random.Generator) -> Iterator[Resample]:
         """Yield one resample, or two disjoint ones for 'halves'."""
         n = len(self.positive_rows)
-        if method == "bootstrap":
+        if resampling == "bootstrap":
             counts = self._bootstrap_counts(rng)
             yield Resample(self.positive_rows[counts > 0], counts[counts > 0], _seed(rng))
             return
-        order, size = rng.permutation(n), max(1, round(n * (0.5 if method == "halves" else share)))
-        for part in (order[:size], order[size:]) if method == "halves" else (order[:size],):
+        order, size = rng.permutation(n), max(1, round(n * (0.5 if resampling == "halves" else share)))
+        for part in (order[:size], order[size:]) if resampling == "halves" else (order[:size],):
             rows = self.positive_rows[np.sort(part)]
             yield Resample(rows, None if self.w is None else self.w[rows], _seed(rng))
 

@@ -136,7 +136,7 @@ def _explained(
 
 def _criteria(choice: ChooseK | None, result: JobResult, k: str) -> Criteria | Absent:
     if choice is not None and result.choice is not None:
-        return criteria(choice, result.choice.clusters_by, by_methods=False)
+        return criteria(choice, result.choice.clusters_by, by_criteria=False)
     if result.method == EXTERNAL:
         return Absent("The clusters and their number were given. Run coterie choose-k to compare numbers of clusters.")
     method = method_of(result.method)

@@ -51,11 +51,9 @@ def choice_code(
     if method != "kmeans" and method_of(method).has_sweep:
         arguments.insert(0, f"estimator={_call(method, 2, parameters(method, {}), source.prepared, source.seed)}")
     if criteria:
-        arguments.insert(0, repr(list(criteria)))
+        arguments.insert(0, f"criteria={list(criteria)!r}")
     if isinstance(k, tuple):
         arguments.insert(0, f"range({k[0]}, {k[1] + 1})")
-    elif criteria:
-        arguments.insert(0, "'auto'")
     arguments += ["sample_weight=weight"] if source.weight is not None else []
     return _code(source, [f"choice = coterie.choose_k(X, {', '.join(arguments)})", "print(choice)"])
 
@@ -232,7 +230,7 @@ def _sweep_call(name: str, k: int, fit: FittedModel, prepared: PreparedTable, ro
     """Code for the fit with `k` clusters of a sweep, in which fits start from the centers of their neighbours."""
     seed = getattr(fit.model, "random_state", 0)
     call = _call(name, None, fit.options, prepared, seed)
-    return f"sweep({call}, {list(fit.sweep_ks or ())}, {rows}{weight_argument}).model({k})"
+    return f"sweep({call}, {rows}, {list(fit.sweep_ks or ())}{weight_argument}).model({k})"
 
 
 def _call(name: str, k: int | str | None, options: dict[str, Any], prepared: PreparedTable, seed: int) -> str:

@@ -75,7 +75,7 @@ def resampling_stability(
         warnings.simplefilter("ignore")  # fits to resamples may have empty clusters
         result = stability(
             estimator, X[sample], [k], n_resamples=n_resamples, n_jobs=threads, random_state=seed,
-            method="subsample" if getattr(model, "method", None) == "diana" else "auto",  # diana accepts no weights
+            resampling="subsample" if getattr(model, "method", None) == "diana" else "auto",  # diana accepts no weights
             sample_weight=None if weight is None else weight[sample],
         )  # fmt: skip
     return Stability(float(result.mean[0]), n_resamples, len(sample))
@@ -107,8 +107,8 @@ def diagnosis(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = diagnose(
-            frame, _model_of_sample(model, codes, sample), sample_weight=None if weight is None else weight[sample],
-            random_state=seed, n_jobs=threads,
+            frame, model=_model_of_sample(model, codes, sample),
+            sample_weight=None if weight is None else weight[sample], random_state=seed, n_jobs=threads,
         )  # fmt: skip
     table_rows = np.flatnonzero(prepared.rows.row_mask)[sample]
     return replace(result, checks={name: _in_table(check, table_rows) for name, check in result.checks.items()})
