@@ -207,7 +207,7 @@ def _watch(model: Any, what: str, progress: Progress, n_init: Any) -> Starts | N
     known = model.get_params(deep=False)
     progress(Step(what))
     if "linkage" in known:
-        model.set_params(callback=lambda done, total: progress(Step(what, done, total)))
+        model.set_params(callback=lambda state: progress(Step(what, state.done, state.total)))
         return None
     if "callback" not in known:
         return None
