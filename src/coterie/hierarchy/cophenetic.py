@@ -85,8 +85,8 @@ def cophenetic_correlation(
     ----------
     Z : array (n - 1, 4)
         Linkage matrix.
-    X : array or frame (n, d); distances (n, n) or (n (n - 1) / 2,) for metric='precomputed'
-        The rows from which the tree was computed.
+    X : array or frame (n, d); distances (n (n - 1) / 2,), or (n, n) for metric='precomputed'
+        The rows or distances from which the tree was computed.
     metric : str, function, Distance or 'precomputed', default='euclidean'
         See `coterie.distances.pairwise`.
     n_jobs : int or None, default=None

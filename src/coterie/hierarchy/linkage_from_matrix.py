@@ -14,14 +14,14 @@ from coterie.distances.pairwise import strips
 from coterie.distances.precomputed import check_values
 from coterie.hierarchy.linkage_from_rows import rescale_heights, scale_to_unit
 from coterie.hierarchy.linkage_input import empty_matrix
-from coterie.hierarchy.linkage_methods import Method, Progress
+from coterie.hierarchy.linkage_methods import Method, ReportMerges
 from coterie.kernels.plain.linkage import CENTER, LARGEST, WARD, Merges
 
 Array = np.ndarray[Any, Any]
 
 
 def merge_rows(
-    X: Any, rows: Any, method: Method, distance: Distance, weight: Array, n_jobs: int | None, progress: Progress
+    X: Any, rows: Any, method: Method, distance: Distance, weight: Array, n_jobs: int | None, progress: ReportMerges
 ) -> Merges:
     """Compute the distances of the rows of `X`, and merge; `rows` are these rows prepared for the distance."""
     D = empty_matrix(len(rows), rows.dtype)
@@ -46,7 +46,7 @@ def fill(D: Array, rows: Array, distance: Distance, n_jobs: int | None) -> None:
         pass
 
 
-def merge_distances(D: Array, method: Method, weight: Array, progress: Progress) -> Merges:
+def merge_distances(D: Array, method: Method, weight: Array, progress: ReportMerges) -> Merges:
     """Merge by precomputed distances, which are overwritten."""
     exponent = _scale_distances(D, method)
     if method.squared:
@@ -54,7 +54,7 @@ def merge_distances(D: Array, method: Method, weight: Array, progress: Progress)
     return _merge(D, method, weight, exponent, 1, progress)
 
 
-def _merge(D: Array, method: Method, weight: Array, exponent: int, d: int, progress: Progress) -> Merges:
+def _merge(D: Array, method: Method, weight: Array, exponent: int, d: int, progress: ReportMerges) -> Merges:
     """Merge by `D` (n, n), the distances of rows with `d` columns.
 
     They are divided by 2^exponent, and squared if the method needs it.

@@ -12,7 +12,7 @@ from coterie import machine
 from coterie.distances import Distance
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
-from coterie.hierarchy.linkage_methods import Method, Progress
+from coterie.hierarchy.linkage_methods import Method, ReportMerges
 from coterie.kernels import SMALL
 from coterie.kernels.plain.linkage import WARD, Merges
 
@@ -43,7 +43,7 @@ def matrix_is_small(rows: Any) -> bool:
 
 
 def merge_rows(
-    rows: Array, method: Method, distance: Any, weight: Array, n_jobs: int | None, progress: Progress
+    rows: Array, method: Method, distance: Any, weight: Array, n_jobs: int | None, progress: ReportMerges
 ) -> Merges:
     """Merge along a minimum spanning tree, or by the centers of clusters."""
     if method.is_single:
@@ -66,7 +66,7 @@ def rescale_heights(height: Array, exponent: int) -> Array:
     return rescaled
 
 
-def prim_by_rows(rows: Any, distance: Distance, progress: Progress) -> Merges:
+def prim_by_rows(rows: Any, distance: Distance, progress: ReportMerges) -> Merges:
     """Prim's minimum spanning tree for any distance, with one row of distances in memory at a time."""
     n, new = len(rows), 0
     nearest, link, is_outside = np.full(n, np.inf), np.zeros(n, np.int64), np.ones(n, bool)
@@ -99,7 +99,7 @@ def center_rows(rows: Array) -> tuple[Array, int]:
     return centered.astype(rows.dtype), first + second
 
 
-def _merge_along_spanning_tree(rows: Array, distance: Any, n_jobs: int | None, progress: Progress) -> Merges:
+def _merge_along_spanning_tree(rows: Array, distance: Any, n_jobs: int | None, progress: ReportMerges) -> Merges:
     from coterie.kernels.cpu import spanning
 
     X, exponent = scale_to_unit(rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coterie.kernels.plain.linkage import CENTER, LARGEST, MEAN, WARD
 
-Progress = Callable[[int], None]  # called with the number of merges done
+ReportMerges = Callable[[int], None]  # called with the number of merges done
 
 
 @dataclass(frozen=True)

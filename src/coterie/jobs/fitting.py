@@ -210,7 +210,7 @@ def _watch(model: Any, stage: str, callback: Callback, n_init: Any) -> Starts | 
     known = model.get_params(deep=False)
     callback(Progress(stage))
     if "linkage" in known:
-        model.set_params(callback=lambda done, total: callback(Progress(stage, done, total)))
+        model.set_params(callback=lambda state: callback(Progress(stage, state.done, state.total)))
         return None
     if "callback" not in known:
         return None

@@ -14,7 +14,9 @@ from coterie.hierarchy.tree import Array, Tree, as_tree, check_tree
 PARALLEL = 1 << 22  # minimum number of comparisons in a merge that is split among threads
 
 
-def leaf_order(Z: Any, X: Any, metric: Any = "euclidean", *, n_jobs: int | None = None, **params: Any) -> Array:
+def optimal_leaf_ordering(
+    Z: Any, X: Any, metric: Any = "euclidean", *, n_jobs: int | None = None, **params: Any
+) -> Array:
     r"""Reorder the leaves of a tree so that adjacent leaves are as near to each other as possible.
 
     .. math:: \min_{\text{flips}} \sum_{t=1}^{n-1} d(x_{o(t)}, x_{o(t+1)})
@@ -26,8 +28,8 @@ def leaf_order(Z: Any, X: Any, metric: Any = "euclidean", *, n_jobs: int | None 
     ----------
     Z : array (n - 1, 4)
         Linkage matrix.
-    X : array or frame (n, d); distances (n, n) or (n (n - 1) / 2,) for metric='precomputed'
-        The rows from which the tree was computed.
+    X : array or frame (n, d); distances (n (n - 1) / 2,), or (n, n) for metric='precomputed'
+        The rows or distances from which the tree was computed.
     metric : str, function, Distance or 'precomputed', default='euclidean'
         See `coterie.distances.pairwise`.
     n_jobs : int or None, default=None
@@ -38,7 +40,7 @@ def leaf_order(Z: Any, X: Any, metric: Any = "euclidean", *, n_jobs: int | None 
     Returns
     -------
     array (n - 1, 4)
-        The linkage matrix of the same tree. `leaves` returns its order.
+        The linkage matrix of the same tree. `leaves_list` returns its order.
 
     Notes
     -----
@@ -51,10 +53,10 @@ def leaf_order(Z: Any, X: Any, metric: Any = "euclidean", *, n_jobs: int | None 
 
     Examples
     --------
-    >>> from coterie.hierarchy import leaf_order, leaves
+    >>> from coterie.hierarchy import leaves_list, optimal_leaf_ordering
     >>> X = [[0.0], [5.0], [1.0], [7.0]]
     >>> Z = [[0, 2, 1.0, 2], [3, 1, 2.0, 2], [4, 5, 4.0, 4]]
-    >>> leaves(Z).tolist(), leaves(leaf_order(Z, X)).tolist()
+    >>> leaves_list(Z).tolist(), leaves_list(optimal_leaf_ordering(Z, X)).tolist()
     ([0, 2, 3, 1], [0, 2, 1, 3])
     """
     tree, ordered = as_tree(Z), check_tree(Z).copy()
