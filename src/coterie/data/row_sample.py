@@ -1,4 +1,4 @@
-"""A few rows of many, to be looked at."""
+"""Random sample of rows for plots and reports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 
-def some(n: int, most: int) -> np.ndarray[Any, Any]:
-    """No more than `most` of n rows, drawn once and for all, in ascending order."""
-    if n <= most:
+def sample_rows(n: int, max_rows: int) -> np.ndarray[Any, Any]:
+    """Indices of at most `max_rows` of n rows, in ascending order; the same for each call."""
+    if n <= max_rows:
         return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+    return np.sort(np.random.default_rng(0).choice(n, max_rows, replace=False))

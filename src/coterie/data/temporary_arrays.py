@@ -1,4 +1,4 @@
-"""Arrays on disk instead of in memory, in files that have no name and vanish with the array."""
+"""Arrays in temporary files instead of memory; the files have no name, and are deleted with the array."""
 
 from __future__ import annotations
 
@@ -18,90 +18,89 @@ import numpy as np
 from coterie import machine
 from coterie.errors import InputError
 
-LARGE = Path("/var/tmp")  # where large temporary files belong: /tmp is memory on many systems
-SMALL = 1 << 26  # bytes that are in memory whatever is free
-SHARE = 4  # a larger array may take this part of the memory that is free
+LARGE = Path("/var/tmp")  # folder for large temporary files: /tmp is in memory on many systems
+SMALL = 1 << 26  # arrays up to this size are always in memory
+SHARE = 4  # a larger array is in memory if it needs less than this fraction of the free memory
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def space(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-    """An array to be filled: in memory where it leaves most of that free, else in `room`."""
+def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    """An uninitialised array: in memory if enough is free, otherwise in a temporary file."""
     nbytes = _size(shape, dtype)
     if nbytes <= SMALL or nbytes < machine.free_memory() // SHARE:
         return np.empty(shape, dtype)
-    return room(shape, dtype)
+    return mapped_zeros(shape, dtype)
 
 
-def room(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-    """An array of zeros in a file that is mapped into memory: the system keeps in memory what it has room for.
+def mapped_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    """An array of zeros in a memory-mapped temporary file.
 
-    The file has no name. It is gone when the array is, or when the process is, however that ends.
+    The file has no name. The system deletes it with the array, or when the process ends for any reason.
     """
     nbytes = _size(shape, dtype)
     if nbytes == 0:
         return np.zeros(shape, dtype)
-    with file(nbytes) as scratch:
-        mapped = mmap.mmap(scratch.fileno(), nbytes)  # holds the file open for itself
+    with temporary_file(nbytes) as file:
+        mapped = mmap.mmap(file.fileno(), nbytes)  # keeps its own reference to the file
     return np.frombuffer(mapped, dtype).reshape(shape)
 
 
-def file(nbytes: int = 0) -> IO[bytes]:
-    """A file without a name, of `nbytes` zeros that the disk has set aside for it."""
+def temporary_file(nbytes: int = 0) -> IO[bytes]:
+    """A temporary file without a name, for which `nbytes` are allocated on disk."""
     if nbytes > shutil.disk_usage(folder()).free:
-        raise _too_small(nbytes)
-    with ExitStack() as opened:
-        scratch = opened.enter_context(tempfile.TemporaryFile(dir=folder()))
-        with full_disk_in_words(nbytes):
-            _set_aside(scratch.fileno(), nbytes)
-        opened.pop_all()
-    return scratch
+        raise _disk_full(nbytes)
+    with ExitStack() as stack:
+        file = stack.enter_context(tempfile.TemporaryFile(dir=folder()))
+        with convert_disk_errors(nbytes):
+            _allocate(file.fileno(), nbytes)
+        stack.pop_all()
+    return file
 
 
 @contextmanager
-def full_disk_in_words(nbytes: int) -> Iterator[None]:
-    """A scratch file that finds no more room, of the `nbytes` or so that it needs, as an `InputError`."""
+def convert_disk_errors(nbytes: int) -> Iterator[None]:
+    """Context that raises `InputError` if the disk is too small for a temporary file of about `nbytes`."""
     try:
         yield
     except OSError as error:
         if error.errno not in FULL:
             raise
-        raise _too_small(nbytes) from error
+        raise _disk_full(nbytes) from error
 
 
 def folder() -> Path:
-    """Where scratch files are: where TMPDIR says, else where large ones belong."""
-    told = os.environ.get("TMPDIR")
-    if told and not _can_write(Path(told)):
-        raise InputError(f"TMPDIR is {told!r}, no folder that can be written to: set it to another, or unset it")
-    if told:
-        return Path(told)
+    """Folder of temporary files: TMPDIR, or the folder for large ones."""
+    configured = os.environ.get("TMPDIR")
+    if configured and not _can_write(Path(configured)):
+        raise InputError(f"TMPDIR={configured!r} is not a folder with write permission: set it to another, or unset it")
+    if configured:
+        return Path(configured)
     return LARGE if _can_write(LARGE) else Path(tempfile.gettempdir())
 
 
-def _can_write(where: Path) -> bool:
-    return where.is_dir() and os.access(where, os.W_OK | os.X_OK)
+def _can_write(path: Path) -> bool:
+    return path.is_dir() and os.access(path, os.W_OK | os.X_OK)
 
 
-def _set_aside(descriptor: int, nbytes: int) -> None:
-    """So many bytes on the disk now, since a page that finds none later would end the process."""
+def _allocate(descriptor: int, nbytes: int) -> None:
+    """Allocate disk space now: if it were missing when a page is written, the process would be killed."""
     if nbytes == 0:
         return
     try:
         os.posix_fallocate(descriptor, 0, nbytes)
-    except AttributeError:  # macOS has no such call
+    except AttributeError:  # not available on macOS
         os.ftruncate(descriptor, nbytes)
     except OSError as error:
         if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
             raise
-        os.ftruncate(descriptor, nbytes)  # a file system that cannot promise
+        os.ftruncate(descriptor, nbytes)  # not supported by the file system
 
 
-def _too_small(nbytes: int) -> InputError:
-    where = folder()
-    free = shutil.disk_usage(where).free
+def _disk_full(nbytes: int) -> InputError:
+    free = shutil.disk_usage(folder()).free
     return InputError(
-        f"a table that does not fit into memory needs {machine.in_words(nbytes)} on disk, and {machine.in_words(free)} "
-        f"are free in {where}: set TMPDIR to a folder with more room"
+        f"a table that does not fit into memory needs {machine.format_bytes(nbytes)} on disk, but only "
+        f"{machine.format_bytes(free)} are free in {folder()}: set TMPDIR to a folder with more free space"
     )
 
 

@@ -1,4 +1,4 @@
-"""The best clusters of a few rows, by branch and bound."""
+"""Optimal K-means of a few rows by branch and bound (Brusco 2006)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.kernels.cpu.jit import jit
 
-LOSS = 1e-12  # of the objective: partitions that are better by less are not told apart
+TOLERANCE = 1e-12  # relative difference of objectives below which partitions are considered equal
 
 
 @jit
@@ -14,56 +14,58 @@ def best_partition(
     X,  # in  (m, d)
     w,  # in  (m,)
     k,  # in
-    first,  # in  the rows from here on are to be divided
-    tail,  # in  (m + 1,) the least cost of the rows from each on, known for those after `first`
-    least,  # in  the cost of `labels`
-    labels,  # i/o (m,) a partition of the rows; the best there is, from `first` on
-    trials,  # in  after how many rows put into a cluster to give up
+    first,  # in  rows from here on are partitioned
+    tail,  # in  (m + 1,) minimum cost of the rows from each one on, known for rows after `first`
+    minimum,  # in  cost of `labels`
+    labels,  # i/o (m,) a partition; the optimal one of the rows from `first` on
+    max_trials,  # in  maximum number of assignments to try
 ):
-    """The least cost, and the trials it took; NaN if `trials` did not suffice.
+    """The minimum cost, or NaN if `max_trials` was exceeded; and the number of trials.
 
-    Rows join clusters one after the other. Whatever becomes of the rest, it costs no less than on its own, and
-    joining the others makes nothing cheaper: so a cluster is tried only while what it costs and the tail are less than
-    the best partition known.
+    Rows are assigned one after the other. The remaining rows cost at least as much as alone (`tail`), and adding them
+    decreases no cost. So an assignment is tried only if its cost and the tail are below the best known cost.
     """
     m, d = X.shape
     weight, mean = np.zeros(k), np.zeros((k, d))
-    old = np.zeros((m, d + 1))  # mean and weight of the cluster that the row joined, without it
-    cost = np.zeros(m + 1)  # of the rows before each
-    rise, order = np.zeros((m, k)), np.zeros((m, k), np.int64)  # what joining each cluster costs; the cheapest first
-    open_to, tried = np.zeros(m, np.int64), np.zeros(m, np.int64)
-    used = np.zeros(m + 1, np.int64)  # clusters that have rows before each
-    here = np.zeros(m, np.int64)
-    at, count = first, 0
-    open_to[at] = candidates(X, w, at, k, used[at], weight, mean, rise, order)
-    while at >= first:
-        going = tried[at] < open_to[at]
-        if going:
-            j = order[at, tried[at]]
-            total = cost[at] + rise[at, j]
-            going = total + tail[at + 1] < least * (1.0 - LOSS)  # the others cost more still
-        if not going:
-            at -= 1
-            if at >= first:
-                leave(at, here[at], weight, mean, old)
+    saved = np.zeros((m, d + 1))  # mean and weight of the cluster before the row was added
+    cost = np.zeros(m + 1)  # of the rows before each one
+    increase, order = (
+        np.zeros((m, k)),
+        np.zeros((m, k), np.int64),
+    )  # cost of adding the row to each cluster; clusters by increasing cost
+    n_candidates, n_tried = np.zeros(m, np.int64), np.zeros(m, np.int64)
+    n_used = np.zeros(m + 1, np.int64)  # number of clusters of the rows before each one
+    current = np.zeros(m, np.int64)
+    row, count = first, 0
+    n_candidates[row] = candidates(X, w, row, k, n_used[row], weight, mean, increase, order)
+    while row >= first:
+        is_promising = n_tried[row] < n_candidates[row]
+        if is_promising:
+            j = order[row, n_tried[row]]
+            total = cost[row] + increase[row, j]
+            is_promising = total + tail[row + 1] < minimum * (1.0 - TOLERANCE)  # clusters after it in `order` cost more
+        if not is_promising:
+            row -= 1
+            if row >= first:
+                remove_row(row, current[row], weight, mean, saved)
             continue
-        tried[at] += 1
+        n_tried[row] += 1
         count += 1
-        if count > trials:
+        if count > max_trials:
             return np.nan, count
-        here[at] = j
-        if at + 1 == m:
-            least = total
+        current[row] = j
+        if row + 1 == m:
+            minimum = total
             for i in range(first, m):
-                labels[i] = here[i]
+                labels[i] = current[i]
             continue
-        used[at + 1] = max(used[at], j + 1)
-        cost[at + 1] = total
-        join(X, w, at, j, weight, mean, old)
-        at += 1
-        tried[at] = 0
-        open_to[at] = candidates(X, w, at, k, used[at], weight, mean, rise, order)
-    return least, count
+        n_used[row + 1] = max(n_used[row], j + 1)
+        cost[row + 1] = total
+        add_row(X, w, row, j, weight, mean, saved)
+        row += 1
+        n_tried[row] = 0
+        n_candidates[row] = candidates(X, w, row, k, n_used[row], weight, mean, increase, order)
+    return minimum, count
 
 
 @jit
@@ -72,56 +74,59 @@ def candidates(
     w,  # in  (m,)
     i,
     k,
-    used,
+    n_used,
     weight,  # in  (k,)
     mean,  # in  (k, d)
-    rise,  # out (m, k)
+    increase,  # out (m, k)
     order,  # out (m, k)
 ):
-    """How many clusters row `i` may join: those with rows, and one without (the others are its like)."""
-    several = min(used + 1, k)
-    for j in range(several):
+    """Number of clusters to try for row `i`: those with rows, and one empty cluster, because all empty ones are equal.
+
+    Writes the costs and the order of row `i`.
+    """
+    n_clusters = min(n_used + 1, k)
+    for j in range(n_clusters):
         square = 0.0
         for t in range(X.shape[1]):
             step = X[i, t] - mean[j, t]
             square += step * step
-        rise[i, j] = square * (w[i] * weight[j] / (w[i] + weight[j])) if j < used else 0.0
-        at = j
-        while at > 0 and rise[i, order[i, at - 1]] > rise[i, j]:
-            order[i, at] = order[i, at - 1]
-            at -= 1
-        order[i, at] = j
-    return several
+        increase[i, j] = square * (w[i] * weight[j] / (w[i] + weight[j])) if j < n_used else 0.0
+        position = j
+        while position > 0 and increase[i, order[i, position - 1]] > increase[i, j]:
+            order[i, position] = order[i, position - 1]
+            position -= 1
+        order[i, position] = j
+    return n_clusters
 
 
 @jit
-def join(
+def add_row(
     X,  # in  (m, d)
     w,  # in  (m,)
     i,
     j,
     weight,  # i/o (k,)
     mean,  # i/o (k, d)
-    old,  # out (m, d + 1)
+    saved,  # out (m, d + 1)
 ):
-    """Row `i` becomes one of cluster `j`."""
-    old[i, X.shape[1]] = weight[j]
+    """Add row `i` to cluster `j`."""
+    saved[i, X.shape[1]] = weight[j]
     weight[j] += w[i]
     share = w[i] / weight[j]
     for t in range(X.shape[1]):
-        old[i, t] = mean[j, t]
+        saved[i, t] = mean[j, t]
         mean[j, t] += share * (X[i, t] - mean[j, t])
 
 
 @jit
-def leave(
+def remove_row(
     i,
     j,
     weight,  # i/o (k,)
     mean,  # i/o (k, d)
-    old,  # in  (m, d + 1)
+    saved,  # in  (m, d + 1)
 ):
-    """Cluster `j` as it was before row `i` joined it, to the last bit."""
+    """Restore cluster `j` as it was before row `i` was added, to the last bit."""
     for t in range(mean.shape[1]):
-        mean[j, t] = old[i, t]
-    weight[j] = old[i, mean.shape[1]]
+        mean[j, t] = saved[i, t]
+    weight[j] = saved[i, mean.shape[1]]

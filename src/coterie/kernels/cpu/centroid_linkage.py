@@ -1,4 +1,4 @@
-"""Centroid and median linkage of points: clusters are their centers, and no distance is kept."""
+"""Centroid and median linkage of rows: only the centers of clusters are stored, and no distance matrix."""
 
 from __future__ import annotations
 
@@ -7,85 +7,86 @@ from collections.abc import Callable
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_inner
-from coterie.kernels.cpu.neighbours import first_least, lanes, least, meet, wide
-from coterie.kernels.cpu.ward import Clusters, hide, merge, show, singles
-from coterie.kernels.plain.linkage import Merges, new_merges, slices
+from coterie.kernels.cpu.neighbours import first_minimum, lane_minima, lanes, nearest_to_point, tile_width
+from coterie.kernels.cpu.ward import Clusters, hide, merge, show, single_clusters
+from coterie.kernels.plain.linkage import Merges, merge_batches, new_merges
 
 UNKNOWN = -1
 
 
-def centers(X: np.ndarray, weight: np.ndarray, equal: bool, tell: Callable[[int], None]) -> Merges:
-    """Merges the two closest centers again and again; heights are squared.
+def centroid_linkage(X: np.ndarray, weight: np.ndarray, equal: bool, progress: Callable[[int], None]) -> Merges:
+    """Merge the two closest centers repeatedly; heights are squared distances.
 
     The new center is the mean of both, weighted unless `equal`: then all weights are 1. It can be nearer to a third
-    than either was: so there is no chain to follow, and the closest of all pairs has to be known at every step.
+    center than both were. So the nearest-neighbour chain cannot be used, and each step needs the closest of all pairs.
     """
     n = len(X)
-    clusters, merges = singles(X, weight), new_merges(n)
-    near = np.full(len(clusters.heavy), np.inf, X.dtype)
+    clusters, merges = single_clusters(X, weight), new_merges(n)
+    near = np.full(len(clusters.tile_weight), np.inf, X.dtype)
     link = np.full(len(near), UNKNOWN, np.int32)
     _first_neighbours(clusters, near, link)
     done = 0
-    for stop in slices(n - 1):
-        _by_closeness(clusters, equal, near, link, merges, done, stop)
-        tell(done := stop)
+    for stop in merge_batches(n - 1):
+        _merge_closest(clusters, equal, near, link, merges, done, stop)
+        progress(done := stop)
     return merges
 
 
 @jit
 def _first_neighbours(clusters, near, link):
     best, index = np.empty(lanes(near.itemsize), near.dtype), np.empty(lanes(near.itemsize), np.int32)
-    n = len(clusters.name)
+    n = len(clusters.row)
     for slot in range(n):
-        _look(clusters, slot, n, near, link, best, index)
+        _find_nearest(clusters, slot, n, near, link, best, index)
 
 
 @jit
-def _by_closeness(
+def _merge_closest(
     clusters: Clusters,
     equal,
-    near,  # i/o (..,) at most the squared distance of each place to its nearest
-    link,  # i/o (..,) which that is, by name, if it is known
+    near,  # i/o (..,) lower bound of the squared distance of each slot to its nearest center
+    link,  # i/o (..,) its nearest cluster; UNKNOWN if `near` is only a bound
     merges,
     start,
     stop,
 ):
+    """Merges `start` to `stop` (Müllner 2011, generic algorithm)."""
     best, index = np.empty(lanes(near.itemsize), near.dtype), np.empty(lanes(near.itemsize), np.int32)
-    width, n = wide(near.itemsize), len(clusters.name)
+    width, n = tile_width(near.itemsize), len(clusters.row)
     step = start
     while step < stop:
-        live = n - step
-        least(near, 0, (live + width - 1) // width * width, best, index)
-        slot = first_least(best, index)[1]
+        n_clusters = n - step
+        lane_minima(near, 0, (n_clusters + width - 1) // width * width, best, index)
+        slot = first_minimum(best, index)[1]
         if link[slot] == UNKNOWN:
-            _look(clusters, slot, live, near, link, best, index)
+            _find_nearest(clusters, slot, n_clusters, near, link, best, index)
             continue
-        gone, stays, last = clusters.name[slot], np.int64(link[slot]), live - 1
-        merges.left[step], merges.right[step] = gone, stays
-        merges.height[step] = _square(clusters.center, gone, stays)
-        merge(clusters, gone, stays, last)
+        source, target, last = clusters.row[slot], np.int64(link[slot]), n_clusters - 1
+        merges.left[step], merges.right[step] = source, target
+        merges.height[step] = _square(clusters.center, source, target)
+        merge(clusters, source, target, last)
         if equal:
-            clusters.weight[stays] = 1.0
+            clusters.weight[target] = 1.0
         near[slot], link[slot], near[last] = near[last], link[last], np.inf
         for k in range(last):
-            if link[k] == gone or link[k] == stays:
+            if link[k] == source or link[k] == target:
                 link[k] = UNKNOWN
         if last > 1:
-            _look(clusters, clusters.slot[stays], last, near, link, best, index)
+            _find_nearest(clusters, clusters.slot[target], last, near, link, best, index)
         step += 1
 
 
 @jit_inner
-def _look(clusters, slot, live, near, link, best, index):
-    """Finds the nearest of the cluster at `slot`; those that have none nearer than it learn of it."""
-    width = wide(near.itemsize)
-    near[slot] = 0  # it is not to learn of itself
+def _find_nearest(clusters, slot, n_clusters, near, link, best, index):
+    """Find the nearest center of the cluster at `slot`, and update that of clusters to which it is nearer."""
+    width = tile_width(near.itemsize)
+    near[slot] = 0  # so that it is not updated with itself
     point = hide(clusters, slot)
-    count, d = (live + width - 1) // width * width, clusters.center.shape[1]
-    meet(clusters.tiles, point, near, link, clusters.name[slot], count, best, index, d)
+    count, d = (n_clusters + width - 1) // width * width, clusters.center.shape[1]
+    nearest_to_point(clusters.tiles, point, near, link, clusters.row[slot], count, best, index, d)
     show(clusters, slot, point)
-    low, nearest = first_least(best, index)
-    near[slot], link[slot] = low, clusters.name[nearest]
+    low, nearest = first_minimum(best, index)
+    near[slot], link[slot] = low, clusters.row[nearest]
 
 
 @jit_inner

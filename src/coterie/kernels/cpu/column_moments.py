@@ -1,37 +1,10 @@
-"""Row by row in float64: distances, and the moments of the columns."""
+"""First and second moments of the columns, in float64."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.cpu.exact import distance
 from coterie.kernels.cpu.jit import jit
-
-
-@jit
-def distances(
-    X,  # in  (n, d)
-    centers,  # in  (k, d)
-    inverse,  # in  1 / unit
-    out,  # out (n, k)
-):
-    """Euclidean distance of every row to every center."""
-    for i in range(X.shape[0]):
-        for j in range(centers.shape[0]):
-            out[i, j] = distance(X, i, centers, j, inverse) / inverse
-
-
-@jit
-def own_squares(
-    X,  # in  (n, d)
-    centers,  # in  (k, d)
-    labels,  # in  (n,)
-    inverse,  # in  1 / unit
-    out,  # out (n,)
-):
-    """Squared distance of every row to the center of its cluster."""
-    for i in range(X.shape[0]):
-        out[i] = (distance(X, i, centers, labels[i], inverse) / inverse) ** 2
 
 
 @jit
@@ -42,7 +15,7 @@ def moments(
     sum_x,  # out (d,) of w (x - pivot)
     sum_xx,  # out (d,) of w (x - pivot)^2
 ):
-    """Sum of the weights; first and second moments about `pivot`."""
+    """Add moments about `pivot` to the sums; return the sum of the weights."""
     stride = 0 if w.shape[0] == 1 else 1
     total = 0.0
     for i in range(X.shape[0]):

@@ -1,8 +1,8 @@
-"""A K-means solution that is cheap to change, and Lloyd's iterations from where it has changed.
+"""Lloyd's algorithm with incremental updates, for a local search that changes few centers at a time.
 
-It remembers of every row its nearest and second nearest center, and of every cluster its sums, so that a change costs
-the rows it reaches and not a pass of all rows against all centers. Every kernel adds the multiply-adds it took to
-`work[0]`: budgets are counted, not timed. `search` has the moves that are made of it.
+A solution stores the nearest and second nearest center of each row, and the sums of each cluster. So a change takes
+time for the affected rows only, not a pass of all rows over all centers. Each kernel adds its number of multiply-adds
+to `work[0]`: budgets are counted, not timed. The moves are in `local_search`.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_reassociating
 
-PAIR = 4  # multiply-adds that a pair of row and center costs beside those of its columns
-VISIT = 3  # that looking at a row costs
-CALL = 30_000  # that calling a kernel costs
+PAIR = 4  # cost of a pair of row and center, in multiply-adds, in addition to its columns
+VISIT = 3  # cost of visiting a row
+CALL = 30_000  # cost of calling a kernel
 
 Solution = namedtuple(
     "Solution",
     (
         "centers",  # (k, d)
-        "columns",  # (d, k) the same, so that a search runs along the centers
+        "columns",  # (d, k) the transpose, for searches along the centers
         "sums",  # (k, d) of w x
         "weight",  # (k,) of w
         "count",  # (k,) rows
         "labels",  # (n,) nearest center
-        "near",  # (n,) squared distance to it
-        "other",  # (n,) second nearest center, where `far` is still its distance; -1: unknown
-        "far",  # (n,) squared distance to that; of the centers that have not moved since, no other is nearer
-        "low",  # (n,) no other center is nearer than this less `state[1]`
-        "state",  # (2,) the objective; how far centers have moved since `low` was exact
+        "square",  # (n,) squared distance to the nearest center
+        "second",  # (n,) second nearest center, if `second_square` is its distance; -1 if unknown
+        "second_square",  # (n,) squared distance to it; no other center that has not moved since is nearer
+        "lower_bound",  # (n,) the distance to each other center is at least this minus `state[1]`
+        "state",  # (2,) objective; total movement of centers since `lower_bound` was exact
     ),
 )
 
 Moves = namedtuple(
     "Moves",
     (
-        "gain",  # (k,) what splitting a cluster saves
-        "loss",  # (k,) what removing its center costs
+        "gain",  # (k,) decrease of the objective if a cluster is split
+        "loss",  # (k,) increase if its center is removed
         "left",  # (k, d) one center of a split cluster
         "right",  # (k, d) the other
-        "stale",  # (k,) whether the split must be made anew
-        "tried",  # (k, k) whether splitting one and removing the other was of no use
+        "stale",  # (k,) whether the split must be computed again
+        "tried",  # (k, k) whether splitting one and removing the other was tried without success
         "moved",  # (k,) centers that move in this iteration
-        "touched",  # (k,) centers that moved since second nearest centers were exact
-        "jumped",  # (k,) centers that have just jumped
-        "listed",  # (k,) the numbers of some centers
-        "squares",  # (k,) distances of one row
-        "before",  # (k, d) centers before single rows changed cluster
-        "cost",  # (2, k) of a cluster, and of its rows passed so far
-        "half",  # (2, k, d + 1) sums and weights of the two halves
+        "has_moved",  # (k,) centers that have moved since second nearest centers were exact
+        "relocated",  # (k,) centers that were just relocated
+        "indices",  # (k,) indices of some centers
+        "squares",  # (k,) squared distances of one row
+        "before",  # (k, d) centers before single rows were moved
+        "cost",  # (2, k) of a cluster, and of its rows so far
+        "half_sums",  # (2, k, d + 1) sums and weights of the two halves
     ),
 )
 
 
 @jit_reassociating
-def gap(X, i, centers, j):
+def squared_distance(X, i, centers, j):
     """Squared distance of a row and a center."""
     total = 0.0
     for t in range(X.shape[1]):
@@ -67,7 +67,7 @@ def gap(X, i, centers, j):
 
 @jit
 def two_nearest(X, i, columns, squares):
-    """Nearest and second nearest center of a row; `squares` gets all distances."""
+    """Nearest and second nearest center of a row; all squared distances are written to `squares` (k,)."""
     d, k = columns.shape
     for j in range(k):
         squares[j] = 0.0
@@ -76,14 +76,14 @@ def two_nearest(X, i, columns, squares):
         for j in range(k):
             q = x - columns[t, j]
             squares[j] += q * q
-    first, second, least, next_least = 0, -1, squares[0], np.inf
+    first, second, minimum, second_minimum = 0, -1, squares[0], np.inf
     for j in range(1, k):
-        if squares[j] < next_least:
-            if squares[j] < least:
-                second, next_least = first, least
-                first, least = j, squares[j]
+        if squares[j] < second_minimum:
+            if squares[j] < minimum:
+                second, second_minimum = first, minimum
+                first, minimum = j, squares[j]
             else:
-                second, next_least = j, squares[j]
+                second, second_minimum = j, squares[j]
     return first, second
 
 
@@ -91,11 +91,11 @@ def two_nearest(X, i, columns, squares):
 def assign(
     X,  # in  (n, d)
     w,  # in  (n,)
-    s,  # i/o Solution of which the centers count
+    s,  # i/o Solution, of which only the centers are used
     m,  # i/o Moves
     work,  # i/o (1,)
 ):
-    """Every row to its nearest center, and the sums of all clusters."""
+    """Assign each row to its nearest center, and compute the sums of all clusters."""
     n, d = X.shape
     k = s.centers.shape[0]
     total = 0.0
@@ -104,7 +104,7 @@ def assign(
         s.count[j] = 0
         m.stale[j] = True
         m.moved[j] = True
-        m.touched[j] = False
+        m.has_moved[j] = False
         for t in range(d):
             s.sums[j, t] = 0.0
             s.columns[t, j] = s.centers[j, t]
@@ -112,27 +112,27 @@ def assign(
             m.tried[j, b] = False
     s.state[1] = 0.0
     for i in range(n):
-        first, second = two_nearest(X, i, s.columns, m.squares)
+        first, second_nearest = two_nearest(X, i, s.columns, m.squares)
         s.labels[i] = -1
-        put(X, w, s, i, first)
-        note_second(s, i, second, m.squares)
-        s.near[i] = m.squares[first]
-        total += w[i] * s.near[i]
+        move_row(X, w, s, i, first)
+        store_second(s, i, second_nearest, m.squares)
+        s.square[i] = m.squares[first]
+        total += w[i] * s.square[i]
     s.state[0] = total
     work[0] += CALL + n * k * (d + PAIR)
 
 
 @jit
-def note_second(s, i, second, squares):
-    """What a full search has found out about all centers but the nearest."""
-    s.other[i] = second
-    s.far[i] = squares[second] if second >= 0 else np.inf
-    s.low[i] = np.sqrt(s.far[i]) + s.state[1]
+def store_second(s, i, second_nearest, squares):
+    """Store the second nearest center and the lower bound after a full search."""
+    s.second[i] = second_nearest
+    s.second_square[i] = squares[second_nearest] if second_nearest >= 0 else np.inf
+    s.lower_bound[i] = np.sqrt(s.second_square[i]) + s.state[1]
 
 
 @jit
-def put(X, w, s, i, j):
-    """Row `i` leaves its cluster, if it has one, for cluster `j`."""
+def move_row(X, w, s, i, j):
+    """Move row `i` from its cluster, if it has one, to cluster `j`."""
     a = s.labels[i]
     if a >= 0:
         s.count[a] -= 1
@@ -151,6 +151,7 @@ def copy(
     s,  # in  Solution
     t,  # out Solution
 ):
+    """Copy a solution."""
     k, d = s.centers.shape
     for j in range(k):
         t.weight[j] = s.weight[j]
@@ -163,108 +164,111 @@ def copy(
             t.columns[c, j] = s.columns[c, j]
     for i in range(s.labels.shape[0]):
         t.labels[i] = s.labels[i]
-        t.near[i] = s.near[i]
-        t.other[i] = s.other[i]
-        t.far[i] = s.far[i]
-        t.low[i] = s.low[i]
+        t.square[i] = s.square[i]
+        t.second[i] = s.second[i]
+        t.second_square[i] = s.second_square[i]
+        t.lower_bound[i] = s.lower_bound[i]
     t.state[0] = s.state[0]
     t.state[1] = s.state[1]
 
 
 @jit
 def move_center(s, j, t, value):
+    """Set column `t` of center `j`."""
     s.centers[j, t] = value
     s.columns[t, j] = value
 
 
 @jit
-def land(
+def assign_after_relocation(
     X,  # in  (n, d)
     w,  # in  (n,)
-    s,  # i/o Solution whose second nearest centers are known, some of whose centers have just jumped
-    m,  # i/o Moves; `jumped` says which; `moved` gets the clusters whose rows changed
+    s,  # i/o Solution with known second nearest centers, after some centers were relocated
+    m,  # i/o Moves; `relocated` are these centers; `moved` is set for clusters whose rows changed
     work,  # i/o (1,)
 ):
-    """Rows join their nearest centers again after a jump; only those that left or were reached are looked at."""
+    """Assign rows to their nearest centers after relocations; only rows that are affected are searched."""
     n, d = X.shape
     k = s.centers.shape[0]
-    total, searched, asked = 0.0, 0, 0
+    total, n_searched, n_compared = 0.0, 0, 0
     for j in range(k):
-        m.moved[j] = m.jumped[j]
-        m.touched[j] |= m.jumped[j]
-    jumps = list_of(m.jumped, m.listed)
+        m.moved[j] = m.relocated[j]
+        m.has_moved[j] |= m.relocated[j]
+    n_relocated = list_indices(m.relocated, m.indices)
     for i in range(n):
         a = s.labels[i]
-        gone = m.jumped[a]
-        if s.other[i] < 0 or 2 * jumps > k or (gone and m.jumped[s.other[i]]):
-            first, second = two_nearest(X, i, s.columns, m.squares)
-            near = m.squares[first]
+        is_relocated = m.relocated[a]
+        if s.second[i] < 0 or 2 * n_relocated > k or (is_relocated and m.relocated[s.second[i]]):
+            first, second_minimum = two_nearest(X, i, s.columns, m.squares)
+            minimum = m.squares[first]
             if first != a:
-                put(X, w, s, i, first)
-            note_second(s, i, second, m.squares)
-            searched += 1
+                move_row(X, w, s, i, first)
+            store_second(s, i, second_minimum, m.squares)
+            n_searched += 1
         else:
-            # of the centers that stayed, the nearest is known, and that all others are at least as far as `far`
-            stays, near = (s.other[i], s.far[i]) if gone else (a, s.near[i])
-            first, near, second = nearest_of(X, i, s.centers, m.listed, jumps, stays, near, s.far[i])
-            asked += jumps
-            s.low[i] = np.sqrt(second) + s.state[1]
-            if first == s.other[i]:
-                s.other[i] = -1
+            # The nearest of the other centers is known, and `second_square` is a lower bound for the rest of them.
+            candidate, minimum = (s.second[i], s.second_square[i]) if is_relocated else (a, s.square[i])
+            first, minimum, second_minimum = nearest_of_listed(
+                X, i, s.centers, m.indices, n_relocated, candidate, minimum, s.second_square[i]
+            )
+            n_compared += n_relocated
+            s.lower_bound[i] = np.sqrt(second_minimum) + s.state[1]
+            if first == s.second[i]:
+                s.second[i] = -1
             if first != a:
-                put(X, w, s, i, first)
+                move_row(X, w, s, i, first)
         if first != a:
-            note_change(m, a, first, m.moved)
-        s.near[i] = near
-        total += w[i] * near
+            mark_change(m, a, first, m.moved)
+        s.square[i] = minimum
+        total += w[i] * minimum
     s.state[0] = total
-    work[0] += searched * k * (d + PAIR) + asked * (d + PAIR) + n * VISIT
+    work[0] += n_searched * k * (d + PAIR) + n_compared * (d + PAIR) + n * VISIT
 
 
 @jit
-def list_of(
+def list_indices(
     flags,  # in  (k,)
-    listed,  # out (k,) where they are set
+    indices,  # out (k,) indices where they are set
 ):
-    """How many are set."""
+    """List the indices of flags; return their number."""
     count = 0
     for j in range(flags.shape[0]):
         if flags[j]:
-            listed[count] = j
+            indices[count] = j
             count += 1
     return count
 
 
 @jit
-def nearest_of(X, i, centers, listed, count, first, least, second):
-    """The nearest center of a row, its distance and that of the next, where `first` may be beaten by those listed."""
-    own = first
+def nearest_of_listed(X, i, centers, indices, count, first, minimum, second_minimum):
+    """Nearest center of `first` and the listed ones, its squared distance, and that of the second nearest."""
+    initial = first
     for q in range(count):
-        j = listed[q]
-        if j != own:
-            square = gap(X, i, centers, j)
-            if square < least:
-                second = min(second, least)
-                first, least = j, square
+        j = indices[q]
+        if j != initial:
+            square = squared_distance(X, i, centers, j)
+            if square < minimum:
+                second_minimum = min(second_minimum, minimum)
+                first, minimum = j, square
             else:
-                second = min(second, square)
-    return first, least, second
+                second_minimum = min(second_minimum, square)
+    return first, minimum, second_minimum
 
 
 @jit
-def note_change(m, a, b, changed):
-    """A row went from cluster `a` to `b`: both centers will move."""
+def mark_change(m, a, b, changed):
+    """Mark clusters `a` and `b` after a row moved from one to the other."""
     changed[a] = True
     changed[b] = True
-    m.touched[a] = True
-    m.touched[b] = True
+    m.has_moved[a] = True
+    m.has_moved[b] = True
 
 
 @jit
-def recenter(s, m):
-    """Centers of clusters that changed go to the means; how many did, and the longest step."""
+def update_centers(s, m):
+    """Move centers of changed clusters to the means; return the number of moved centers, and the largest movement."""
     k, d = s.centers.shape
-    count, longest = 0, 0.0
+    count, largest = 0, 0.0
     for j in range(k):
         if m.moved[j]:
             m.moved[j] = False
@@ -275,10 +279,10 @@ def recenter(s, m):
                     square += (mean - s.centers[j, t]) ** 2
                     move_center(s, j, t, mean)
                 m.moved[j] = square > 0.0
-                m.touched[j] = True
+                m.has_moved[j] = True
                 count += m.moved[j]
-                longest = max(longest, square)
-    return count, np.sqrt(longest)
+                largest = max(largest, square)
+    return count, np.sqrt(largest)
 
 
 @jit
@@ -286,47 +290,49 @@ def reassign(
     X,  # in  (n, d)
     w,  # in  (n,)
     s,  # i/o Solution
-    m,  # i/o Moves: `moved` says which centers did, and gets those whose clusters change now
+    m,  # i/o Moves; in: `moved` are centers that moved; out: clusters whose rows changed
     work,  # i/o (1,)
 ):
-    """Every row to its nearest center; those whose bound settles it are not searched. How many changed."""
+    """Assign each row to its nearest center, skipping rows by bounds; return the number of labels that changed."""
     n, d = X.shape
     k = s.centers.shape[0]
-    total, changes, searched, asked = 0.0, 0, 0, 0
+    total, changes, n_searched, n_compared = 0.0, 0, 0, 0
     for j in range(k):
-        m.jumped[j] = False  # here: changed
-    count = list_of(m.touched, m.listed)
+        m.relocated[j] = False  # used here for clusters that change
+    count = list_indices(m.has_moved, m.indices)
     for i in range(n):
         a = s.labels[i]
         if m.moved[a]:
-            s.near[i] = gap(X, i, s.centers, a)
-            asked += 1
-        room = s.low[i] - s.state[1]
-        if room < 0.0 or s.near[i] > room * room:
-            if 2 * count <= k and s.near[i] <= s.far[i]:  # only a center that has moved can be nearer
-                first, near, second = nearest_of(X, i, s.centers, m.listed, count, a, s.near[i], s.far[i])
-                asked += count
-                s.near[i] = near
-                s.low[i] = np.sqrt(second) + s.state[1]
+            s.square[i] = squared_distance(X, i, s.centers, a)
+            n_compared += 1
+        margin = s.lower_bound[i] - s.state[1]
+        if margin < 0.0 or s.square[i] > margin * margin:
+            if 2 * count <= k and s.square[i] <= s.second_square[i]:  # only a center that has moved can be nearer
+                first, minimum, second_nearest = nearest_of_listed(
+                    X, i, s.centers, m.indices, count, a, s.square[i], s.second_square[i]
+                )
+                n_compared += count
+                s.square[i] = minimum
+                s.lower_bound[i] = np.sqrt(second_nearest) + s.state[1]
                 if first != a:
-                    put(X, w, s, i, first)
+                    move_row(X, w, s, i, first)
             else:
-                first, second = two_nearest(X, i, s.columns, m.squares)
-                searched += 1
+                first, second_nearest = two_nearest(X, i, s.columns, m.squares)
+                n_searched += 1
                 if first != a and m.squares[first] < m.squares[a]:
-                    put(X, w, s, i, first)
+                    move_row(X, w, s, i, first)
                 elif first != a:
-                    second, first = first, a
-                note_second(s, i, second, m.squares)
-                s.near[i] = m.squares[first]
+                    second_nearest, first = first, a
+                store_second(s, i, second_nearest, m.squares)
+                s.square[i] = m.squares[first]
             if first != a:
-                note_change(m, a, first, m.jumped)
+                mark_change(m, a, first, m.relocated)
                 changes += 1
-        total += w[i] * s.near[i]
+        total += w[i] * s.square[i]
     for j in range(k):
-        m.moved[j] = m.jumped[j]
+        m.moved[j] = m.relocated[j]
     s.state[0] = total
-    work[0] += searched * k * (d + PAIR) + asked * (d + PAIR) + n * VISIT
+    work[0] += n_searched * k * (d + PAIR) + n_compared * (d + PAIR) + n * VISIT
     return changes
 
 
@@ -335,16 +341,16 @@ def lloyd(
     X,  # in  (n, d)
     w,  # in  (n,)
     s,  # i/o Solution
-    m,  # i/o Moves; `moved`: clusters whose rows have changed
-    goal,  # in  the objective to get below
-    hope,  # in  times its last gain that it may lie above that
-    longest,  # in  iterations at most; after so many `moved` says where to go on
+    m,  # i/o Moves; `moved` are clusters whose rows have changed
+    goal,  # in  stop if the objective is unlikely to fall below this
+    patience,  # in  maximum of (objective - goal) divided by the last decrease
+    max_iter,  # in  maximum number of iterations; `moved` is then the state to continue from
     work,  # i/o (1,)
 ):
-    """Lloyd to its end, or until there is no hope; whether it got below the goal."""
-    for _ in range(longest):
+    """Run Lloyd's algorithm until it converges or is unlikely to reach the goal; return whether it reached it."""
+    for _ in range(max_iter):
         before = s.state[0]
-        count, step = recenter(s, m)
+        count, step = update_centers(s, m)
         if count == 0:
             break
         s.state[1] += step
@@ -353,6 +359,6 @@ def lloyd(
             for j in range(s.centers.shape[0]):
                 m.moved[j] = False
             break
-        if s.state[0] - goal > hope * (before - s.state[0]):
+        if s.state[0] - goal > patience * (before - s.state[0]):
             return False
     return s.state[0] < goal

@@ -1,49 +1,49 @@
-"""Moves of a K-means search: whole centers jump, single rows change cluster, and Lloyd goes on from there."""
+"""Local search for K-means: swaps of centers and moves of single rows, each followed by Lloyd's algorithm."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit
-from coterie.kernels.cpu.solution import (
+from coterie.kernels.cpu.incremental_lloyd import (
     CALL,
     PAIR,
     VISIT,
     assign,
+    assign_after_relocation,
     copy,
-    gap,
-    land,
-    list_of,
+    list_indices,
     lloyd,
     move_center,
-    note_second,
-    put,
+    move_row,
     reassign,
+    squared_distance,
+    store_second,
     two_nearest,
 )
+from coterie.kernels.cpu.jit import jit
 
-LONGEST = 1000  # iterations of Lloyd after one move
-SURELY = 1e-10  # share of the objective by which a move must lower it, beyond the doubt of rounding
-ULP = 2.0**-52  # of the objective: a row that gains less by a move changes no digit of it
-HALVINGS = 4  # iterations of the 2-means that tells what splitting a cluster would gain
+MAX_ITER = 1000  # maximum number of iterations of Lloyd's algorithm after a move
+MIN_DECREASE = 1e-10  # minimum relative decrease of the objective by a move, which rounding cannot explain
+ULP = 2.0**-52  # relative decrease below which a move of a row does not change the objective
+SPLIT_ITER = 4  # iterations of 2-means by which the gain of a split is estimated
 
 
 @jit
-def renew(
+def update_losses(
     X,  # in  (n, d)
     w,  # in  (n,)
     s,  # i/o Solution
     m,  # i/o Moves
     work,  # i/o (1,)
 ):
-    """Second nearest centers exact again, and what removing each center would cost."""
+    """Make second nearest centers exact, and compute the increase of the objective if a center is removed."""
     n, d = X.shape
     k = s.centers.shape[0]
-    touched, searched, asked, total = 0, 0, 0, 0.0
+    n_moved, n_searched, n_compared, total = 0, 0, 0, 0.0
     for j in range(k):
         m.loss[j] = 0.0
-        if m.touched[j]:
-            touched += 1
+        if m.has_moved[j]:
+            n_moved += 1
             m.stale[j] = True
             for b in range(k):
                 m.tried[j, b] = False
@@ -51,31 +51,31 @@ def renew(
     s.state[1] = 0.0
     for i in range(n):
         a = s.labels[i]
-        if s.other[i] < 0 or m.touched[s.other[i]] or 2 * touched > k:
-            first, second = two_nearest(X, i, s.columns, m.squares)
-            searched += 1
-            note_second(s, i, second if first == a else first, m.squares)
+        if s.second[i] < 0 or m.has_moved[s.second[i]] or 2 * n_moved > k:
+            nearest, second_nearest = two_nearest(X, i, s.columns, m.squares)
+            n_searched += 1
+            store_second(s, i, second_nearest if nearest == a else nearest, m.squares)
         else:
             for j in range(k):
-                if m.touched[j] and j != a:
-                    square = gap(X, i, s.centers, j)
-                    asked += 1
-                    if square < s.far[i]:
-                        s.other[i], s.far[i] = j, square
-            s.low[i] = np.sqrt(s.far[i])
-        if m.touched[a]:
-            s.near[i] = gap(X, i, s.centers, a)
-            asked += 1
-        total += w[i] * s.near[i]
-        m.loss[a] += w[i] * (s.far[i] - s.near[i])
+                if m.has_moved[j] and j != a:
+                    square = squared_distance(X, i, s.centers, j)
+                    n_compared += 1
+                    if square < s.second_square[i]:
+                        s.second[i], s.second_square[i] = j, square
+            s.lower_bound[i] = np.sqrt(s.second_square[i])
+        if m.has_moved[a]:
+            s.square[i] = squared_distance(X, i, s.centers, a)
+            n_compared += 1
+        total += w[i] * s.square[i]
+        m.loss[a] += w[i] * (s.second_square[i] - s.square[i])
     for j in range(k):
-        m.touched[j] = False
+        m.has_moved[j] = False
     s.state[0] = total
-    work[0] += searched * k * (d + PAIR) + asked * (d + PAIR) + n * VISIT
+    work[0] += n_searched * k * (d + PAIR) + n_compared * (d + PAIR) + n * VISIT
 
 
 @jit
-def split(
+def update_splits(
     X,  # in  (n, d)
     w,  # in  (n,)
     s,  # in  Solution
@@ -83,7 +83,7 @@ def split(
     u,  # in  (k,) uniform in [0, 1)
     work,  # i/o (1,)
 ):
-    """Two centers for every cluster whose split is stale: a 2-means from a row drawn by its cost."""
+    """Compute outdated splits of clusters into two centers, by 2-means from a row drawn by its cost."""
     n, d = X.shape
     k = s.centers.shape[0]
     rows = 0
@@ -95,167 +95,168 @@ def split(
     if rows == 0:
         return
     for i in range(n):
-        m.cost[0, s.labels[i]] += w[i] * s.near[i]
+        m.cost[0, s.labels[i]] += w[i] * s.square[i]
     for i in range(n):
         a = s.labels[i]
         if m.stale[a] and m.cost[1, a] <= u[a] * m.cost[0, a]:
-            m.cost[1, a] += w[i] * s.near[i]
+            m.cost[1, a] += w[i] * s.square[i]
             for t in range(d):
                 m.right[a, t] = X[i, t]
                 m.left[a, t] = 2.0 * s.centers[a, t] - X[i, t]
-    for _ in range(HALVINGS):
+    for _ in range(SPLIT_ITER):
         for q in range(2):
             for j in range(k):
                 for t in range(d + 1):
-                    m.half[q, j, t] = 0.0
+                    m.half_sums[q, j, t] = 0.0
         for i in range(n):
             a = s.labels[i]
             if m.stale[a]:
-                q = 1 if gap(X, i, m.right, a) < gap(X, i, m.left, a) else 0
-                m.half[q, a, d] += w[i]
+                q = 1 if squared_distance(X, i, m.right, a) < squared_distance(X, i, m.left, a) else 0
+                m.half_sums[q, a, d] += w[i]
                 for t in range(d):
-                    m.half[q, a, t] += w[i] * X[i, t]
+                    m.half_sums[q, a, t] += w[i] * X[i, t]
         for j in range(k):
             if m.stale[j]:
                 m.gain[j] = 0.0
-                one, two = m.half[0, j, d], m.half[1, j, d]
+                one, two = m.half_sums[0, j, d], m.half_sums[1, j, d]
                 if one > 0.0 and two > 0.0:
                     for t in range(d):
-                        m.left[j, t] = m.half[0, j, t] / one
-                        m.right[j, t] = m.half[1, j, t] / two
+                        m.left[j, t] = m.half_sums[0, j, t] / one
+                        m.right[j, t] = m.half_sums[1, j, t] / two
                         m.gain[j] += (m.left[j, t] - m.right[j, t]) ** 2
                     m.gain[j] *= one / (one + two) * two
     for j in range(k):
         m.stale[j] = False
-    work[0] += rows * (3 * d + PAIR) * HALVINGS + 2 * n * VISIT
+    work[0] += rows * (3 * d + PAIR) * SPLIT_ITER + 2 * n * VISIT
 
 
 @jit
-def survey(X, w, s, m, u, work):
-    """What splits gain and removals cost, here."""
-    renew(X, w, s, m, work)
-    split(X, w, s, m, u, work)
+def evaluate_moves(X, w, s, m, u, work):
+    """Gains of all splits and losses of all removals."""
+    update_losses(X, w, s, m, work)
+    update_splits(X, w, s, m, u, work)
     work[0] += CALL
 
 
 @jit
 def best_pair(m):
-    """The split and the removal, not tried yet, that together promise most; -1 if there is none."""
+    """The split and the removal with the largest estimated gain that were not tried yet; -1 if there is none."""
     k = m.gain.shape[0]
-    into, gone, most = -1, -1, -np.inf
+    target, source, best = -1, -1, -np.inf
     for a in range(k):
         if m.gain[a] > 0.0:
             for b in range(k):
-                if a != b and not m.tried[a, b] and m.gain[a] - m.loss[b] > most:
-                    into, gone, most = a, b, m.gain[a] - m.loss[b]
-    return into, gone
+                if a != b and not m.tried[a, b] and m.gain[a] - m.loss[b] > best:
+                    target, source, best = a, b, m.gain[a] - m.loss[b]
+    return target, source
 
 
 @jit
-def jump(s, m, into, gone):
-    """The center of cluster `gone` joins that of `into`: the two halves of that cluster."""
+def relocate(s, m, target, source):
+    """Move the center of cluster `source` into cluster `target`: they become the two centers of its split."""
     for t in range(s.centers.shape[1]):
-        move_center(s, into, t, m.left[into, t])
-        move_center(s, gone, t, m.right[into, t])
-    m.jumped[into] = True
-    m.jumped[gone] = True
+        move_center(s, target, t, m.left[target, t])
+        move_center(s, source, t, m.right[target, t])
+    m.relocated[target] = True
+    m.relocated[source] = True
 
 
 @jit
-def improve(
+def improve_by_swap(
     X,  # in  (n, d)
     w,  # in  (n,)
     s,  # i/o Solution
-    trial,  # i/o Solution to try moves on
+    trial,  # i/o Solution for trials
     m,  # i/o Moves
     u,  # in  (k,) uniform in [0, 1)
-    tries,  # in  swaps in vain that end it
-    hope,  # in  see lloyd
-    longest,  # in  iterations of Lloyd at most
+    max_tries,  # in  maximum number of swaps without success
+    patience,  # in  see incremental_lloyd.lloyd
+    max_iter,  # in  maximum number of iterations
     work,  # i/o (1,)
 ):
-    """Swaps, the most promising first, until one lowers the objective; whether one did."""
+    """Try swaps in the order of their estimated gains until one decreases the objective; return whether one did."""
     k = s.centers.shape[0]
-    survey(X, w, s, m, u, work)
-    for _ in range(tries):
-        into, gone = best_pair(m)
-        if into < 0:
+    evaluate_moves(X, w, s, m, u, work)
+    for _ in range(max_tries):
+        target, source = best_pair(m)
+        if target < 0:
             return False
-        m.tried[into, gone] = True
+        m.tried[target, source] = True
         copy(s, trial)
         work[0] += X.shape[0] * VISIT
         for j in range(k):
-            m.jumped[j] = False
-        jump(trial, m, into, gone)
-        land(X, w, trial, m, work)
-        if lloyd(X, w, trial, m, s.state[0] * (1.0 - SURELY), hope, longest, work):
+            m.relocated[j] = False
+        relocate(trial, m, target, source)
+        assign_after_relocation(X, w, trial, m, work)
+        if lloyd(X, w, trial, m, s.state[0] * (1.0 - MIN_DECREASE), patience, max_iter, work):
             copy(trial, s)
             return True
         for j in range(k):
-            m.touched[j] = False
+            m.has_moved[j] = False
     return False
 
 
 @jit
-def kick(
+def swap_several(
     X,  # in  (n, d)
     w,  # in  (n,)
-    s,  # i/o Solution whose splits and losses are known
+    s,  # i/o Solution with known splits and losses
     m,  # i/o Moves
-    into,  # in  (q,) clusters to split
-    gone,  # in  (q,) centers to remove
-    longest,  # in  iterations at most
+    target,  # in  (q,) clusters to split
+    source,  # in  (q,) centers to remove
+    max_iter,  # in  maximum number of iterations
     work,  # i/o (1,)
 ):
-    """Several swaps at once, for better or worse, and Lloyd from there; whether it is to go on."""
+    """Make several swaps at once, then run Lloyd's algorithm; return whether it has not converged."""
     for j in range(s.centers.shape[0]):
-        m.jumped[j] = False
-    for q in range(into.shape[0]):
-        jump(s, m, into[q], gone[q])
-    land(X, w, s, m, work)
-    return go_on(X, w, s, m, longest, work)
+        m.relocated[j] = False
+    for q in range(target.shape[0]):
+        relocate(s, m, target[q], source[q])
+    assign_after_relocation(X, w, s, m, work)
+    return continue_lloyd(X, w, s, m, max_iter, work)
 
 
 @jit
 def start(
     X,  # in  (n, d)
     w,  # in  (n,)
-    s,  # i/o Solution of which the centers count
+    s,  # i/o Solution, of which only the centers are used
     m,  # i/o Moves
-    longest,  # in  iterations at most
+    max_iter,  # in  maximum number of iterations
     work,  # i/o (1,)
 ):
-    """Lloyd from centers of which nothing else is known; whether it is to go on."""
+    """Run Lloyd's algorithm from the centers; return whether it has not converged."""
     assign(X, w, s, m, work)
-    return go_on(X, w, s, m, longest, work)
+    return continue_lloyd(X, w, s, m, max_iter, work)
 
 
 @jit
-def go_on(X, w, s, m, longest, work):
-    """Some more iterations of Lloyd; whether there are more to come."""
-    lloyd(X, w, s, m, np.inf, np.inf, longest, work)
-    return list_of(m.moved, m.listed) > 0
+def continue_lloyd(X, w, s, m, max_iter, work):
+    """Continue Lloyd's algorithm; return whether it has not converged."""
+    lloyd(X, w, s, m, np.inf, np.inf, max_iter, work)
+    return list_indices(m.moved, m.indices) > 0
 
 
 @jit
-def polish(
+def move_rows(
     X,  # in  (n, d)
     w,  # in  (n,)
     s,  # i/o Solution
     m,  # i/o Moves
     work,  # i/o (1,)
 ):
-    """Single rows change cluster where that lowers the objective; how many did. Lloyd is to go on from there.
+    """Move single rows if that decreases the objective (Hartigan & Wong 1979); return how many were moved.
 
-    A row costs its cluster ``w W / (W - w) |x - c|^2`` and would cost another ``w W / (W + w) |x - c|^2``, as both
-    centers follow. With the second nearest center exact, most rows are settled by one comparison.
+    Removing a row from its cluster decreases the objective by ``w W / (W - w) |x - c|^2``, and adding it to another one
+    increases it by ``w W / (W + w) |x - c|^2``. As second nearest centers are exact, one comparison rejects most rows.
+    Lloyd's algorithm must continue afterwards.
     """
     n, d = X.shape
     k = s.centers.shape[0]
-    renew(X, w, s, m, work)
-    lightest, changes, searched = np.inf, 0, 0
+    update_losses(X, w, s, m, work)
+    min_weight, changes, n_searched = np.inf, 0, 0
     for j in range(k):
-        lightest = min(lightest, s.weight[j])
+        min_weight = min(min_weight, s.weight[j])
         m.moved[j] = False
         for t in range(d):
             m.before[j, t] = s.centers[j, t]
@@ -263,44 +264,44 @@ def polish(
         a = s.labels[i]
         if s.count[a] == 1 or s.weight[a] <= w[i]:
             continue
-        leave = s.weight[a] / (s.weight[a] - w[i])
-        if s.far[i] * (lightest / (lightest + w[i])) >= s.near[i] * leave and not m.moved[a]:
+        removal_factor = s.weight[a] / (s.weight[a] - w[i])
+        if s.second_square[i] * (min_weight / (min_weight + w[i])) >= s.square[i] * removal_factor and not m.moved[a]:
             continue
         two_nearest(X, i, s.columns, m.squares)
-        searched += 1
-        first, least = -1, m.squares[a] * leave * (1.0 - SURELY) - ULP * s.state[0] / w[i]
+        n_searched += 1
+        target, minimum = -1, m.squares[a] * removal_factor * (1.0 - MIN_DECREASE) - ULP * s.state[0] / w[i]
         for j in range(k):
             cost = m.squares[j] * (s.weight[j] / (s.weight[j] + w[i]))
-            if cost < least and j != a:
-                first, least = j, cost
-        if first >= 0:
-            put(X, w, s, i, first)
+            if cost < minimum and j != a:
+                target, minimum = j, cost
+        if target >= 0:
+            move_row(X, w, s, i, target)
             changes += 1
-            lightest = min(lightest, s.weight[a])
-            s.other[i] = -1
-            s.low[i] = -1.0  # to be searched
-            follow(s, m, a)
-            follow(s, m, first)
-    work[0] += CALL + searched * k * (d + PAIR) + n * VISIT
+            min_weight = min(min_weight, s.weight[a])
+            s.second[i] = -1
+            s.lower_bound[i] = -1.0  # must be searched
+            update_center(s, m, a)
+            update_center(s, m, target)
+    work[0] += CALL + n_searched * k * (d + PAIR) + n * VISIT
     if changes:
-        s.state[1] += longest_step(s, m)
+        s.state[1] += max_movement(s, m)
         reassign(X, w, s, m, work)
     return changes
 
 
 @jit
-def follow(s, m, j):
-    """The center of a cluster that has just lost or won a row."""
+def update_center(s, m, j):
+    """Move the center of a cluster to its mean after a row was added or removed."""
     for t in range(s.centers.shape[1]):
         move_center(s, j, t, s.sums[j, t] / s.weight[j])
     m.moved[j] = True
-    m.touched[j] = True
+    m.has_moved[j] = True
 
 
 @jit
-def longest_step(s, m):
-    """How far the center went that went farthest since `before`."""
-    longest = 0.0
+def max_movement(s, m):
+    """Largest movement of a center since `before`."""
+    largest = 0.0
     for j in range(s.centers.shape[0]):
-        longest = max(longest, gap(s.centers, j, m.before, j))
-    return np.sqrt(longest)
+        largest = max(largest, squared_distance(s.centers, j, m.before, j))
+    return np.sqrt(largest)

@@ -1,7 +1,7 @@
-"""The chain of nearest neighbours (Murtagh 1983): each cluster's neighbour follows it, until two are each other's.
+"""Nearest-neighbour chain (Murtagh 1983): each cluster is followed by its nearest neighbour, until two are mutual.
 
-Distances along the chain fall strictly, by one number for a pair whichever end it is seen from: so no rounding can lead
-the chain in a circle.
+Distances along the chain decrease strictly, and the distance of a pair is the same number from both ends. So rounding
+cannot cause a cycle.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from coterie.kernels.cpu.jit import jit_inner
 
 
 class Chain(NamedTuple):
+    """A chain of clusters, of which a prefix is in use."""
+
     cluster: Any  # (n,) int64, in the order of the chain
-    link: Any  # (n,) float64, distance to the one before, infinite for the first
-    place: Any  # (n,) int64, where each cluster is in the chain; -1 if it is not
+    link: Any  # (n,) float64, distance to the previous cluster, infinite for the first
+    position: Any  # (n,) int64, position of each cluster in the chain; -1 if it is not in it
 
 
 def new_chain(n: int) -> Chain:
@@ -25,29 +27,30 @@ def new_chain(n: int) -> Chain:
 
 @jit_inner
 def push(chain, length, cluster, link):
-    """One more cluster at the end."""
+    """Append a cluster; return the new length."""
     chain.cluster[length] = cluster
     chain.link[length] = link
-    chain.place[cluster] = length
+    chain.position[cluster] = length
     return length + 1
 
 
 @jit_inner
-def cut(chain, length, keep):
-    """Takes all clusters but the first `keep` off the end."""
-    for i in range(keep, length):
-        chain.place[chain.cluster[i]] = -1
-    return keep
+def truncate(chain, length, new_length):
+    """Remove all clusters after the first `new_length`; return the new length."""
+    for i in range(new_length, length):
+        chain.position[chain.cluster[i]] = -1
+    return new_length
 
 
 @jit_inner
 def follow(chain, length, neighbour, link):
-    """The chain after the last cluster's nearest `neighbour`, at distance `link`, less than to the one before.
+    """Append the nearest `neighbour` of the last cluster, at a distance `link` below the previous one.
 
-    Is it on the chain already, which rounding alone can bring about, the two nearest become its end.
+    If it is in the chain already, which only rounding can cause, the two nearest clusters become the end of the chain.
+    Returns the new length.
     """
-    before = chain.place[neighbour]
-    if before < 0:
+    index = chain.position[neighbour]
+    if index < 0:
         return push(chain, length, neighbour, link)
     last = chain.cluster[length - 1]
-    return push(chain, cut(chain, length, before + 1), last, link)
+    return push(chain, truncate(chain, length, index + 1), last, link)

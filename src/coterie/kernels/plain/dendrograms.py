@@ -1,4 +1,4 @@
-"""Pairs of leaves of a tree, in NumPy; the compiled kernels say what they are."""
+"""Pairs of leaves of a dendrogram, in NumPy. See `kernels.cpu.dendrograms`."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def cophenetic_rows(
     line: Array,
     out: Array,
 ) -> None:
-    """Between two places of the order lie the gaps of all merges on the way; the last of these is where leaves meet."""
-    n, at = len(line), 0
+    """Two leaves are merged by the last of the merges whose two clusters meet between their positions."""
+    n, offset = len(line), 0
     begins = np.maximum(first, first[sibling])[:-1]  # of the right one of two siblings
-    gap = np.zeros(n, np.int64)
-    gap[begins] = parent[:-1] - n
+    merge = np.zeros(n, np.int64)
+    merge[begins] = parent[:-1] - n
     for leaf in range(start, stop):
-        place = first[leaf]
-        line[place] = 0
-        line[place + 1 :] = height[np.maximum.accumulate(gap[place + 1 :])]
-        line[:place] = height[np.maximum.accumulate(gap[place:0:-1])][::-1]
+        position = first[leaf]
+        line[position] = 0
+        line[position + 1 :] = height[np.maximum.accumulate(merge[position + 1 :])]
+        line[:position] = height[np.maximum.accumulate(merge[position:0:-1])][::-1]
         row = line[first[leaf + 1 if upper else 0 : n]]
-        out[at : at + len(row)] = row
-        at += len(row)
+        out[offset : offset + len(row)] = row
+        offset += len(row)
 
 
-def join_ends(
+def path_lengths(
     D: Array,
     a: int,
     a_mid: int,
@@ -49,11 +49,13 @@ def join_ends(
     work: Array,
 ) -> None:
     for i in range(start, stop):
-        before = slice(a, a_mid) if i >= a_mid and b - a > 1 else slice(a_mid, b)
-        across = (M[i, before, None] + D[before, b:c]).min(axis=0)
-        for others, here in ((slice(b, b_mid), slice(b_mid, c)), (slice(b_mid, c), slice(b, b_mid))):
+        left_ends = slice(a, a_mid) if i >= a_mid and b - a > 1 else slice(a_mid, b)
+        across = (M[i, left_ends, None] + D[left_ends, b:c]).min(axis=0)
+        for others, right_ends in ((slice(b, b_mid), slice(b_mid, c)), (slice(b_mid, c), slice(b, b_mid))):
             if c - b == 1:
-                others = here = slice(b, c)
-            if here.start < here.stop:
-                M[i, here] = (across[others.start - b : others.stop - b, None] + M[others, here]).min(axis=0)
+                others = right_ends = slice(b, c)
+            if right_ends.start < right_ends.stop:
+                M[i, right_ends] = (across[others.start - b : others.stop - b, None] + M[others, right_ends]).min(
+                    axis=0
+                )
     M[b:c, start:stop] = M[start:stop, b:c].T

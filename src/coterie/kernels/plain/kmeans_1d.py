@@ -1,34 +1,34 @@
-"""The best clusters of one column: runs of its sorted values."""
+"""Optimal K-means of one column: clusters are intervals of the sorted values, found by dynamic programming."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def cuts(
-    values: np.ndarray,  # in  (m,) ascending, no two alike
+def interval_starts(
+    values: np.ndarray,  # in  (m,) ascending, distinct
     weights: np.ndarray,  # in  (m,) above 0
     k: int,  # in  1 ... m
 ) -> np.ndarray:
-    """Where each of the `k` runs of least total squared deviation from their means begins (k,); the first at 0.
+    """Indices (k,) at which the `k` optimal intervals begin; the first is 0. O(k m^2) time.
 
-    Every run's cost is a sum of squares about its own mean, taken from its first value: whatever the origin and
-    however far apart the runs, nothing cancels. k m^2 operations.
+    The cost of an interval is its sum of squares about its mean, relative to its first value, so nothing cancels
+    whatever the origin and the distances between intervals.
     """
-    cost = _costs(*in_units(values, weights))
-    best, choices = cost[:, 0], []  # of the values up to each, in one run
+    cost = _interval_costs(*scale_values(values, weights))
+    best, choices = cost[:, 0], []  # minimum cost of the values up to each, in one interval
     for _ in range(1, k):
         total = cost[:, 1:] + best[:-1]
-        choices.append(total.argmin(axis=1) + 1)  # where the last run begins
+        choices.append(total.argmin(axis=1) + 1)  # where the last interval begins
         best = total.min(axis=1)
-    return _walk_back(choices, len(values))
+    return _backtrack(choices, len(values))
 
 
-def in_units(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same in powers of two of their size, moved to the origin where that changes no digit.
+def scale_values(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values and weights divided by powers of two of their size; values are centered if that is exact.
 
-    Where all values lie between half of their median and twice that, the difference from it is exact (Sterbenz);
-    elsewhere they are no farther from zero than three times their range, and zero is as good an origin.
+    If all values are between half and twice their median, their differences from it are exact (Sterbenz' lemma).
+    Otherwise they are at most three times their range away from zero, which is then an origin as good.
     """
     middle = values[len(values) // 2]
     low, high = sorted((middle / 2, middle * 2))
@@ -41,24 +41,25 @@ def _power_of_two(size: float) -> float:
     return float(2.0 ** np.clip(np.ceil(np.log2(size)), -1000, 1000)) if size > 0 else 1.0
 
 
-def _costs(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The cost of every run (m, m): of the values i ... j at [j, i], infinite for i > j."""
+def _interval_costs(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Cost of each interval (m, m): entry [j, i] is that of the values i to j; infinite for i > j."""
     m = len(values)
     cost = np.full((m, m), np.inf)
-    weight, mean, squares = np.zeros(m), np.zeros(m), np.zeros(m)  # of the runs from each value to the j-th
+    weight, mean, squares = np.zeros(m), np.zeros(m), np.zeros(m)  # of the intervals from each value to value j
     for j in range(m):
-        runs = slice(j + 1)
-        x = values[j] - values[runs]
-        step = x - mean[runs]
-        share = weights[j] / (weight[runs] + weights[j])
-        squares[runs] += weight[runs] * share * step**2
-        mean[runs] += share * step
-        weight[runs] += weights[j]
-        cost[j, runs] = squares[runs]
+        intervals = slice(j + 1)
+        x = values[j] - values[intervals]
+        step = x - mean[intervals]
+        share = weights[j] / (weight[intervals] + weights[j])
+        squares[intervals] += weight[intervals] * share * step**2
+        mean[intervals] += share * step
+        weight[intervals] += weights[j]
+        cost[j, intervals] = squares[intervals]
     return cost
 
 
-def _walk_back(choices: list[np.ndarray], m: int) -> np.ndarray:
+def _backtrack(choices: list[np.ndarray], m: int) -> np.ndarray:
+    """Starts of the intervals, from the last to the first."""
     starts, end = [], m
     for choice in reversed(choices):
         end = int(choice[end - 1])

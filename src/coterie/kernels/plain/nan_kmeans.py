@@ -1,4 +1,4 @@
-"""K-means on what was observed of each row: NaN is a hole, and adds nothing to a distance or a sum."""
+"""K-means of rows with missing values: NaN is ignored in distances and sums."""
 
 from __future__ import annotations
 
@@ -10,52 +10,54 @@ from coterie.kernels.plain import Weights, _unit, weights
 
 
 class ObservedSums(NamedTuple):
-    """What one pass adds up."""
+    """Sums of one pass."""
 
     weight: np.ndarray  # (k,) of w
-    sum_dx: np.ndarray  # (k, d) of w (x - c), where x was observed
-    cost: np.ndarray  # (k,) of w |x - c|^2 over the columns observed
-    moved: int  # rows that changed cluster
-    seen: np.ndarray  # (k, d) of w, where x was observed
+    sum_dx: np.ndarray  # (k, d) of w (x - c), where x is observed
+    cost: np.ndarray  # (k,) of w |x - c|^2 over the observed columns
+    moved: int  # number of rows whose label changed
+    observed: np.ndarray  # (k, d) of w, where x is observed
 
 
 def lloyd(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> ObservedSums:
-    """Every row to its nearest center over the columns observed; `labels` is brought up to date."""
+    """Assign each row to its nearest center over its observed columns, update `labels` (n,), and return the sums."""
     k = len(centers)
     squares, unit = _squares(X, centers)
-    found = squares.argmin(axis=1).astype(np.int32)
-    moved = int(np.count_nonzero(found != labels))
-    labels[:] = found
+    nearest_center = squares.argmin(axis=1).astype(np.int32)
+    moved = int(np.count_nonzero(nearest_center != labels))
+    labels[:] = nearest_center
     w = np.broadcast_to(weights(w), len(X))
-    difference = w[:, None] * _differences(X, centers[found])
-    there = w[:, None] * ~np.isnan(X)
-    cost = w * squares[np.arange(len(X)), found] * unit**2
+    difference = w[:, None] * _differences(X, centers[nearest_center])
+    present = w[:, None] * ~np.isnan(X)
+    cost = w * squares[np.arange(len(X)), nearest_center] * unit**2
 
     def total(values: np.ndarray) -> np.ndarray:
-        return np.bincount(found, values, k)
+        return np.bincount(nearest_center, values, k)
 
-    sum_dx, seen = (np.stack([total(column) for column in each.T], axis=1) for each in (difference, there))
-    return ObservedSums(total(w), sum_dx, total(cost), moved, seen)
+    sum_dx, observed = (np.stack([total(column) for column in values.T], axis=1) for values in (difference, present))
+    return ObservedSums(total(w), sum_dx, total(cost), moved, observed)
 
 
 def nearest(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """The first of the nearest centers, distances taken in float64 in the order of the columns observed."""
+    """Index (n,) of the nearest center, the first one if several are; columns are added in order, in float64."""
     return _squares(X, centers)[0].argmin(axis=1).astype(np.int32)
 
 
-def own_squares(X: np.ndarray, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def assigned_squares(X: np.ndarray, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Squared distance (n,) of each row to the center of its cluster, over its observed columns."""
     difference = _differences(X, centers[labels])
     unit = _unit(np.abs(difference))
     return ((difference / unit) ** 2).sum(axis=1) * unit**2
 
 
 def distances(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Euclidean distances (n, k) over the observed columns."""
     squares, unit = _squares(X, centers)
     return (np.sqrt(squares) * unit).astype(X.dtype, copy=False)
 
 
-def filled(X: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """A copy of the rows with the `values` (d,) of the columns in their holes."""
+def fill_missing(X: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """A copy of the rows with missing values replaced by the `values` (d,) of their columns."""
     return np.where(np.isnan(X), values.astype(X.dtype), X)
 
 
@@ -64,7 +66,7 @@ def _differences(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
 
 
 def _squares(X: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, float]:
-    """Squared distances in units of `unit`, a power of two that changes no digit but avoids overflow."""
+    """Squared distances (n, k) divided by ``unit**2``; and `unit`, a power of two: exact, and no square overflows."""
     X, centers = X.astype(np.float64), centers.astype(np.float64)
     both = np.concatenate([X, centers])
     unit = _unit(np.fmax.reduce(both, axis=0) - np.fmin.reduce(both, axis=0))
