@@ -22,9 +22,9 @@ from coterie.core.progress import Callback, Progress, check_callback
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers, Scale, is_numbers, multiplied, times_power
 from coterie.data import as_source, opened
-from coterie.data.frames import header, is_frame
+from coterie.data.frames import empty_frame, is_frame
 from coterie.data.memory import MemorySource
-from coterie.data.scale import check_weights, divided
+from coterie.data.scale_check import check_weights, divide_by_scale
 from coterie.data.summary import Summary, summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
@@ -129,7 +129,7 @@ class Estimator(SklearnExport, BaseEstimator):
         self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
         engine = as_engine(self.engine, source, self.n_jobs)
         if not first:
-            source = divided(source, self._scale, engine)
+            source = divide_by_scale(source, self._scale, engine)
             check_weights(source)
         return source, engine, summarize(source, engine, self._allows_missing, first, self._rescales)
 
@@ -156,7 +156,7 @@ class Estimator(SklearnExport, BaseEstimator):
             raise error
         X, scale = opened(X), Scale(error.rows, error.weights)
         source = as_source(X, sample_weight)
-        scaled = divided(source, scale, as_engine(self.engine, source, self.n_jobs))
+        scaled = divide_by_scale(source, scale, as_engine(self.engine, source, self.n_jobs))
         options = self.get_params(deep=False)
         numbers = {name: value for name in self._powers_of_options if is_numbers(value := options[name])}
         for name, value in numbers.items():
@@ -191,7 +191,7 @@ class Estimator(SklearnExport, BaseEstimator):
     def _check_columns(X: Any, source: Source, estimator: BaseEstimator, reset: bool) -> None:
         names = getattr(source, "columns", None)
         has_scalars = is_frame(X) and X.shape[1] == source.shape[1]  # a column of vectors becomes several columns
-        columns = X if has_scalars else getattr(source, "X", X) if names is None else header(names)
+        columns = X if has_scalars else getattr(source, "X", X) if names is None else empty_frame(names)
         validate_data(estimator, columns, reset=reset, skip_check_array=True)
 
     def _descend(
@@ -377,7 +377,7 @@ class DistanceEstimator(SklearnExport, BaseEstimator):
         if isinstance(X, list) and len({np.shape(row) for row in X}) > 1:
             return
         names = getattr(X, "columns", None)
-        columns = X if is_frame(X) else np.asarray(X) if names is None else header(names)
+        columns = X if is_frame(X) else np.asarray(X) if names is None else empty_frame(names)
         validate_data(self, columns, reset=reset, skip_check_array=True)
 
     def __sklearn_tags__(self) -> Any:

@@ -30,8 +30,8 @@ from coterie.hierarchy import (
     to_newick,
 )
 from coterie.hierarchy.tree import as_tree
-from coterie.kernels.cpu import trees as compiled
-from coterie.kernels.plain import trees as plain
+from coterie.kernels.cpu import dendrograms as compiled
+from coterie.kernels.plain import dendrograms as plain
 from cuts import many_strips
 
 METHODS = ["single", "complete", "average", "weighted", "ward", "centroid", "median"]
@@ -261,7 +261,7 @@ def test_compiled_paths_are_the_plain_ones(bounds, dtype):
     M = np.stack([D, D]) * 2
     for table, kernels in zip(M, (plain, compiled), strict=True):
         for start, stop in ((a, (a + b) // 2), ((a + b) // 2, b)):
-            kernels.join_ends(D, *bounds, start, stop, table, np.empty((3, 2, 20), dtype))
+            kernels.path_lengths(D, *bounds, start, stop, table, np.empty((3, 2, 20), dtype))
     np.testing.assert_array_equal(*M)
 
 

@@ -62,7 +62,7 @@ def test_products_of_sparse_rows_are_those_of_dense_ones(dtype, k, rng):
     dense = X.toarray().astype(np.float64)
     for kernels in (cpu_products, plain_products):
         np.testing.assert_allclose(kernels.products(X, table), dense @ table.T, rtol=1e-11, atol=1e-11)
-        np.testing.assert_allclose(kernels.weighted(X, resp), resp.T @ dense, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(kernels.weighted_sums(X, resp), resp.T @ dense, rtol=1e-11, atol=1e-11)
 
 
 def test_long_indices_lead_to_the_same_products(rng):

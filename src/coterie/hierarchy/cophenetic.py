@@ -59,7 +59,7 @@ def cophenet(Z: Any, Y: Any = None, *, dtype: Any = "float64", n_jobs: int | Non
     n = tree.n_leaves
     dtype = np.dtype(one_of("dtype", np.dtype(dtype).name, ("float64", "float32")))
     pairs = row_start(n, n)
-    machine.check_room(pairs * dtype.itemsize, f"{pairs} cophenetic distances", REMEDY)
+    machine.check_memory(pairs * dtype.itemsize, f"{pairs} cophenetic distances", REMEDY)
     distances = np.empty(pairs, dtype)
     heights = _CommonHeights(tree)
 
@@ -122,7 +122,7 @@ class _CommonHeights:
 
     def rows(self, start: int, stop: int, out: Array) -> None:
         line = np.empty(self.n, out.dtype)
-        kernels.select("trees", self.n).cophenetic_rows(*self.nodes, start, stop, True, line, out)
+        kernels.select("dendrograms", self.n).cophenetic_rows(*self.nodes, start, stop, True, line, out)
 
 
 def _correlation(tree: Tree, distances: UpperRows, n_jobs: int | None) -> float:

@@ -236,5 +236,5 @@ def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> Array:
     if rule.is_monotone:
         order = np.argsort(merges.height, kind="stable")
         merges = Merges(*(values[order] for values in merges))
-    Z: Array = kernels.select("linkage", n, 1).labelled(merges, n)
+    Z: Array = kernels.select("linkage", n, 1).linkage_matrix(merges, n)
     return Z

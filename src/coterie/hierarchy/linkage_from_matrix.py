@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
-from coterie.data.scale import unsafe_exponent
+from coterie.data.scale_check import unsafe_exponent
 from coterie.distances import Distance, pairwise
 from coterie.distances.euclidean import Euclidean, SquaredEuclidean
 from coterie.distances.pairwise import strips
@@ -15,7 +15,7 @@ from coterie.distances.precomputed import check_values
 from coterie.hierarchy.linkage_from_rows import rescale_heights, scale_to_unit
 from coterie.hierarchy.linkage_input import empty_matrix
 from coterie.hierarchy.linkage_methods import Method, ReportMerges
-from coterie.kernels.plain.linkage import CENTER, LARGEST, WARD, Merges
+from coterie.kernels.plain.linkage import CENTROID, COMPLETE, WARD, Merges
 
 Array = np.ndarray[Any, Any]
 
@@ -63,12 +63,12 @@ def _merge(D: Array, method: Method, weight: Array, exponent: int, d: int, progr
     if method.is_single:
         merges: Merges = kernel.prim(D)
         progress(len(D) - 1)
-    elif method.kind == CENTER:
-        merges = kernel.closest(D, weight, method.equal, progress)
+    elif method.kind == CENTROID:
+        merges = kernel.generic_linkage(D, weight, method.equal, progress)
     else:
         if method.kind == WARD and (weight != 1).any():
             _weight_squares(D, weight)
-        merges = kernel.chain(D, weight, method.kind, method.equal, progress)
+        merges = kernel.nearest_neighbour_chain(D, weight, method.kind, method.equal, progress)
     height = np.sqrt(merges.height) if method.squared else merges.height
     return merges._replace(height=rescale_heights(height, exponent))
 
@@ -78,7 +78,7 @@ def _scale_distances(D: Array, method: Method) -> int:
 
     Single and complete linkage add no distances, so theirs stay as they are.
     """
-    if method.kind in (None, LARGEST):
+    if method.kind in (None, COMPLETE):
         return 0
     largest = float(D.max(initial=0.0))
     exponent = int(np.frexp(largest)[1]) if method.squared else unsafe_exponent(largest, D.dtype)

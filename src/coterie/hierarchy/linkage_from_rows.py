@@ -18,7 +18,7 @@ from coterie.kernels.plain.linkage import WARD, Merges
 
 Array = np.ndarray[Any, Any]
 
-FEW_ROWS = 2500  # minimum number of rows for which a tree of bounding boxes is faster: times 2 to the number of columns
+FEW_ROWS = 2500  # minimum number of rows for which a k-d tree is faster: times 2 to the number of columns
 WIDE = 64  # with more columns, a matrix that fits into memory is faster than computing distances repeatedly
 LARGE = 1 << 31  # bytes of a matrix that memory="auto" avoids where the method allows it
 SAFE_EXPONENT = 16  # squares of numbers between 2^-16 and 2^16 are far from underflow and overflow in every type
@@ -48,14 +48,14 @@ def merge_rows(
     """Merge along a minimum spanning tree, or by the centers of clusters."""
     if method.is_single:
         return _merge_along_spanning_tree(rows, distance, n_jobs, progress)
-    from coterie.kernels.cpu import centers, ward
+    from coterie.kernels.cpu import centroid_linkage, ward
 
     X, exponent = center_rows(rows)
     if method.kind == WARD:
         unit = 4.0 ** np.round(np.log2(weight.mean()) / 2)
-        merges = (ward.ward_in_boxes if _use_boxes(X) else ward.ward)(X, weight / unit, progress)
+        merges = (ward.ward_in_kd_tree if _use_kd_tree(X) else ward.ward)(X, weight / unit, progress)
         return merges._replace(height=rescale_heights(np.sqrt(merges.height) * np.sqrt(unit), exponent))
-    merges = centers.centers(X, np.ones(len(X)) if method.equal else weight, method.equal, progress)
+    merges = centroid_linkage.centroid_linkage(X, np.ones(len(X)) if method.equal else weight, method.equal, progress)
     return merges._replace(height=rescale_heights(np.sqrt(merges.height), exponent))
 
 
@@ -100,20 +100,20 @@ def center_rows(rows: Array) -> tuple[Array, int]:
 
 
 def _merge_along_spanning_tree(rows: Array, distance: Any, n_jobs: int | None, progress: ReportMerges) -> Merges:
-    from coterie.kernels.cpu import spanning
+    from coterie.kernels.cpu import spanning_tree
 
     X, exponent = scale_to_unit(rows)
-    if _use_boxes(X):
-        left, right = spanning.boruvka(X, partial(machine.in_threads, n_jobs=n_jobs), progress)
+    if _use_kd_tree(X):
+        left, right = spanning_tree.boruvka(X, partial(machine.in_threads, n_jobs=n_jobs), progress)
     else:
-        left, right = spanning.prim(X, progress)
+        left, right = spanning_tree.prim(X, progress)
     squares = _edge_squares(X, left, right) * distance.factor
     height = np.sqrt(squares) if distance.root else squares
     replace(distance, exponent_=exponent).put_to_scale(height)
     return Merges(left, right, height)
 
 
-def _use_boxes(X: Array) -> bool:
+def _use_kd_tree(X: Array) -> bool:
     n, d = X.shape
     return n >= FEW_ROWS << min(d, 32)
 

@@ -62,7 +62,7 @@ def optimal_leaf_ordering(
     tree, ordered = as_tree(Z), check_tree(Z).copy()
     n = tree.n_leaves
     remedy = "cut the tree into clusters, and order the leaves of each cluster"
-    machine.check_room(24 * n * n, f"the {n} x {n} tables of an optimal leaf order", remedy)
+    machine.check_memory(24 * n * n, f"the {n} x {n} tables of an optimal leaf order", remedy)
     leaves = tree.leaves()
     D = square_distances(X, n, metric, params, n_jobs)[np.ix_(leaves, leaves)]
     position = np.empty(n, np.int64)
@@ -75,7 +75,7 @@ def optimal_leaf_ordering(
 def _path_lengths(tree: Tree, D: Array, n_jobs: int | None) -> Array:
     """The length (n, n) of the shortest path between two leaves through all leaves of their smallest common subtree."""
     n = tree.n_leaves
-    step, M = kernels.select("trees", n).join_ends, np.zeros_like(D)
+    step, M = kernels.select("dendrograms", n).path_lengths, np.zeros_like(D)
 
     def join(a: int, a_mid: int, b: int, b_mid: int, c: int, start: int, stop: int) -> None:
         step(D, a, a_mid, b, b_mid, c, start, stop, M, np.empty((3, 2, n), D.dtype))

@@ -15,7 +15,7 @@ from coterie.core.progress import Callback, Progress
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.families.frame_columns import product_of
 from coterie.jobs import TableJob
-from coterie.machine import check_room
+from coterie.machine import check_memory
 from coterie.metrics import adjusted_rand_score
 from coterie.plots.convergence_plot import Starts
 from coterie.preparation.fit_preparation import PreparedTable
@@ -50,7 +50,7 @@ def fit(
         return _from_sweep(name, int(k), prepared, options, sweep, animated)
     if method.all_pairs:
         what = f"the distances of {len(X):,} rows for {method.title}"
-        check_room(len(X) ** 2 * X.itemsize, what, f"try -a bisecting or ward, or --sample {TREE_ROWS}.")
+        check_memory(len(X) ** 2 * X.itemsize, what, f"try -a bisecting or ward, or --sample {TREE_ROWS}.")
     notes: list[str] = []
     if fit_options.get("covariance_type") == "auto":
         fit_options["covariance_type"] = _best_covariance(X, int(k), weight, job.seed, job.threads)

@@ -83,7 +83,7 @@ class TreeModel:
     def e_step(self, tree: Tree, chunk: Chunk, memo: None = None) -> tuple[Cost, None]:
         labels = self.assign(tree, chunk)
         chunk, centers = same_dtype(chunk, tree.centers[tree.leaves()])
-        squares = kernels.for_centers(chunk.X, len(centers)).own_squares(chunk.X, centers, labels)
+        squares = kernels.for_centers(chunk.X, len(centers)).assigned_squares(chunk.X, centers, labels)
         return Cost(float(squares.sum() if chunk.w is None else chunk.w @ squares)), None
 
     def objective(self, tree: Tree, stats: Cost) -> float:
@@ -393,7 +393,7 @@ class Growth:
 
     def labels(self, tree: Tree) -> Any:
         """Label of every row. The fit already knows it if the source has memory for labels."""
-        parts = self.source.room(-1, np.int32)
+        parts = self.source.allocate(-1, np.int32)
         if parts[0] is None:
             return self.source.join(self.engine.map(partial(TreeModel().assign, tree), self.source))
         labels = self.source.join(parts)

@@ -138,7 +138,7 @@ class KernelLloyd:
         return no_means._replace(labels=labels, weight=self._by_cluster(labels, counts), norms=norms)
 
     def initial_memos(self, source: Source) -> list[KernelMemo]:
-        labels = source.room(-1, np.int32)
+        labels = source.allocate(-1, np.int32)
         firsts = accumulate(map(len, labels), initial=0)
         return [KernelMemo(first, part_labels) for first, part_labels in zip(firsts, labels, strict=False)]
 

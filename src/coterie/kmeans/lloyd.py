@@ -88,8 +88,8 @@ class Lloyd:
         return np.concatenate([frozen, others])
 
     def initial_memos(self, source: Source) -> list[Bounds | None]:
-        labels = source.room(-1, np.int32)
-        lower = source.room(0, np.float32) if self._uses_bounds(source.shape[1]) else [NO_BOUNDS] * len(labels)
+        labels = source.allocate(-1, np.int32)
+        lower = source.allocate(0, np.float32) if self._uses_bounds(source.shape[1]) else [NO_BOUNDS] * len(labels)
         return [
             None if part_labels is None else Bounds(None, part_labels, part_lower)
             for part_labels, part_lower in zip(labels, lower, strict=True)
@@ -127,13 +127,13 @@ class Lloyd:
         The labels are not updated first, because only a few rows are needed.
         """
         ops = kernels.for_centers(chunk.X, len(centers), self.n_total)
-        return costliest_of(chunk, ops.own_squares(chunk.X, centers, memo.labels), count, ops.take), memo
+        return costliest_of(chunk, ops.assigned_squares(chunk.X, centers, memo.labels), count, ops.take), memo
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> KMeansStats:
         """Statistics of the clusters of the centers `before`, measured from the centers `after`."""
         labels = self.assign(before, chunk)
         chunk, after = same_dtype(chunk, after)
-        squares = kernels.for_centers(chunk.X, len(after), self.n_total).own_squares(chunk.X, after, labels)
+        squares = kernels.for_centers(chunk.X, len(after), self.n_total).assigned_squares(chunk.X, after, labels)
         return KMeansStats(*by_cluster(chunk, labels, squares, len(after)), 0)
 
     def objective(self, centers: np.ndarray, stats: KMeansStats) -> float:

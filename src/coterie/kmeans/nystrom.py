@@ -78,8 +78,8 @@ class FeatureSource:
         chunk = self.base.pick(rows)
         return chunk._replace(X=self.features.of(chunk.X))
 
-    def room(self, fill: Any, dtype: Any) -> list[Any]:
-        return self.base.room(fill, dtype)
+    def allocate(self, fill: Any, dtype: Any) -> list[Any]:
+        return self.base.allocate(fill, dtype)
 
     def join(self, pieces: list[Any]) -> Any:
         return self.base.join(pieces)

@@ -252,7 +252,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         return tags
 
     def _check_lengths(self, source: Source, summary: Summary, longest: int) -> None:
-        if self.metric == "euclidean" and (summary.gaps or source.shape[1] != longest):
+        if self.metric == "euclidean" and (summary.n_missing or source.shape[1] != longest):
             raise InputError(
                 "metric='euclidean' needs series of equal length: use metric='dtw', or cut the series to one length"
             )

@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie import machine
 from coterie.data.memory import as_weights
-from coterie.data.scale import unsafe_exponent
+from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Distance, as_distance
 from coterie.distances.pairwise import fit_and_prepare, strips
 from coterie.distances.precomputed import as_square

@@ -78,7 +78,7 @@ def matched_confusion(labels_true: Any, labels_pred: Any, *, sample_weight: Any 
     """
     true, pred = labels_of_both(labels_true, labels_pred)
     nonzero = contingency(true.codes, pred.codes, sample_weight)
-    machine.check_room(true.k * pred.k * 8, f"a table of {true.k} x {pred.k} labels", "pass fewer different labels")
+    machine.check_memory(true.k * pred.k * 8, f"a table of {true.k} x {pred.k} labels", "pass fewer different labels")
     table = np.zeros((true.k, pred.k), nonzero.cells.dtype)
     table[nonzero.row, nonzero.column] = nonzero.cells
     rows, columns = linear_sum_assignment(table, maximize=True)

@@ -315,7 +315,7 @@ class Mixture(FindsComponents):
             )  # whose model has its own way with them
             family = family.learned(survey if family.surveys else None, has_missing)
             self._learned, self._width = family, source.shape[1]
-        return source.changed(family.translate, engine) if family.translates else source
+        return source.map_rows(family.translate, engine) if family.translates else source
 
     def _asked_family(self) -> Family:
         family = as_family(self.family)

@@ -133,7 +133,7 @@ def _are_series(params: Any, k: int, d: int, channels: int) -> bool:
 
 
 def _is_division(params: Any, k: int, source: Source) -> bool:
-    sizes = [0 if part is None else len(part) for part in source.room(0, np.int8)]
+    sizes = [0 if part is None else len(part) for part in source.allocate(0, np.int8)]
     return len(sizes) == len(params.labels) and all(
         isinstance(labels, np.ndarray)
         and labels.dtype == np.int32

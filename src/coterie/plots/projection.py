@@ -184,7 +184,7 @@ def as_rows(X: Any, sample_weight: Any = None) -> Rows:
     summary = summarize(source, Serial(), allow_missing=True)
     columns = source.columns or [f"column {j}" for j in range(source.shape[1])]
     rows = Rows(source.X, columns, summary.mean, summary.variance, source.w)
-    return rows if summary.gaps == 0 else _fill_missing(rows)
+    return rows if summary.n_missing == 0 else _fill_missing(rows)
 
 
 def _fill_missing(rows: Rows) -> Rows:

@@ -10,7 +10,7 @@ import numpy as np
 from coterie.core.arguments import in_order
 from coterie.data import opened
 from coterie.data.memory import as_weights
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError
 from coterie.metrics import silhouette_samples
 from coterie.palette import INK, MARK, colours
@@ -147,7 +147,7 @@ def _sample(groups: Groups) -> Array:
     if n <= EXACT:
         return np.sort(np.concatenate([order[:0], *members]))
     share = EXACT / n
-    sampled = [index[some(len(index), max(round(share * len(index)), MIN_ROWS))] for index in members]
+    sampled = [index[sample_rows(len(index), max(round(share * len(index)), MIN_ROWS))] for index in members]
     return np.sort(np.concatenate(sampled))
 
 

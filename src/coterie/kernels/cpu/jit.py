@@ -1,4 +1,4 @@
-"""One decorator for every CPU kernel: compiled once, cached on disk, free of the GIL."""
+"""The decorator of all CPU kernels: they are compiled once, cached on disk, and release the GIL."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def _compiled_once(function, target, cache):
 
 
 jit = compiling()
-# For loops over numbers known to be finite.
+# For loops over finite numbers.
 jit_finite = compiling(fastmath={"reassoc", "contract", "nsz", "nnan"})
-# For loops that only add up: the order of additions may change, NaN and infinity keep their meaning.
+# For sums: the order of additions may change; NaN and infinity keep their meaning.
 jit_reassociating = compiling(fastmath={"reassoc", "contract", "nsz"})
-# For functions that kernels alone call: half of what it takes to compile a small one is making it callable from Python.
+# For functions that only kernels call: half of the time to compile a small one is for making it callable from Python.
 jit_inner = compiling(no_cpython_wrapper=True, no_cfunc_wrapper=True)

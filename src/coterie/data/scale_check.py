@@ -1,4 +1,4 @@
-"""Whether squares of rows, or sums of their weights, may leave the range of floating-point numbers."""
+"""Detection of rows whose squares, or weights whose sums, could overflow or underflow."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ from coterie.core.scale import Scale, times_power
 from coterie.core.stats import Stats
 from coterie.errors import ScaleError
 
-SAFE = {4: 55, 8: 200}  # by itemsize: values from 2^-SAFE to 2^SAFE have sums of squares, and weights, in range
-WIDEST = 480  # beyond this, sums of squares leave the range of float64, in which moments are taken
+SAFE = {4: 55, 8: 200}  # by itemsize: sums of squares of values from 2^-SAFE to 2^SAFE are in range
+MAX_EXPONENT = 480  # sums of squares of values above 2^480 or below 2^-480 are out of the range of float64
 
 
 @dataclass(frozen=True)
 class Extent(Stats):
-    rows: Any  # the largest absolute value of the rows that count
-    weight: Any  # the largest weight
+    """Largest absolute values."""
+
+    rows: Any  # of rows with positive weight
+    weight: Any
 
     def __add__(self, other: Extent) -> Extent:
         return Extent(max(self.rows, other.rows), max(self.weight, other.weight))
 
 
-def is_suspect(limit: int, pivot: Any, weight: Any, sum_xx: Any) -> bool:
-    """Whether moments about a pivot may be those of rows or weights beyond 2^limit or 2^-limit.
+def may_be_unsafe(limit: int, pivot: Any, weight: Any, sum_xx: Any) -> bool:
+    """Whether moments about a pivot could be those of rows or weights beyond 2^limit or 2^-limit.
 
-    It costs next to nothing, and is true for few others.
+    It is fast, and true for few other rows.
     """
     low, high = 2.0**-limit, 2.0**limit
     total = float(np.max(weight))
@@ -42,13 +44,13 @@ def is_suspect(limit: int, pivot: Any, weight: Any, sum_xx: Any) -> bool:
 
 
 def unsafe_exponent(size: float, dtype: Any, limit: int | None = None) -> int:
-    """The exponent of the power of two just above `size`; 0 where it is within the limit, by default the safe one."""
+    """Exponent of the power of two just above `size`; 0 if it is within the limit, by default `SAFE`."""
     exponent = int(np.frexp(size)[1]) if 0 < size < np.inf else 0
     return exponent if abs(exponent) > (SAFE[np.dtype(dtype).itemsize] if limit is None else limit) else 0
 
 
-def scale_of(source: Source, engine: Engine, limit: int) -> Scale | None:
-    """The scale of rows and weights; None where both are within the limit, or where values are not finite."""
+def measure_scale(source: Source, engine: Engine, limit: int) -> Scale | None:
+    """The scale of rows and weights; None if both are within the limit, or if values are not finite."""
     extent = engine.sum(_extent, source)
     if not np.isfinite(extent.rows):
         return None
@@ -59,24 +61,24 @@ def scale_of(source: Source, engine: Engine, limit: int) -> Scale | None:
 def _extent(chunk: Chunk) -> Extent:
     X = chunk.X
     if chunk.w is not None:
-        counted = chunk.w > 0
-        X = X if counted.all() else X[np.flatnonzero(counted)]
+        has_weight = chunk.w > 0
+        X = X if has_weight.all() else X[np.flatnonzero(has_weight)]
     values = X.data if sparse.issparse(X) else X
     with np.errstate(invalid="ignore"):
-        known = np.abs(values[~np.isnan(values)])
-    return Extent(float(known.max(initial=0.0)), 1.0 if chunk.w is None else float(chunk.w.max(initial=0.0)))
+        magnitudes = np.abs(values[~np.isnan(values)])
+    return Extent(float(magnitudes.max(initial=0.0)), 1.0 if chunk.w is None else float(chunk.w.max(initial=0.0)))
 
 
 def check_weights(source: Any) -> None:
-    """`ScaleError` if sums of the weights of a source could leave the range of numbers."""
+    """Raise `ScaleError` if sums of the weights of a source could overflow or underflow."""
     if source.w is not None and (exponent := unsafe_exponent(float(source.w.max()), np.float64)):
         raise ScaleError(weights=exponent)
 
 
-def divided(source: Any, scale: Scale, engine: Engine) -> Any:
+def divide_by_scale(source: Any, scale: Scale, engine: Engine) -> Any:
     """The source with rows and weights divided by their scale."""
     if scale.rows:
-        source = source.changed(partial(times_power, -scale.rows), engine)
+        source = source.map_rows(partial(times_power, -scale.rows), engine)
     if scale.weights and source.w is not None:
         source = replace(source, w=times_power(-scale.weights, source.w))
     return source

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coterie.kernels import cpu, plain, select
-from coterie.kernels.cpu import observed as compiled
-from coterie.kernels.plain import observed as numpy_twin
+from coterie.kernels.cpu import nan_kmeans as compiled
+from coterie.kernels.plain import nan_kmeans as numpy_twin
 
 OPS = pytest.mark.parametrize("ops", [numpy_twin, compiled], ids=["plain", "cpu"])
 SINGLE = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -123,9 +123,9 @@ def test_the_sums_are_those_of_the_values_observed(ops, name, share, weighted, d
     _, weight, sum_dx, cost, seen = sums(X, np.ones(len(X)) if w is None else w, centers)
     assert_close(found.weight, weight, np.float64)
     assert_close(found.cost, cost, dtype)
-    assert_close(found.seen, seen, np.float64 if w is None else dtype)
+    assert_close(found.observed, seen, np.float64 if w is None else dtype)
     assert_close(found.sum_dx, sum_dx, dtype)
-    np.testing.assert_array_equal(found.seen == 0, seen == 0)  # what nobody has is nothing, not almost nothing
+    np.testing.assert_array_equal(found.observed == 0, seen == 0)  # what nobody has is nothing, not almost nothing
 
 
 @OPS
@@ -138,7 +138,7 @@ def test_a_row_so_far_out_that_its_square_overflows_is_added_all_the_same(ops):
     _, _, sum_dx, cost, seen = sums(X, np.ones(300), centers)
     np.testing.assert_allclose(found.sum_dx, sum_dx, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.cost, cost, rtol=1e-9)
-    np.testing.assert_array_equal(found.seen, seen)
+    np.testing.assert_array_equal(found.observed, seen)
     assert found.moved == 300
 
 
@@ -153,14 +153,14 @@ def test_distances_are_those_over_the_columns_observed(ops, name, share, dtype):
     assert found.dtype == dtype
     np.testing.assert_allclose(found, np.sqrt(wanted), rtol=1e-12 if dtype == np.float64 else 1e-6)
     labels = np.random.default_rng(3).integers(9, size=len(X)).astype(np.int32)
-    np.testing.assert_allclose(ops.own_squares(X, centers, labels), wanted[np.arange(len(X)), labels], rtol=1e-12)
+    np.testing.assert_allclose(ops.assigned_squares(X, centers, labels), wanted[np.arange(len(X)), labels], rtol=1e-12)
 
 
 @OPS
 @SINGLE
 def test_holes_are_filled_with_the_values_of_their_columns_and_nothing_else_changes(ops, dtype):
     X, values = case("several blocks", 1, dtype, 0.3)[0], np.arange(7.0)
-    found, gaps = ops.filled(X, values), np.isnan(X)
+    found, gaps = ops.fill_missing(X, values), np.isnan(X)
     assert found.dtype == dtype
     np.testing.assert_array_equal(found[~gaps], X[~gaps])
     np.testing.assert_array_equal(found[gaps], np.broadcast_to(values, X.shape)[gaps])
@@ -178,7 +178,7 @@ def test_without_holes_labels_and_sums_are_those_of_kmeans(name, dtype):
     np.testing.assert_array_equal(ours, theirs)
     assert_close(found.sum_dx, wanted.sum_dx, dtype)
     assert_close(found.cost, wanted.cost, dtype)
-    np.testing.assert_array_equal(found.seen, np.repeat(wanted.weight[:, None], X.shape[1], axis=1))
+    np.testing.assert_array_equal(found.observed, np.repeat(wanted.weight[:, None], X.shape[1], axis=1))
     wanted = plain.lloyd(X, None, centers, centers, theirs, np.zeros(0, np.float32))
     assert_close(numpy_twin.lloyd(X, None, centers, ours).sum_dx, wanted.sum_dx, np.float64)
 
@@ -215,11 +215,11 @@ def test_partial_sums_of_many_rows_keep_their_digits():
     centers = np.array([[1000.0, 1000.0], [5000, 5000]], np.float32)
     found = compiled.lloyd(X, None, centers, np.full(n, -1, np.int32))
     moved = X.astype(np.float64) - 1000
-    np.testing.assert_array_equal(found.seen[0], (~np.isnan(X)).sum(axis=0))
+    np.testing.assert_array_equal(found.observed[0], (~np.isnan(X)).sum(axis=0))
     np.testing.assert_allclose(found.cost[0], np.nansum(moved**2), rtol=1e-6)
     np.testing.assert_allclose(found.sum_dx[0], np.nansum(moved, axis=0), atol=1e-6 * np.nansum(np.abs(moved)))
 
 
 def test_small_work_costs_no_compilation():
-    assert select("observed", np.empty((100, 3)), 5) is numpy_twin
-    assert select("observed", np.empty((100_000, 3)), 5) is compiled
+    assert select("nan_kmeans", np.empty((100, 3)), 5) is numpy_twin
+    assert select("nan_kmeans", np.empty((100_000, 3)), 5) is compiled

@@ -1,10 +1,10 @@
-"""Kernels keep memory to work in from call to call: what it held before must not show in a result."""
+"""Kernels reuse arrays of earlier calls: their old contents must not change a result."""
 
 import numpy as np
 import pytest
 
 from coterie.kernels import cpu
-from coterie.kernels.cpu import ladder
+from coterie.kernels.cpu import small_kmeans_path
 from coterie.kernels.plain import Gaussians
 
 n, d, k = 700, 5, 4
@@ -32,7 +32,7 @@ def fuzzy(X, w, size):
 
 
 CALLS = {"lloyd": lloyd, "fuzzy": fuzzy}
-CALLS |= {form: lambda X, w, size, form=form: cpu.em(X, w, gaussians(form, size)) for form in cpu.components.FORMS}
+CALLS |= {form: lambda X, w, size, form=form: cpu.em(X, w, gaussians(form, size)) for form in cpu.gaussian_layout.FORMS}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -50,16 +50,16 @@ def test_a_call_leaves_nothing_behind_for_the_next(name, dtype):
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_cluster_of_the_ladder_that_has_lost_its_rows_has_sums_of_exactly_zero():
+def test_a_cluster_that_lost_all_rows_has_sums_of_exactly_zero():
     """Rows that leave one by one take away what they have added, up to rounding: it must not stay."""
     X, w = rows(np.float64)
-    room = ladder.room(n, d, 1, 2)
-    regroup = getattr(ladder._regroup, "py_func", ladder._regroup)  # not compiled: one call
-    room.here[:] = -1
+    workspace, update = small_kmeans_path.new_workspace(n, d, 1, 2), small_kmeans_path._update_clusters
+    update = getattr(update, "py_func", update)  # not compiled, because it is called once
+    workspace.labels[:] = -1
     for cluster in (0, 1):
-        room.new[:] = cluster
-        assert regroup(X, w, room) == n
-    assert not room.sums[0].any()
-    assert room.weight[0] == room.count[0] == 0
-    np.testing.assert_allclose(room.sums[1], w @ X)
-    assert room.count[1] == n
+        workspace.nearest[:] = cluster
+        assert update(X, w, workspace) == n
+    assert not workspace.sums[0].any()
+    assert workspace.weight[0] == workspace.count[0] == 0
+    np.testing.assert_allclose(workspace.sums[1], w @ X)
+    assert workspace.count[1] == n

@@ -1,4 +1,4 @@
-"""Pairs of leaves of a tree: how high they meet, and how far apart the ends of its subtrees can be led."""
+"""Pairs of leaves of a dendrogram: cophenetic distances, and path lengths for optimal leaf orders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_finite
 
-PAIR = 2  # leaves whose lines grow together: a row of distances is read once for both
+PAIR = 2  # leaves that are processed together, so that a row of distances is read once for both
 
 
 @jit
@@ -14,26 +14,26 @@ def cophenetic_rows(
     parent,  # in   (2 n - 1,)
     sibling,  # in   (2 n - 1,)
     size,  # in   (2 n - 1,)
-    first,  # in   (2 n - 1,) where the leaves of a node begin, from left to right
+    first,  # in   (2 n - 1,) position of the first leaf of each node, from left to right
     height,  # in   (n - 1,)
-    start,  # in   the first leaf
-    stop,  # in   and the one after the last
-    upper,  # in   whether later leaves alone are looked at
+    start,  # in   first leaf
+    stop,  # in   leaf after the last one
+    upper,  # in   whether to use only pairs with later leaves
     line,  # work (n,)
-    out,  # out  (all pairs,) of a leaf with all leaves, or with the later ones, leaf after leaf
+    out,  # out  (pairs,) of each leaf with all leaves, or with the later ones
 ):
-    """The heights at which leaves from `start` to `stop` meet the others."""
+    """Cophenetic distances of the leaves `start` to `stop`: heights at which they are merged with the others."""
     n, at = line.shape[0], 0
     root = parent.shape[0] - 1
     for leaf in range(start, stop):
         line[first[leaf]] = 0.0
         node = leaf
         while node != root:
-            beside = sibling[node]
+            sibling_node = sibling[node]
             node = parent[node]
-            meeting = height[node - n]
-            for t in range(first[beside], first[beside] + size[beside]):
-                line[t] = meeting
+            merge_height = height[node - n]
+            for t in range(first[sibling_node], first[sibling_node] + size[sibling_node]):
+                line[t] = merge_height
         for other in range(leaf + 1 if upper else 0, n):
             out[at] = line[first[other]]
             at += 1
@@ -49,16 +49,16 @@ def _relax(
     high,  # in
     best,  # i/o  (2, n)
 ):
-    """``best[:, j] = min over k of lines[:, k] + D[k, j]``, k from `begin` to `end` and j from `low` to `high`.
+    """``best[:, j] = min over k of lines[:, k] + D[k, j]``, for k from `begin` to `end` and j from `low` to `high`.
 
-    Slices, and no more than two of each kind, are what the compiler makes vector code of.
+    The compiler makes vector code of this only with slices, and with at most two of each kind.
     """
     one, two = best[0, low:high], best[1, low:high]
     for k in range(begin, end - 1, 2):
         p, q, r, s = lines[0, k], lines[1, k], lines[0, k + 1], lines[1, k + 1]
-        here, next_to = D[k, low:high], D[k + 1, low:high]
+        current, following = D[k, low:high], D[k + 1, low:high]
         for j in range(one.shape[0]):
-            d, e = here[j], next_to[j]
+            d, e = current[j], following[j]
             one[j] = min(one[j], min(p + d, r + e))
             two[j] = min(two[j], min(q + d, s + e))
     if (end - begin) % 2:
@@ -69,25 +69,28 @@ def _relax(
 
 
 @jit
-def join_ends(
+def path_lengths(
     D,  # in   (n, n) distances of the leaves, in the order of the tree
-    a,  # in   where the left part begins
-    a_mid,  # in   where its right half begins; a if it is a leaf
-    b,  # in   where the right part begins
-    b_mid,  # in   where its right half begins; b if it is a leaf
-    c,  # in   where it ends
-    start,  # in   leaves of the left part to look at
+    a,  # in   start of the left part
+    a_mid,  # in   start of its right half; a if it is a leaf
+    b,  # in   start of the right part
+    b_mid,  # in   start of its right half; b if it is a leaf
+    c,  # in   end of the right part
+    start,  # in   leaves of the left part to process
     stop,  # in
-    M,  # i/o  (n, n) the shortest line from leaf to leaf, through all leaves of the subtree in which they meet
+    M,  # i/o  (n, n) shortest path between two leaves through all leaves of their smallest common subtree
     work,  # work (3, 2, n)
 ):
-    """Fills M between leaves `start` to `stop` of the left part and all of the right part, and its mirror image."""
+    """Write M between leaves `start` to `stop` of the left part and all of the right part, and the transpose.
+
+    One step of the optimal leaf ordering of Bar-Joseph et al. (2001).
+    """
     lines, across, through = work[0], work[1], work[2]
     i = start
     while i < stop:
-        second = i >= a_mid
-        count = min(PAIR, stop - i, (b if second else a_mid) - i)
-        begin, end = (a, a_mid) if second and b - a > 1 else (a_mid, b)
+        is_right_half = i >= a_mid
+        count = min(PAIR, stop - i, (b if is_right_half else a_mid) - i)
+        begin, end = (a, a_mid) if is_right_half and b - a > 1 else (a_mid, b)
         for row in range(PAIR):
             leaf = i + min(row, count - 1)
             for k in range(begin, end):

@@ -1,4 +1,4 @@
-"""One pass of k-means++: the last center applied, candidates scored, the next ones drawn."""
+"""D² sampling of k-means++: update distances with the last center, evaluate candidates, draw the next ones."""
 
 from __future__ import annotations
 
@@ -7,63 +7,63 @@ import numpy as np
 from coterie.kernels.cpu.jit import jit, jit_reassociating
 from coterie.kernels.cpu.simd import PANEL, aligned, improve_panel, load_tile, padded, points
 
-AHEAD = 8  # tiles that are asked for before they are needed
-FLUSH_TILES = 256  # sums in the data's precision move on to float64 this often
-BLOCK = 128  # rows whose weights are summed together when one of them is to be drawn
+AHEAD = 8  # number of tiles between prefetching and use
+FLUSH_TILES = 256  # number of tiles after which sums in the precision of the data are added to float64
+BLOCK = 128  # rows whose masses are added before one of them is drawn
 
 
 @jit
-def spread(
+def potentials(
     X,  # in  (n, d)
     w,  # in  (n,), or (1,)
     inverse,  # in  1 / unit
-    points_,  # in  (1 + m, d) the center chosen last, then m candidates
+    points_,  # in  (1 + m, d) the last center, then m candidates
     closest,  # i/o (n,) squared distance to the nearest center, in units
 ):
-    """Potentials: sum of w closest, with the chosen center, then with each candidate beside it."""
+    """Potentials (1 + m,): sums of w `closest` with the last center, and with each candidate in addition."""
     n, d = X.shape
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
     m = points_.shape[0]
     factor = X.dtype.type(inverse)
     panels, no_shift = pack(X, points_, factor), aligned(height, X)
     tile, norm = aligned(tile_rows * height, X), aligned(tile_rows, X)
-    near, heavy = aligned(tile_rows, X), aligned(tile_rows, X)
+    near, tile_weight = aligned(tile_rows, X), aligned(tile_rows, X)
     rows = np.empty(tile_rows, np.int64)
     n_panels = (m + PANEL - 1) // PANEL
     sums = aligned(n_panels * PANEL * tile_rows, X)
     potential = np.zeros(m)
     for i0 in range(0, n, tile_rows):
         count = min(tile_rows, n - i0)
-        fill(closest, w, i0, count, rows, near, heavy)
+        fill(closest, w, i0, count, rows, near, tile_weight)
         load_tile(X, rows, no_shift, factor, tile, norm, 0, AHEAD * tile_rows, d)
         for q in range(n_panels):
             at = q * PANEL * tile_rows
-            improve_panel(tile, 0, panels, q * PANEL * d, q == 0, near, heavy, sums, at, d)
+            improve_panel(tile, 0, panels, q * PANEL * d, q == 0, near, tile_weight, sums, at, d)
         for p in range(count):
             closest[i0 + p] = near[p]
         if i0 // tile_rows % FLUSH_TILES == FLUSH_TILES - 1 or i0 + tile_rows >= n:
             for j in range(m):
-                potential[j] += drain(sums, j * tile_rows, tile_rows)
+                potential[j] += take_sum(sums, j * tile_rows, tile_rows)
     return potential
 
 
 @jit
-def fill(closest, w, i0, count, rows, near, heavy):
-    """Rows, distances and weights of a tile; places left over repeat the last row and weigh nothing."""
+def fill(closest, w, i0, count, rows, near, tile_weight):
+    """Rows, distances and weights of a tile; it is padded with the last row, with weight 0."""
     one = w.shape[0] == 1
     for p in range(count):
         rows[p] = i0 + p
         near[p] = closest[i0 + p]
     for p in range(count):
-        heavy[p] = w[0] if one else w[i0 + p]
+        tile_weight[p] = w[0] if one else w[i0 + p]
     for p in range(count, rows.shape[0]):
         rows[p] = i0 + count - 1
-        heavy[p] = 0
+        tile_weight[p] = 0
 
 
 @jit
-def drain(sums, at, size):
-    """The sum of some lanes, which are cleared."""
+def take_sum(sums, at, size):
+    """Return the sum of ``sums[at:at + size]``, and set them to 0."""
     total = 0.0
     for p in range(at, at + size):
         total += np.float64(sums[p])
@@ -73,7 +73,7 @@ def drain(sums, at, size):
 
 @jit
 def pack(X, points_, factor):
-    """Panels of the points, in units."""
+    """Panels of the points, in units (see `simd`)."""
     m, d = points_.shape
     panels = aligned((m + PANEL - 1) // PANEL * d * PANEL, X)
     for j in range(m):
@@ -89,19 +89,19 @@ def draw(
     u,  # in  (m,) uniform in [0, 1)
     rows,  # out (m,) drawn in proportion to w closest
 ):
-    """Sum of w closest."""
+    """Draw rows; return the sum of w `closest`."""
     n = closest.shape[0]
     stride = 0 if w.shape[0] == 1 else 1
     blocks = (n + BLOCK - 1) // BLOCK
-    until = np.empty(blocks)
+    cumulative = np.empty(blocks)
     total = 0.0
     for b in range(blocks):
         total += mass_of(closest, w, b * BLOCK, min(n, (b + 1) * BLOCK))
-        until[b] = total
+        cumulative[b] = total
     for q in range(u.shape[0]):
         target = u[q] * total
-        b = min(np.searchsorted(until, target, "right"), blocks - 1)
-        reached = until[b - 1] if b > 0 else 0.0
+        b = min(np.searchsorted(cumulative, target, "right"), blocks - 1)
+        reached = cumulative[b - 1] if b > 0 else 0.0
         rows[q] = -1
         for i in range(b * BLOCK, min(n, (b + 1) * BLOCK)):
             mass = w[i * stride] * closest[i]
@@ -115,6 +115,7 @@ def draw(
 
 @jit_reassociating
 def mass_of(closest, w, start, stop):
+    """Sum of w `closest` over the rows `start` to `stop`."""
     total = 0.0
     if w.shape[0] == 1:
         for i in range(start, stop):
