@@ -15,7 +15,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from coterie.kernels.cpu.jit import jit
-from coterie.kernels.cpu.simd import PANEL, VECTORS, against_panel, points
+from coterie.kernels.cpu.simd import PANEL, VECTORS, points, reduce_panel
 from coterie.kernels.cpu.vectors import REGISTER, Vectors
 from coterie.kernels.plain.silhouette import Sums
 
@@ -120,7 +120,7 @@ def add_distances(typingctx, tiles, tile_at, panels, panel_at, w, w_tile, w_pane
             difference = b.fsub(x, c)
             return v.fma(difference, difference, total)
 
-        squares = against_panel(v, [v.zero] * PANEL, square)
+        squares = reduce_panel(v, [v.zero] * PANEL, square)
         tile0, panel0 = v.start("w", v["w_tile"]), v.start("w", v["w_panel"])
         row0, column0 = v.start("by_row"), v.start("by_column", v["column_at"])
         tile_weights = [v.load(v.at(tile0, r * v.lanes)) for r in range(VECTORS)]
