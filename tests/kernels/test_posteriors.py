@@ -71,7 +71,7 @@ def test_long_indices_lead_to_the_same_products(rng):
     found = []
     for kind in (np.int32, np.int64):
         X.indices, X.indptr = X.indices.astype(kind), X.indptr.astype(kind)
-        found.append((cpu_products.products(X, table), cpu_products.weighted(X, resp)))
+        found.append((cpu_products.products(X, table), cpu_products.weighted_sums(X, resp)))
     for short, long in zip(*found, strict=True):
         np.testing.assert_array_equal(short, long)
 
@@ -79,4 +79,4 @@ def test_long_indices_lead_to_the_same_products(rng):
 def test_rows_and_columns_without_values_count_for_nothing(rng):
     X = sparse.csr_array((4, 5), dtype=np.float64)
     assert (cpu_products.products(X, rng.normal(size=(3, 5))) == 0).all()
-    assert (cpu_products.weighted(X, rng.random((4, 3))) == 0).all()
+    assert (cpu_products.weighted_sums(X, rng.random((4, 3))) == 0).all()

@@ -29,10 +29,7 @@ def best_partition(
     weight, mean = np.zeros(k), np.zeros((k, d))
     saved = np.zeros((m, d + 1))  # mean and weight of the cluster before the row was added
     cost = np.zeros(m + 1)  # of the rows before each one
-    increase, order = (
-        np.zeros((m, k)),
-        np.zeros((m, k), np.int64),
-    )  # cost of adding the row to each cluster; clusters by increasing cost
+    increase, order = np.zeros((m, k)), np.zeros((m, k), np.int64)  # costs of adding a row to each cluster; their order
     n_candidates, n_tried = np.zeros(m, np.int64), np.zeros(m, np.int64)
     n_used = np.zeros(m + 1, np.int64)  # number of clusters of the rows before each one
     current = np.zeros(m, np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_reassociating
-from coterie.kernels.cpu.simd import PANEL, aligned, improve_panel, load_tile, padded, points
+from coterie.kernels.cpu.simd import PANEL, add_potentials, aligned, load_tile, padded, points
 
 AHEAD = 8  # number of tiles between prefetching and use
 FLUSH_TILES = 256  # number of tiles after which sums in the precision of the data are added to float64
@@ -38,7 +38,7 @@ def potentials(
         load_tile(X, rows, no_shift, factor, tile, norm, 0, AHEAD * tile_rows, d)
         for q in range(n_panels):
             at = q * PANEL * tile_rows
-            improve_panel(tile, 0, panels, q * PANEL * d, q == 0, near, tile_weight, sums, at, d)
+            add_potentials(tile, 0, panels, q * PANEL * d, q == 0, near, tile_weight, sums, at, d)
         for p in range(count):
             closest[i0 + p] = near[p]
         if i0 // tile_rows % FLUSH_TILES == FLUSH_TILES - 1 or i0 + tile_rows >= n:

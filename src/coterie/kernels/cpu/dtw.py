@@ -194,9 +194,7 @@ def align(center, B, b_start, b_length, w, low, high, sum_dx, weight, cost):
     n, width, longest = len(center), lanes(B.itemsize), b_length.max()
     width_max = 0
     for i in range(n):
-        width_max = max(
-            width_max, min(high[min(i + 1, n - 1)], longest) - low[i]
-        )  # the next row needs the cells of its window
+        width_max = max(width_max, min(high[min(i + 1, n - 1)], longest) - low[i])  # the window of the next row
     stride = (width_max + 2) * width  # of a row of the tables: its window between two columns of infinity
     height = min(n, max(TABLES // (stride * B.itemsize), int(np.sqrt(n)) + 1))
     blocks = (n + height - 1) // height

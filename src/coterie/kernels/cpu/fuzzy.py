@@ -62,9 +62,7 @@ class Workspace:
     def __init__(self, k: int, d: int, dtype: np.dtype):
         itemsize, like = dtype.itemsize, np.empty(0, dtype)
         columns, centers, rows = (-(-d // STRIP) * STRIP, -(-k // STRIP) * STRIP, points(itemsize))
-        stride = columns * rows + padded(
-            1, itemsize
-        )  # not a power of two, so that tiles do not compete for the same cache lines
+        stride = columns * rows + padded(1, itemsize)  # not a power of two: tiles would compete for cache lines
         tiles = max(2, min(16, BLOCK_BYTES // ((stride + 2 * centers * rows) * itemsize)))
         block = tiles * rows
         sizes = {

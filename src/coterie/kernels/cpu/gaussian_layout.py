@@ -55,9 +55,7 @@ class Workspace:
     def __init__(self, form: str, k: int, d: int, dtype: np.dtype):
         itemsize, like = dtype.itemsize, np.empty(0, dtype)
         columns, components, rows, strips = pad(d), pad(k), points(itemsize), pad(d) // STRIP
-        stride = columns * rows + padded(
-            1, itemsize
-        )  # not a power of two, so that tiles do not compete for the same cache lines
+        stride = columns * rows + padded(1, itemsize)  # not a power of two: tiles would compete for cache lines
         tiles = max(4, min(BLOCK_BYTES // (stride * itemsize), STRIP_BYTES // (STRIP * rows * itemsize)))
         block, products = tiles * rows, components * columns
         few_tiles = tiles // 2 if form == "full" else 0
@@ -103,53 +101,53 @@ def pad(count: int) -> int:
 
 
 @np.errstate(over="ignore")
-def pack(g: Gaussians, workspace: Workspace) -> tuple[np.ndarray, float]:
+def pack(g: Gaussians, work: Workspace) -> tuple[np.ndarray, float]:
     """Store the components in the workspace; return the centers (k, d) and the unit.
 
     Values that overflow the dtype of the data become infinite, which is detected in the sums.
     """
     k, d = g.means.shape
-    s = workspace.layout
-    workspace.origin[:d] = g.origin
-    center = g.means - workspace.origin[:d]
+    s = work.layout
+    work.origin[:d] = g.origin
+    center = g.means - work.origin[:d]
     diagonal = np.diagonal(g.factor, axis1=-2, axis2=-1) if g.form in ("full", "tied") else g.factor
     unit = _power_of_two(max(np.abs(center).max(), 1.0 / np.abs(diagonal).min()))
     center /= unit
-    workspace.center[:k, :d] = center
-    workspace.offset[:] = g.offset
-    workspace.scale[:] = -0.5
+    work.center[:k, :d] = center
+    work.offset[:] = g.offset
+    work.scale[:] = -0.5
     if g.form == "full":
-        workspace.factor.reshape(k, -1)[:] = np.take(_packed(g.factor, center, unit), workspace.factor_order, axis=1)
+        work.factor.reshape(k, -1)[:] = np.take(_packed(g.factor, center, unit), work.factor_order, axis=1)
     elif g.form == "tied":
-        workspace.factor[: s.triangle] = _packed(g.factor[None], np.zeros((1, d)), unit)[0, workspace.factor_order]
-        _write_panels((center @ (g.factor * unit))[:, :, None], s.columns, workspace.factor[s.triangle :])
+        work.factor[: s.triangle] = _packed(g.factor[None], np.zeros((1, d)), unit)[0, work.factor_order]
+        _write_panels((center @ (g.factor * unit))[:, :, None], s.columns, work.factor[s.triangle :])
     elif g.form == "diag":
         p = g.factor * unit
-        _write_panels(np.stack([p, -p * center], axis=2), s.columns, workspace.factor)
+        _write_panels(np.stack([p, -p * center], axis=2), s.columns, work.factor)
     else:
-        workspace.scale[:] = -0.5 * (g.factor * unit) ** 2
-        _write_panels(center[:, :, None], s.columns, workspace.factor)
+        work.scale[:] = -0.5 * (g.factor * unit) ** 2
+        _write_panels(center[:, :, None], s.columns, work.factor)
     return center, unit
 
 
-def unpack(workspace: Workspace, weight: np.ndarray, center: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
+def unpack(work: Workspace, weight: np.ndarray, center: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
     """`sum_dx` and `sum_dxx` about the means from the sums in the workspace.
 
     These are about the centers rounded to the dtype of the data, which differ from the centers by `rounding`. Second
     moments are about the origin in one factor (full) or both (tied).
     """
-    (k, d), s, sums = center.shape, workspace.layout, workspace.sums
-    rounding = workspace.center[:k, :d] - center
-    if workspace.form == "full":
+    (k, d), s, sums = center.shape, work.layout, work.sums
+    rounding = work.center[:k, :d] - center
+    if work.form == "full":
         sums = sums.reshape(k, -1)
-        linear = sums[:, workspace.linear_order]
+        linear = sums[:, work.linear_order]
         sum_dx = linear + weight[:, None] * rounding
-        sum_dxx = np.take(sums, workspace.moment_order, axis=1)
+        sum_dxx = np.take(sums, work.moment_order, axis=1)
         sum_dxx -= linear[:, :, None] * center[:, None, :]
         if rounding.any():
             sum_dxx += rounding[:, :, None] * sum_dx[:, None, :]
-        np.copyto(sum_dxx, sum_dxx.transpose(0, 2, 1), where=workspace.is_below_diagonal)
-    elif workspace.form == "diag":
+        np.copyto(sum_dxx, sum_dxx.transpose(0, 2, 1), where=work.is_below_diagonal)
+    elif work.form == "diag":
         pairs = sums.reshape(-1, s.columns // STRIP, 2, STRIP).transpose(2, 0, 1, 3)
         linear, square = pairs.reshape(2, -1, s.columns)[:, :k, :d]
         sum_dx = linear + weight[:, None] * rounding
@@ -157,9 +155,9 @@ def unpack(workspace: Workspace, weight: np.ndarray, center: np.ndarray, unit: f
     else:
         products = sums[: pad(k) * s.columns].reshape(-1, s.columns // PRODUCT_COLUMNS, STRIP, PRODUCT_COLUMNS)
         sum_dx = products.transpose(0, 2, 1, 3).reshape(-1, s.columns)[:k, :d] - weight[:, None] * center
-        if workspace.form == "tied":
+        if work.form == "tied":
             cross = (sum_dx + 0.5 * weight[:, None] * center).T @ center
-            sum_dxx = sums[-s.moments :][workspace.moment_order] - (cross + cross.T)
+            sum_dxx = sums[-s.moments :][work.moment_order] - (cross + cross.T)
         else:
             sum_dxx = sums[-k:] + (rounding * (2.0 * sum_dx - weight[:, None] * rounding)).sum(axis=1)
     sum_dx *= unit
@@ -167,11 +165,11 @@ def unpack(workspace: Workspace, weight: np.ndarray, center: np.ndarray, unit: f
     return sum_dx, sum_dxx
 
 
-def has_cancelled(workspace: Workspace, sum_dxx: np.ndarray, unit: float) -> bool:
+def has_cancelled(work: Workspace, sum_dxx: np.ndarray, unit: float) -> bool:
     """Whether moments about the means lose too many digits, because those about the origin are in float32."""
-    if workspace.form != "tied" or workspace.buffer.dtype == np.float64:
+    if work.form != "tied" or work.buffer.dtype == np.float64:
         return False
-    total = workspace.sums[-workspace.layout.moments :][np.diagonal(workspace.moment_order)] * unit**2
+    total = work.sums[-work.layout.moments :][np.diagonal(work.moment_order)] * unit**2
     return bool(np.any(total > MAX_CANCELLATION * np.diagonal(sum_dxx)))
 
 
@@ -204,9 +202,8 @@ def _moment_order(d: int) -> tuple[np.ndarray, np.ndarray]:
         moment[first + i, first + t] = moment[first + t, first + i] = at + np.arange(len(i))
         at += len(i)
         others = columns - first - STRIP
-        tiles = at + np.arange(STRIP * others).reshape(-1, STRIP, PRODUCT_COLUMNS).transpose(1, 0, 2).reshape(
-            STRIP, others
-        )
+        tiles = np.arange(STRIP * others).reshape(-1, STRIP, PRODUCT_COLUMNS).transpose(1, 0, 2)
+        tiles = at + tiles.reshape(STRIP, others)
         moment[first : first + STRIP, first + STRIP :] = tiles
         moment[first + STRIP :, first : first + STRIP] = tiles.T
         at += STRIP * others

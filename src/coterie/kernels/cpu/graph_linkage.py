@@ -89,28 +89,28 @@ def _restore_heap(heap, position, edge, count, length, to):
 
 
 @jit_inner
-def _build(ends, to, following, head):
+def _build(ends, to, after, head):
     """Build the lists of half-edges."""
     for e in range(ends.shape[0]):
         for side in range(2):
             to[2 * e + side] = ends[e, side]
-            following[2 * e + side] = head[ends[e, 1 - side]]
+            after[2 * e + side] = head[ends[e, 1 - side]]
             head[ends[e, 1 - side]] = 2 * e + side
 
 
 @jit_inner
-def _merge_edges(a, b, new, share, method, to, following, head, edge_to, last_merge, heap, position, count, length):
+def _merge_edges(a, b, new, share, method, to, after, head, edge_to, last, heap, position, count, length):
     """Move the edges of clusters a and b to `new`, and unite edges to the same neighbour; return the heap size."""
     for part in (a, b):
         h = head[part]
         while h >= 0:
             half, edge, other = h, h >> 1, to[h]
-            h = following[h]
+            h = after[h]
             if position[edge] < 0:
                 continue
-            if last_merge[other] != new:
-                last_merge[other], edge_to[other] = new, edge
-                following[half] = head[new]
+            if last[other] != new:
+                last[other], edge_to[other] = new, edge
+                after[half] = head[new]
                 head[new] = half
                 continue
             first_edge = edge_to[other]
@@ -135,13 +135,13 @@ def merge_shortest_edges(
 ):
     """Merge the two ends of the shortest edge until one cluster is left."""
     n, m = means.shape[0], ends.shape[0]
-    to, following, head = np.empty(2 * m, np.int64), np.empty(2 * m, np.int64), np.full(2 * n - 1, -1)
+    to, after, head = np.empty(2 * m, np.int64), np.empty(2 * m, np.int64), np.full(2 * n - 1, -1)
     size, mass, slot = np.ones(2 * n - 1), np.empty(2 * n - 1), np.arange(2 * n - 1)
     for i in range(n):
         mass[i] = weight[i]
-    edge_to, last_merge = np.empty(2 * n - 1, np.int64), np.full(2 * n - 1, -1)
+    edge_to, last = np.empty(2 * n - 1, np.int64), np.full(2 * n - 1, -1)
     heap, position, count = np.arange(m), np.arange(m), m
-    _build(ends, to, following, head)
+    _build(ends, to, after, head)
     if method == WARD:
         for e in range(m):
             length[e] = _ward(means, ends[e, 0], ends[e, 1], mass[ends[e, 0]], mass[ends[e, 1]])
@@ -157,7 +157,7 @@ def merge_shortest_edges(
         for j in range(means.shape[1]):
             means[slot[a], j] += (means[slot[b], j] - means[slot[a], j]) * share
         count = _merge_edges(
-            a, b, new, share, method, to, following, head, edge_to, last_merge, heap, position, count - 1, length
+            a, b, new, share, method, to, after, head, edge_to, last, heap, position, count - 1, length
         )
         h = head[new]
         while h >= 0:
@@ -166,7 +166,7 @@ def merge_shortest_edges(
             if method == WARD:
                 length[edge] = _ward(means, slot[new], slot[other], mass[new], mass[other])
             _restore_heap(heap, position, edge, count, length, to)
-            h = following[h]
+            h = after[h]
 
 
 @jit

@@ -208,7 +208,7 @@ def assign_after_relocation(
         else:
             # The nearest of the other centers is known, and `second_square` is a lower bound for the rest of them.
             candidate, minimum = (s.second[i], s.second_square[i]) if is_relocated else (a, s.square[i])
-            first, minimum, second_minimum = nearest_of_listed(
+            first, minimum, second_minimum = nearest_of(
                 X, i, s.centers, m.indices, n_relocated, candidate, minimum, s.second_square[i]
             )
             n_compared += n_relocated
@@ -240,7 +240,7 @@ def list_indices(
 
 
 @jit
-def nearest_of_listed(X, i, centers, indices, count, first, minimum, second_minimum):
+def nearest_of(X, i, centers, indices, count, first, minimum, second_minimum):
     """Nearest center of `first` and the listed ones, its squared distance, and that of the second nearest."""
     initial = first
     for q in range(count):
@@ -308,12 +308,11 @@ def reassign(
         margin = s.lower_bound[i] - s.state[1]
         if margin < 0.0 or s.square[i] > margin * margin:
             if 2 * count <= k and s.square[i] <= s.second_square[i]:  # only a center that has moved can be nearer
-                first, minimum, second_nearest = nearest_of_listed(
-                    X, i, s.centers, m.indices, count, a, s.square[i], s.second_square[i]
-                )
+                square, second_square = s.square[i], s.second_square[i]
+                first, square, second_square = nearest_of(X, i, s.centers, m.indices, count, a, square, second_square)
                 n_compared += count
-                s.square[i] = minimum
-                s.lower_bound[i] = np.sqrt(second_nearest) + s.state[1]
+                s.square[i] = square
+                s.lower_bound[i] = np.sqrt(second_square) + s.state[1]
                 if first != a:
                     move_row(X, w, s, i, first)
             else:

@@ -107,17 +107,15 @@ def _prefetch(typingctx, D, start, stop):
 
 
 @jit_inner
-def _merged_distance(kind, x, y, coefficient, size):
+def _merged_distance(kind, x, y, c, size):
     """Distance from a cluster of `size` to a merged cluster, from those to its parts (Lance & Williams 1967)."""
     if kind == COMPLETE:
         return x if x > y else y
     if kind == WARD:
-        value = ((coefficient[0] + size) * x + (coefficient[1] + size) * y - size * coefficient[3]) / (
-            coefficient[2] + size
-        )
+        value = ((c[0] + size) * x + (c[1] + size) * y - size * c[3]) / (c[2] + size)
     else:
-        value = (coefficient[0] * x + coefficient[1] * y - coefficient[3]) / coefficient[2]
-    zero = coefficient[0] - coefficient[0]
+        value = (c[0] * x + c[1] * y - c[3]) / c[2]
+    zero = c[0] - c[0]
     return value if value > zero else zero
 
 

@@ -15,9 +15,7 @@ STRIP = 8  # centers whose distances are computed together, in registers
 
 def deviations(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> Deviations:
     weight, deviation = np.zeros(len(centers)), np.zeros(centers.shape)
-    moved = add_deviations(
-        read_only(X), read_only(weights(w)), read_only(centers), strips(centers), labels, weight, deviation
-    )
+    moved = add_deviations(*map(read_only, (X, weights(w), centers)), strips(centers), labels, weight, deviation)
     return Deviations(weight, deviation, int(moved))
 
 
@@ -38,9 +36,7 @@ def bin_counts(
 ) -> BinCounts:
     shape = (*low.shape, edges.shape[2] + 1)
     sums = BinCounts(np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf))
-    add_to_bins(
-        read_only(X), read_only(weights(w)), read_only(labels), read_only(low), read_only(high), read_only(edges), *sums
-    )
+    add_to_bins(*map(read_only, (X, weights(w), labels, low, high, edges)), *sums)
     return sums
 
 

@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from coterie.kernels.cpu.jit import compiling, jit, jit_reassociating
-from coterie.kernels.cpu.simd import PANEL, VECTORS, against_panel, points
+from coterie.kernels.cpu.simd import PANEL, VECTORS, points, reduce_panel
 from coterie.kernels.cpu.vectors import Vectors
 
 CannotCompile = numba.core.errors.NumbaError
@@ -31,7 +31,7 @@ def _distances(kinds, step, last=None):
 
     def codegen(context, b, sig, args):
         v = Vectors("tile tile_at panels panel_at factor out at stride d", context, b, sig, args)
-        totals = against_panel(v, [v.zero] * PANEL, lambda x, c, total: step(v, b.fsub(x, c), total))
+        totals = reduce_panel(v, [v.zero] * PANEL, lambda x, c, total: step(v, b.fsub(x, c), total))
         factor, start = v.spread(v["factor"]), v.start("out", v["at"])
         for j in range(PANEL):
             for r in range(VECTORS):

@@ -25,10 +25,7 @@ ROWS = 32  # rows whose responsibilities are copied to aligned memory: a load ac
 
 def products(X: Any, table: np.ndarray) -> np.ndarray:
     (n, d), k = X.shape, len(table)
-    columns, out = (
-        aligned(d * padded(k, 8), np.empty(0)),
-        np.empty(n * k + LANES),
-    )  # the last vector may extend past the end
+    columns, out = aligned(d * padded(k, 8), np.empty(0)), np.empty(n * k + LANES)  # space after the last vector
     columns.reshape(d, -1)[:, :k] = table.T
     multiply(_floats(X.data), X.indices, X.indptr, columns, k, out)
     return out[: n * k].reshape(n, k)

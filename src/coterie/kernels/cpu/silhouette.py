@@ -15,7 +15,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from coterie.kernels.cpu.jit import jit
-from coterie.kernels.cpu.simd import PANEL, VECTORS, against_panel, points
+from coterie.kernels.cpu.simd import PANEL, VECTORS, points, reduce_panel
 from coterie.kernels.cpu.vectors import REGISTER, Vectors
 from coterie.kernels.plain.silhouette import Sums
 
@@ -81,15 +81,13 @@ def blocks(layout: Layout) -> list[tuple[int, int, int, int]]:
 def sums(layout: Layout, start: int, stop: int, other: int, end: int) -> tuple[Sums, ...]:
     """Sums of the distances between the rows of groups `start` to `stop` and of groups `other` to `end`."""
     size = group_rows(layout.w.itemsize)
-    cluster_slices = (
-        slice(layout.cluster[other], layout.cluster[end - 1] + 1),
-        slice(layout.cluster[start], layout.cluster[stop - 1] + 1),
-    )
-    row_slices = slice(start * size, stop * size), slice(other * size, end * size)
-    values = [np.zeros((c.stop - c.start, r.stop - r.start)) for c, r in zip(cluster_slices, row_slices, strict=True)]
+    cluster = layout.cluster
+    clusters = slice(cluster[other], cluster[end - 1] + 1), slice(cluster[start], cluster[stop - 1] + 1)
+    rows = slice(start * size, stop * size), slice(other * size, end * size)
+    values = [np.zeros((c.stop - c.start, r.stop - r.start)) for c, r in zip(clusters, rows, strict=True)]
     span = max(1, min(SPAN_ROWS // size, SPAN_BYTES // (size * layout.d * layout.w.itemsize)))
-    _sums(layout.tiles, layout.panels, layout.w, layout.cluster, layout.d, start, stop, other, end, span, *values)
-    return tuple(Sums(*block) for block in zip(cluster_slices, row_slices, values, strict=True))
+    _sums(layout.tiles, layout.panels, layout.w, cluster, layout.d, start, stop, other, end, span, *values)
+    return tuple(Sums(*block) for block in zip(clusters, rows, values, strict=True))
 
 
 def _exponent(x: float) -> int:
@@ -120,7 +118,7 @@ def add_distances(typingctx, tiles, tile_at, panels, panel_at, w, w_tile, w_pane
             difference = b.fsub(x, c)
             return v.fma(difference, difference, total)
 
-        squares = against_panel(v, [v.zero] * PANEL, square)
+        squares = reduce_panel(v, [v.zero] * PANEL, square)
         tile0, panel0 = v.start("w", v["w_tile"]), v.start("w", v["w_panel"])
         row0, column0 = v.start("by_row"), v.start("by_column", v["column_at"])
         tile_weights = [v.load(v.at(tile0, r * v.lanes)) for r in range(VECTORS)]

@@ -55,90 +55,83 @@ def kmeans_path(
     patience,  # a run stops if its cost exceeds the best by this multiple of its last decrease
     tol,  # squared movement of all centers that ends a run
     max_iter,
-    workspace,  # i/o
+    work,  # i/o
     best_costs,  # out  (m,) within-cluster sums of squares
     best_labels,  # out  (m, n)
 ):
     """Run K-means for all `ks`; return whether there are enough distinct rows."""
     m, max_k = len(ks), ks[-1]
-    _first(X, w, u[0], workspace)
-    for index in range(m):
-        best_costs[index] = np.inf
+    _first(X, w, u[0], work)
+    for r in range(m):
+        best_costs[r] = np.inf
     n_used = np.int64(1)
-    for step in range(-1, 4 * m):
-        index, initialisation = _schedule(step, m)
-        if (
-            initialisation == ADD
-            and step >= 0
-            and (index == 0 or (step >= 3 * m and not workspace.is_improved[index - 1]))
-        ):
+    for s in range(-1, 4 * m):
+        r, init = _schedule(s, m)
+        if init == ADD and s >= 0 and (r == 0 or (s >= 3 * m and not work.is_improved[r - 1])):
             continue
-        if initialisation == ADD:
-            if step < 0:
-                few, k, n_drawn, few_centers = 1, max_k, n_greedy, workspace.sequence
+        if init == ADD:
+            if s < 0:
+                few, k, n_drawn, few_centers = 1, max_k, n_greedy, work.sequence
             else:
-                few, k, n_drawn, few_centers = ks[index - 1], ks[index], n_candidates, workspace.best[index - 1]
-            n_used = _add_centers(X, columns, w, few_centers, few, k, u, n_used, n_drawn, workspace)
+                few, k, n_drawn, few_centers = ks[r - 1], ks[r], n_candidates, work.best[r - 1]
+            n_used = _add_centers(X, columns, w, few_centers, few, k, u, n_used, n_drawn, work)
             if n_used < 0:
                 return False
-        elif initialisation == MERGE:
-            _merge(workspace.best[index + 1], workspace.weights[index + 1], ks[index + 1], ks[index], workspace)
+        elif init == MERGE:
+            _merge(work.best[r + 1], work.weights[r + 1], ks[r + 1], ks[r], work)
         else:
-            _copy(workspace.sequence, ks[index], workspace.centers)
-        if step < 0:
-            _copy(workspace.centers, max_k, workspace.sequence)
-        elif (
-            _run_lloyd(X, columns, w, ks[index], index, tol, max_iter, patience, workspace, best_costs, best_labels)
-            and step >= 2 * m
-        ):
-            workspace.is_improved[index] = True
+            _copy(work.sequence, ks[r], work.centers)
+        if s < 0:
+            _copy(work.centers, max_k, work.sequence)
+        elif _run_lloyd(X, columns, w, ks[r], r, tol, max_iter, patience, work, best_costs, best_labels) and s >= 2 * m:
+            work.is_improved[r] = True
     return True
 
 
 @jit_inner
-def _first(X, w, u, workspace):
+def _first(X, w, u, work):
     """Draw the first center of the sequence by weight."""
     for i in range(len(w)):
-        workspace.near[i] = 1.0
-    row = _draw(w, workspace.near, _total(w, workspace.near), u)
+        work.near[i] = 1.0
+    row = _draw(w, work.near, _total(w, work.near), u)
     for t in range(X.shape[1]):
-        workspace.sequence[0, t] = X[row, t]
+        work.sequence[0, t] = X[row, t]
 
 
 @jit_inner
-def _schedule(step, m):
+def _schedule(s, m):
     """Index into `ks` and initial centers of step s: the sequence (s < 0); adding and prefixes; merging; adding."""
-    if step < 0:
+    if s < 0:
         return 0, ADD
-    if step < 2 * m:
-        return step // 2, step % 2
-    if step < 3 * m:
-        return max(0, m - 2 - (step - 2 * m)), MERGE if step < 3 * m - 1 else ADD
-    return step - 3 * m, ADD
+    if s < 2 * m:
+        return s // 2, s % 2
+    if s < 3 * m:
+        return max(0, m - 2 - (s - 2 * m)), MERGE if s < 3 * m - 1 else ADD
+    return s - 3 * m, ADD
 
 
 @jit_inner
-def _run_lloyd(X, columns, w, k, r, tol, max_iter, patience, workspace, best_costs, best_labels):
+def _run_lloyd(X, columns, w, k, r, tol, max_iter, patience, work, best_costs, best_labels):
     """Lloyd's algorithm until it converges or cannot become the best; store it if it is; return whether it is."""
     n, d = X.shape
-    centers, sums, weight = workspace.centers, workspace.sums, workspace.weight
+    centers, sums, weight = work.centers, work.sums, work.weight
     for i in range(n):
-        workspace.labels[i] = -1
+        work.labels[i] = -1
     for j in range(k):
         weight[j] = 0.0
-        workspace.count[j] = 0
+        work.count[j] = 0
         for t in range(d):
             sums[j, t] = 0.0
     previous, has_converged = np.inf, False
     for step in range(max_iter + 1):
-        _nearest(columns, k, workspace)
-        cost = _total(w, workspace.near)
-        moved = _update_clusters(X, w, workspace)
+        _nearest(columns, k, work)
+        cost = _total(w, work.near)
+        moved = _update_clusters(X, w, work)
         is_hopeless = step > 1 and cost - patience * (previous - cost) > best_costs[r]
         if moved == 0 or has_converged or is_hopeless or step == max_iter:
             break
         previous = cost
-        has_converged = _move_centers(X, w, k, workspace) <= tol
+        has_converged = _move_centers(X, w, k, work) <= tol
     for j in range(k):  # the cost about the means is less than that about the centers by this amount
         if weight[j] > 0:
             for t in range(d):
@@ -149,25 +142,25 @@ def _run_lloyd(X, columns, w, k, r, tol, max_iter, patience, workspace, best_cos
         return False
     best_costs[r] = max(cost, 0.0)
     for i in range(n):
-        best_labels[r, i] = workspace.labels[i]
+        best_labels[r, i] = work.labels[i]
     for j in range(k):
-        workspace.weights[r, j] = weight[j]
+        work.weights[r, j] = weight[j]
         for t in range(d):
-            workspace.best[r, j, t] = centers[j, t]
+            work.best[r, j, t] = centers[j, t]
     return True
 
 
 @jit_inner
-def _nearest(columns, k, workspace):
+def _nearest(columns, k, work):
     """Nearest center of each row, the first one if several are, and its squared distance."""
-    for start in range(0, len(workspace.near), BLOCK):
-        minimum, label = workspace.near[start : start + BLOCK], workspace.nearest[start : start + BLOCK]
+    for start in range(0, len(work.near), BLOCK):
+        minimum, label = work.near[start : start + BLOCK], work.nearest[start : start + BLOCK]
         for i in range(len(minimum)):
             minimum[i] = np.inf
             label[i] = 0
         for j in range(k):
-            _squares(columns, workspace.centers[j], start, workspace.square)
-            _update_nearest(workspace.square, minimum, label, np.int32(j))
+            _squares(columns, work.centers[j], start, work.square)
+            _update_nearest(work.square, minimum, label, np.int32(j))
 
 
 @jit_inner
@@ -210,15 +203,9 @@ def _total_minimum(w, near, square):
 
 
 @jit_inner
-def _update_clusters(X, w, workspace):
+def _update_clusters(X, w, work):
     """Update labels and sums of clusters; return the number of rows whose label changed."""
-    labels, nearest, sums, weight, count = (
-        workspace.labels,
-        workspace.nearest,
-        workspace.sums,
-        workspace.weight,
-        workspace.count,
-    )
+    labels, nearest, sums, weight, count = work.labels, work.nearest, work.sums, work.weight, work.count
     moved = 0
     for i in range(len(w)):
         a, b = labels[i], nearest[i]
@@ -239,9 +226,9 @@ def _update_clusters(X, w, workspace):
 
 
 @jit_inner
-def _move_centers(X, w, k, workspace):
+def _move_centers(X, w, k, work):
     """Move centers to the means, those of empty clusters to the costliest row; return the sum of squared movements."""
-    near, sums, weight, centers = workspace.near, workspace.sums, workspace.weight, workspace.centers
+    near, sums, weight, centers = work.near, work.sums, work.weight, work.centers
     total = 0.0
     for j in range(k):
         far = 0
@@ -307,23 +294,23 @@ def _add_center(X, columns, near, square, row, target):
 
 
 @jit_inner
-def _add_centers(X, columns, w, few_centers, few, k, u, n_used, n_drawn, workspace):
+def _add_centers(X, columns, w, few_centers, few, k, u, n_used, n_drawn, work):
     """Extend `few_centers` to k centers; return the number of `u` used so far, or -1 if all rows equal a center."""
-    _copy(few_centers, few, workspace.centers)
-    _nearest(columns, few, workspace)
+    _copy(few_centers, few, work.centers)
+    _nearest(columns, few, work)
     for j in range(few, k):
-        row = _best_candidate(X, columns, w, workspace.near, workspace.square, u[n_used : n_used + n_drawn])
+        row = _best_candidate(X, columns, w, work.near, work.square, u[n_used : n_used + n_drawn])
         if row < 0:
             return -1
         n_used += n_drawn
-        _add_center(X, columns, workspace.near, workspace.square, row, workspace.centers[j])
+        _add_center(X, columns, work.near, work.square, row, work.centers[j])
     return n_used
 
 
 @jit_inner
-def _merge(many_centers, many_weights, many, k, workspace):
+def _merge(many_centers, many_weights, many, k, work):
     """Merge the two centers whose union costs least, until k are left."""
-    centers, weight, d = workspace.centers, workspace.weight, many_centers.shape[1]
+    centers, weight, d = work.centers, work.weight, many_centers.shape[1]
     _copy(many_centers, many, centers)
     for j in range(many):
         weight[j] = many_weights[j]

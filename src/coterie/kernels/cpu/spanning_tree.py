@@ -11,15 +11,7 @@ import numpy as np
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.kd_tree import MAX_DEPTH, build, search, set_groups
 from coterie.kernels.cpu.linkage import root
-from coterie.kernels.cpu.neighbours import (
-    first_minimum,
-    lanes,
-    move_last,
-    offset,
-    pack,
-    tile_width,
-    update_nearest,
-)
+from coterie.kernels.cpu.neighbours import first_minimum, lanes, move_last, offset, pack, tile_width, update_nearest
 from coterie.kernels.plain.linkage import merge_batches
 
 Threads = Callable[[Callable[..., None], list[tuple[int, int]]], Iterable[None]]

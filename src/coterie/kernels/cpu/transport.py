@@ -27,13 +27,9 @@ def transport(
     if n_sample >= MIN_ROWS * k and solve(costs, size_min, size_max, prices, labels, n // SAMPLE_EVERY) >= 0:
         return
     if n_sample >= MIN_ROWS * k:
-        transport(
-            costs[::SAMPLE_EVERY].copy(),
-            size_min * n_sample // n,
-            -(-size_max * n_sample // n),
-            prices,
-            labels[::SAMPLE_EVERY].copy(),
-        )
+        sample = slice(None, None, SAMPLE_EVERY)
+        bounds = size_min * n_sample // n, -(-size_max * n_sample // n)
+        transport(costs[sample].copy(), *bounds, prices, labels[sample].copy())
     solve(costs, size_min, size_max, prices, labels, n)
 
 
@@ -61,23 +57,23 @@ def solve(
         return -1
     size = min(max(n // (8 * k), LIST_SIZES[0]), LIST_SIZES[1])
     keys, rows = np.empty((k, k, size)), np.empty((k, k, size), np.int32)
-    n_listed, limit = np.zeros((k, k), np.int64), np.full((k, k), np.inf)
+    held, limit = np.zeros((k, k), np.int64), np.full((k, k), np.inf)
     arcs, length = np.full((k + 1, k + 1), np.inf), np.empty(k + 1)
-    predecessor, is_final = np.empty(k + 1, np.int64), np.empty(k + 1, np.bool_)
+    parent, is_final = np.empty(k + 1, np.int64), np.empty(k + 1, np.bool_)
     for i in sort_by_cluster(labels, k):
-        list_row(costs, i, labels[i], keys, rows, n_listed, limit)
+        list_row(costs, i, labels[i], keys, rows, held, limit)
     for j in range(k):
-        set_arcs(costs, labels, j, keys, rows, n_listed, limit, arcs)
+        set_arcs(costs, labels, j, keys, rows, held, limit, arcs)
         set_slack_arcs(j, size_min, size_max, capacity, arcs)
     moves = 0
     while True:
-        end = shortest_path(arcs, price, excess, length, predecessor, is_final)
+        end = shortest_path(arcs, price, excess, length, parent, is_final)
         if end < 0:
             break
         for j in range(k + 1):
             price[j] -= min(length[j], length[end])
         moves += augment(
-            end, predecessor, costs, size_min, size_max, labels, capacity, excess, keys, rows, n_listed, limit, arcs
+            end, parent, costs, size_min, size_max, labels, capacity, excess, keys, rows, held, limit, arcs
         )
     for j in range(k):
         prices[j] = price[j] - price[k]
@@ -149,14 +145,14 @@ def list_row(
     a,  # in  cluster of row `i`
     keys,  # i/o (k, k, size) costs of moving rows from one cluster to another, descending
     rows,  # i/o (k, k, size) these rows
-    n_listed,  # i/o (k, k) their number
+    held,  # i/o (k, k) their number
     limit,  # i/o (k, k) minimum cost of the rows that are not listed
 ):
     """Insert a row into the lists of its cluster, if it is among the cheapest to move."""
     for b in range(costs.shape[1]):
         key = costs[i, b] - costs[i, a]
         if b != a and key < limit[a, b]:
-            insert(key, i, a, b, keys, rows, n_listed, limit)
+            insert(key, i, a, b, keys, rows, held, limit)
 
 
 @jit
@@ -167,17 +163,17 @@ def insert(
     b,
     keys,  # i/o (k, k, size)
     rows,  # i/o (k, k, size)
-    n_listed,  # i/o (k, k)
+    held,  # i/o (k, k)
     limit,  # i/o (k, k)
 ):
     """Insert a row into one list; among equal keys, the first row is last. A full list loses its costliest row."""
-    count = n_listed[a, b]
+    count = held[a, b]
     if count < keys.shape[2]:
         at = count
         while at > 0 and keys[a, b, at - 1] <= key:
             keys[a, b, at], rows[a, b, at] = keys[a, b, at - 1], rows[a, b, at - 1]
             at -= 1
-        n_listed[a, b] = count + 1
+        held[a, b] = count + 1
     else:
         limit[a, b] = keys[a, b, 0]
         if key >= keys[a, b, 0]:
@@ -196,7 +192,7 @@ def set_arcs(
     a,
     keys,  # i/o (k, k, size)
     rows,  # i/o (k, k, size)
-    n_listed,  # i/o (k, k)
+    held,  # i/o (k, k)
     limit,  # i/o (k, k)
     arcs,  # out (k + 1, k + 1) minimum cost of moving a row of `a` to each cluster
 ):
@@ -204,14 +200,14 @@ def set_arcs(
     for b in range(costs.shape[1]):
         if b == a:
             continue
-        while n_listed[a, b] > 0 and labels[rows[a, b, n_listed[a, b] - 1]] != a:
-            n_listed[a, b] -= 1
-        if n_listed[a, b] == 0 and limit[a, b] < np.inf:
+        while held[a, b] > 0 and labels[rows[a, b, held[a, b] - 1]] != a:
+            held[a, b] -= 1
+        if held[a, b] == 0 and limit[a, b] < np.inf:
             limit[a, b] = np.inf
             for i in range(costs.shape[0]):
                 if labels[i] == a and costs[i, b] - costs[i, a] < limit[a, b]:
-                    insert(costs[i, b] - costs[i, a], i, a, b, keys, rows, n_listed, limit)
-        arcs[a, b] = keys[a, b, n_listed[a, b] - 1] if n_listed[a, b] > 0 else np.inf
+                    insert(costs[i, b] - costs[i, a], i, a, b, keys, rows, held, limit)
+        arcs[a, b] = keys[a, b, held[a, b] - 1] if held[a, b] > 0 else np.inf
 
 
 @jit
@@ -234,14 +230,14 @@ def shortest_path(
     price,  # in  (k + 1,)
     excess,  # in  (k + 1,)
     length,  # out (k + 1,) of the shortest path to each node, if it is not longer than the one returned
-    predecessor,  # out (k + 1,) previous node on that path; -1 at its start
+    parent,  # out (k + 1,) previous node on that path; -1 at its start
     is_final,  # out (k + 1,)
 ):
     """The node with too few rows that is nearest to those with too many (Dijkstra); -1 if none has too many."""
     nodes, has_excess = length.shape[0], False
     for v in range(nodes):
         length[v] = 0.0 if excess[v] > 0 else np.inf
-        predecessor[v], is_final[v] = -1, False
+        parent[v], is_final[v] = -1, False
         has_excess |= excess[v] > 0
     while has_excess:
         u = -1
@@ -257,14 +253,14 @@ def shortest_path(
             if not is_final[v]:
                 path_length = length[u] + max(arcs[u, v] + (price[v] - price[u]), 0.0)  # negative only by rounding
                 if path_length < length[v]:
-                    length[v], predecessor[v] = path_length, u
+                    length[v], parent[v] = path_length, u
     return -1
 
 
 @jit
 def augment(
     end,
-    predecessor,  # in  (k + 1,) path to `end`
+    parent,  # in  (k + 1,) path to `end`
     costs,  # in  (n, k)
     size_min,  # in  (k,)
     size_max,  # in  (k,)
@@ -273,24 +269,24 @@ def augment(
     excess,  # i/o (k + 1,)
     keys,  # i/o (k, k, size)
     rows,  # i/o (k, k, size)
-    n_listed,  # i/o (k, k)
+    held,  # i/o (k, k)
     limit,  # i/o (k, k)
     arcs,  # i/o (k + 1, k + 1)
 ):
     """Move one row along each arc of the path, or as much capacity as possible; return the number of moved rows."""
     slack, moved = capacity.shape[0], 0
-    start, amount = start_and_amount(end, predecessor, size_min, size_max, capacity, excess)
+    start, amount = start_and_amount(end, parent, size_min, size_max, capacity, excess)
     v = end
-    while predecessor[v] >= 0:
-        u = predecessor[v]
+    while parent[v] >= 0:
+        u = parent[v]
         if u == slack:
             capacity[v] -= amount
         elif v == slack:
             capacity[u] += amount
         else:
-            i = rows[u, v, n_listed[u, v] - 1]
+            i = rows[u, v, held[u, v] - 1]
             labels[i] = v
-            list_row(costs, i, v, keys, rows, n_listed, limit)
+            list_row(costs, i, v, keys, rows, held, limit)
             moved += 1
         v = u
     excess[start] -= amount
@@ -298,16 +294,16 @@ def augment(
     v = end
     while v >= 0:
         if v != slack:
-            set_arcs(costs, labels, v, keys, rows, n_listed, limit, arcs)
+            set_arcs(costs, labels, v, keys, rows, held, limit, arcs)
             set_slack_arcs(v, size_min, size_max, capacity, arcs)
-        v = predecessor[v]
+        v = parent[v]
     return moved
 
 
 @jit
 def start_and_amount(
     end,
-    predecessor,  # in  (k + 1,)
+    parent,  # in  (k + 1,)
     size_min,  # in  (k,)
     size_max,  # in  (k,)
     capacity,  # in  (k,)
@@ -316,8 +312,8 @@ def start_and_amount(
     """Start of the path to `end`, and the amount to move: one row, or as much capacity as possible."""
     slack, amount = capacity.shape[0], -excess[end]
     v = end
-    while predecessor[v] >= 0:
-        u = predecessor[v]
+    while parent[v] >= 0:
+        u = parent[v]
         if u == slack:
             amount = min(amount, capacity[v] - size_min[v])
         elif v == slack:

@@ -10,16 +10,7 @@ import numpy as np
 from coterie.kernels.cpu.jit import jit, jit_inner
 from coterie.kernels.cpu.kd_tree import MAX_DEPTH, build, remove, search, update, ward_distance
 from coterie.kernels.cpu.neighbour_chain import follow, new_chain, push, truncate
-from coterie.kernels.cpu.neighbours import (
-    first_minimum,
-    lanes,
-    move_last,
-    offset,
-    pack,
-    put,
-    tile_width,
-    ward_minima,
-)
+from coterie.kernels.cpu.neighbours import first_minimum, lanes, move_last, offset, pack, put, tile_width, ward_minima
 from coterie.kernels.plain.linkage import Merges, merge_batches, new_merges
 
 # A chain up to this length is abandoned after a merge, and another one begins elsewhere. So clusters grow evenly. If
@@ -140,17 +131,16 @@ def ward_in_kd_tree(X: np.ndarray, weight: np.ndarray, progress: Callable[[int],
     chain, merges, first = new_chain(n), new_merges(n), np.zeros(1, np.int64)
     length = done = 0
     while done < n - 1:
-        kd_tree, first_merge = build(center, weights, np.flatnonzero(weights)), done
+        tree, first_merge = build(center, weights, np.flatnonzero(weights)), done
         for stop in merge_batches((n - first_merge) // 2):
-            length = _along_kd_tree(
-                kd_tree, center, weights, group, chain, length, first, merges, done, first_merge + stop
-            )
-            progress(done := first_merge + stop)
+            stop += first_merge
+            length = _along_kd_tree(tree, center, weights, group, chain, length, first, merges, done, stop)
+            progress(done := stop)
     return Merges(order[merges.left], order[merges.right], merges.height)
 
 
 @jit
-def _along_kd_tree(kd_tree, center, weight, group, chain, length, first, merges, start, stop):
+def _along_kd_tree(tree, center, weight, group, chain, length, first, merges, start, stop):
     pending, distances = np.empty(MAX_DEPTH, np.int64), np.empty(MAX_DEPTH)
     step = start
     while step < stop:
@@ -160,7 +150,7 @@ def _along_kd_tree(kd_tree, center, weight, group, chain, length, first, merges,
                 first[0] = (first[0] + 1) % len(weight)
             length = push(chain, 0, first[0], np.inf)
         last = chain.cluster[length - 1]
-        neighbour, distance = search(kd_tree, center, weight, group, last, chain.link[length - 1], pending, distances)
+        neighbour, distance = search(tree, center, weight, group, last, chain.link[length - 1], pending, distances)
         if neighbour >= 0:
             length = follow(chain, length, neighbour, distance)
             continue
@@ -169,7 +159,7 @@ def _along_kd_tree(kd_tree, center, weight, group, chain, length, first, merges,
         length = truncate(chain, length, length - 2 if length - 2 > SHORT else 0)
         merge_centers(center, weight, last, previous)
         weight[last] = 0.0
-        remove(kd_tree, center, weight, last)
-        update(kd_tree, center, weight, previous)
+        remove(tree, center, weight, last)
+        update(tree, center, weight, previous)
         step += 1
     return length

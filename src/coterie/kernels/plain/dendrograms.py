@@ -49,13 +49,11 @@ def path_lengths(
     work: Array,
 ) -> None:
     for i in range(start, stop):
-        left_ends = slice(a, a_mid) if i >= a_mid and b - a > 1 else slice(a_mid, b)
-        across = (M[i, left_ends, None] + D[left_ends, b:c]).min(axis=0)
-        for others, right_ends in ((slice(b, b_mid), slice(b_mid, c)), (slice(b_mid, c), slice(b, b_mid))):
+        left = slice(a, a_mid) if i >= a_mid and b - a > 1 else slice(a_mid, b)
+        across = (M[i, left, None] + D[left, b:c]).min(axis=0)
+        for others, right in ((slice(b, b_mid), slice(b_mid, c)), (slice(b_mid, c), slice(b, b_mid))):
             if c - b == 1:
-                others = right_ends = slice(b, c)
-            if right_ends.start < right_ends.stop:
-                M[i, right_ends] = (across[others.start - b : others.stop - b, None] + M[others, right_ends]).min(
-                    axis=0
-                )
+                others = right = slice(b, c)
+            if right.start < right.stop:
+                M[i, right] = (across[others.start - b : others.stop - b, None] + M[others, right]).min(axis=0)
     M[b:c, start:stop] = M[start:stop, b:c].T

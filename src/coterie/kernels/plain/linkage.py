@@ -39,23 +39,20 @@ def nearest_neighbour_chain(D: Array, size: Array, kind: int, equal: bool, progr
     `equal`: both parts have the same weight, whatever their sizes.
     """
     np.fill_diagonal(D, np.inf)
-    merges, size, nearest_neighbour_chain = new_merges(len(D)), size.astype(D.dtype), list[int]()
+    merges, size, chain = new_merges(len(D)), size.astype(D.dtype), list[int]()
     for step in range(len(D) - 1):
-        nearest_neighbour_chain = nearest_neighbour_chain or [int(np.flatnonzero(size)[0])]
+        chain = chain or [int(np.flatnonzero(size)[0])]
         while True:
-            last = nearest_neighbour_chain[-1]
+            last = chain[-1]
             neighbour = int(D[last].argmin())
-            if len(nearest_neighbour_chain) > 1 and D[last, neighbour] >= D[last, nearest_neighbour_chain[-2]]:
+            if len(chain) > 1 and D[last, neighbour] >= D[last, chain[-2]]:
                 break
-            if neighbour in nearest_neighbour_chain:  # only by rounding: the two nearest clusters become the end
-                nearest_neighbour_chain = [
-                    *nearest_neighbour_chain[: nearest_neighbour_chain.index(neighbour) + 1],
-                    last,
-                ]
+            if neighbour in chain:  # only by rounding: the two nearest clusters become the end
+                chain = [*chain[: chain.index(neighbour) + 1], last]
             else:
-                nearest_neighbour_chain.append(neighbour)
-        previous = nearest_neighbour_chain[-2]
-        nearest_neighbour_chain = nearest_neighbour_chain[:-2]
+                chain.append(neighbour)
+        previous = chain[-2]
+        chain = chain[:-2]
         _merge(D, size, merges, step, last, previous, kind, equal)
     progress(len(D) - 1)
     return merges
@@ -108,14 +105,12 @@ def _merge(D: Array, size: Array, merges: Merges, step: int, a: int, b: int, kin
     size[source] = 0
 
 
-def _merged_distances(
-    x: Array, y: Array, height: Any, size: Array, source: int, target: int, kind: int, equal: bool
-) -> Array:
+def _merged_distances(x: Array, y: Array, height: Any, size: Array, a: int, b: int, kind: int, equal: bool) -> Array:
     """Distances to the merged cluster, from those to its parts (Lance & Williams 1967)."""
     if kind == COMPLETE:
         return np.maximum(x, y)
     one = size.dtype.type(1)
-    p, q = (one, one) if equal else (size[source], size[target])
+    p, q = (one, one) if equal else (size[a], size[b])
     if kind == WARD:
         value = ((p + size) * x + (q + size) * y - size * height) / (p + q + size)
     else:

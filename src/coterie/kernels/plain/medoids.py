@@ -23,13 +23,8 @@ def silhouette_changes(
     ratio, with_candidate = _ratio(one, two), _ratio_with_candidate(D, one, two)
     without_first = _ratio_with_candidate(D, two, three) - with_candidate - (_ratio(two, three) - ratio)
     without_second = _ratio_with_candidate(D, one, three) - with_candidate - (_ratio(one, three) - ratio)
-    _write_best(
-        w * (with_candidate - ratio),
-        [(slot[0], w * without_first), (slot[1], w * without_second)],
-        removal,
-        change,
-        best,
-    )
+    losses = [(slot[0], w * without_first), (slot[1], w * without_second)]
+    _write_best(w * (with_candidate - ratio), losses, removal, change, best)
 
 
 def _write_best(gain: Array, without: list[tuple[Array, Array]], removal: Array, change: Array, best: Array) -> None:

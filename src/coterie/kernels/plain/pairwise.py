@@ -43,10 +43,8 @@ def gower(A: Array, B: Array, w: Array, n_numeric: int, out: Array) -> None:
 
 def canberra(A: Array, B: Array, w: Array, out: Array) -> None:
     """Columns in which both values are 0 contribute 0."""
-    difference, size = (
-        np.abs(A[:, None] / 2 - B / 2),
-        np.abs(A)[:, None] / 2 + np.abs(B) / 2,
-    )  # halves, so that sums do not overflow
+    A, B = A[:, None] / 2, B / 2  # halves, so that sums do not overflow
+    difference, size = np.abs(A - B), np.abs(A) + np.abs(B)
     out[:] = np.divide(difference, size, out=np.zeros_like(difference), where=size > 0) @ w
 
 
@@ -55,9 +53,8 @@ def braycurtis(A: Array, B: Array, out: Array) -> None:
     scale = max(np.abs(A).max(initial=0.0), np.abs(B).max(initial=0.0)) * A.shape[1] or 1.0
     A, B = A.astype(np.float64) / scale, B.astype(np.float64) / scale
     difference, size = np.abs(A[:, None] - B).sum(axis=2), np.abs(A[:, None] + B).sum(axis=2)
-    out[:] = np.where(
-        difference > 0, np.divide(difference, size, out=np.full_like(difference, np.inf), where=size > 0), 0.0
-    )
+    ratio = np.divide(difference, size, out=np.full_like(size, np.inf), where=size > 0)
+    out[:] = np.where(difference > 0, ratio, 0.0)
 
 
 def haversine(A: Array, B: Array, out: Array) -> None:

@@ -76,7 +76,7 @@ def _arcs(
 
 def _shortest_path(arcs: np.ndarray, excess: np.ndarray) -> tuple[list[int], np.ndarray]:
     """The shortest path (Dijkstra) from nodes with too many rows to one with too few; and path lengths to all nodes."""
-    length, predecessor = np.where(excess > 0, 0.0, np.inf), np.full(len(excess), -1)
+    length, parent = np.where(excess > 0, 0.0, np.inf), np.full(len(excess), -1)
     is_final = np.zeros(len(excess), bool)
     while True:
         candidates = np.where(is_final, np.inf, length)
@@ -87,8 +87,8 @@ def _shortest_path(arcs: np.ndarray, excess: np.ndarray) -> tuple[list[int], np.
             break
         is_final[u] = True
         is_shorter = ~is_final & (length[u] + arcs[u] < length)
-        length[is_shorter], predecessor[is_shorter] = length[u] + arcs[u, is_shorter], u
+        length[is_shorter], parent[is_shorter] = length[u] + arcs[u, is_shorter], u
     path = [u]
-    while predecessor[path[0]] >= 0:
-        path.insert(0, int(predecessor[path[0]]))
+    while parent[path[0]] >= 0:
+        path.insert(0, int(parent[path[0]]))
     return path, length
