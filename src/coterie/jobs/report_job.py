@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.core.job_progress import Progress, Step
 from coterie.data.tables.reader import Table, read
 from coterie.errors import InputError, ParameterError
@@ -78,7 +78,7 @@ def _from_column(
     """All rows, the rows with a label, their codes, and the labels."""
     name = str(job.labels)
     check_categories(table, name)
-    prepared = prepare(table, replace(job, exclude=(*job.exclude, name)), METHODS["kmeans"], progress)
+    prepared = prepare(table, replace(job, exclude=(*job.exclude, name)), ALGORITHMS["kmeans"], progress)
     column = table.column(name)
     texts = column.cast(pl.String).fill_null("").str.strip_chars()
     has_label = ~texts.is_in(NO_CLUSTER).to_numpy()

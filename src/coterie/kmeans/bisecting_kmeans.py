@@ -90,7 +90,7 @@ class TreeModel:
         return float(stats.cost)
 
 
-@stored("BisectingKMeans", **CENTERS_STORED, tree_="<bisecting.Tree>")
+@stored(**CENTERS_STORED, tree_="<bisecting.Tree>")
 class BisectingKMeans(Partitional):
     r"""Bisecting K-means: start with one cluster and split the worst cluster in two until there are `n_clusters`.
 

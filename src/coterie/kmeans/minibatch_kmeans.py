@@ -26,7 +26,7 @@ from coterie.seeding import check_start, starts
 from coterie.traces import Traced
 
 
-@stored("MiniBatchKMeans", **CENTERS_STORED, _state="<online.State>", _random="generator", counts_="real K")
+@stored(**CENTERS_STORED, _state="<online.State>", _random="generator", counts_="real K")
 class MiniBatchKMeans(Traced, Partitional):
     r"""Mini-batch K-means: update the centers from small random batches of rows.
 
