@@ -127,7 +127,7 @@ def by_cuts(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str
         model.tree_, new_labels = first_nodes(full_model.tree_, 2 * k - 1)
         model.cluster_centers_ = model.tree_.centers[model.tree_.leaves()]
         model.labels_, model._n_features_out = new_labels[full_model.labels_], k
-        model.history_ = full_model.history_[:k]
+        model.history_, model.n_iter_ = full_model.history_[:k], k - 1
         model.inertia_ = float(model.history_[-1])
         yield Fitted(k, model, model.inertia_)
 
