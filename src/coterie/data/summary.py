@@ -140,7 +140,7 @@ def _check_holes(source: Source, engine: Engine, found: Partial, to_fit: bool) -
         raise InputError(f"{rows} NaN in every column ({where}, counted from 0): drop {them} nothing")
     nothing = np.flatnonzero(found.moments.weight == 0)
     if to_fit and len(nothing):
-        names = ", ".join(_names(source)[j] for j in nothing[:5])
+        names = ", ".join(column_names(source)[j] for j in nothing[:5])
         raise InputError(f"Input X contains columns that are NaN in every row: {names}. Drop them")
 
 
@@ -154,12 +154,13 @@ def _holes(chunk: Chunk) -> Holes:
     return Holes(np.isnan(X).sum(axis=0), np.isinf(X).sum(axis=0))
 
 
-def _names(source: Source) -> list[str]:
+def column_names(source: Source) -> list[str]:
+    """Names of the columns, or their numbers."""
     return getattr(source, "columns", None) or [f"column {j}" for j in range(source.shape[1])]
 
 
 def _complaint(source: Source, holes: Holes, nan_allowed: bool) -> str:
-    names = _names(source)
+    names = column_names(source)
     for what, counts, remedy in (
         (
             "NaN",

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.algorithms import ALGORITHMS
 from coterie.core.job_progress import Progress, Step
+from coterie.core.protocols import can_predict
 from coterie.data.tables.reader import Table, read
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, ReportJob, Scale
@@ -129,7 +130,7 @@ def _from_model(table: Table, job: ReportJob, progress: Progress) -> tuple[Prepa
     assert job.model is not None
     progress(Step(f"reading {job.model.name}"))
     saved = read_model(job.model)
-    if not hasattr(saved.model, "predict"):
+    if not can_predict(saved.model):
         raise InputError(
             f"{type(saved.model).__name__} cannot assign rows to clusters: write labels to a column and use --labels."
         )

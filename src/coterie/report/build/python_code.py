@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from coterie.algorithms import algorithm_of, parameters
+from coterie.core.protocols import parameters_of
 from coterie.data.tables import delimited_text
 from coterie.data.tables.file_formats import TEXT
 from coterie.data.tables.read_errors import STANDARD_INPUT
@@ -228,7 +229,7 @@ def _without_zero_weights(rows: str, weight_argument: str, has_zeros: bool) -> t
 
 def _sweep_call(name: str, k: int, fit: FittedModel, prepared: PreparedTable, rows: str, weight_argument: str) -> str:
     """Code for the fit with `k` clusters of a sweep, in which fits start from the centers of their neighbours."""
-    seed = getattr(fit.model, "random_state", 0)
+    seed = parameters_of(fit.model).get("random_state", 0)
     call = _call(name, None, fit.options, prepared, seed)
     return f"sweep({call}, {rows}, {list(fit.sweep_ks or ())}{weight_argument}).model({k})"
 
