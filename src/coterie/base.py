@@ -326,6 +326,8 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         """
         return self._map(X, "distances")
 
+    _objective: ClassVar[str] = "inertia_"  # fitted attribute that holds the objective
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the negative objective of `X`: larger is better.
 
@@ -342,7 +344,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         float
         """
         model, stats = self._sum(X, sample_weight)
-        name = getattr(self, "_objective", "inertia_")
+        name = self._objective
         objective = {name: model.objective(self._params, stats)}
         return -multiplied(objective, self._powers or {}, self._scale_of(sample_weight))[name]
 

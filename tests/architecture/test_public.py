@@ -9,8 +9,12 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import coterie
+from coterie.algorithms import ESTIMATORS
+from coterie.core.stored import CLASSES
+from coterie.persistence import classes
 
 HEAVY = ("numpy", "scipy", "sklearn", "numba", "dask", "torch", "matplotlib", "polars", "pandas")
 
@@ -47,6 +51,17 @@ def test_the_public_names_are_these():
     assert dir(coterie) == sorted([*coterie.__all__, *coterie._MODULES])
     for name in coterie.__all__:
         assert getattr(coterie, name) is not None
+
+
+def test_every_estimator_is_registered_under_its_name_module_and_tag():
+    """`Bisections` is the tree of `DivisiveClustering`, and not public."""
+    classes._import_all()
+    tags = {tag: kind for tag, kind in CLASSES.items() if issubclass(kind, BaseEstimator) and tag != "Bisections"}
+    assert {tag: kind.__module__ for tag, kind in tags.items()} == ESTIMATORS
+    for name, module in ESTIMATORS.items():
+        package = import_module(module.rpartition(".")[0])
+        assert getattr(package, name) is getattr(coterie, name) is tags[name]
+        assert name in package.__all__
 
 
 def test_an_unknown_name_is_an_attribute_error():

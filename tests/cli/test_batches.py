@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.cli import main
 from coterie.data import temporary_arrays
 from coterie.data.tables import reader
@@ -17,7 +17,7 @@ from coterie.data.tables.scan import scan
 from coterie.datasets import make_blobs
 
 BATCHES = ["1", "7", "64", "1000"]
-IN_PARTS = [name for name, method in METHODS.items() if not method.mixed]
+IN_PARTS = [name for name, method in ALGORITHMS.items() if not method.mixed]
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from sklearn.metrics import silhouette_score as peer
 
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.cli import main
 from coterie.datasets import make_blobs
 from coterie.jobs import CompareJob, Job, compare, run
 from coterie.metrics import adjusted_rand_score
 from coterie.report.html import Absent
 
-SWEPT = [name for name, how in METHODS.items() if how.has_sweep and not (how.mixed or how.series)]
+SWEPT = [name for name, how in ALGORITHMS.items() if how.has_sweep and not (how.mixed or how.series)]
 METRICS = {"kmeans": "euclidean", "kmedians": "manhattan", "spherical": "cosine", "ward": "euclidean"}
 
 

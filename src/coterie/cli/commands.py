@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from coterie import jobs
-from coterie.algorithms import Algorithm
+from coterie.algorithms import AlgorithmName
 from coterie.cli.options import (
     FILES,
     AlgorithmOptions,
@@ -88,7 +88,7 @@ def fit(
     /,
     *,
     k: Annotated[str, Parameter(name="-k")] = "auto",
-    algorithm: Annotated[Algorithm, Parameter(alias="-a")] = "kmeans",
+    algorithm: Annotated[AlgorithmName, Parameter(alias="-a")] = "kmeans",
     budget: Budget = "normal",
     sample: int | None = None,
     strict: bool = False,
@@ -143,7 +143,7 @@ def choose_k(
     /,
     *,
     k: Annotated[str, Parameter(name="-k")] = "auto",
-    algorithm: Annotated[Algorithm, Parameter(alias="-a")] = "kmeans",
+    algorithm: Annotated[AlgorithmName, Parameter(alias="-a")] = "kmeans",
     criteria: list[str] | None = None,
     budget: Budget = "normal",
     page: PageOptions = NO_PAGE,
@@ -162,7 +162,7 @@ def choose_k(
     k
         Numbers of clusters to compare: a range (2:12), or auto.
     algorithm
-        Algorithm to evaluate.
+        AlgorithmName to evaluate.
     criteria
         Criteria, separated by commas: silhouette, gap, bic, icl, elbow, stability and others. Default: depends on the
         budget.
@@ -211,7 +211,7 @@ def compare(
     data: Path,
     /,
     *,
-    algorithm: Annotated[list[Algorithm], Parameter(alias="-a")],
+    algorithm: Annotated[list[AlgorithmName], Parameter(alias="-a")],
     k: Annotated[str, Parameter(name="-k")] = "auto",
     page: PageOptions = NO_PAGE,
     replacing: ForceOptions = CAREFUL,

@@ -141,7 +141,7 @@ def _check_missing(source: Source, engine: Engine, result: MissingMoments, to_fi
         raise InputError(f"{rows} NaN in every column: drop {'this row' if n_empty == 1 else 'these rows'}")
     empty_columns = np.flatnonzero(result.moments.weight == 0)
     if to_fit and len(empty_columns):
-        names = ", ".join(_names(source)[j] for j in empty_columns[:5])
+        names = ", ".join(column_names(source)[j] for j in empty_columns[:5])
         raise InputError(f"Input X contains columns that are NaN in every row: {names}. Drop them")
 
 
@@ -155,12 +155,13 @@ def _count_invalid(chunk: Chunk) -> InvalidCounts:
     return InvalidCounts(np.isnan(X).sum(axis=0), np.isinf(X).sum(axis=0))
 
 
-def _names(source: Source) -> list[str]:
+def column_names(source: Source) -> list[str]:
+    """Names of the columns, or their numbers."""
     return getattr(source, "columns", None) or [f"column {j}" for j in range(source.shape[1])]
 
 
 def _invalid_message(source: Source, invalid: InvalidCounts, allow_missing: bool) -> str:
-    names = _names(source)
+    names = column_names(source)
     for kind, counts, remedy in (
         (
             "NaN",

@@ -14,7 +14,7 @@ from coterie.core.scale import Scale
 from coterie.core.stats import Stats
 from coterie.data import as_source
 from coterie.data.scale_check import divide_by_scale
-from coterie.data.summary import Summary, summarize
+from coterie.data.summary import Summary, column_names, summarize
 from coterie.engines import as_engine
 from coterie.errors import InputError, ScaleError
 
@@ -67,7 +67,7 @@ def draw_sample(
             "to a few dense ones with sklearn.decomposition.TruncatedSVD"
         )
     n_given = source.shape[0]
-    names = getattr(source, "columns", None) or [f"column {j}" for j in range(source.shape[1])]
+    names = column_names(source)
     engine = as_engine("auto", source, n_jobs)
     missing = engine.sum(_count_missing, source)
     complete = np.flatnonzero(np.asarray(source.join(engine.map(_is_complete, source))))

@@ -28,7 +28,6 @@ CONNECTIVITY_LINKAGES = ("ward", "complete", "average", "single")
 
 
 @stored(
-    "AgglomerativeClustering",
     labels_="index<K N",
     _columns="tuple",
     _distance="none | <distance.*>",

@@ -28,7 +28,6 @@ REMEDY = "use float32 rows, a sample of the rows, or method='bisecting', which n
 
 
 @stored(
-    "DivisiveClustering",
     optional="_columns _distance",
     labels_="index<K N",
     _splits="<hierarchy.Splits> | <Bisections>",

@@ -55,8 +55,8 @@ def linkage(
        \end{aligned}
 
     The default 'single' is SciPy's, so that the same call gives the same tree. It finds clusters of any shape, but
-    joins two clusters if a chain of noise rows lies between them. For compact clusters, start with 'ward', the default of
-    `AgglomerativeClustering`: each merge increases the sum of squares within clusters as little as possible.
+    joins two clusters if a chain of noise rows lies between them. For compact clusters, start with 'ward', the default
+    of `AgglomerativeClustering`: each merge increases the sum of squares within clusters as little as possible.
     Do not use 'centroid' or 'median' if heights must not decrease: a merged cluster may be nearer to a third cluster
     than each of its parts was.
 

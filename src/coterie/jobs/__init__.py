@@ -98,7 +98,7 @@ class Job(TableJob):
     Attributes
     ----------
     method : str
-        The algorithm, one of `coterie.algorithms.METHODS`.
+        The algorithm, one of `coterie.algorithms.ALGORITHMS`.
     k : int, (int, int) or "auto"
         Number of clusters, or the smallest and largest to choose from.
     options : mapping

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from coterie.algorithms import METHODS, method_of, sweep_parameters
+from coterie.algorithms import ALGORITHMS, algorithm_of, sweep_parameters
 from coterie.core.progress import Callback, Progress
 from coterie.data.tables.reader import read
 from coterie.errors import ParameterError
@@ -34,7 +34,7 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_outputs(job.path, force=job.force, report=job.report)
     callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows)
-    prepared = prepare(table, job, method_of(job.method), callback)
+    prepared = prepare(table, job, algorithm_of(job.method), callback)
     X = prepared.rows.model_input
     choice, details = choose(job, job.method, X, prepared.weight, prepared, callback, criteria=job.criteria)
     result = ChoiceResult(
@@ -57,7 +57,7 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
 
 def check_k_can_be_chosen(method: str) -> None:
     """Reject series and mixed columns: criteria need rows of numbers."""
-    algorithm = method_of(method)
+    algorithm = algorithm_of(method)
     if algorithm.series or algorithm.mixed:
         kind = "series" if algorithm.series else "mixed column types"
         raise ParameterError(f"K cannot be chosen for {kind}: set it for {method}, for example -k 3.")
@@ -76,7 +76,7 @@ def choose(
 ) -> tuple[Choice, ChooseK]:
     """Run `choose_k` with clusters of the algorithm if it has a sweep, otherwise with those of K-means."""
     callback(Progress("choosing K"))
-    algorithm, k = method_of(method), job.k
+    algorithm, k = algorithm_of(method), job.k
     estimator: Any = None
     if algorithm.has_sweep and (method != "kmeans" or options):
         parameters = sweep_parameters(method, options or {})
@@ -102,7 +102,7 @@ def choose(
             for vote in result.votes
         ),
         table=tuple(result.table()),
-        clusters_by=METHODS[method if algorithm.has_sweep else "kmeans"].title,
+        clusters_by=ALGORITHMS[method if algorithm.has_sweep else "kmeans"].title,
         rows_looked_at=result.rows,
         rows=result.n,
         warnings=(*warnings, *_choice_warnings(result)),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.algorithms import METHODS, method_of
+from coterie.algorithms import ALGORITHMS, algorithm_of
 from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import read
 from coterie.errors import InputError, ParameterError
@@ -35,7 +35,7 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
     check_outputs(job.path, force=job.force, report=job.report)
     callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows)
-    prepared = prepare(table, job, METHODS["kmeans"], callback)
+    prepared = prepare(table, job, ALGORITHMS["kmeans"], callback)
     ks, k_notes, sweep = _ks(job, prepared, callback)
     pairs = [(method, k) for method in dict.fromkeys(job.methods) for k in ks]
     runs: list[Contestant] = []
@@ -77,7 +77,7 @@ def _check_methods(job: CompareJob) -> None:
     if not job.methods:
         raise ParameterError("compare needs algorithms: -a kmeans -a gmm.")
     for name in job.methods:
-        method = method_of(name)
+        method = algorithm_of(name)
         if method.mixed or method.series:
             raise ParameterError(f"{name} cannot be compared: the others do not accept its kind of rows.")
     if job.missing == "ignore":

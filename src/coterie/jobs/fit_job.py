@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from coterie.algorithms import check_options, method_of
+from coterie.algorithms import algorithm_of, check_options
 from coterie.core.progress import Callback, Progress
 from coterie.data.tables.reader import Table, read
 from coterie.data.tables.writer import LABELS_ONLY
@@ -44,7 +44,7 @@ def execute(job: Job, callback: Callback) -> JobResult:
     table = read(job.path, job.batch_rows)
     if job.output is not None:
         check_new_columns(table, (LABEL, DISTANCE, PROBABILITY), force=job.force)
-    method = method_of(job.method)
+    method = algorithm_of(job.method)
     prepared = prepare(table, job, method, callback)
     k, choice, details = _k(job, prepared, callback)
     with _resume_hint(job.checkpoint):
@@ -112,7 +112,7 @@ def _check_options(job: Job) -> None:
     option_checks.check_budget(job.budget)
     option_checks.check_engine(job.engine, job.method)
     option_checks.check_long_work(job)
-    option_checks.check_batches(job.batch_rows, method_of(job.method).mixed)
+    option_checks.check_batches(job.batch_rows, algorithm_of(job.method).mixed)
     option_checks.check_static(job)
     option_checks.check_safe_csv(job)
     for name in ("n_init", "max_iter"):
@@ -129,7 +129,7 @@ def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str
         if job.k > n:
             raise InputError(f"-k {job.k:,} asks for more clusters than there are rows ({n:,}).")
         return job.k, None, None
-    if method_of(job.method).mixed and job.k == "auto":
+    if algorithm_of(job.method).mixed and job.k == "auto":
         return "auto", None, None
     check_k_can_be_chosen(job.method)
     X, weight, _ = sample_rows(prepared, job.sample, job.seed)
@@ -146,7 +146,7 @@ def _result(
     columns: NewColumns,
     measured: SilhouetteDisplay | Absent,
 ) -> JobResult:
-    method = method_of(job.method)
+    method = algorithm_of(job.method)
     k = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, method.k_parameter))
     clusters = summaries(prepared, fitted.labels, k, measured)
     choice_notes: tuple[str, ...] = ()

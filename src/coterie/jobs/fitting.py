@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie.algorithms import Method, method_of, parameters, sweep_parameters
+from coterie.algorithms import Algorithm, algorithm_of, parameters, sweep_parameters
 from coterie.core.progress import Callback, Progress
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.families.frame_columns import product_of
@@ -43,7 +43,7 @@ def fit(
 
     If K was chosen by fits to the same rows (`sweep`), the fit for K is taken from there.
     """
-    method, fit_options = method_of(name), parameters(name, options)
+    method, fit_options = algorithm_of(name), parameters(name, options)
     X, weight, indices = sample_rows(prepared, sample, job.seed)
     if sweep is not None and fit_options.get("covariance_type") != "auto":
         animated = fit(job, name, k, prepared, options, callback, sample=sample, traced=True) if traced else None
@@ -125,7 +125,7 @@ def _from_sweep(
 
 
 def build_estimator(
-    method: Method, k: int | str, options: Mapping[str, Any], missing: str, seed: int, threads: int | None
+    method: Algorithm, k: int | str, options: Mapping[str, Any], missing: str, seed: int, threads: int | None
 ) -> Any:
     """The unfitted estimator."""
     model = method.build(**{method.k_parameter: k}, **options)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.progress import Callback, Progress
+from coterie.core.protocols import can_predict, parameters_of
 from coterie.data.tables.reader import read
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, PredictJob
@@ -53,7 +54,7 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
         rows_used=len(labels),
         columns=preparation.columns,
         missing=rows.treatment,
-        seed=getattr(model, "random_state", None),
+        seed=parameters_of(model).get("random_state"),
         sizes=dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True)),
         labels=rows.expand(labels),
         output=None if job.output is None else str(job.output),
@@ -63,11 +64,11 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
 
 def _check_model(job: PredictJob, model: Any) -> None:
     name = type(model).__name__
-    if not hasattr(model, "predict"):
+    if not can_predict(model):
         raise InputError(f"{name} cannot assign new rows to clusters.")
-    if job.proba and not hasattr(model, "predict_proba"):
+    if job.proba and not can_predict(model, "predict_proba"):
         raise ParameterError(f"--proba is for mixtures and fuzzy clusters; {job.model.name} is a {name}.")
-    if job.distance and not hasattr(model, "transform"):
+    if job.distance and not can_predict(model, "transform"):
         raise ParameterError(f"--distance is for clusters with centers; {job.model.name} is a {name}.")
     if (job.proba or job.distance) and job.output is None:
         raise ParameterError("--proba and --distance need an output file: name it with -o.")

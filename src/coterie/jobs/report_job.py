@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.core.progress import Callback, Progress
+from coterie.core.protocols import can_predict
 from coterie.data.tables.reader import Table, read
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, ReportJob, Scale
@@ -78,7 +79,7 @@ def _from_column(
     """All rows, the rows with a label, their codes, and the labels."""
     name = str(job.labels)
     check_categories(table, name)
-    prepared = prepare(table, replace(job, exclude=(*job.exclude, name)), METHODS["kmeans"], callback)
+    prepared = prepare(table, replace(job, exclude=(*job.exclude, name)), ALGORITHMS["kmeans"], callback)
     column = table.column(name)
     texts = column.cast(pl.String).fill_null("").str.strip_chars()
     has_label = ~texts.is_in(NO_CLUSTER).to_numpy()
@@ -129,7 +130,7 @@ def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[Prepa
     assert job.model is not None
     callback(Progress(f"reading {job.model.name}"))
     saved = read_model(job.model)
-    if not hasattr(saved.model, "predict"):
+    if not can_predict(saved.model):
         raise InputError(
             f"{type(saved.model).__name__} cannot assign rows to clusters: write labels to a column and use --labels."
         )

@@ -19,7 +19,7 @@ from coterie.kmeans.pairwise_constraints import as_constraints, check_constraint
 from coterie.seeding import check_start
 
 
-@stored("BalancedKMeans", **CENTERS_STORED, cluster_sizes_="integer K")
+@stored(**CENTERS_STORED, cluster_sizes_="integer K")
 class BalancedKMeans(CenterEstimator):
     r"""K-means with bounded cluster sizes, and optional must-link and cannot-link constraints.
 

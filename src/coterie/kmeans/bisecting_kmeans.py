@@ -90,7 +90,7 @@ class TreeModel:
         return float(stats.cost)
 
 
-@stored("BisectingKMeans", **CENTERS_STORED, tree_="<bisecting.Tree>")
+@stored(**CENTERS_STORED, tree_="<bisecting.Tree>")
 class BisectingKMeans(Partitional):
     r"""Bisecting K-means: start with one cluster and split the worst cluster in two until there are `n_clusters`.
 
@@ -137,6 +137,10 @@ class BisectingKMeans(Partitional):
         Objective at exactly `cluster_centers_` and `labels_`.
     history_ : array (k,)
         Objective with 1, 2, ... clusters.
+    n_iter_ : int
+        Number of splits.
+    converged_ : bool
+        Whether K-means converged before `max_iter` in every split.
     tree_ : Tree
         Three arrays over the 2k - 1 nodes; node 0 has all rows. `children` (m, 2) are the indices of the two children
         of a node, or -1 for a leaf. `centers` (m, d) are the centers. `clusters` (m,) are the labels of the leaves, or
@@ -225,6 +229,7 @@ class BisectingKMeans(Partitional):
         self._learn_columns(X, growth.source)
         self.tree_, self.cluster_centers_, self.labels_ = tree, tree.centers[tree.leaves()], labels
         self.inertia_, self.history_ = history[-1], np.array(history)
+        self.n_iter_, self.converged_ = len(history) - 1, growth.converged
         self._n_features_out = len(history)
         if growth.exhausted:
             warn_of_few_rows(len(history), self.n_clusters)
@@ -345,7 +350,7 @@ class Growth:
         self.rows: list[Any] = []  # of a leaf; None for a node that was split
         self.splits: list[tuple[int, float]] = []  # node that was split, and its cost or weight, which decided
         self.queue: list[Leaf] = []
-        self.exhausted = False
+        self.exhausted, self.converged = False, True
         mean = summary.mean.astype(source.dtype)
         stats, _ = engine.scan(partial(Lloyd(1, bounds=False).e_step, mean[None]), source, None)
         self._add(mean, None, float(stats.weight[0]), float(stats.cost[0]))
@@ -357,6 +362,7 @@ class Growth:
             result, is_second = self.split_leaf(leaf)
             if (result.stats.weight > 0).all():  # otherwise all its rows are equal
                 self._add_split(leaf, result, is_second)
+                self.converged = self.converged and result.converged
                 return result
         self.exhausted = not self.queue
         return None

@@ -154,7 +154,7 @@ class Fuzzy:
         return Lloyd(self.n_clusters, self.start, self.unit, bounds=False)
 
 
-@stored("FuzzyCMeans", **CENTERS_STORED)
+@stored(**CENTERS_STORED)
 class FuzzyCMeans(CenterEstimator):
     r"""Fuzzy c-means: find `n_clusters` centers, and the membership of every row in every cluster.
 

@@ -41,7 +41,6 @@ def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
 
 
 @stored(
-    "KernelKMeans",
     check=_is_consistent,
     _kernel="<kernel.*>",
     _centers="real K R | <kernel_kmeans.Means>",

@@ -23,7 +23,7 @@ from coterie.seeding import check_start, starts
 from coterie.traces import Trace, Traced
 
 
-@stored("KMeans", **CENTERS_STORED, _roots="none | real D", _scaled_centers="none | real K D")
+@stored(**CENTERS_STORED, _roots="none | real D", _scaled_centers="none | real K D")
 class KMeans(Traced, Partitional):
     r"""K-means clustering: find `n_clusters` centers that minimise the squared distances of the rows to them.
 

@@ -26,7 +26,7 @@ from coterie.seeding import check_start, starts
 from coterie.traces import Traced
 
 
-@stored("MiniBatchKMeans", **CENTERS_STORED, _state="<online.State>", _random="generator", counts_="real K")
+@stored(**CENTERS_STORED, _state="<online.State>", _random="generator", counts_="real K")
 class MiniBatchKMeans(Traced, Partitional):
     r"""Mini-batch K-means: update the centers from small random batches of rows.
 
@@ -75,6 +75,8 @@ class MiniBatchKMeans(Traced, Partitional):
         Number of passes over the data, rounded up.
     n_steps_ : int
         Number of batches.
+    converged_ : bool
+        Whether `tol` or `max_no_improvement` ended the fit.
     history_ : array (n_steps,)
         Mean cost of a row of every batch, before its update.
 
@@ -180,7 +182,7 @@ class MiniBatchKMeans(Traced, Partitional):
         labels = source.join(engine.map(partial(model.assign, state.params), source, memos))
         self._learn_columns(X, source)
         self.n_steps_, self.n_iter_ = len(history), -(-len(history) * batch_size // rows.count)
-        self.history_ = np.array(history)
+        self.history_, self.converged_ = np.array(history), batch_fit.converged
         self._publish(state, rows.rng, labels, stats)
         if store is not None:
             store.remove()
@@ -276,7 +278,7 @@ class _BatchFit:
         self.model, self.rows, self.batch_size, self.ratio = model, rows, batch_size, ratio
         self.stopping, self.store = stopping, store
         self.history: list[float] = []
-        self.done = False
+        self.converged = self.done = False
         self.complete: tuple[online.State, int, Any, Any] | None = None  # last state that the callback received
 
     def resume(self) -> bool:
@@ -286,7 +288,7 @@ class _BatchFit:
             return False
         self.state, self.history = online.State(saved.params, saved.seen), saved.history.tolist()
         self.rows.rng = saved.rng
-        self.done = self.stopping.resume(saved.stopping)
+        self.converged = self.done = self.stopping.resume(saved.stopping)
         return True
 
     def run(self, steps: int, callback: Callback) -> None:
@@ -310,7 +312,8 @@ class _BatchFit:
         left = self.clock.left(len(self.history) / steps) if self.stopping.is_disabled else None
         progress = Progress("batch", len(self.history), None, left, 0, self.state.params, self.history[-1])
         stopped = bool(callback(progress))
-        self.done = self.stopping(before, self.state.params, self.history[-1]) or stopped
+        self.converged = self.stopping(before, self.state.params, self.history[-1])
+        self.done = self.converged or stopped
         if self.store is not None:
             self.complete = self.state, len(self.history), rng.bit_generator.state, self.stopping.state()
             self._save(at_once=stopped)

@@ -66,7 +66,7 @@ class Spherical(Lloyd):
         return super().distances(centers, chunk) ** 2 / 2
 
 
-@stored("SphericalKMeans", **CENTERS_STORED)
+@stored(**CENTERS_STORED)
 class SphericalKMeans(CenterEstimator):
     r"""Spherical K-means: find `n_clusters` directions that minimise the cosine distances of the rows to them.
 

@@ -40,7 +40,6 @@ def _is_center(center: Any, channels: int) -> bool:
 
 
 @stored(
-    "TimeSeriesKMeans",
     check=_is_consistent,
     cluster_centers_="float K * | float K * * | list K",
     _channels="positive",

@@ -30,7 +30,7 @@ from coterie.medoids.medoid_objects import DistanceRows, Rows, as_objects
 EXACT_ROWS = 100_000  # with more rows, distances that do not fit in memory are sampled, not recomputed
 
 
-@stored("KMedoids", _medoids="<medoids.Columns> | <medoids.Rows>", medoid_indices_="index K", labels_="index<K *")
+@stored(_medoids="<medoids.Columns> | <medoids.Rows>", medoid_indices_="index K", labels_="index<K *")
 class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DistanceEstimator):
     r"""K-medoids clustering: choose `n_clusters` rows that minimise the distances of all rows to them.
 

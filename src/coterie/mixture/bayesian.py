@@ -32,7 +32,6 @@ FORMS = ("full", "tied", "diag", "spherical")
 
 
 @stored(
-    "BayesianGaussianMixture",
     check=has_covariances_of_structure,
     _components="<bayesian.Components>",
     _fitted_model="<bayesian.Model>",

@@ -48,7 +48,6 @@ def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
 
 
 @stored(
-    "Mixture",
     check=_is_consistent,
     optional="_batches _learned _state _width",
     _components="<mixture.Parameters> | <gaussian_mixture.Components> | <dirichlet_process.Parameters>",

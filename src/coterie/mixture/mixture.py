@@ -25,7 +25,6 @@ from coterie.mixture.starts import METHODS, Start
 
 
 @stored(
-    "GaussianMixture",
     check=has_covariances_of_structure,
     optional="_batches",
     _components="<gaussian_mixture.Components>",

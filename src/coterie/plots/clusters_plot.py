@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from coterie.core.arguments import in_order
+from coterie.core.protocols import is_estimator
 from coterie.plots.cloud import Cloud
 from coterie.plots.display import Display, caption, count_text
 from coterie.plots.projection import View, rows_of_labels, rows_of_model
@@ -77,6 +78,6 @@ def clusters(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = No
     >>> ax.get_title(loc="left")
     '2 clusters, 6 rows'
     """
-    if hasattr(model, "fit"):
+    if is_estimator(model):
         return ClustersDisplay.from_estimator(model, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
     return ClustersDisplay.from_predictions(X, model, columns=columns, sample_weight=sample_weight, ax=ax).ax_

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import whole_number
+from coterie.core.protocols import is_estimator
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.cut import cut
 from coterie.hierarchy.tree import Tree, as_tree
@@ -190,6 +191,6 @@ def dendrogram(
     ['a', 'b', 'c', 'd']
     """
     options: dict[str, Any] = {"n_clusters": n_clusters, "merges": merges, "names": names, "ax": ax}
-    if hasattr(model, "fit"):
+    if is_estimator(model):
         return DendrogramDisplay.from_estimator(model, **options).ax_
     return DendrogramDisplay.from_result(model, **options).ax_

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.protocols import is_estimator
 from coterie.errors import ParameterError
 from coterie.families.structures import as_structure
 from coterie.palette import INK
@@ -253,6 +254,6 @@ def ellipses(
     4
     """
     options: dict[str, Any] = {"deviations": deviations, "columns": columns, "sample_weight": sample_weight, "ax": ax}
-    if hasattr(model, "fit"):
+    if is_estimator(model):
         return EllipsesDisplay.from_estimator(model, X, **options).ax_
     return EllipsesDisplay.from_predictions(X, model, **options).ax_

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.protocols import is_estimator
 from coterie.palette import as_rgb
 from coterie.plots.display import Array, Display, caption, count_text, format_number, truncate
 from coterie.plots.projection import Groups, Rows, rows_of_labels, rows_of_model
@@ -145,6 +146,6 @@ def profiles(model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -
     >>> np.abs(ax.images[0].get_array()).round(3).tolist()
     [[1.0, 0.0], [1.0, 0.0]]
     """
-    if hasattr(model, "fit"):
+    if is_estimator(model):
         return ProfilesDisplay.from_estimator(model, X, sample_weight=sample_weight, ax=ax).ax_
     return ProfilesDisplay.from_predictions(X, model, sample_weight=sample_weight, ax=ax).ax_

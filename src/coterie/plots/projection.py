@@ -12,6 +12,7 @@ from scipy.sparse.linalg import svds
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.core.protocols import is_estimator
 from coterie.data import as_source, opened
 from coterie.data.memory import MemorySource
 from coterie.data.summary import summarize
@@ -244,7 +245,7 @@ def call_method(model: Any, method: str, X: Array) -> Array:
 
 
 def check_fitted(model: Any) -> None:
-    if isinstance(model, type) or not hasattr(model, "fit"):
+    if isinstance(model, type) or not is_estimator(model):
         kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise ParameterError(f"model must be a fitted estimator; got {kind}")
     try:

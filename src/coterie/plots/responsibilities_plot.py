@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.protocols import can_predict, is_estimator
 from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
@@ -51,7 +52,7 @@ class ResponsibilitiesDisplay(Display):
         """Responsibilities of a fitted model with `predict_proba`, such as a mixture or fuzzy c-means."""
         check_fitted(model)
         rows = as_rows(X, sample_weight).without_zero_weights()
-        if not hasattr(model, "predict_proba"):
+        if not can_predict(model, "predict_proba"):
             raise ParameterError(
                 f"{type(model).__name__} has no predict_proba, so no responsibilities: use plots.clusters"
             )
@@ -197,6 +198,6 @@ def responsibilities(model: Any, X: Any, *, columns: Any = None, sample_weight: 
     >>> ax.get_title(loc="left")
     'responsibilities as colours; 6 rows, 0 % of them below 0.9'
     """
-    if hasattr(model, "fit"):
+    if is_estimator(model):
         return ResponsibilitiesDisplay.from_estimator(model, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
     return ResponsibilitiesDisplay.from_predictions(X, model, columns=columns, sample_weight=sample_weight, ax=ax).ax_

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.protocols import is_estimator, parameters_of
 from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.row_sample import sample_rows
@@ -53,7 +54,7 @@ class SilhouetteDisplay(Display):
     ) -> Self:
         """Silhouettes for a fitted model, by default with its `metric` if `pairwise` supports it, else Euclidean."""
         check_fitted(model)
-        model_metric = getattr(model, "metric", None)
+        model_metric = parameters_of(model).get("metric")
         is_supported = isinstance(model_metric, str) and model_metric not in ("l1", "l2")
         metric = metric or (model_metric if is_supported else "euclidean")
         X = opened(X)
@@ -234,6 +235,6 @@ def silhouette(
     'mean silhouette 0.89'
     """
     options: dict[str, Any] = {"sample_weight": sample_weight, "n_jobs": n_jobs, "ax": ax}
-    if hasattr(model, "fit"):
+    if is_estimator(model):
         return SilhouetteDisplay.from_estimator(model, X, metric=metric, **options).ax_
     return SilhouetteDisplay.from_predictions(X, model, metric=metric or "euclidean", **options).ax_

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.protocols import can_predict, is_estimator
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, as_rgb
@@ -47,7 +48,7 @@ class VoronoiDisplay(Display):
     ) -> Self:
         """Regions of a fitted model with `predict`; parameters as in `voronoi`."""
         rows, groups = rows_of_model(model, X, sample_weight)
-        if not hasattr(model, "predict"):
+        if not can_predict(model):
             raise ParameterError(
                 f"{type(model).__name__} has no predict, so its regions are unknown: use plots.clusters"
             )
@@ -173,6 +174,6 @@ def voronoi(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = Non
     >>> ax.get_title(loc="left")
     'cells of 2 clusters; 6 rows'
     """
-    if hasattr(model, "fit"):
+    if is_estimator(model):
         return VoronoiDisplay.from_estimator(model, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
     return VoronoiDisplay.from_predictions(X, model, columns=columns, sample_weight=sample_weight, ax=ax).ax_

@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie import metrics
 from coterie.core.arguments import as_rng, one_of
+from coterie.core.protocols import parameters_of
 from coterie.data import as_source
 from coterie.data.memory import as_weights
 from coterie.errors import InputError
@@ -104,7 +105,7 @@ class _Rows:
         self.n, self.seed = len(sweep.labels[0]), int(as_rng(random_state).integers(2**31))
         w = as_weights(self.sample_weight, self.n)
         self.w = np.ones(self.n) if w is None else w
-        self.n_jobs = getattr(sweep.models[0], "n_jobs", None)
+        self.n_jobs = parameters_of(sweep.models[0]).get("n_jobs")
         self.metric = metric_of(sweep.models[0])
         self.is_large = self.n > MAX_ROWS
 
@@ -169,8 +170,9 @@ def metric_of(model: Any) -> dict[str, Any]:
         return {"metric": "cosine"}
     if isinstance(model, KMedians):
         return {"metric": "manhattan" if model.metric == "l1" else "euclidean"}
-    if getattr(model, "metric_weights", None) is not None:
+    parameters = parameters_of(model)
+    if parameters.get("metric_weights") is not None:
         return {"metric": "euclidean", "metric_params": {"w": model.metric_weights}}
-    if hasattr(model, "metric_params"):
+    if "metric_params" in parameters:
         return {"metric": model.metric, "metric_params": model.metric_params}
     return {"metric": "euclidean"}

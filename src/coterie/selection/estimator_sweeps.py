@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from coterie.core import online
 from coterie.core.arguments import as_rng
+from coterie.core.protocols import parameters_of
 from coterie.data.memory import as_weights
 from coterie.errors import ParameterError
 from coterie.families import forms
@@ -33,6 +34,7 @@ from coterie.medoids.kmedoids import KMedoids
 from coterie.medoids.medoid_objects import as_objects
 from coterie.mixture.mixture import GaussianMixture
 from coterie.selection.kmeans_path import Array, KMeansPath, too_few_distinct_rows
+from coterie.selection.resampling import count_option
 
 MIN_SEQUENCES = 2  # minimum number of initial center sequences, if the initialisation is random
 MEDOID_CANDIDATES = 32  # rows sampled by their distances; the best of them becomes a medoid
@@ -87,7 +89,7 @@ def by_centers(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[
 
 def one_by_one(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
     """Fit each K independently: for exact solutions, and for estimators that cannot reuse other fits."""
-    name = "n_clusters" if hasattr(estimator, "n_clusters") else "n_components"
+    name = count_option(estimator)
     for k in ks:
         model = fitted_with(estimator, {name: k}, {}, X, w)
         yield Fitted(k, model, objective_of(model))
@@ -127,7 +129,7 @@ def by_cuts(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str
         model.tree_, new_labels = first_nodes(full_model.tree_, 2 * k - 1)
         model.cluster_centers_ = model.tree_.centers[model.tree_.leaves()]
         model.labels_, model._n_features_out = new_labels[full_model.labels_], k
-        model.history_ = full_model.history_[:k]
+        model.history_, model.n_iter_ = full_model.history_[:k], k - 1
         model.inertia_ = float(model.history_[-1])
         yield Fitted(k, model, model.inertia_)
 
@@ -282,7 +284,7 @@ def fitted_with(estimator: Any, number: dict[str, int], start: dict[str, Any], X
 
 def drop_checkpoint(estimator: Any) -> Any:
     """Return the estimator without its checkpoint: a checkpoint file belongs to one fit, and a sweep has many."""
-    if getattr(estimator, "checkpoint", None) is None:
+    if parameters_of(estimator).get("checkpoint") is None:
         return estimator
     return clone(estimator).set_params(checkpoint=None)
 

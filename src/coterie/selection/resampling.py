@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from coterie import machine
+from coterie.core.protocols import can_predict, parameters_of
 from coterie.data import as_source
 from coterie.errors import InputError, ParameterError
 
@@ -75,7 +76,7 @@ class ResamplingData:
         elif resample.weights is not None:
             rows = np.repeat(rows, resample.weights.astype(np.int64))
         model.fit(self.X[np.ix_(rows, rows)] if self.pairwise else self.X[rows], **options)
-        if hasattr(model, "predict"):
+        if can_predict(model):
             predicted = model.predict(self.X[np.ix_(label_rows, rows)] if self.pairwise else self.X[label_rows])
             return np.maximum(np.asarray(predicted), -1).astype(np.int32)
         labels = np.full(self.X.shape[0], -1, np.int32)
@@ -102,9 +103,8 @@ class ResamplingData:
 
 def count_option(estimator: Any) -> str:
     """Name of the parameter for the number of clusters."""
-    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
     for name in COUNT_OPTIONS:
-        if name in parameters:
+        if name in parameters_of(estimator):
             return name
     raise ParameterError(
         f"{type(estimator).__name__} has no parameter for the number of clusters: estimator must have "

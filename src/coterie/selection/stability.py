@@ -11,6 +11,7 @@ import numpy as np
 from coterie import interrupts
 from coterie.core.arguments import as_rng, in_order, one_of, whole_number
 from coterie.core.progress import Callback, check_callback, reported
+from coterie.core.protocols import can_predict
 from coterie.errors import InputError, ParameterError
 from coterie.selection.agreement import adjusted_rand, contingency_table, jaccard, prediction_strengths
 from coterie.selection.consensus import ambiguous_share, area_under_cdf, consensus_matrix
@@ -208,7 +209,7 @@ def stability(
     count_option(estimator)
     if resampling == "auto":
         resampling = "halves" if measure == "prediction_strength" else "bootstrap"
-    if resampling == "halves" and not hasattr(estimator, "predict"):
+    if resampling == "halves" and not can_predict(estimator):
         raise ParameterError(
             f"{type(estimator).__name__} has no predict, but resampling='halves' needs an estimator with predict"
         )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import coterie
-from coterie.algorithms import method_of
+from coterie.algorithms import algorithm_of
 from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import Table
 from coterie.plots import ConvergenceDisplay, SilhouetteDisplay
@@ -139,7 +139,7 @@ def _criteria(choice: ChooseK | None, result: JobResult, k: str) -> Criteria | A
         return criteria(choice, result.choice.clusters_by, by_criteria=False)
     if result.method == EXTERNAL:
         return Absent("The clusters and their number were given. Run coterie choose-k to compare numbers of clusters.")
-    method = method_of(result.method)
+    method = algorithm_of(result.method)
     if method.mixed and k == "auto":
         return Absent("The mixture chose the number of components by its evidence lower bound (ELBO).")
     if method.mixed or method.series:

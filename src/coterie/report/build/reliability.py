@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from coterie.core.protocols import parameters_of
 from coterie.data.row_sample import sample_rows
 from coterie.diagnosis import diagnose
 from coterie.diagnosis.diagnosis import Diagnosis
@@ -75,7 +76,7 @@ def resampling_stability(
         warnings.simplefilter("ignore")  # fits to resamples may have empty clusters
         result = stability(
             estimator, X[sample], [k], n_resamples=n_resamples, n_jobs=threads, random_state=seed,
-            resampling="subsample" if getattr(model, "method", None) == "diana" else "auto",  # diana accepts no weights
+            resampling="subsample" if parameters_of(model).get("method") == "diana" else "auto",  # without weights
             sample_weight=None if weight is None else weight[sample],
         )  # fmt: skip
     return Stability(float(result.mean[0]), n_resamples, len(sample))
