@@ -170,7 +170,7 @@ def metric_of(model: Any) -> dict[str, Any]:
     if isinstance(model, KMedians):
         return {"metric": "manhattan" if model.metric == "l1" else "euclidean"}
     if getattr(model, "metric_weights", None) is not None:
-        return {"metric": "euclidean", "metric_params": {"w": model.metric_weights}}
+        return {"metric": "euclidean", "w": model.metric_weights}
     if hasattr(model, "metric_params"):
-        return {"metric": model.metric, "metric_params": model.metric_params}
+        return {"metric": model.metric, **(model.metric_params or {})}
     return {"metric": "euclidean"}
