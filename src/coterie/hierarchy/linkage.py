@@ -54,9 +54,9 @@ def linkage(
        \text{ward}     &: \Bigl(\tfrac{2 |A| |B|}{|A| + |B|}\Bigr)^{1/2} \lVert \mu_A - \mu_B \rVert
        \end{aligned}
 
-    The default 'single' is SciPy's, so that the same call gives the same tree. It finds clusters of any shape, but
-    joins two clusters if a chain of noise rows lies between them. For compact clusters, start with 'ward', the default
-    of `AgglomerativeClustering`: each merge increases the sum of squares within clusters as little as possible.
+    The default 'single' is that of SciPy, so that the same call gives the same tree. It finds clusters of any shape,
+    but joins two clusters if a chain of noise rows lies between them. For compact clusters, start with 'ward', the
+    default of `AgglomerativeClustering`: each merge increases the sum of squares within clusters as little as possible.
     Do not use 'centroid' or 'median' if heights must not decrease: a merged cluster may be nearer to a third cluster
     than each of its parts was.
 
@@ -93,7 +93,7 @@ def linkage(
     -------
     array (n - 1, 4)
         Linkage matrix in SciPy's format. Row i merges clusters ``Z[i, 0] < Z[i, 1]`` at height ``Z[i, 2]`` into cluster
-        n + i of ``Z[i, 3]`` rows. Clusters 0 to n - 1 are the rows of X. With `optimal_ordering`, ``Z[i, 0]`` can be
+        n + i of ``Z[i, 3]`` rows. Clusters 0 to n - 1 are the rows of X. With `optimal_ordering`, ``Z[i, 0]`` may be
         the larger number. The functions of `scipy.cluster.hierarchy` accept it.
 
     Notes
