@@ -9,11 +9,11 @@ __version__ = "0.1.0"
 _HOME = {
     "AgglomerativeClustering": "coterie.hierarchy.agglomerative",
     "BalancedKMeans": "coterie.kmeans.balanced_kmeans",
-    "BayesianGaussianMixture": "coterie.mixture.bayesian",
+    "BayesianGaussianMixture": "coterie.mixture.bayesian_mixture",
     "BisectingKMeans": "coterie.kmeans.bisecting_kmeans",
     "DivisiveClustering": "coterie.hierarchy.divisive",
     "FuzzyCMeans": "coterie.kmeans.fuzzy_c_means",
-    "GaussianMixture": "coterie.mixture.mixture",
+    "GaussianMixture": "coterie.mixture.gaussian_mixture",
     "KMeans": "coterie.kmeans.kmeans",
     "KMedians": "coterie.kmeans.kmedians",
     "KMedoids": "coterie.medoids.kmedoids",

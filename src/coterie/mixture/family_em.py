@@ -80,7 +80,7 @@ class MixtureEM(EM):
         u = uniform(c.steps, chunk.part, chunk.X.shape[0]) if self.e_step_kind == "stochastic" else None
         prepared, offset = self.family.prepare(c.parts), self._offset(c)
         posteriors = kernels.select("posteriors", chunk.X.shape[0], self.n_components).posteriors
-        total = None
+        total: Any = None
         for X, w, known, u_block in blocks(chunk, self._block_rows(chunk.X), u):
             features = self.family.features(X)
             scores = self.family.scores(prepared, features)

@@ -98,6 +98,7 @@ _MISSING = {"holes": "has_missing"}
 RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by current tag: old and new names
     "DivisiveClustering": {"_way": "_splits"},
     "KernelKMeans": {"_found": "_centers"},
+    "bayesian.Model": {"belief": "component_prior"},
     "dirichlet_process.Family": _MISSING,
     "dirichlet_process.Gaussian": _MISSING,
     "family.Bernoulli": _MISSING,
