@@ -108,8 +108,8 @@ class GaussianMixture(MixtureEstimator):
     lower_bound_ : float
         Lower bound of the mean log-likelihood of the rows; equal to it for a soft E-step.
     lower_bounds_ : array (n_iter_,)
-        The lower bound after each iteration of `fit`, as a mean over the rows. `history_` has the totals, and the
-        bound of the initialisation.
+        The lower bound after each iteration of `fit`, as a mean over the rows; rejected steps of `accelerate` are left
+        out. `history_` has the totals, and the bound of the initialisation.
     log_likelihood_ : float
         Log-likelihood of all rows.
     n_parameters_ : int
