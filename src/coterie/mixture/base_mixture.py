@@ -14,7 +14,7 @@ from coterie.base import Estimator, Summary, callbacks
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.scale import Powers, times_power
-from coterie.errors import InputError, ScaleError
+from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.mixture import parameter_checks
 from coterie.mixture.history import Recorder
 from coterie.traces import Traced
@@ -29,6 +29,12 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     """
 
     n_components: Any
+    n_init: int
+    tol: float
+    max_iter: int
+    accelerate: bool
+    callback: Any
+    verbose: Any
     history_: Any
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -130,6 +136,27 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         is_flat = np.all(np.asarray(getattr(self, "concentration", 1.0)) == 1.0)
         return getattr(self, "prior", None) is not None or not is_flat
 
+    # checks
+
+    def _check_rows(self, rows: int) -> None:
+        if rows < self.n_components:
+            raise InputError(
+                f"n_components={self.n_components} is larger than n_samples={rows}, the number of rows with a weight "
+                f"above 0: use n_components <= {rows}"
+            )
+
+    def _check_options(self) -> tuple[int, int]:
+        """Check the options of all mixtures; return `n_init` and `max_iter`."""
+        whole_number("n_components", self.n_components, 1)
+        not_negative("tol", self.tol)
+        callbacks(self.callback, self.verbose)
+        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)
+
+    @staticmethod
+    def _check_warm_start(is_same: bool, names: str) -> None:
+        if not is_same:
+            raise ParameterError(f"warm_start=True, but the previous fit has {names}: set warm_start=False")
+
 
 class MixtureEstimator(BaseMixture):
     """A mixture that is fitted by EM, with information criteria.
@@ -138,17 +165,8 @@ class MixtureEstimator(BaseMixture):
     `_publish`.
     """
 
-    n_components: Any
     e_step: str
-    n_init: int
-    tol: float
-    max_iter: int
-    accelerate: bool
     missing: str
-    callback: Any
-    verbose: Any
-
-    # fitting
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
         """Fit the mixture.
@@ -177,18 +195,14 @@ class MixtureEstimator(BaseMixture):
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight, known_labels=known_labels)
         source, summary, exponent = self._with_unit_weights(source, summary)
-        if summary.rows < self.n_components:
-            raise too_few_rows(summary.rows, self.n_components)
+        self._check_rows(summary.rows)
         model = self._model(summary, source.dtype)
         model = replace(model, start=self._start(model, X, sample_weight, source.shape[0], known))
         recorder = Recorder(model)
         callback = callbacks(self.callback, self.verbose, recorder)
-        loop_options: dict[str, Any] = {
-            "accelerate": bool(self.accelerate),
-            "key": partial(self._rank, model, summary.rows),
-        }
+        key = partial(self._rank, model, summary.rows)
         result, labels = self._descend(
-            model, source, engine, n_init, max_iter, callback, recorder=recorder, **loop_options
+            model, source, engine, n_init, max_iter, callback, recorder=recorder, accelerate=self.accelerate, key=key
         )
         self._learn_columns(X, source)
         self._publish(model, result.params, source.dtype)
@@ -294,17 +308,6 @@ class MixtureEstimator(BaseMixture):
         return self.missing == "ignore"
 
     def _check_options(self) -> tuple[int, int]:
-        whole_number("n_components", self.n_components, 1)
         one_of("e_step", self.e_step, ("soft", "hard", "stochastic"))
         one_of("missing", self.missing, ("error", "ignore"))
-        not_negative("tol", self.tol)
-        callbacks(self.callback, self.verbose)
-        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)
-
-
-def too_few_rows(rows: int, n_components: int) -> InputError:
-    """The error of a mixture with more components than rows."""
-    return InputError(
-        f"n_components={n_components} is larger than n_samples={rows}, the number of rows with a weight above 0: "
-        f"use n_components <= {rows}"
-    )
+        return super()._check_options()

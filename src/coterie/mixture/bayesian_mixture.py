@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.base import Summary, callbacks
-from coterie.core.arguments import not_negative, one_of, whole_number
+from coterie.core.arguments import not_negative, one_of
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, Powers, in_type
 from coterie.core.stats import Stats
@@ -21,9 +21,9 @@ from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
 from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture import parameter_checks
-from coterie.mixture.base_mixture import BaseMixture, too_few_rows
+from coterie.mixture.base_mixture import BaseMixture
 from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, StickBreaking
-from coterie.mixture.gaussian_em import BY_FORM, GaussianStats, has_covariances_of_structure
+from coterie.mixture.gaussian_em import BY_FORM, GaussianStats, fitted_arrays, has_covariances_of_structure
 from coterie.mixture.starts import METHODS, Start
 from coterie.mixture.variational import BoundRecorder, Posterior, VariationalGaussians
 
@@ -248,14 +248,13 @@ class BayesianGaussianMixture(BaseMixture):
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight)
-        if summary.rows < self.n_components:
-            raise too_few_rows(summary.rows, self.n_components)
+        self._check_rows(summary.rows)
         model = self._model(summary, source.dtype, source, engine)
         model = replace(model, start=self._start(model, X, sample_weight, source.shape[0]))
         recorder = BoundRecorder(model)
         callback = callbacks(self.callback, self.verbose, recorder)
         result, labels = self._descend(
-            model, source, engine, n_init, max_iter, callback, recorder=recorder, accelerate=bool(self.accelerate)
+            model, source, engine, n_init, max_iter, callback, recorder=recorder, accelerate=self.accelerate
         )
         self._learn_columns(X, source)
         self._publish(model, result.params, source.dtype)
@@ -333,16 +332,10 @@ class BayesianGaussianMixture(BaseMixture):
         """The initial posterior, or a function that computes an initial Gaussian mixture."""
         k, d = self.n_components, len(model.origin)
         if self.warm_start and hasattr(self, "_components"):
-            if self._components.means.shape != (k, d) or self._fitted_model.structure != model.structure:
-                raise ParameterError(
-                    "warm_start=True, but the previous fit has other columns, n_components or covariance_type: "
-                    "set warm_start=False"
-                )
-            if self._components.concentration.shape != model.mixing.posterior(np.zeros(k)).shape:
-                raise ParameterError(
-                    "warm_start=True, but the previous fit has another weight_concentration_prior_type: "
-                    "set warm_start=False"
-                )
+            is_same = self._components.means.shape == (k, d) and self._fitted_model.structure == model.structure
+            self._check_warm_start(is_same, "other columns, n_components or covariance_type")
+            is_same = self._components.concentration.shape == model.mixing.posterior(np.zeros(k)).shape
+            self._check_warm_start(is_same, "another weight_concentration_prior_type")
             return self._components
         if isinstance(self.init_params, str):
             return Start(self.init_params)
@@ -350,10 +343,8 @@ class BayesianGaussianMixture(BaseMixture):
 
     def _publish(self, model: VariationalGaussians, c: Posterior, dtype: Any) -> None:
         self._components, self._fitted_model = c, replace(model, start=None)
-        has_matrices, prior = model.form in ("full", "tied"), model.component_prior
-        precisions = c.factor @ np.swapaxes(c.factor, -1, -2) if has_matrices else c.factor**2
-        arrays = {"weights_": c.weights, "means_": c.means, "covariances_": c.covariances, "precisions_": precisions}
-        self.__dict__.update(in_type({**arrays, "precisions_cholesky_": c.factor}, dtype))
+        self.__dict__.update(in_type(fitted_arrays(model.form, c), dtype))
+        prior = model.component_prior
         self.weight_concentration_ = tuple(c.concentration) if c.concentration.ndim == 2 else c.concentration
         self.mean_precision_ = c.mean_precision
         self.degrees_of_freedom_ = float(c.dof[0]) if model.form == "tied" else c.dof
@@ -364,19 +355,16 @@ class BayesianGaussianMixture(BaseMixture):
         self.covariance_prior_ = {"diag": variances, "spherical": variances.mean()}.get(model.form, prior.scale)
 
     def _check_options(self) -> tuple[int, int]:
-        whole_number("n_components", self.n_components, 1)
         one_of("covariance_type", self.covariance_type, FORMS)
         one_of("weight_concentration_prior_type", self.weight_concentration_prior_type, tuple(MIXING))
         if isinstance(self.init_params, str):
             one_of("init_params", self.init_params, METHODS)
         not_negative("reg_covar", self.reg_covar)
-        not_negative("tol", self.tol)
         for name in ("weight_concentration_prior", "mean_precision_prior", "degrees_of_freedom_prior"):
             value = getattr(self, name)
             if value is not None and not_negative(name, value) == 0:
                 raise ParameterError(f"{name} must be None or a number above 0; got {value!r}")
-        callbacks(self.callback, self.verbose)
-        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)
+        return super()._check_options()
 
 
 def _scatter(mean: np.ndarray, chunk: Chunk) -> Stats:

@@ -33,9 +33,8 @@ class DirichletMixture(MixtureEstimator):
         rng, store = as_rng(self.random_state), self._store(source, engine)
         if store is not None:
             rng = store.initial_rng(rng)
-        model, moves = dirichlet_process.search(
-            family, source, rng, concentration=float(self.concentration), tol=float(self.tol)
-        )
+        options = {"concentration": float(self.concentration), "tol": float(self.tol)}
+        model, moves = dirichlet_process.search(family, source, rng, **options)
         for move in moves if self.verbose else ():
             print(f"{move.what}: {move.n_components} components, lower bound {move.lower_bound:.6g}")
         recorder = BoundRecorder(model)
@@ -48,8 +47,7 @@ class DirichletMixture(MixtureEstimator):
         return self
 
     def _publish_process(self, model: dirichlet_process.DirichletProcess, result: loop.Fit, dtype: Any) -> None:
-        posterior_family: Any = model.family
-        c, family = result.params, posterior_family.family
+        c, family = result.params, model.family.family
         self._components, self._fitted_model, self.family_ = c, replace(model, start=None), family
         self.n_components_ = len(c.counts)
         self.counts_, self.weights_ = np.asarray(c.counts), c.weights.astype(dtype)

@@ -96,8 +96,7 @@ class DirichletProcess(MixtureEM):
         """The initial posterior, or that of an M-step with the responsibilities of an initial mixture."""
         if isinstance(self.start, ProcessPosterior):
             return self.start
-        posterior_family: Any = self.family
-        em = MixtureEM(self.n_components, posterior_family.family)
+        em = MixtureEM(self.n_components, self.family.family)
         initial = self.start(em, source, engine, rng)
         stats, _ = engine.scan(partial(em.e_step, initial), source, None)
         return self.m_step(initial, stats)
@@ -122,8 +121,7 @@ class DirichletProcess(MixtureEM):
 
     def log_prior(self, c: Any, stats: Any = None) -> float:
         """Minus the KL divergence of the posterior from the prior, the penalty of the lower bound."""
-        family: Any = self.family
-        return -family.divergence(c.parts) - self.sticks.divergence(self.sticks.posterior(c.counts))
+        return -self.family.divergence(c.parts) - self.sticks.divergence(self.sticks.posterior(c.counts))
 
 
 def search(
@@ -138,8 +136,7 @@ def search(
     family, sticks = with_conjugate_prior(family), StickBreaking(float(concentration))
     with machine.one_blas_thread:
         state, moves = _best_ascent(Search(family, sticks, _sample(source, rng), tol), rng)
-    posterior_family: Any = PosteriorFamily(family)
-    model = DirichletProcess(len(state.counts), posterior_family, sticks=sticks, tol=tol)
+    model = DirichletProcess(len(state.counts), PosteriorFamily(family), sticks=sticks, tol=tol)
     return replace(model, start=model.posterior(state.counts, state.parts)), tuple(moves)
 
 

@@ -369,11 +369,8 @@ class Mixture(DirichletMixture):
         is_same = len(self._components.weights) == self.n_components and self.n_features_in_ == self._width
         if isinstance(model, GaussianEM):
             is_same = is_same and getattr(self._fitted_model, "structure", None) == model.structure
-        if not is_same or not self.family_.alike(self._learned):
-            raise ParameterError(
-                "warm_start=True, but the previous fit has another family, n_components or columns: "
-                "set warm_start=False"
-            )
+        is_same = is_same and self.family_.alike(self._learned)
+        self._check_warm_start(is_same, "another family, n_components or columns")
         return self._components._replace(reseeds=0, events=())
 
     def _publish(self, model: Any, c: Any, dtype: Any) -> None:

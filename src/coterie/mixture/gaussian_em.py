@@ -66,6 +66,13 @@ class Components(NamedTuple):
     events: tuple[Event, ...] = ()  # of the last step
 
 
+def fitted_arrays(form: str, c: Any) -> dict[str, np.ndarray]:
+    """The parameters by the names of fitted attributes."""
+    precisions = c.factor @ np.swapaxes(c.factor, -1, -2) if form in ("full", "tied") else c.factor**2
+    arrays = {"weights_": c.weights, "means_": c.means, "covariances_": c.covariances, "precisions_": precisions}
+    return {**arrays, "precisions_cholesky_": c.factor}
+
+
 @stored("statistics.GaussianMixture", weight="real K", sum_dx="real K D", sum_dxx=BY_FORM)
 @dataclass(frozen=True)
 class GaussianStats(Stats):

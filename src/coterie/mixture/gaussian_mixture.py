@@ -19,7 +19,7 @@ from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
 from coterie.mixture import parameter_checks
 from coterie.mixture.base_mixture import MixtureEstimator
-from coterie.mixture.gaussian_em import BY_FORM, Components, GaussianEM, has_covariances_of_structure
+from coterie.mixture.gaussian_em import BY_FORM, Components, GaussianEM, fitted_arrays, has_covariances_of_structure
 from coterie.mixture.search import sound_first
 from coterie.mixture.starts import METHODS, Start
 
@@ -260,11 +260,8 @@ class GaussianMixture(MixtureEstimator):
     def _start(self, model: GaussianEM, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
         k, d = self.n_components, len(model.origin)
         if self.warm_start and hasattr(self, "_components"):
-            if self._components.means.shape != (k, d) or self._fitted_model.structure != model.structure:
-                raise ParameterError(
-                    "warm_start=True, but the previous fit has other columns, n_components or covariance_type: "
-                    "set warm_start=False"
-                )
+            is_same = self._components.means.shape == (k, d) and self._fitted_model.structure == model.structure
+            self._check_warm_start(is_same, "other columns, n_components or covariance_type")
             return self._components._replace(reseeds=0, events=())
         parts = self._initial_parts(model)
         if len(parts) == 3:
@@ -293,12 +290,8 @@ class GaussianMixture(MixtureEstimator):
 
     def _publish(self, model: GaussianEM, c: Components, dtype: Any) -> None:
         self._components, self._fitted_model = c, replace(model, start=None)
+        self.__dict__.update(in_type(fitted_arrays(model.form, c), dtype))
         k, d = c.means.shape
-        precisions = c.factor**2
-        if model.form in ("full", "tied"):
-            precisions = c.factor @ np.swapaxes(c.factor, -1, -2)
-        arrays = {"weights_": c.weights, "means_": c.means, "covariances_": c.covariances, "precisions_": precisions}
-        self.__dict__.update(in_type({**arrays, "precisions_cholesky_": c.factor}, dtype))
         free = {"weights": k - 1, "means": k * d, "covariances": model.structure.n_parameters(k, d)}
         self.n_parameters_ = sum(count for name, count in free.items() if name not in model.fixed)
 
