@@ -25,7 +25,8 @@ from coterie.data import as_source, opened
 from coterie.data.frames import empty_frame, is_frame
 from coterie.data.memory import MemorySource
 from coterie.data.scale_check import check_weights, divide_by_scale
-from coterie.data.summary import Summary, summarize
+from coterie.data.summary import Summary as Summary
+from coterie.data.summary import summarize as summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError, ScaleError
@@ -35,7 +36,7 @@ PRINT_INTERVAL = 1.0  # minimum number of seconds between two printed lines
 
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
-CENTERS_STORED = {"cluster_centers_": "real K D", "labels_": "index<K *"}
+CENTERS_STORED: dict[str, Any] = {"cluster_centers_": "real K D", "labels_": "index<K *"}
 CENTERS = {"cluster_centers_": LENGTHS, "inertia_": SQUARES, "history_": SQUARES}  # fitted attributes of K-means
 
 
@@ -54,8 +55,6 @@ class Estimator(SklearnExport, BaseEstimator):
     engine: Any
     n_jobs: int | None
     random_state: Any
-    _sparse = True  # whether X may be sparse
-    _allows_missing = False  # whether X may contain NaN, as missing values
     _powers: ClassVar[dict[str, Powers] | None] = None  # of fitted attributes; None: X is never rescaled
     _powers_of_options: ClassVar[dict[str, int]] = {}  # of options in the units of X
     _powers_of_outputs: ClassVar[dict[str, int]] = {"distances": 1}  # of the results of model methods for new rows
@@ -64,6 +63,16 @@ class Estimator(SklearnExport, BaseEstimator):
     def _name_in_errors(self) -> str:
         """The name of the class, with the options that restrict its input."""
         return type(self).__name__
+
+    @property
+    def _sparse(self) -> bool:
+        """Whether X may be sparse."""
+        return True
+
+    @property
+    def _allows_missing(self) -> bool:
+        """Whether X may contain NaN, as missing values."""
+        return False
 
     def _model(self, summary: Summary | None = None) -> Any:
         raise NotImplementedError

@@ -73,7 +73,7 @@ def test_known_labels_are_routed_through_a_pipeline(kind, blobs):
 
 
 def test_the_search_for_the_number_of_components_rejects_known_labels(blobs):
-    with pytest.raises(ParameterError, match=r"n_components='auto' takes no known_labels: .*whole number"):
+    with pytest.raises(ParameterError, match=r"n_components='auto' does not support known_labels: .*whole number"):
         Mixture(n_components="auto").fit(blobs, known_labels=np.zeros(120, int))
 
 

@@ -159,7 +159,8 @@ class BalancedLloyd:
 
 def split_by_part(values: np.ndarray, source: Source) -> list[np.ndarray]:
     """Split values of all rows (n, ...) by the parts of the source."""
-    return np.split(values, np.cumsum([len(part) for part in source.allocate(0, np.int8)])[:-1])
+    parts: list[Any] = source.allocate(0, np.int8)
+    return np.split(values, np.cumsum([len(part) for part in parts])[:-1])
 
 
 def _put_costs(centers: np.ndarray, unit: float, chunk: Chunk, squares: np.ndarray) -> np.ndarray | None:

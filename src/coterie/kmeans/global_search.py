@@ -72,7 +72,8 @@ def search_start(
         rng = rng.spawn(1)[0]
         rows = _rows(source, model.n_clusters, summary, rng)
         run = seeding_passes(model.n_clusters) + first.passes
-        limit = work_limit(budget, run, *rows.X.shape, model.n_clusters)
+        n, d = rows.X.shape
+        limit = work_limit(budget, run, n, d, model.n_clusters)
         search = KMeansSearch(kind, rows, model.n_clusters, rng, limit, callback, n_init, store)
         search.run(centers, None if store is None else store.read("search", model))
         stopped = search.stopped
@@ -128,11 +129,13 @@ class KMeansSearch:
         from coterie.kernels.cpu import incremental_lloyd
         from coterie.kernels.cpu import local_search as ops
 
-        self.ops, self.X, self.w, self.rows = ops, rows.X, rows.w, rows
+        self.ops, self.copy_solution = ops, incremental_lloyd.copy
+        self.X, self.w, self.rows = rows.X, rows.w, rows
         self.kind, self.k, self.rng, self.limit = kind, k, rng, limit
         self.callback, self.run_index = callback, run_index
-        self.current, self.base, self.trial = (_solution(incremental_lloyd, *rows.X.shape, k) for _ in range(3))
-        self.moves, self.base_moves = (_moves(incremental_lloyd, rows.X.shape[1], k) for _ in range(2))
+        n, d = rows.X.shape
+        self.current, self.base, self.trial = (_solution(incremental_lloyd, n, d, k) for _ in range(3))
+        self.moves, self.base_moves = (_moves(incremental_lloyd, d, k) for _ in range(2))
         self.iterations_per_call = int(max(1, min(ops.MAX_ITER, CALL_WORK / (rows.X.size * k))))
         self.best, self.best_objective = np.empty(0), np.inf
         eps = float(np.finfo(np.float64).eps)
@@ -236,11 +239,11 @@ class KMeansSearch:
     def set_base(self) -> None:
         """Store the current solution as the one from which to jump."""
         self.state = None
-        self.ops.copy(self.current, self.base)
+        self.copy_solution(self.current, self.base)
         _copy(self.moves, self.base_moves)
 
     def return_to_base(self) -> None:
-        self.ops.copy(self.base, self.current)
+        self.copy_solution(self.base, self.current)
         _copy(self.base_moves, self.moves)
 
     def add_to_population(self) -> None:
@@ -260,7 +263,8 @@ class KMeansSearch:
     def _make_state(self, numbers: Any, rng_state: Any, population: Any) -> SearchState:
         rng = copy.deepcopy(self.rng)
         rng.bit_generator.state = rng_state
-        return SearchState(*numbers, rng, tuple(self.base), tuple(self.base_moves), population)
+        arguments: list[Any] = [*numbers, rng, tuple(self.base), tuple(self.base_moves), population]
+        return SearchState(*arguments)
 
     def _store_state(self, at_once: bool = False) -> None:
         if self.store is not None and self.state is not None:

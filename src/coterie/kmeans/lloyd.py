@@ -89,7 +89,8 @@ class Lloyd:
 
     def initial_memos(self, source: Source) -> list[Bounds | None]:
         labels = source.allocate(-1, np.int32)
-        lower = source.allocate(0, np.float32) if self._uses_bounds(source.shape[1]) else [NO_BOUNDS] * len(labels)
+        uses_bounds = self._uses_bounds(source.shape[1])
+        lower: list[Any] = source.allocate(0, np.float32) if uses_bounds else [NO_BOUNDS] * len(labels)
         return [
             None if part_labels is None else Bounds(None, part_labels, part_lower)
             for part_labels, part_lower in zip(labels, lower, strict=True)
@@ -103,13 +104,13 @@ class Lloyd:
         sums = ops.lloyd(chunk.X, chunk.w, centers, before, memo.labels, memo.lower)
         return KMeansStats(*sums), memo._replace(centers=centers)
 
-    def m_step(self, centers: np.ndarray, stats: KMeansStats) -> np.ndarray:
+    def m_step(self, centers: np.ndarray, stats: Any) -> np.ndarray:
         filled = self._free(stats.weight > 0)
         step = stats.sum_dx / np.where(filled, stats.weight, 1)[:, None]
         return (centers + np.where(filled[:, None], step, 0)).astype(centers.dtype)
 
     def repair(
-        self, centers: np.ndarray, stats: KMeansStats, source: Source, engine: Engine, memos: list[Bounds]
+        self, centers: np.ndarray, stats: Any, source: Source, engine: Engine, memos: list[Bounds]
     ) -> np.ndarray:
         """Move an empty cluster to the row with the largest cost. It stays if every row equals a center."""
         empty = np.flatnonzero(self._free(stats.weight == 0))

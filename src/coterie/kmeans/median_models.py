@@ -180,7 +180,7 @@ class Euclidean:
         """The nearest center is that of K-means, because squaring does not change the order."""
         sums, memo = self._squares.e_step(centers, chunk, memo)
         pulls, _ = _weiszfeld_sums(centers, chunk, memo)
-        return EuclideanStats(*pulls.leaves(), sums.weight, sums.moved), memo
+        return EuclideanStats(**vars(pulls), weight=sums.weight, moved=sums.moved), memo
 
     def m_step(self, centers: np.ndarray, stats: WeiszfeldStats) -> np.ndarray:
         length = np.linalg.norm(stats.pull, axis=1)

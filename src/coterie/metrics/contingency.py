@@ -107,7 +107,7 @@ def contingency_matrix(
     matrix = scipy_sparse.csr_matrix((cells, (table.row, table.column)), shape)
     if sparse:
         return matrix
-    machine.check_room(shape[0] * shape[1] * 8, f"a table of {shape[0]} x {shape[1]} labels", "pass sparse=True")
+    machine.check_memory(shape[0] * shape[1] * 8, f"a table of {shape[0]} x {shape[1]} labels", "pass sparse=True")
     return matrix.toarray() if eps is None else matrix.toarray() + eps
 
 

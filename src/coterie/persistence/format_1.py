@@ -99,6 +99,7 @@ RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by current tag: 
     "DivisiveClustering": {"_way": "_splits"},
     "FuzzyCMeans": {"m": "fuzzifier"},
     "KernelKMeans": {"_found": "_centers"},
+    "bayesian.Model": {"belief": "component_prior"},
     "dirichlet_process.Family": _MISSING,
     "dirichlet_process.Gaussian": _MISSING,
     "family.Bernoulli": _MISSING,

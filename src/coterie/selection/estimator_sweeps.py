@@ -32,7 +32,7 @@ from coterie.kmeans.minibatch_kmeans import MiniBatchKMeans
 from coterie.kmeans.spherical_kmeans import SphericalKMeans
 from coterie.medoids.kmedoids import KMedoids
 from coterie.medoids.medoid_objects import as_objects
-from coterie.mixture.mixture import GaussianMixture
+from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.selection.kmeans_path import Array, KMeansPath, too_few_distinct_rows
 from coterie.selection.resampling import count_option
 

@@ -89,7 +89,7 @@ def test_a_warm_start_goes_on(family, fitted):
         first = model.fit(X).log_likelihood_
     with pytest.warns(ConvergenceWarning):
         assert model.fit(X).log_likelihood_ >= first
-    with pytest.raises(ParameterError, match="warm_start cannot go on"):
+    with pytest.raises(ParameterError, match="warm_start=True, but the previous fit has another family"):
         model.set_params(n_components=3).fit(X)
 
 

@@ -18,8 +18,8 @@ from coterie.engines.local import Serial
 from coterie.errors import ParameterError
 from coterie.families import Bernoulli, Gaussian, Poisson, Product
 from coterie.metrics import adjusted_rand_score
-from coterie.mixture.beliefs import Sticks
-from coterie.mixture.dirichlet import search, with_conjugate_prior
+from coterie.mixture.conjugate_priors import StickBreaking
+from coterie.mixture.dirichlet_process import search, with_conjugate_prior
 from coterie.mixture.moves import Search, chosen
 from mixture.rows import islands
 from reference.shared_data import load
@@ -131,8 +131,8 @@ def exact(family, X, alpha, resp):
     counts = resp.sum(axis=0)
     parts = family.statistics(None, family.features(X), resp)
     scores = family.scores(family.expected(parts), family.features(X)) + family.row_base(X)[:, None]
-    sticks = Sticks(alpha)
-    after = sticks.after(counts)
+    sticks = StickBreaking(alpha)
+    after = sticks.posterior(counts)
     joint = scores + sticks.expected_log(after)
     entropy = -(resp * np.log(np.maximum(resp, 1e-300))).sum()
     return (resp * joint).sum() + entropy - sticks.divergence(after), parts, scores
@@ -147,7 +147,7 @@ def test_the_bound_of_a_division_is_that_of_its_definition(family):
     resp = resp[:, np.argsort(-resp.sum(axis=0))]
     base, parts, scores = exact(family, X, 0.8, resp)
     divergence = (resp * (scores - family.row_base(X)[:, None])).sum() - family.log_evidence(parts).sum()
-    found = Search(family, Sticks(0.8), Chunk(X, None, 0)).divided(resp)
+    found = Search(family, StickBreaking(0.8), Chunk(X, None, 0)).divided(resp)
     assert divergence > 0
     assert found.bound == pytest.approx(base - divergence, rel=1e-10)
 
@@ -180,7 +180,7 @@ def test_the_bound_is_below_the_evidence_of_all_divisions():
 
 def seeking(X, family=None, w=None):
     family = Gaussian() if family is None else family
-    return Search(with_conjugate_prior(family.learned(family.survey(X))), Sticks(1.0), Chunk(X, w, 0))
+    return Search(with_conjugate_prior(family.learned(family.survey(X))), StickBreaking(1.0), Chunk(X, w, 0))
 
 
 def test_joining_two_components_gains_what_their_statistics_say():
@@ -225,7 +225,7 @@ def test_no_move_lowers_the_bound_where_it_is_hard_to_tell(seed):
 
 def test_no_order_of_the_components_is_better_than_the_larger_first():
     counts = np.array([7.0, 0.5, 3.0, 20.0])
-    every = {order: Sticks(0.6).log_evidence(counts[list(order)]) for order in permutations(range(4))}
+    every = {order: StickBreaking(0.6).log_evidence(counts[list(order)]) for order in permutations(range(4))}
     assert max(every, key=every.get) == (3, 0, 2, 1)
     X, _ = planted("poisson", 3, n=300)
     state = seeking(X, Poisson()).divided(np.random.default_rng(0).dirichlet([1.0, 5.0, 2.0], size=300))
@@ -263,7 +263,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row():
 
 
 def test_more_rows_than_the_sample_are_all_used(monkeypatch):
-    monkeypatch.setattr("coterie.mixture.dirichlet.SAMPLE", 500)
+    monkeypatch.setattr("coterie.mixture.dirichlet_process.SAMPLE_ROWS", 500)
     X, z = planted("gaussian", 4, n=3000)
     model = Mixture("auto", "gaussian", random_state=0).fit(X)
     assert model.n_components_ == 4

@@ -1,4 +1,4 @@
-"""Fits that find the number of components: what `Mixture` does for ``n_components="auto"``."""
+"""Base class of `Mixture`: the fit with ``n_components="auto"``, by a Dirichlet process."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from coterie.base import callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.errors import ParameterError
-from coterie.mixture import dirichlet
-from coterie.mixture.answers import MixtureEstimator
+from coterie.mixture import dirichlet_process
+from coterie.mixture.base_mixture import MixtureEstimator
 from coterie.mixture.variational import BoundRecorder
 
 
-class FindsComponents(MixtureEstimator):
-    """One of any family, `_learned` once rows are open: the fit of its Dirichlet process, and what it shows of it."""
+class DirichletMixture(MixtureEstimator):
+    """A mixture of any family whose number of components can be estimated by a Dirichlet process."""
 
     concentration: Any
-    _learned: Any
+    _learned: Any  # the family with properties of the columns, after the rows were opened
 
     @property
     def _auto(self) -> bool:
@@ -33,28 +33,28 @@ class FindsComponents(MixtureEstimator):
         rng, store = as_rng(self.random_state), self._store(source, engine)
         if store is not None:
             rng = store.initial_rng(rng)
-        how = {"concentration": float(self.concentration), "tol": float(self.tol)}
-        model, moves = dirichlet.search(family, source, rng, **how)
+        options = {"concentration": float(self.concentration), "tol": float(self.tol)}
+        model, moves = dirichlet_process.search(family, source, rng, **options)
         for move in moves if self.verbose else ():
             print(f"{move.what}: {move.n_components} components, lower bound {move.lower_bound:.6g}")
         recorder = BoundRecorder(model)
-        watch = callbacks(self.callback, self.verbose, recorder)
-        found, labels = self._descend(model, source, engine, 1, max_iter, watch, rng, store, recorder)
+        callback = callbacks(self.callback, self.verbose, recorder)
+        result, labels = self._descend(model, source, engine, 1, max_iter, callback, rng, store, recorder)
         self._learn_columns(X, source)
-        self._publish_process(model, found, source.dtype)
+        self._publish_process(model, result, source.dtype)
         self.labels_, self.history_, self.moves_ = labels, recorder.history(0), moves
         self.lower_bounds_ = self.history_.lower_bound[1:]
         return self
 
-    def _publish_process(self, model: dirichlet.DirichletProcess, found: loop.Fit, dtype: Any) -> None:
-        c, family = found.params, model.family.family
+    def _publish_process(self, model: dirichlet_process.DirichletProcess, result: loop.Fit, dtype: Any) -> None:
+        c, family = result.params, model.family.family
         self._components, self._fitted_model, self.family_ = c, replace(model, start=None), family
         self.n_components_ = len(c.counts)
         self.counts_, self.weights_ = np.asarray(c.counts), c.weights.astype(dtype)
         self.components_ = family.estimate(c.parts)
         self.n_parameters_ = self.n_components_ - 1 + family.n_parameters(self.n_components_, self.components_)
-        self.lower_bound_, self.log_likelihood_ = -float(found.objective), float(found.stats.log_likelihood)
-        self.n_iter_, self.converged_ = found.passes - 1, found.converged
+        self.lower_bound_, self.log_likelihood_ = -float(result.objective), float(result.stats.log_likelihood)
+        self.n_iter_, self.converged_ = result.passes - 1, result.converged
 
     def _check_auto(self) -> int:
         if self.n_components != "auto":

@@ -1,4 +1,4 @@
-"""What all mixtures are to their users: the fit, and every answer that follows from posteriors."""
+"""Base classes of mixture estimators: the fit by EM, and methods that follow from posterior probabilities."""
 
 from __future__ import annotations
 
@@ -14,52 +14,59 @@ from coterie.base import Estimator, Summary, callbacks
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.scale import Powers, times_power
-from coterie.errors import InputError, ScaleError
-from coterie.mixture import given
+from coterie.errors import InputError, ParameterError, ScaleError
+from coterie.mixture import parameter_checks
 from coterie.mixture.history import Recorder
 from coterie.traces import Traced
 
-NUMBERS_OF_ROWS = 10  # exponents of average weights that may be numbers of equal rows
+MAX_EXPONENT_OF_COUNTS = 10  # mean weights of up to 2 to this power may be numbers of equal rows
 
 
-class MixtureAnswers(Traced, DensityMixin, Estimator):
-    """An estimator around a model that is an `EM`: answers that follow from posteriors.
+class BaseMixture(Traced, DensityMixin, Estimator):
+    """Methods of all mixtures that follow from posterior probabilities.
 
-    A subclass keeps what was found as `_components` and `_fitted_model`.
+    A subclass stores its parameters as `_components`, and its model, an `EM`, as `_fitted_model`.
     """
 
     n_components: Any
+    n_init: int
+    tol: float
+    max_iter: int
+    accelerate: bool
+    callback: Any
+    verbose: Any
+    history_: Any
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fit, and return the likeliest component of every row."""
+        """Fit the mixture, and return the most probable component of each row (n,)."""
         return self.fit(X, y, sample_weight).labels_
 
     def predict_proba(self, X: Any) -> Any:
-        """How likely every row is to come from each component (n, k)."""
+        """Return the posterior probability of each component for each row (n, k)."""
         return self._map(X, "probabilities")
 
     def score_samples(self, X: Any) -> Any:
-        """The log density of every row (n,)."""
-        found = self._map(X, "log_densities")
-        return found - self._log_unit if self._log_unit else found
+        """Return the log density of each row (n,)."""
+        log_densities = self._map(X, "log_densities")
+        return log_densities - self._log_unit if self._log_unit else log_densities
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean log density of the rows."""
+        """Return the mean log density of the rows, weighted by `sample_weight`."""
         likelihood, total = self._likelihood(X, sample_weight)
         return likelihood / total
 
     def uncertainty(self, X: Any) -> Any:
-        """1 less the probability of the likeliest component, of every row (n,)."""
+        """Return 1 minus the probability of the most probable component, for each row (n,)."""
         return self._map(X, "uncertainty")
 
     def entropy(self, X: Any) -> Any:
-        """The entropy of every row's posterior, in nats (n,): 0 where its component is certain."""
+        """Return the entropy of the posterior of each row in nats (n,); 0 if its component is certain."""
         return self._map(X, "entropy")
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Rows drawn from the mixture (n_samples, d), and the component of each."""
-        whole_number("n_samples", n_samples, 1)
+        """Sample rows from the mixture (n_samples, d), and return them with their components (n_samples,)."""
         check_is_fitted(self)
+        whole_number("n_samples", n_samples, 1)
         rng = as_rng(self.random_state)
         weights = self._components.weights
         counts = rng.multinomial(n_samples, weights / weights.sum())
@@ -67,15 +74,15 @@ class MixtureAnswers(Traced, DensityMixin, Estimator):
         return rows.astype(self.weights_.dtype), np.repeat(np.arange(len(counts)), counts)
 
     def _from_responsibilities(self, model: Any, X: Any, sample_weight: Any, rows: int, start: Any) -> Any:
-        """Parameters of one M-step from labels (n,) or responsibilities (n, k)."""
-        resp = given.responsibilities(start, rows, self.n_components)
+        """The parameters of one M-step with labels (n,) or responsibilities (n, k)."""
+        resp = parameter_checks.responsibilities(start, rows, self.n_components)
         soft, engine, summary = self._open(X, sample_weight, first=True, y=resp)
         soft, _, _ = self._with_unit_weights(soft, summary)
         nowhere = model.nowhere()
         return model.m_step(nowhere, engine.sum(partial(model.given, nowhere), soft))
 
     def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
-        """The rows with the weights that the model sees: by default their own."""
+        """The rows with weights of a unit that the model can use; by default they stay as they are."""
         return source, summary, 0
 
     @property
@@ -83,124 +90,140 @@ class MixtureAnswers(Traced, DensityMixin, Estimator):
         return self._components
 
     def _likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
-        """Log-likelihood and weight of the rows."""
+        """The log-likelihood and the total weight of the rows."""
         _, stats = self._sum(X, sample_weight)
         return self._in_units(stats.log_likelihood, stats.weight, sample_weight)
 
-    # rows and weights out of range
+    # rows and weights whose scale is out of range
 
     _powers_of_outputs: ClassVar[dict[str, int]] = {"impute": 1}
 
     @property
     def _log_unit(self) -> float:
-        """What a log density loses by the unit of the rows: that of a unit cube."""
+        """Log volume of a unit cube of the scaled rows: log densities of the original rows are smaller by it."""
         return self.n_features_in_ * self._scale.rows * float(np.log(2.0)) if self._scale.rows else 0.0
 
     def _in_units(self, likelihood: Any, weight: Any, sample_weight: Any) -> tuple[float, float]:
-        """A sum of log densities, and the weight of the rows, in the units of rows and weights."""
+        """Convert a sum of log densities and the weight of the rows to the units of `X` and `sample_weight`."""
         exponent, total = self._scale_of(sample_weight).weights, float(np.sum(weight))
         return float(np.ldexp(likelihood - total * self._log_unit, exponent)), float(np.ldexp(total, exponent))
 
     def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
-        """Densities have the inverse of the unit of the rows; sums over rows grow with the weights."""
-        own_units = (
+        """Densities scale with the inverse of the rows; sums over rows scale with the weights."""
+        has_fixed_unit = (
             self._allows_missing
             or not self._has_lengths
             or not (getattr(self, "prior", None) is None or self.prior == "default")
         )
-        if (error.rows and own_units) or (error.weights and self._counts_rows):
+        if (error.rows and has_fixed_unit) or (error.weights and self._counts_rows):
             raise error
         super()._fit_rescaled(error, X, sample_weight, **more)
         self._rescale_sums(sample_weight)
         return self
 
     def _rescale_sums(self, sample_weight: Any) -> None:
-        """Sums of log densities that a fit found of rows and weights divided by their scale, in their units."""
+        """Convert the sums of log densities of a fit to scaled rows and weights to the original units."""
         raise NotImplementedError
 
-    _has_lengths = False  # whether all results are known for rows in another unit
+    @property
+    def _has_lengths(self) -> bool:
+        """Whether all results can be converted to another unit of the rows."""
+        return False
 
     @property
     def _counts_rows(self) -> bool:
-        """Whether a prior makes weights numbers of rows, that cannot be divided."""
-        flat = np.all(np.asarray(getattr(self, "concentration", 1.0)) == 1.0)
-        return getattr(self, "prior", None) is not None or not flat
+        """Whether weights are compared with the weight of a prior, so that they cannot be rescaled."""
+        is_flat = np.all(np.asarray(getattr(self, "concentration", 1.0)) == 1.0)
+        return getattr(self, "prior", None) is not None or not is_flat
+
+    # checks
+
+    def _check_rows(self, rows: int) -> None:
+        if rows < self.n_components:
+            raise InputError(
+                f"n_components={self.n_components} is larger than n_samples={rows}, the number of rows with a weight "
+                f"above 0: use n_components <= {rows}"
+            )
+
+    def _check_options(self) -> tuple[int, int]:
+        """Check the options of all mixtures; return `n_init` and `max_iter`."""
+        whole_number("n_components", self.n_components, 1)
+        not_negative("tol", self.tol)
+        callbacks(self.callback, self.verbose)
+        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)
+
+    @staticmethod
+    def _check_warm_start(is_same: bool, names: str) -> None:
+        if not is_same:
+            raise ParameterError(f"warm_start=True, but the previous fit has {names}: set warm_start=False")
 
 
-class MixtureEstimator(MixtureAnswers):
-    """One that is fitted by EM, and has parameters to count.
+class MixtureEstimator(BaseMixture):
+    """A mixture that is fitted by EM, with information criteria.
 
-    A subclass builds its model in `_model`, finds what it starts from in `_start`, and shows what was found in
-    `_publish`, which keeps it as `_components` and `_fitted_model`.
+    A subclass builds its model in `_model`, defines the initialisation in `_start`, and sets fitted attributes in
+    `_publish`.
     """
 
-    n_components: Any
     e_step: str
-    n_init: int
-    tol: float
-    max_iter: int
-    accelerate: bool
     missing: str
-    callback: Any
-    verbose: Any
-
-    # fitting
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
-        """Find the mixture of `X`.
+        """Fit the mixture.
 
         Parameters
         ----------
         X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
             The rows.
         y : Ignored
-            For scikit-learn's pipelines and searches, which pass it.
-        sample_weight : array (n,), optional
-            How much each row counts; a row of weight two is that row twice.
-        known_labels : array (n,) of whole numbers, optional
-            The component of each row, from 0 to `n_components` - 1, where it is known, and -1 where it is not. Known
-            rows keep their component; if all are known, the fit is the closed-form estimate. With one component there
-            is nothing to know, and they are ignored. Pipelines pass them after ``set_fit_request(known_labels=True)``.
+            Present for compatibility with scikit-learn's pipelines and searches.
+        sample_weight : array (n,) or None, default=None
+            Row weights. A row of weight 2 is equivalent to that row twice.
+        known_labels : array (n,) of whole numbers or None, default=None
+            The component of each row, from 0 to `n_components` - 1, or -1 if it is unknown. Rows with a known label
+            keep their component. If all are known, the fit is the closed-form estimate. They are ignored if there is
+            only one component. Pipelines pass them after ``set_fit_request(known_labels=True)``.
+
+        Returns
+        -------
+        self
         """
         n_init, max_iter = self._check_options()
-        known = given.known_labels(known_labels, self.n_components)
+        known = parameter_checks.known_labels(known_labels, self.n_components)
         try:
             source, engine, summary = self._open(X, sample_weight, first=True, y=known)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight, known_labels=known_labels)
         source, summary, exponent = self._with_unit_weights(source, summary)
-        if summary.rows < self.n_components:
-            raise InputError(
-                f"n_samples={summary.rows} rows (of weight above 0) cannot make n_components={self.n_components}: "
-                "ask for fewer"
-            )
+        self._check_rows(summary.rows)
         model = self._model(summary, source.dtype)
         model = replace(model, start=self._start(model, X, sample_weight, source.shape[0], known))
         recorder = Recorder(model)
-        watch = callbacks(self.callback, self.verbose, recorder)
+        callback = callbacks(self.callback, self.verbose, recorder)
         key = partial(self._rank, model, summary.rows)
-        found, labels = self._descend(
-            model, source, engine, n_init, max_iter, watch, recorder=recorder, accelerate=bool(self.accelerate), key=key
+        result, labels = self._descend(
+            model, source, engine, n_init, max_iter, callback, recorder=recorder, accelerate=self.accelerate, key=key
         )
         self._learn_columns(X, source)
-        self._publish(model, found.params, source.dtype)
-        history = recorder.history(found.run)
+        self._publish(model, result.params, source.dtype)
+        history = recorder.history(result.run)
         self.labels_, self.history_ = labels, history.rescaled(0.0, exponent)
-        self.log_likelihood_ = float(np.ldexp(found.stats.log_likelihood, exponent))
-        self.lower_bound_ = float(found.stats.bound) / summary.weight
+        self.log_likelihood_ = float(np.ldexp(result.stats.log_likelihood, exponent))
+        self.lower_bound_ = float(result.stats.bound) / summary.weight
         self.lower_bounds_ = history.lower_bound[history.step == "E"][1:] / summary.weight
-        self.n_iter_, self.converged_ = found.passes - 1, found.converged
-        self._state, self._batches = online.State(found.params, found.stats), 1
+        self.n_iter_, self.converged_ = result.passes - 1, result.converged
+        self._state, self._batches = online.State(result.params, result.stats), 1
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Any:
-        """Fit, and return the likeliest component of every row."""
+        """Fit the mixture, and return the most probable component of each row (n,)."""
         return self.fit(X, y, sample_weight, known_labels=known_labels).labels_
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
-        """One step of incremental EM with `X` as the batch [4]_; the first batch also starts the mixture.
+        """Update the mixture with one step of incremental EM [4]_; `X` is the batch. The first batch is fitted.
 
-        Old batches fade: the t-th counts for (t + 1)^-0.6 of all. Arguments are those of `fit`.
+        Older batches lose influence: batch t gets the share (t + 1)^-0.6 of the total weight. Parameters are those of
+        `fit`.
 
         .. [4] O. Cappé & E. Moulines (2009), On-line expectation-maximization algorithm for latent data models,
            J. Royal Statistical Society B 71, 593-613. https://doi.org/10.1111/j.1467-9868.2009.00698.x
@@ -209,7 +232,7 @@ class MixtureEstimator(MixtureAnswers):
             return self.fit(X, y, sample_weight, known_labels=known_labels)
         self._check_options()
         self._reject_rescaled("partial_fit")
-        known = given.known_labels(known_labels, self.n_components)
+        known = parameter_checks.known_labels(known_labels, self.n_components)
         source, _, summary = self._open(X, sample_weight, first=False, y=known)
         self._batches += 1
         share = (self._batches + 1.0) ** -0.6
@@ -224,16 +247,16 @@ class MixtureEstimator(MixtureAnswers):
     # criteria
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Bayes' information criterion, -2 log L + p log n: lower is better (mclust's has the other sign)."""
+        """Return the Bayesian information criterion, -2 log L + p log n: lower is better (mclust negates it)."""
         likelihood, total = self._likelihood(X, sample_weight)
         return -2 * likelihood + self.n_parameters_ * float(np.log(total))
 
     def aic(self, X: Any, sample_weight: Any = None) -> float:
-        """Akaike's information criterion, -2 log L + 2 p: lower is better."""
+        """Return Akaike's information criterion, -2 log L + 2 p: lower is better."""
         return -2 * self._likelihood(X, sample_weight)[0] + 2 * self.n_parameters_
 
     def icl(self, X: Any, sample_weight: Any = None) -> float:
-        """Integrated complete likelihood: BIC with each row in its likeliest component, so that overlap costs."""
+        """Return the integrated completed likelihood: BIC with hard assignments, which penalises overlap."""
         source, engine, model = self._open_fitted(X, sample_weight)
         hard = replace(model, e_step_kind="hard")
         stats, _ = engine.scan(partial(hard.e_step, self._params), source, None)
@@ -250,45 +273,41 @@ class MixtureEstimator(MixtureAnswers):
         self.history_ = self.history_.rescaled(total * self._log_unit, self._scale.weights)
 
     def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
-        """Weights divided by a power of two so that rows weigh 1 to 2 on average, and its exponent.
+        """Divide weights by a power of two so that their mean is between 1 and 2; the last result is its exponent.
 
-        The likeliest mixture does not depend on it, but what a fit compares with 1 or with rounding would. Weights of
-        about 1 are left alone, because they may be numbers of equal rows: a row of weight two is the row twice.
+        The maximum of the likelihood does not depend on it, but comparisons with 1 or with rounding errors during a
+        fit would. Weights of about 1 stay as they are, because they may be numbers of equal rows.
         """
         exponent = int(np.frexp(summary.weight / summary.rows)[1]) - 1
-        if source.w is None or self._counts_rows or abs(exponent) <= NUMBERS_OF_ROWS:
+        if source.w is None or self._counts_rows or abs(exponent) <= MAX_EXPONENT_OF_COUNTS:
             return source, summary, 0
         source = replace(source, w=times_power(-exponent, source.w))
         return source, summary._replace(weight=float(np.ldexp(summary.weight, -exponent))), exponent
 
-    # what a subclass says
+    # defined by subclasses
 
     def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> Any:
-        """The model for rows of that summary and type; the one that was fitted, without."""
+        """The model for rows with this summary and dtype; without a summary, the fitted model."""
         raise NotImplementedError
 
     def _start(self, model: Any, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
-        """Parameters, or a function of (model, source, engine, rng) that finds them."""
+        """Initial parameters, or a function of (model, source, engine, rng) that returns them."""
         raise NotImplementedError
 
     def _publish(self, model: Any, params: Any, dtype: Any) -> None:
+        """Set the fitted attributes that depend on the parameters."""
         raise NotImplementedError
 
     @staticmethod
-    def _rank(model: Any, rows: int, found: loop.Fit) -> Any:
-        """What fits are ordered by, the best first."""
-        return found.objective
-
-    # how the parts come together
+    def _rank(model: Any, rows: int, result: loop.Fit) -> Any:
+        """Sort key of restarts, the best first."""
+        return result.objective
 
     @property
     def _allows_missing(self) -> bool:
         return self.missing == "ignore"
 
     def _check_options(self) -> tuple[int, int]:
-        whole_number("n_components", self.n_components, 1)
         one_of("e_step", self.e_step, ("soft", "hard", "stochastic"))
         one_of("missing", self.missing, ("error", "ignore"))
-        not_negative("tol", self.tol)
-        callbacks(self.callback, self.verbose)
-        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)
+        return super()._check_options()

@@ -10,24 +10,27 @@ import numpy as np
 
 from coterie import kernels
 from coterie.base import Summary, callbacks
-from coterie.core.arguments import not_negative, one_of, whole_number
+from coterie.core.arguments import not_negative, one_of
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, Powers, in_type
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
-from coterie.errors import InputError, ParameterError, ScaleError
+from coterie.errors import ParameterError, ScaleError
 from coterie.families import forms
 from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
 from coterie.kernels.plain.gaussian import Gaussians
-from coterie.mixture import given
-from coterie.mixture.answers import MixtureAnswers
-from coterie.mixture.beliefs import Dirichlet, NormalWishart, Sticks
-from coterie.mixture.gaussian import BY_FORM, GaussianStats, has_covariances_of_structure
+from coterie.mixture import parameter_checks
+from coterie.mixture.base_mixture import BaseMixture
+from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, StickBreaking
+from coterie.mixture.gaussian_em import BY_FORM, GaussianStats, fitted_arrays, has_covariances_of_structure
 from coterie.mixture.starts import METHODS, Start
-from coterie.mixture.variational import BoundRecorder, Posterior, VariationalGaussians, used
+from coterie.mixture.variational import BoundRecorder, Posterior, VariationalGaussians
 
-MIXING = {"dirichlet_process": Sticks, "dirichlet_distribution": Dirichlet}
+MIXING: dict[str, type[Dirichlet] | type[StickBreaking]] = {
+    "dirichlet_process": StickBreaking,
+    "dirichlet_distribution": Dirichlet,
+}
 FORMS = ("full", "tied", "diag", "spherical")
 
 
@@ -39,95 +42,100 @@ FORMS = ("full", "tied", "diag", "spherical")
     means_="real K D",
     covariances_=BY_FORM,
 )
-class BayesianGaussianMixture(MixtureAnswers):
-    r"""A mixture of Gaussians of which not the parameters but their distribution is found, by variational Bayes.
+class BayesianGaussianMixture(BaseMixture):
+    r"""Bayesian Gaussian mixture, fitted by variational Bayes.
 
     .. math:: \max_q \; E_q[\log p(X, z, \pi, \mu, \Lambda)] - E_q[\log q(z) q(\pi) \prod_k q(\mu_k, \Lambda_k)]
               \;\le\; \log p(X)
 
-    Weights are broken off a stick (a Dirichlet process, cut off at `n_components`) or have a Dirichlet distribution;
-    means and precisions are normal-Wishart [1]_ [2]_. The bound pays for every component that moves away from what was
-    believed before, so components that explain too little end without rows: `n_components` is how many there may be.
-    Covariances cannot collapse.
+    The fit is a posterior distribution of the parameters instead of an estimate. The prior of the weights is a
+    Dirichlet process, truncated at `n_components`, or a Dirichlet distribution; that of means and precisions is
+    normal-Wishart [1]_ [2]_. The lower bound has a penalty for each component whose posterior differs from the prior.
+    So components that explain too little end without rows, and `n_components` is a maximum. Covariances cannot
+    collapse.
 
-    Do not use it to find a number of components at all cost: it empties components, but is slow to and may stop
-    half-way; a search that also joins and splits them is `Mixture` with ``n_components="auto"``. With few rows the
-    prior speaks: put the columns into comparable units and say what is known.
+    Do not use it only to find the number of components: it empties components slowly, and may stop too early. `Mixture`
+    with ``n_components="auto"`` also merges and splits components. With few rows the prior matters: scale the columns,
+    and set the priors that you know.
 
     Parameters
     ----------
     n_components : int, default=1
-        How many components there may be.
+        Maximum number of components.
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
-        The precision's distribution: Wishart, with any scale matrix; the same for all components; a diagonal one; a
-        multiple of the identity.
+        Posterior of the precisions: Wishart with any scale matrix, with one for all components, with diagonal ones, or
+        with multiples of the identity.
     tol : float, default=1e-3
-        A fit ends when the bound still to be gained, by Aitken's estimate, is below `tol` (1 + n / 1000).
+        Tolerance. Iterations stop when the lower bound still to be gained, estimated by Aitken's method, is below
+        `tol` (1 + n / 1000).
     reg_covar : float, default=1e-6
-        Part of the prior: its scale matrix grows by this share of the columns' variances for each row of an average
+        Part of the prior: this share of the column variances is added to its scale matrix for each row of an average
         component.
     max_iter : int, default=1000
         Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     n_init : int, default=1
-        Starts, of which the one with the highest bound is kept.
-    init_params : {'kmeans', 'k-means++', 'random', 'random_from_data', 'hierarchical', 'auto'} or array
-        Where to start, as in `GaussianMixture`; labels (n,) or responsibilities (n, k) are taken as given.
+        Number of initialisations; the result with the highest lower bound is kept.
+    init_params : {'kmeans', 'auto', 'k-means++', 'random', 'random_from_data', 'hierarchical'} or array
+        Initialisation as in `GaussianMixture`, 'kmeans' by default. Labels (n,) or responsibilities (n, k) are used as
+        they are.
     weight_concentration_prior_type : {'dirichlet_process', 'dirichlet_distribution'}, default='dirichlet_process'
-    weight_concentration_prior : float, default=None
-        Large: many components are used; small: few. 1 / n_components by default.
-    mean_precision_prior : float, default=None
-        Rows that the prior of the means counts for; 1 by default.
-    mean_prior : array (d,), default=None
-        Where means are believed to be; the mean of the rows by default.
-    degrees_of_freedom_prior : float, default=None
-        Above d - 1: rows that the prior of the covariances counts for; d by default.
-    covariance_prior : float or array, default=None
-        The prior's scale matrix: (d, d) for 'full' and 'tied', (d,) for 'diag', a number for 'spherical'. By default
-        the covariance of the rows.
+        Prior of the weights.
+    weight_concentration_prior : float or None, default=None
+        Concentration of that prior: a larger value keeps more components. None is 1 / n_components.
+    mean_precision_prior : float or None, default=None
+        Number of rows that the prior of the means is worth. None is 1.
+    mean_prior : array (d,) or None, default=None
+        Mean of the prior of the means. None is the mean of the rows.
+    degrees_of_freedom_prior : float or None, default=None
+        Number of rows that the prior of the covariances is worth, above d - 1. None is d.
+    covariance_prior : float, array or None, default=None
+        Scale matrix of the prior: (d, d) for 'full' and 'tied', (d,) for 'diag', a number for 'spherical'. None is the
+        covariance of the rows.
     accelerate : bool, default=False
-        Extrapolate (SQUAREM): the same answer in fewer iterations; the bound never falls.
+        Extrapolate with SQUAREM: the same result in fewer iterations. The lower bound never falls.
     warm_start : bool, default=False
-        Start from the last fit.
+        Initialise with the posterior of the previous fit.
     engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
     ----------
     weights_, means_, covariances_, precisions_, precisions_cholesky_ : array
-        The mean mixture; precisions are expected ones, and covariances their inverses. Shapes as in `GaussianMixture`.
-    weight_concentration_ : array (k,), or two for the Dirichlet process
+        Expected weights, means and precisions; covariances are inverses of expected precisions. Shapes are as in
+        `GaussianMixture`.
+    weight_concentration_ : array (k,), or a tuple of two for the Dirichlet process
     mean_precision_ : array (k,)
     degrees_of_freedom_ : array (k,), or a number for 'tied'
-        The rest of what the distributions consist of.
+        The other parameters of the posterior.
     weight_concentration_prior_, mean_precision_prior_, mean_prior_, degrees_of_freedom_prior_, covariance_prior_
-        The prior; `covariance_prior_` with the share of `reg_covar`.
+        The prior; `covariance_prior_` includes `reg_covar`.
     counts_ : array (k,)
-        Rows of each component, by weight, in expectation.
+        Expected number of rows of each component, by weight.
     n_components_effective_ : int
-        Components with at least one row, that is with `counts_` of at least 1.
+        Number of components with at least one row: `counts_` >= 1.
     pruned_ : array of int
-        The others. They believe what the prior does, and keep their places in all arrays.
+        Indices of the other components. Their posterior is the prior; they stay in all arrays.
     lower_bound_ : float
         Evidence lower bound (ELBO) of all rows, with every constant.
     lower_bounds_ : array (n_iter_,)
         The evidence lower bound after each iteration: `history_.lower_bound` without the initialisation.
     history_ : `coterie.mixture.variational.BoundHistory`
-        The bound and its parts at the start and after every iteration, and the rows of each component.
+        The lower bound and its terms for the initialisation and after each iteration, and the rows of each component.
     labels_ : array (n,) of int32
-        Always what `predict` says of the same rows.
+        Most probable component of each row, equal to `predict` of the same rows.
     converged_, n_iter_, n_features_in_, feature_names_in_
         As in `GaussianMixture`.
 
     Notes
     -----
-    An iteration is one pass of `GaussianMixture`'s EM: about 2 n k d (d + 1) operations for full covariances.
+    An iteration costs as much as one of `GaussianMixture`: about 2 n k d (d + 1) operations for full covariances.
 
-    With `reg_covar` at 0 the parameters of every iteration are those of scikit-learn's class, whose `reg_covar` is
-    added to covariances of all rows and breaks the bound's climb by as much. Its `lower_bound_` leaves out the terms
-    that the prior and the number of rows fix, and so cannot be compared with the evidence of another model; this one
-    has them all: it is below log p(X), and larger is better across `n_components`, `covariance_type` and priors.
-    `score_samples` is as there: the logarithm of the sum over components of exp E[log p(x, z)], a little below the
-    predictive density.
+    With ``reg_covar=0``, all iterations have the same parameters as those of scikit-learn's class. `reg_covar` is added
+    to the covariances there, so that the lower bound can fall slightly. Its `lower_bound_` leaves out terms that depend
+    only on the prior and the number of rows, so it cannot be compared between models. Here all terms are included: the
+    lower bound is below log p(X), and larger is better across `n_components`, `covariance_type` and priors.
+    `score_samples` is as in scikit-learn: the logarithm of the sum over components of exp E[log p(x, z)], slightly
+    below the log predictive density.
 
     References
     ----------
@@ -209,48 +217,52 @@ class BayesianGaussianMixture(MixtureAnswers):
     }
     _powers_of_options: ClassVar[dict[str, int]] = {"mean_prior": 1, "covariance_prior": 2}
 
+    counts_: np.ndarray
+    lower_bound_: float
+
     def _rescale_sums(self, sample_weight: Any) -> None:
-        less = float(self.counts_.sum()) * self._log_unit
-        bounds = {name: getattr(self.history_, name) - less for name in ("lower_bound", "fit")}
-        self.lower_bound_, self.history_ = self.lower_bound_ - less, replace(self.history_, **bounds)
+        log_volume = float(self.counts_.sum()) * self._log_unit
+        bounds = {name: getattr(self.history_, name) - log_volume for name in ("lower_bound", "fit")}
+        self.lower_bound_, self.history_ = self.lower_bound_ - log_volume, replace(self.history_, **bounds)
         self.lower_bounds_ = self.history_.lower_bound[1:]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the distribution of the mixture of `X`.
+        """Fit the mixture.
 
         Parameters
         ----------
         X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
             The rows.
-        y : ignored
-        sample_weight : array (n,), optional
-            How much each row counts; a row of weight two is that row twice.
+        y : Ignored
+            Present for compatibility with scikit-learn's pipelines and searches.
+        sample_weight : array (n,) or None, default=None
+            Row weights. A row of weight 2 is equivalent to that row twice.
+
+        Returns
+        -------
+        self
         """
         n_init, max_iter = self._check_options()
         try:
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight)
-        if summary.rows < self.n_components:
-            raise InputError(
-                f"n_samples={summary.rows} rows (of weight above 0) cannot make n_components={self.n_components}: "
-                "ask for fewer"
-            )
+        self._check_rows(summary.rows)
         model = self._model(summary, source.dtype, source, engine)
         model = replace(model, start=self._start(model, X, sample_weight, source.shape[0]))
         recorder = BoundRecorder(model)
-        watch = callbacks(self.callback, self.verbose, recorder)
-        found, labels = self._descend(
-            model, source, engine, n_init, max_iter, watch, recorder=recorder, accelerate=bool(self.accelerate)
+        callback = callbacks(self.callback, self.verbose, recorder)
+        result, labels = self._descend(
+            model, source, engine, n_init, max_iter, callback, recorder=recorder, accelerate=self.accelerate
         )
         self._learn_columns(X, source)
-        self._publish(model, found.params, source.dtype)
-        self.labels_, self.history_ = labels, recorder.history(found.run)
-        self.counts_ = np.asarray(found.stats.weight)
-        self.pruned_ = np.flatnonzero(~used(self.counts_))
+        self._publish(model, result.params, source.dtype)
+        self.labels_, self.history_ = labels, recorder.history(result.run)
+        self.counts_ = np.asarray(result.stats.weight)
+        self.pruned_ = np.flatnonzero(self.counts_ < 1.0)
         self.n_components_effective_ = self.n_components - len(self.pruned_)
-        self.lower_bound_, self.lower_bounds_ = -float(found.objective), self.history_.lower_bound[1:]
-        self.n_iter_, self.converged_ = found.passes - 1, found.converged
+        self.lower_bound_, self.lower_bounds_ = -float(result.objective), self.history_.lower_bound[1:]
+        self.n_iter_, self.converged_ = result.passes - 1, result.converged
         return self
 
     def _model(
@@ -265,7 +277,7 @@ class BayesianGaussianMixture(MixtureAnswers):
         k, structure = self.n_components, as_structure(self.covariance_type)
         penalty = as_penalty(None, float(self.reg_covar), k, summary.mean, summary.variance)
         kind, concentration = MIXING[self.weight_concentration_prior_type], self.weight_concentration_prior
-        floor = max(summary.weight / k, 1.0) * penalty.floor  # the prior is one of its own, however little rows weigh
+        floor = max(summary.weight / k, 1.0) * penalty.floor  # at least that of one row, for any weights
         return VariationalGaussians(
             k,
             structure,
@@ -275,36 +287,40 @@ class BayesianGaussianMixture(MixtureAnswers):
             tol=float(self.tol),
             precision=float(np.finfo(dtype).eps),
             mixing=kind(1.0 / k if concentration is None else float(concentration)),
-            belief=self._belief(structure.form, summary, source, engine, floor),
+            component_prior=self._component_prior(structure.form, summary, source, engine, floor),
         )
 
-    def _belief(self, form: str, summary: Summary, source: Source, engine: Engine, floor: np.ndarray) -> NormalWishart:
-        """The prior of means and precisions, for rows of that summary."""
-        d = len(floor)
-        mean = summary.mean if self.mean_prior is None else given.numbers("mean_prior", self.mean_prior, (d,))
+    def _component_prior(
+        self, form: str, summary: Summary, source: Any, engine: Any, floor: np.ndarray
+    ) -> NormalWishart:
+        """The prior of means and precisions."""
+        d, mean = len(floor), summary.mean
+        if self.mean_prior is not None:
+            mean = parameter_checks.numbers("mean_prior", self.mean_prior, (d,))
         dof = float(d if self.degrees_of_freedom_prior is None else self.degrees_of_freedom_prior)
         if not dof > d - 1:
             raise ParameterError(f"degrees_of_freedom_prior must be above d - 1 = {d - 1}; got {dof!r}")
         scale = np.diag(floor) + self._prior_scale(form, summary, source, engine)
         if forms.factors("tied", scale, 1, d).singular.any():
             raise ParameterError(
-                "covariance_prior must be positive definite, and is not"
-                + (": the columns are dependent; raise reg_covar, or give it" if self.covariance_prior is None else "")
+                "the covariance of the columns is singular: set covariance_prior, or raise reg_covar"
+                if self.covariance_prior is None
+                else "covariance_prior must be positive definite; it is singular or indefinite"
             )
         precision = 1.0 if self.mean_precision_prior is None else float(self.mean_precision_prior)
         return NormalWishart(form, mean, precision, dof, scale)
 
     def _prior_scale(self, form: str, summary: Summary, source: Source, engine: Engine) -> np.ndarray:
-        """The prior's scale matrix (d, d), without the share of `reg_covar`."""
+        """The scale matrix of the prior (d, d), without `reg_covar`."""
         d, value = len(summary.mean), self.covariance_prior
         if value is not None:
             shape: tuple[int, ...] = {"full": (d, d), "tied": (d, d), "diag": (d,), "spherical": ()}[form]
-            found = given.numbers("covariance_prior", value, shape)
+            array = parameter_checks.numbers("covariance_prior", value, shape, " for this covariance_type")
             if form in ("full", "tied"):
-                if not np.allclose(found, found.T, rtol=1e-8, atol=1e-12 * np.abs(found).max()):
+                if not np.allclose(array, array.T, rtol=1e-8, atol=1e-12 * np.abs(array).max()):
                     raise ParameterError("covariance_prior must be symmetric; it differs from its transpose")
-                return (found + found.T) / 2
-            return np.diag(np.broadcast_to(found, d))
+                return (array + array.T) / 2
+            return np.diag(np.broadcast_to(array, d))
         rows = max(summary.weight - 1, summary.weight / 2)
         if form in ("full", "tied"):
             return engine.sum(partial(_scatter, summary.mean), source).sum_dxx[0] / rows
@@ -312,19 +328,13 @@ class BayesianGaussianMixture(MixtureAnswers):
         return np.diag(variance if form == "diag" else np.full(d, variance.mean()))
 
     def _start(self, model: VariationalGaussians, X: Any, sample_weight: Any, rows: int) -> Any:
-        """Beliefs, or what finds them."""
+        """The initial posterior, or a function that computes an initial Gaussian mixture."""
         k, d = self.n_components, len(model.origin)
         if self.warm_start and hasattr(self, "_components"):
-            if self._components.means.shape != (k, d) or self._fitted_model.structure != model.structure:
-                raise ParameterError(
-                    "warm_start cannot go on from a fit with other columns, n_components or covariance_type: "
-                    "set warm_start=False"
-                )
-            if self._components.concentration.shape != model.mixing.after(np.zeros(k)).shape:
-                raise ParameterError(
-                    "warm_start cannot go on from a fit with another weight_concentration_prior_type: "
-                    "set warm_start=False"
-                )
+            is_same = self._components.means.shape == (k, d) and self._fitted_model.structure == model.structure
+            self._check_warm_start(is_same, "other columns, n_components or covariance_type")
+            is_same = self._components.concentration.shape == model.mixing.posterior(np.zeros(k)).shape
+            self._check_warm_start(is_same, "another weight_concentration_prior_type")
             return self._components
         if isinstance(self.init_params, str):
             return Start(self.init_params)
@@ -332,37 +342,32 @@ class BayesianGaussianMixture(MixtureAnswers):
 
     def _publish(self, model: VariationalGaussians, c: Posterior, dtype: Any) -> None:
         self._components, self._fitted_model = c, replace(model, start=None)
-        matrices, process, belief = model.form in ("full", "tied"), c.concentration.ndim == 2, model.belief
-        precisions = c.factor @ np.swapaxes(c.factor, -1, -2) if matrices else c.factor**2
-        found = {"weights_": c.weights, "means_": c.means, "covariances_": c.covariances, "precisions_": precisions}
-        vars(self).update(in_type({**found, "precisions_cholesky_": c.factor}, dtype))
-        self.weight_concentration_ = tuple(c.concentration) if process else c.concentration
+        self.__dict__.update(in_type(fitted_arrays(model.form, c), dtype))
+        prior = model.component_prior
+        self.weight_concentration_ = tuple(c.concentration) if c.concentration.ndim == 2 else c.concentration
         self.mean_precision_ = c.mean_precision
         self.degrees_of_freedom_ = float(c.dof[0]) if model.form == "tied" else c.dof
         self.weight_concentration_prior_ = model.mixing.concentration
-        self.mean_precision_prior_, self.mean_prior_ = belief.mean_precision, belief.mean
-        self.degrees_of_freedom_prior_ = belief.dof
-        variances = np.diagonal(belief.scale)
-        self.covariance_prior_ = {"diag": variances, "spherical": variances.mean()}.get(model.form, belief.scale)
+        self.mean_precision_prior_, self.mean_prior_ = prior.mean_precision, prior.mean
+        self.degrees_of_freedom_prior_ = prior.dof
+        variances = np.diagonal(prior.scale)
+        self.covariance_prior_ = {"diag": variances, "spherical": variances.mean()}.get(model.form, prior.scale)
 
     def _check_options(self) -> tuple[int, int]:
-        whole_number("n_components", self.n_components, 1)
         one_of("covariance_type", self.covariance_type, FORMS)
         one_of("weight_concentration_prior_type", self.weight_concentration_prior_type, tuple(MIXING))
         if isinstance(self.init_params, str):
             one_of("init_params", self.init_params, METHODS)
         not_negative("reg_covar", self.reg_covar)
-        not_negative("tol", self.tol)
         for name in ("weight_concentration_prior", "mean_precision_prior", "degrees_of_freedom_prior"):
             value = getattr(self, name)
             if value is not None and not_negative(name, value) == 0:
                 raise ParameterError(f"{name} must be None or a number above 0; got {value!r}")
-        callbacks(self.callback, self.verbose)
-        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)
+        return super()._check_options()
 
 
 def _scatter(mean: np.ndarray, chunk: Chunk) -> Stats:
-    """Sums of the rows about their mean: EM of a single component."""
+    """Sums of deviations of the rows from their mean: an E-step with a single component."""
     d = len(mean)
     one = Gaussians("full", np.zeros(1), mean[None], np.eye(d)[None], mean)
     return GaussianStats(*kernels.for_centers(chunk.X, 1).em(chunk.X, chunk.w, one))

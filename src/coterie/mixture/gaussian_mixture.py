@@ -17,9 +17,9 @@ from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
-from coterie.mixture import given
-from coterie.mixture.answers import MixtureEstimator
-from coterie.mixture.gaussian import BY_FORM, Components, GaussianEM, has_covariances_of_structure
+from coterie.mixture import parameter_checks
+from coterie.mixture.base_mixture import MixtureEstimator
+from coterie.mixture.gaussian_em import BY_FORM, Components, GaussianEM, fitted_arrays, has_covariances_of_structure
 from coterie.mixture.search import sound_first
 from coterie.mixture.starts import METHODS, Start
 
@@ -35,91 +35,97 @@ from coterie.mixture.starts import METHODS, Start
     covariances_=BY_FORM,
 )
 class GaussianMixture(MixtureEstimator):
-    r"""A mixture of Gaussians, fitted by EM.
+    r"""Gaussian mixture, fitted by EM.
 
     .. math:: \max_{\pi, \mu, \Sigma} \sum_i w_i \log \sum_k \pi_k N(x_i; \mu_k, \Sigma_k)
 
-    The E-step finds how likely each row is to come from each component, the M-step fits each component to the rows by
-    these probabilities, in turn [1]_. The likelihood never falls. Covariances may be of any of the fourteen structures
-    of Celeux & Govaert [2]_, known by mclust's names [3]_: volume, shape and orientation, each Equal among the
-    components, Variable, or the Identity.
+    The E-step computes the posterior probability of each component for each row. The M-step estimates each component
+    from the rows with these probabilities as weights [1]_. The likelihood never falls. Covariances can have any of the
+    fourteen structures of Celeux & Govaert [2]_, with the names of mclust [3]_: volume, shape and orientation are each
+    Equal for all components, Variable, or the Identity.
 
-    Do not use it for clusters that are not elliptical (rings, moons: single linkage), with more columns than a
-    component has rows unless the structure is simple ('diag', 'EEI'), or where outliers must not pull (Student-t
-    mixtures).
+    Do not use it for clusters that are not elliptical (rings or moons: use single linkage). With more columns than a
+    component has rows, use a simple structure ('diag', 'EEI'). With outliers, use a Student-t mixture.
 
     Parameters
     ----------
     n_components : int, default=1
-        How many components.
+        Number of components.
     covariance_type : str, default='full'
         'EII', 'VII', 'EEI', 'VEI', 'EVI', 'VVI', 'EEE', 'VEE', 'EVE', 'VVE', 'EEV', 'VEV', 'EVV' or 'VVV';
         scikit-learn's 'full' (VVV), 'tied' (EEE), 'diag' (VVI), 'spherical' (VII); for one column 'E' or 'V'.
     e_step : {'soft', 'hard', 'stochastic'}, default='soft'
-        Posterior probabilities (EM); all to the likeliest component (classification EM: K-means is this, for EII with
-        equal weights); or to a component drawn by them (the fit runs for `max_iter` iterations).
-    init_params : {'auto', 'kmeans', 'k-means++', 'random', 'random_from_data', 'hierarchical'} or array
-        Where to start. 'auto' takes the best of many short runs from k-means++, random rows, K-means and a model-based
-        tree, and of new starts made from the best of these, leaving out those that rest on next to no rows; the others
-        are one such start. Starts are sought on a sample of the rows where these are many. Labels (n,) or
-        responsibilities (n, k) are taken as given.
+        'soft' weights rows with posterior probabilities (EM). 'hard' assigns each row to its most probable component
+        (classification EM; with EII and equal weights this is K-means). 'stochastic' assigns each row to a random
+        component with these probabilities; the fit then runs for `max_iter` iterations.
+    init_params : {'auto', 'kmeans', 'k-means++', 'random', 'random_from_data', 'hierarchical'} or array, default='auto'
+        Initialisation. 'auto' takes the best of many short runs from k-means++, random rows, K-means and a model-based
+        tree, and of new starts that combine the best of these; starts with components of hardly any rows are left out.
+        The other names are one such start. Large tables are initialised on a random sample of rows. Labels (n,) or
+        responsibilities (n, k) are used as they are.
     n_init : int, default=1
-        Starts, of which the best is kept; sound results go before spurious ones.
-    weights_init : array (k,), optional
-    means_init : array (k, d), optional
-    precisions_init : array, optional
-        Given parts of the start; precisions are inverse covariances in the shape of `covariances_`.
+        Number of initialisations. The best result is kept; results with components of hardly any rows come last.
+    weights_init : array (k,) or None, default=None
+        Initial weights.
+    means_init : array (k, d) or None, default=None
+        Initial means.
+    precisions_init : array or None, default=None
+        Initial precisions (inverse covariances), in the shape of `covariances_`.
     fixed : str or sequence of {'weights', 'means', 'covariances'}, default=()
-        What stays as it was given; weights that were not given stay equal.
+        Parameters that keep their initial values. Weights without `weights_init` stay equal.
     reg_covar : float, default=1e-6
-        Keeps covariances from collapsing: as if the rows of an average component each had this share of their column's
-        variance more.
-    prior : None, 'default' or `coterie.mixture.Prior`
-        Dirichlet and normal-inverse-Wishart: the fit is then the most probable, not the likeliest; 'default' is
-        mclust's prior.
+        Regularisation of covariances, as a share of the variance of each column. It acts as if each row of an average
+        component had this much additional variance, so that covariances cannot collapse.
+    prior : None, 'default' or `coterie.mixture.Prior`, default=None
+        Dirichlet prior of weights and normal-inverse-Wishart prior of means and covariances. The fit is then the
+        maximum a posteriori estimate. 'default' is the prior of mclust.
     tol : float, default=1e-3
-        A fit ends when the log-likelihood still to be gained, by Aitken's estimate, is below `tol` (1 + n / 1000):
-        a total, not a mean, so that likelihoods can be compared however many rows there are.
+        Tolerance. Iterations stop when the log-likelihood still to be gained, estimated by Aitken's method, is below
+        `tol` (1 + n / 1000). This is a total, not a mean, so that likelihoods are comparable for any number of rows.
     max_iter : int, default=1000
         Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False
-        Extrapolate (SQUAREM): the same answer in fewer iterations where components overlap; the likelihood never falls.
+        Extrapolate with SQUAREM: the same result in fewer iterations if components overlap. The likelihood never falls.
     missing : {'error', 'ignore'}, default='error'
-        NaN: refuse it, or use what is there of each row: exact EM for values missing at random.
+        Treatment of NaN: raise an error, or use the observed values of each row (exact EM for values missing at
+        random).
     warm_start : bool, default=False
-        Start from the last fit.
+        Initialise with the parameters of the previous fit.
     engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
     ----------
     weights_ : array (k,)
+        Weights of the components.
     means_ : array (k, d)
+        Means of the components.
     covariances_, precisions_, precisions_cholesky_ : array
         (k, d, d); (d, d) for EEE; (k, d) for the diagonal structures ..I; (k,) for the spherical ones .II.
     labels_ : array (n,) of int32
-        Always what `predict` says of the same rows.
+        Most probable component of each row, equal to `predict` of the same rows.
     lower_bound_ : float
         Lower bound of the mean log-likelihood of the rows; equal to it for a soft E-step.
     lower_bounds_ : array (n_iter_,)
-        The lower bound after each iteration of `fit`, as a mean over the rows. `history_` has the totals, and the
-        bound of the initialisation.
+        The lower bound after each iteration of `fit`, as a mean over the rows; rejected steps of `accelerate` are left
+        out. `history_` has the totals, and the bound of the initialisation.
     log_likelihood_ : float
-        Of all rows together.
+        Log-likelihood of all rows.
     n_parameters_ : int
-        Free ones, as `bic` and `aic` count them.
+        Number of free parameters, as in `bic` and `aic`.
     converged_ : bool
+        Whether the best initialisation converged.
     n_iter_ : int
         Iterations of the best initialisation; with `accelerate`, passes over the rows.
     history_ : `coterie.mixture.history.History`
-        Log-likelihood, lower bound and the gap between them after every half step; repairs.
+        Log-likelihood, lower bound and their difference after each E-step and M-step, and repairs of components.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    An iteration costs about 2 n k d (d + 1) operations for full covariances, 6 n k d for diagonal ones, in one pass
-    over the rows; responsibilities are never stored. All structures use the same sums, so all run on every engine.
+    An iteration is one pass over the rows. It costs about 2 n k d (d + 1) operations for full covariances and 6 n k d
+    for diagonal ones. Responsibilities are never stored. All structures use the same sums, so all run on every engine.
 
     References
     ----------
@@ -201,40 +207,37 @@ class GaussianMixture(MixtureEstimator):
     }
     _powers_of_options: ClassVar[dict[str, int]] = {"means_init": 1, "precisions_init": -2}
 
-    # answers
-
     def impute(self, X: Any) -> Any:
-        """`X` with NaN replaced by the mean given what is there of the row, over all components."""
+        """Return `X` with each NaN replaced by its expectation given the observed values of the row."""
         if not self._allows_missing:
-            raise ParameterError("impute needs missing='ignore'; this mixture has missing='error'")
+            raise ParameterError("impute needs missing='ignore', but missing='error': fit with missing='ignore'")
         return self._map(X, "impute")
 
     def cdf(self, x: Any) -> np.ndarray:
-        """The share of the mixture up to each `x`; for one column only."""
+        """Return the cumulative distribution function at each `x`; for one column only."""
         c, x = self._one_column("cdf"), np.asarray(x, dtype=np.float64)
-        return _share(c, np.ldexp(x, -self._scale.rows))
+        return _cdf(c, np.ldexp(x, -self._scale.rows))
 
     def quantile(self, q: Any) -> np.ndarray:
-        """Where the share of the mixture reaches each `q`; for one column only."""
+        """Return the quantile function (the inverse of `cdf`) at each `q`; for one column only."""
         c, q = self._one_column("quantile"), np.asarray(q, dtype=np.float64)
         if ((q < 0) | (q > 1) | np.isnan(q)).any():
-            raise ParameterError("q must be between 0 and 1")
-        each = c.means[:, 0] + _deviations(c) * special.ndtri(q[..., None])  # between the components' own quantiles
+            raise ParameterError(f"q must be between 0 and 1; its values are from {np.min(q):.6g} to {np.max(q):.6g}")
+        # A quantile of the mixture is between the quantiles of its components.
+        quantiles = c.means[:, 0] + _deviations(c) * special.ndtri(q[..., None])
+        xtol = 1e-14 * float(_deviations(c).min())
 
         def invert(share: float, low: float, high: float) -> float:
-            if not low < high or _share(c, np.asarray(low)) >= share:
+            if not low < high or _cdf(c, np.asarray(low)) >= share:
                 return float(low)
-            if _share(c, np.asarray(high)) <= share:  # by rounding, where components all but coincide
+            if _cdf(c, np.asarray(high)) <= share:  # by rounding, if components nearly coincide
                 return float(high)
-            near = 1e-14 * float(_deviations(c).min())
             return float(
-                optimize.brentq(lambda x: float(_share(c, np.asarray(x))) - share, low, high, xtol=near, rtol=1e-14)
+                optimize.brentq(lambda x: float(_cdf(c, np.asarray(x))) - share, low, high, xtol=xtol, rtol=1e-14)
             )
 
-        flat = zip(q.ravel(), each.min(axis=-1).ravel(), each.max(axis=-1).ravel(), strict=True)
-        return np.ldexp([invert(*item) for item in flat], self._scale.rows).reshape(q.shape)
-
-    # how the parts come together
+        brackets = zip(q.ravel(), quantiles.min(axis=-1).ravel(), quantiles.max(axis=-1).ravel(), strict=True)
+        return np.ldexp([invert(*item) for item in brackets], self._scale.rows).reshape(q.shape)
 
     def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> GaussianEM:
         if summary is None:
@@ -247,55 +250,47 @@ class GaussianMixture(MixtureEstimator):
             origin=summary.mean,
             unit=np.sqrt(scale),
             e_step_kind=self.e_step,
-            fixed=given.fixed(self.fixed),
+            fixed=parameter_checks.fixed(self.fixed),
             missing=self._allows_missing,
             tol=float(self.tol),
             precision=float(np.finfo(dtype).eps),
         )
 
     def _start(self, model: GaussianEM, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
-        """Parameters, or what finds them."""
         k, d = self.n_components, len(model.origin)
         if self.warm_start and hasattr(self, "_components"):
-            if self._components.means.shape != (k, d) or self._fitted_model.structure != model.structure:
-                raise ParameterError(
-                    "warm_start cannot go on from a fit with other columns, n_components or covariance_type: "
-                    "set warm_start=False"
-                )
+            is_same = self._components.means.shape == (k, d) and self._fitted_model.structure == model.structure
+            self._check_warm_start(is_same, "other columns, n_components or covariance_type")
             return self._components._replace(reseeds=0, events=())
-        parts = self._given_parts(model)
+        parts = self._initial_parts(model)
         if len(parts) == 3:
             return model.components(parts["weights"], parts["means"], parts["covariances"])
-        start = self.init_params if known is None or known.min() < 0 else known  # nothing to seek if all are known
+        start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
         if isinstance(start, str):
             return Start(start, tuple(parts.items()))
         return model.with_parts(self._from_responsibilities(model, X, sample_weight, rows, start), parts)
 
-    def _given_parts(self, model: GaussianEM) -> dict[str, np.ndarray]:
-        """Weights, means and covariances, as far as they are given."""
+    def _initial_parts(self, model: GaussianEM) -> dict[str, np.ndarray]:
+        """Weights, means and covariances from `weights_init`, `means_init` and `precisions_init`."""
         k, d = self.n_components, len(model.origin)
         parts = {}
         if self.weights_init is not None:
-            parts["weights"] = given.weights(self.weights_init, k)
+            parts["weights"] = parameter_checks.weights(self.weights_init, k)
         elif "weights" in model.fixed:
             parts["weights"] = np.full(k, 1 / k)
         if self.means_init is not None:
-            parts["means"] = given.means(self.means_init, k, d)
+            parts["means"] = parameter_checks.numbers("means_init", self.means_init, (k, d))
         if self.precisions_init is not None:
-            parts["covariances"] = given.covariances(self.precisions_init, model.form, k, d)
+            parts["covariances"] = parameter_checks.covariances(self.precisions_init, model.form, k, d)
         for name, option in (("means", "means_init"), ("covariances", "precisions_init")):
             if name in model.fixed and name not in parts:
-                raise ParameterError(f"fixed={name!r} needs {option}: what is held fixed must be given")
+                raise ParameterError(f"fixed={name!r} needs initial values: set {option}")
         return parts
 
     def _publish(self, model: GaussianEM, c: Components, dtype: Any) -> None:
         self._components, self._fitted_model = c, replace(model, start=None)
+        self.__dict__.update(in_type(fitted_arrays(model.form, c), dtype))
         k, d = c.means.shape
-        precisions = c.factor**2
-        if model.form in ("full", "tied"):
-            precisions = c.factor @ np.swapaxes(c.factor, -1, -2)
-        found = {"weights_": c.weights, "means_": c.means, "covariances_": c.covariances, "precisions_": precisions}
-        vars(self).update(in_type({**found, "precisions_cholesky_": c.factor}, dtype))
         free = {"weights": k - 1, "means": k * d, "covariances": model.structure.n_parameters(k, d)}
         self.n_parameters_ = sum(count for name, count in free.items() if name not in model.fixed)
 
@@ -303,13 +298,13 @@ class GaussianMixture(MixtureEstimator):
         check_is_fitted(self)
         if self._components.means.shape[1] != 1:
             raise ParameterError(
-                f"{name} is for mixtures of one column; this one has {self._components.means.shape[1]}"
+                f"{name} is for mixtures of one column; this one has {self._components.means.shape[1]}: fit one column"
             )
         return self._components
 
     @staticmethod
-    def _rank(model: GaussianEM, rows: int, found: loop.Fit) -> tuple[int, float]:
-        return sound_first(model, rows, found.params), found.objective
+    def _rank(model: GaussianEM, rows: int, result: loop.Fit) -> tuple[int, float]:
+        return sound_first(model, rows, result.params), result.objective
 
     def _check_options(self) -> tuple[int, int]:
         if isinstance(self.init_params, str):
@@ -318,11 +313,10 @@ class GaussianMixture(MixtureEstimator):
         return super()._check_options()
 
 
-def _share(c: Components, x: np.ndarray) -> np.ndarray:
-    """The share of a mixture of one column up to each `x`."""
+def _cdf(c: Components, x: np.ndarray) -> np.ndarray:
     return special.ndtr((x[..., None] - c.means[:, 0]) / _deviations(c)) @ c.weights
 
 
 def _deviations(c: Components) -> np.ndarray:
-    """Standard deviations of the components (k,), of one column."""
+    """Standard deviations of the components (k,) of a mixture of one column."""
     return np.broadcast_to(np.sqrt(c.covariances.reshape(-1)), len(c.weights))
