@@ -49,9 +49,8 @@ def link_names(app, doctree):
         match = NAME.fullmatch(literal.astext())
         target = match and full_name(match[1], match[2], names, imports)
         if target and not is_linked(literal):
-            link = pending_xref(
-                "", refdomain="py", reftype="obj", reftarget=target, refdoc=app.env.docname, refexplicit=True, refwarn=False
-            )
+            link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refdoc=app.env.docname)
+            link["refexplicit"], link["refwarn"] = True, False
             literal.replace_self(link)
             link += literal
 
