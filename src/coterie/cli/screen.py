@@ -20,17 +20,15 @@ def show(result: Any, options: PrintOptions) -> None:
             print(f"note: {printable(note)}", file=sys.stderr)
         for warning in getattr(result, "warnings", ()):
             print(f"warning: {printable(warning)}", file=sys.stderr)
-    print(_as_json(as_dict(result)) if options.as_json else printable_lines(as_text(printable_result(result))))
+    if options.as_json:
+        print(json.dumps(as_dict(result), indent=2).replace("\x7f", "\\u007f"))  # the only control character left
+    else:
+        print(printable_lines(as_text(printable_result(result))))
 
 
 def show_warning(message: Warning | str, *_: Any) -> None:
     """Print a Python warning; control characters of data that it quotes are escaped."""
     print(f"warning: {printable(str(message))}", file=sys.stderr)
-
-
-def _as_json(content: Any) -> str:
-    """JSON in ASCII; it escapes all control characters but DEL."""
-    return json.dumps(content, indent=2).replace("\x7f", "\\u007f")
 
 
 @contextmanager

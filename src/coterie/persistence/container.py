@@ -1,7 +1,5 @@
 """The file format: safetensors, with one JSON text in its metadata; a checksum covers both."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Convert files of format 1, whose tags were the modules of the classes, to the current format."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

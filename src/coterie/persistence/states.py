@@ -1,7 +1,5 @@
 """Check the states in a checkpoint before a fit is resumed from them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

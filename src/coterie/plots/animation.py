@@ -1,7 +1,5 @@
 """Animations of a fit, as data for the HTML player, a GIF or a video."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

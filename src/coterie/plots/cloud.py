@@ -1,7 +1,5 @@
 """Rows by cluster as a scatter plot, a density image of many rows, or a histogram of one column."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """The graphical model of a mixture: its variables, constants, dependencies and plates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

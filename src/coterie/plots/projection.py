@@ -1,7 +1,5 @@
 """Rows and clusters as figures need them, and projections of the rows onto one or two axes."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self

@@ -1,7 +1,5 @@
 """Responsibilities as blended colours."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 

@@ -1,7 +1,5 @@
 """Silhouette plot."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

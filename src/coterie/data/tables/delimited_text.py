@@ -1,7 +1,5 @@
 """Delimited text files: encoding, separator, header, and types of the columns."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import os

@@ -1,7 +1,5 @@
 """Tables read in batches of rows: from files, and from LazyFrames."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

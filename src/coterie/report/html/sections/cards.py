@@ -1,7 +1,5 @@
 """Cards with the five main numbers."""
 
-from __future__ import annotations
-
 from coterie.report.html.formatting import count, two_places
 from coterie.report.html.report import Absent, Measure, Report
 from coterie.web import Markup, tag
