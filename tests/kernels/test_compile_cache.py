@@ -166,9 +166,9 @@ def test_kernels_import_from_files_that_are_hashed_only():
         assert not outside, f"{file.name} imports {outside}: changes there would leave old compiled code in use"
 
 
-INNER = """from coterie.kernels.cpu.jit import jit, jit_inner
+INNER = """from coterie.kernels.cpu.jit import jit
 
-@jit_inner
+@jit
 def added(x):
     return x + {number}
 """

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit, jit_inner
+from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.neighbours import first_minimum, lane_minima, lanes, nearest_to_point, tile_width
 from coterie.kernels.cpu.ward import Clusters, hide, merge, show, single_clusters
 from coterie.kernels.plain.linkage import Merges, merge_batches, new_merges
@@ -76,7 +76,7 @@ def _merge_closest(
         step += 1
 
 
-@jit_inner
+@jit
 def _find_nearest(clusters, slot, n_clusters, near, link, best, index):
     """Find the nearest center of the cluster at `slot`, and update that of clusters to which it is nearer."""
     width = tile_width(near.itemsize)
@@ -89,7 +89,7 @@ def _find_nearest(clusters, slot, n_clusters, near, link, best, index):
     near[slot], link[slot] = low, clusters.row[nearest]
 
 
-@jit_inner
+@jit
 def _square(center, a, b):
     total = 0.0
     for t in range(center.shape[1]):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit, jit_inner
+from coterie.kernels.cpu.jit import jit
 
 MAX_SHRINKAGE = 4096.0  # a sum that decreased by this factor has lost digits, and is computed again
 TIE = 1e-12  # relative differences below this are rounding
 
 
-@jit_inner
+@jit
 def _distance_sums(D, member, begin, end, sums, base):
     """Sum of the distances of each member to its cluster."""
     for t in range(begin, end):
@@ -26,7 +26,7 @@ def _distance_sums(D, member, begin, end, sums, base):
         sums[i] = base[i] = total
 
 
-@jit_inner
+@jit
 def _diameter(D, member, begin, end, cluster, farthest, farthest_object):
     """The largest distance in a cluster: bounds are recomputed from the largest on, until one is exact."""
     if end - begin == 1:
@@ -45,7 +45,7 @@ def _diameter(D, member, begin, end, cluster, farthest, farthest_object):
                 farthest[i], farthest_object[i] = D[i, j], j
 
 
-@jit_inner
+@jit
 def _move_to_splinter(D, member, begin, end, mover, to_splinter, is_splinter):
     """Move an object to the splinter group."""
     is_splinter[mover] = True
@@ -53,7 +53,7 @@ def _move_to_splinter(D, member, begin, end, mover, to_splinter, is_splinter):
         to_splinter[member[t]] += D[mover, member[t]]
 
 
-@jit_inner
+@jit
 def _splinter(D, member, begin, end, sums, to_splinter, is_splinter):
     """Select the splinter group: first the object with the largest mean distance, then those nearer to the group.
 
@@ -86,7 +86,7 @@ def _splinter(D, member, begin, end, sums, to_splinter, is_splinter):
     return n_splinter
 
 
-@jit_inner
+@jit
 def _partition(member, begin, end, n_splinter, is_splinter, work):
     """Move the splinter group behind the other members, both in ascending order."""
     position, count = begin, 0

@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
-from coterie.kernels.cpu.jit import jit, jit_finite, jit_inner
+from coterie.kernels.cpu.jit import jit, jit_finite
 from coterie.kernels.cpu.simd import aligned
 from coterie.kernels.cpu.vectors import REGISTER, Vectors, i64
 from coterie.kernels.plain.dtw import warping_path  # one step for each time point: compiling it is not worthwhile
@@ -106,7 +106,7 @@ def absolute_costs(typingctx, tile, x, x_at, channels, rows, before, after, low,
     return sweep((tile, x, x_at, channels, rows, before, after, low, high), many_channels(_absolute))
 
 
-@jit_inner
+@jit
 def _row(tile, x, x_at, rows, before, after, low, high, absolute):
     channels = x.shape[1]
     if absolute:
@@ -117,7 +117,7 @@ def _row(tile, x, x_at, rows, before, after, low, high, absolute):
         squares_many_channels(tile, x, x_at * channels, channels, rows, before, after, low, high)
 
 
-@jit_inner
+@jit
 def pack(B, start, length, first, tile):
     """Copy series from `first` on into the tile; return the length of the longest."""
     width, channels = lanes(B.itemsize), B.shape[1]
@@ -146,7 +146,7 @@ def path_costs(A, a_start, a_length, B, b_start, b_length, low, high, absolute, 
                 out[i, first + lane] = np.inf if exceeds else cost
 
 
-@jit_inner
+@jit
 def _last_row(A, start, n, m, low, high, absolute, limit, first, n_series, tile, row):
     """Compute the last row of the tables of a series and a tile of m time points.
 
@@ -169,7 +169,7 @@ def _last_row(A, start, n, m, low, high, absolute, limit, first, n_series, tile,
     return False
 
 
-@jit_inner
+@jit
 def _all_above(row, low, high, limit, first, n_series):
     """Whether all cells of a row are above the limits of their lanes."""
     width = lanes(row.itemsize)
@@ -222,7 +222,7 @@ def align(center, B, b_start, b_length, w, low, high, sum_dx, weight, cost):
                 _backtrack(center, B, b_start[q], w[q], low, high, rows, stride, begin, lane, position, sum_dx, weight)
 
 
-@jit_inner
+@jit
 def _compute_block(center, m, low, high, tile, rows, edge, begin, end):
     """Compute rows `begin` to `end` - 1 of the tables from the previous one, `edge`.
 
@@ -238,7 +238,7 @@ def _compute_block(center, m, low, high, tile, rows, edge, begin, end):
         before = after
 
 
-@jit_inner
+@jit
 def _backtrack(center, B, start, w, low, high, rows, stride, begin, lane, position, sum_dx, weight):
     """Backtrack a lane to the first row of a block, and add the aligned time points to the sums of the center."""
     width, channels = lanes(B.itemsize), B.shape[1]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit, jit_inner
+from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.linkage import root
 from coterie.kernels.plain.linkage import AVERAGE as AVERAGE
 from coterie.kernels.plain.linkage import COMPLETE, WARD
 
 
-@jit_inner
+@jit
 def _precedes(e, f, length, to):
     """Whether edge e precedes f: by length, then by the larger end, then by the smaller one."""
     if length[e] != length[f]:
@@ -26,7 +26,7 @@ def _precedes(e, f, length, to):
     return min(to[2 * e], to[2 * e + 1]) < min(to[2 * f], to[2 * f + 1])
 
 
-@jit_inner
+@jit
 def _sift_up(heap, position, at, length, to):
     """Move the edge at `at` up in the heap; return its new position."""
     e = heap[at]
@@ -42,7 +42,7 @@ def _sift_up(heap, position, at, length, to):
     return at
 
 
-@jit_inner
+@jit
 def _sift_down(heap, position, at, count, length, to):
     """Move the edge at `at` down in the heap."""
     e = heap[at]
@@ -61,7 +61,7 @@ def _sift_down(heap, position, at, count, length, to):
     position[e] = at
 
 
-@jit_inner
+@jit
 def _remove(heap, position, at, count, length, to):
     """Remove the edge at `at` from a heap of `count` edges."""
     last = heap[count - 1]
@@ -72,7 +72,7 @@ def _remove(heap, position, at, count, length, to):
         _sift_down(heap, position, _sift_up(heap, position, at, length, to), count - 1, length, to)
 
 
-@jit_inner
+@jit
 def _ward(means, row, other, mass, other_mass):
     """Increase of the sum of squares if two clusters are merged."""
     total = 0.0
@@ -82,13 +82,13 @@ def _ward(means, row, other, mass, other_mass):
     return total * mass * other_mass / (mass + other_mass)
 
 
-@jit_inner
+@jit
 def _restore_heap(heap, position, edge, count, length, to):
     """Restore the heap after the length or an end of an edge has changed."""
     _sift_down(heap, position, _sift_up(heap, position, position[edge], length, to), count, length, to)
 
 
-@jit_inner
+@jit
 def _build(ends, to, after, head):
     """Build the lists of half-edges."""
     for e in range(ends.shape[0]):
@@ -98,7 +98,7 @@ def _build(ends, to, after, head):
             head[ends[e, 1 - side]] = 2 * e + side
 
 
-@jit_inner
+@jit
 def _merge_edges(a, b, new, share, method, to, after, head, edge_to, last, heap, position, count, length):
     """Move the edges of clusters a and b to `new`, and unite edges to the same neighbour; return the heap size."""
     for part in (a, b):

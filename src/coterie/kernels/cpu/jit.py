@@ -83,5 +83,3 @@ jit = compiling()
 jit_finite = compiling(fastmath={"reassoc", "contract", "nsz", "nnan"})
 # For sums: the order of additions may change; NaN and infinity keep their meaning.
 jit_reassociating = compiling(fastmath={"reassoc", "contract", "nsz"})
-# For functions that only kernels call: half of the time to compile a small one is for making it callable from Python.
-jit_inner = compiling(no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit, jit_inner
+from coterie.kernels.cpu.jit import jit
 
 LEAF = 8  # maximum number of points of a leaf
 MAX_DEPTH = 64  # maximum number of pending boxes of a search, one for each level
@@ -63,7 +63,7 @@ def _split(points, weight, tree, cuts):
             tree.leaf[member[k]] = i
 
 
-@jit_inner
+@jit
 def _enclose(points, weight, tree, box, start, stop):
     """Compute a box around its points; return its longest side."""
     longest = 0
@@ -82,7 +82,7 @@ def _enclose(points, weight, tree, box, start, stop):
     return longest
 
 
-@jit_inner
+@jit
 def _halve(points, side, member, start, stop):
     """Move the lower half along `side` to the front, by Hoare's selection."""
     middle, low, high = (start + stop) // 2, start, stop - 1
@@ -122,7 +122,7 @@ def set_groups(tree, group):
                 tree.group[box] = -1
 
 
-@jit_inner
+@jit
 def ward_distance(points, weight, a, b):
     """Ward's distance: twice the increase of the sum of squares if a and b are merged; |a - b|^2 for weights of 1.
 
@@ -135,7 +135,7 @@ def ward_distance(points, weight, a, b):
     return 2.0 * total * (weight[a] * weight[b] / (weight[a] + weight[b]))
 
 
-@jit_inner
+@jit
 def _min_distance(points, weight, a, tree, box):
     """Lower bound of Ward's distance from a to the points of a box; infinite for empty boxes."""
     total = 0.0
@@ -145,7 +145,7 @@ def _min_distance(points, weight, a, tree, box):
     return 2.0 * total * (weight[a] / (weight[a] / tree.min_weight[box] + 1.0))
 
 
-@jit_inner
+@jit
 def search(tree, points, weight, group, a, limit, pending, distances):
     """The nearest point of another group than a's by Ward's distance, and the distance, if below `limit`; otherwise -1.
 
@@ -177,7 +177,7 @@ def search(tree, points, weight, group, a, limit, pending, distances):
     return nearest, limit
 
 
-@jit_inner
+@jit
 def remove(tree, points, weight, point):
     """Remove a point from its leaf."""
     leaf = tree.leaf[point]
@@ -190,7 +190,7 @@ def remove(tree, points, weight, point):
     update(tree, points, weight, point)
 
 
-@jit_inner
+@jit
 def update(tree, points, weight, point):
     """Update the boxes around a point that has moved."""
     leaf, first_leaf = tree.leaf[point], len(tree.first) - 1

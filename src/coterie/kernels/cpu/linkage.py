@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from coterie.kernels.cpu.jit import jit, jit_inner
+from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.neighbour_chain import follow, new_chain, push, truncate
 from coterie.kernels.cpu.neighbours import first_minimum, lane_minima, lanes, tile_width
 from coterie.kernels.cpu.vectors import Vectors
@@ -106,7 +106,7 @@ def _prefetch(typingctx, D, start, stop):
     return sig, codegen
 
 
-@jit_inner
+@jit
 def _merged_distance(kind, x, y, c, size):
     """Distance from a cluster of `size` to a merged cluster, from those to its parts (Lance & Williams 1967)."""
     if kind == COMPLETE:
@@ -119,7 +119,7 @@ def _merged_distance(kind, x, y, c, size):
     return value if value > zero else zero
 
 
-@jit_inner
+@jit
 def _merged_row(kind, source, target, coefficient, size, columns):
     """Compute the row of the merged cluster in `target`; each kind has its own loop, so that it becomes vector code."""
     if kind == COMPLETE:
@@ -133,7 +133,7 @@ def _merged_row(kind, source, target, coefficient, size, columns):
             target[j] = _merged_distance(AVERAGE, source[j], target[j], coefficient, size[j])
 
 
-@jit_inner
+@jit
 def _apply_log(table, j, kind):
     """Apply all merges so far to row j."""
     row, size, n = table.D[table.row[j]], table.size[j], table.D.shape[1]
@@ -145,7 +145,7 @@ def _apply_log(table, j, kind):
     table.n_applied[j] = table.count[LOGGED]
 
 
-@jit_inner
+@jit
 def _minimum(numbers, columns, best, index):
     """Minimum of the first `columns` numbers, and its first index."""
     width = tile_width(numbers.itemsize)
@@ -160,13 +160,13 @@ def _minimum(numbers, columns, best, index):
     return low, at
 
 
-@jit_inner
+@jit
 def _nearest(table, j, best, index):
     """Distance to the nearest neighbour of cluster j, whose row is up to date, and its index."""
     return _minimum(table.D[table.row[j]], table.count[COLUMNS], best, index)
 
 
-@jit_inner
+@jit
 def _merge(table, a, b, height, kind, equal):
     """Merge clusters a and b, whose rows are up to date; return the column of the merged cluster, the later one."""
     source, target = min(a, b), max(a, b)
@@ -191,7 +191,7 @@ def _merge(table, a, b, height, kind, equal):
     return target
 
 
-@jit_inner
+@jit
 def _compact(table, kind, moved):
     """Move the active columns together, if enough are inactive; return whether this was done.
 
@@ -303,7 +303,7 @@ def _merge_closest(
         step += 1
 
 
-@jit_inner
+@jit
 def _update_neighbours(table, target, source, near, link, is_exact):
     """Update the nearest neighbours of the other clusters after a merge."""
     row = table.D[table.row[target]]
@@ -315,7 +315,7 @@ def _update_neighbours(table, target, source, near, link, is_exact):
             link[j] = target
 
 
-@jit_inner
+@jit
 def _move_neighbours(table, columns, moved, near, link, is_exact):
     """Move the nearest neighbours in the same way as the columns."""
     for j in range(columns):
@@ -361,7 +361,7 @@ def _number_clusters(
         Z[i, 0], Z[i, 1], Z[i, 2], Z[i, 3] = min(a, b), max(a, b), merges.height[i], size[n + i]
 
 
-@jit_inner
+@jit
 def root(parent, i):
     """Root of i in a union-find forest, with path halving."""
     while parent[i] != i:

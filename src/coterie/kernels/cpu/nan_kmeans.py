@@ -14,7 +14,7 @@ import numpy as np
 from coterie.kernels.cpu import exact_distance, read_only, thread_buffer
 from coterie.kernels.cpu.hard_assignment import BLOCK_BYTES, FLUSH_ROWS, flush, pack, pad_centers, panel_size, zeros
 from coterie.kernels.cpu.hard_assignment import relabel_block as relabel
-from coterie.kernels.cpu.jit import jit, jit_inner, jit_reassociating
+from coterie.kernels.cpu.jit import jit, jit_reassociating
 from coterie.kernels.cpu.simd import PANEL, add_row_nan, aligned, load_tile, padded, points, square_panel_nan
 from coterie.kernels.plain import Weights, weights
 from coterie.kernels.plain import nan_kmeans as plain
@@ -135,7 +135,7 @@ def write_labels(
         relabel(labels, i0, s.index, i1 - i0)
 
 
-@jit_inner
+@jit
 def prepare(X, centers, inverse, buffer):
     """Panels of the centers, and arrays for a block of rows."""
     k, d = centers.shape
@@ -155,7 +155,7 @@ def prepare(X, centers, inverse, buffer):
     )  # fmt: skip
 
 
-@jit_inner
+@jit
 def search(X, centers, s, inverse, i0, i1):
     """Write the labels of rows `i0` to `i1` to `s.index`."""
     d, count = X.shape[1], i1 - i0
@@ -173,7 +173,7 @@ def search(X, centers, s, inverse, i0, i1):
     resolve_ambiguous(X, centers, s, inverse, i0, count)
 
 
-@jit_inner
+@jit
 def resolve_ambiguous(X, centers, s, inverse, i0, count):
     """Labels by definition of rows whose two smallest squares differ by no more than rounding.
 
@@ -199,7 +199,7 @@ def count_ambiguous(best, second, rounding, tiny, count):
     return total
 
 
-@jit_inner
+@jit
 def zero_missing(
     X,  # in  (n, d)
     i,  # in  index of the row
@@ -215,7 +215,7 @@ def zero_missing(
             others[j, t] = 0.0 if np.isnan(X[i, t]) else centers[j, t]
 
 
-@jit_inner
+@jit
 def add_rows(X, w, i0, i1, labels, rounded, inverse, weight, part, part_observed):
     """Add rows `i0` to `i1` to the sums of their clusters."""
     d, height, width = X.shape[1], rounded.shape[1], part.shape[1]
@@ -229,7 +229,7 @@ def add_rows(X, w, i0, i1, labels, rounded, inverse, weight, part, part_observed
         )  # fmt: skip
 
 
-@jit_inner
+@jit
 def flush_observed(part, observed):
     """Add the partial sums to float64, and set them to zero."""
     for j in range(observed.shape[0]):

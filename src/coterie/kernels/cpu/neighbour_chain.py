@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit_inner
+from coterie.kernels.cpu.jit import jit
 
 
 class Chain(NamedTuple):
@@ -25,7 +25,7 @@ def new_chain(n: int) -> Chain:
     return Chain(np.empty(n, np.int64), np.empty(n), np.full(n, -1))
 
 
-@jit_inner
+@jit
 def push(chain, length, cluster, link):
     """Append a cluster; return the new length."""
     chain.cluster[length] = cluster
@@ -34,7 +34,7 @@ def push(chain, length, cluster, link):
     return length + 1
 
 
-@jit_inner
+@jit
 def truncate(chain, length, new_length):
     """Remove all clusters after the first `new_length`; return the new length."""
     for i in range(new_length, length):
@@ -42,7 +42,7 @@ def truncate(chain, length, new_length):
     return new_length
 
 
-@jit_inner
+@jit
 def follow(chain, length, neighbour, link):
     """Append the nearest `neighbour` of the last cluster, at a distance `link` below the previous one.
 

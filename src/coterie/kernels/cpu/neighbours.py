@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
-from coterie.kernels.cpu.jit import jit, jit_inner
+from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.simd import aligned
 from coterie.kernels.cpu.vectors import REGISTER, Vectors, i32, i64
 
@@ -49,7 +49,7 @@ def offset(slot, d, width):
     return slot // width * width * d + slot % width
 
 
-@jit_inner
+@jit
 def put(tiles, slot, point):
     """Write a point to a slot."""
     d, width = len(point), tile_width(tiles.itemsize)
@@ -58,7 +58,7 @@ def put(tiles, slot, point):
         tiles[first + t * width] = point[t]
 
 
-@jit_inner
+@jit
 def move_last(tiles, slot, last, d):
     """Move the point at slot `last` to `slot`, and make `last` empty."""
     width = tile_width(tiles.itemsize)
@@ -68,7 +68,7 @@ def move_last(tiles, slot, last, d):
     tiles[source] = np.inf
 
 
-@jit_inner
+@jit
 def first_minimum(best, index):
     """Minimum over the lanes, and its first index."""
     lane = 0

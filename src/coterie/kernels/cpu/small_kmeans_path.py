@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit, jit_inner, jit_reassociating
+from coterie.kernels.cpu.jit import jit, jit_reassociating
 
 BLOCK = 256  # rows whose squares stay in the cache
 ADD, SEQUENCE, MERGE = 0, 1, 2  # initial centers: added to fewer ones, prefix of the sequence, or merged from more
@@ -88,7 +88,7 @@ def kmeans_path(
     return True
 
 
-@jit_inner
+@jit
 def _first(X, w, u, work):
     """Draw the first center of the sequence by weight."""
     for i in range(len(w)):
@@ -98,7 +98,7 @@ def _first(X, w, u, work):
         work.sequence[0, t] = X[row, t]
 
 
-@jit_inner
+@jit
 def _schedule(s, m):
     """Index into `ks` and initial centers of step s: the sequence (s < 0); adding and prefixes; merging; adding."""
     if s < 0:
@@ -110,7 +110,7 @@ def _schedule(s, m):
     return s - 3 * m, ADD
 
 
-@jit_inner
+@jit
 def _run_lloyd(X, columns, w, k, r, tol, max_iter, patience, work, best_costs, best_labels):
     """Lloyd's algorithm until it converges or cannot become the best; store it if it is; return whether it is."""
     n, d = X.shape
@@ -150,7 +150,7 @@ def _run_lloyd(X, columns, w, k, r, tol, max_iter, patience, work, best_costs, b
     return True
 
 
-@jit_inner
+@jit
 def _nearest(columns, k, work):
     """Nearest center of each row, the first one if several are, and its squared distance."""
     for start in range(0, len(work.near), BLOCK):
@@ -163,7 +163,7 @@ def _nearest(columns, k, work):
             _update_nearest(work.square, minimum, label, np.int32(j))
 
 
-@jit_inner
+@jit
 def _update_nearest(square, nearest, label, j):
     """Update the nearest centers with center j."""
     for i in range(len(nearest)):
@@ -172,7 +172,7 @@ def _update_nearest(square, nearest, label, j):
         label[i] = j if is_less else label[i]
 
 
-@jit_inner
+@jit
 def _squares(columns, center, start, square):
     """Squared distances of a block of rows to one center."""
     for i in range(BLOCK):
@@ -202,7 +202,7 @@ def _total_minimum(w, near, square):
     return total
 
 
-@jit_inner
+@jit
 def _update_clusters(X, w, work):
     """Update labels and sums of clusters; return the number of rows whose label changed."""
     labels, nearest, sums, weight, count = work.labels, work.nearest, work.sums, work.weight, work.count
@@ -225,7 +225,7 @@ def _update_clusters(X, w, work):
     return moved
 
 
-@jit_inner
+@jit
 def _move_centers(X, w, k, work):
     """Move centers to the means, those of empty clusters to the costliest row; return the sum of squared movements."""
     near, sums, weight, centers = work.near, work.sums, work.weight, work.centers
@@ -244,14 +244,14 @@ def _move_centers(X, w, k, work):
     return total
 
 
-@jit_inner
+@jit
 def _copy(rows, k, target):
     for j in range(k):
         for t in range(rows.shape[1]):
             target[j, t] = rows[j, t]
 
 
-@jit_inner
+@jit
 def _draw(w, near, total, u):
     """Draw a row with probability proportional to w near."""
     target, cumulative, row = u * total, 0.0, -1
@@ -265,7 +265,7 @@ def _draw(w, near, total, u):
     return row
 
 
-@jit_inner
+@jit
 def _best_candidate(X, columns, w, near, square, u):
     """The drawn row that decreases the cost most, one for each `u`; -1 if all rows equal a center."""
     total, best, minimum = _total(w, near), -1, np.inf
@@ -281,7 +281,7 @@ def _best_candidate(X, columns, w, near, square, u):
     return best
 
 
-@jit_inner
+@jit
 def _add_center(X, columns, near, square, row, target):
     """Write a row as a center, and update the distances to the nearest one."""
     for t in range(X.shape[1]):
@@ -293,7 +293,7 @@ def _add_center(X, columns, near, square, row, target):
             minimum[i] = min(minimum[i], square[i])
 
 
-@jit_inner
+@jit
 def _add_centers(X, columns, w, few_centers, few, k, u, n_used, n_drawn, work):
     """Extend `few_centers` to k centers; return the number of `u` used so far, or -1 if all rows equal a center."""
     _copy(few_centers, few, work.centers)
@@ -307,7 +307,7 @@ def _add_centers(X, columns, w, few_centers, few, k, u, n_used, n_drawn, work):
     return n_used
 
 
-@jit_inner
+@jit
 def _merge(many_centers, many_weights, many, k, work):
     """Merge the two centers whose union costs least, until k are left."""
     centers, weight, d = work.centers, work.weight, many_centers.shape[1]

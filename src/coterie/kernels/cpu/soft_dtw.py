@@ -8,7 +8,7 @@ import numpy as np
 from numba.extending import intrinsic
 
 from coterie.kernels.cpu.dtw import lanes, many_channels, pack, square, sweep
-from coterie.kernels.cpu.jit import jit, jit_inner
+from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.simd import aligned
 from coterie.kernels.cpu.soft_simd import _exp
 from coterie.kernels.plain.soft_dtw import MAX_EXCESS
@@ -18,7 +18,7 @@ OUTSIDE = 1e300  # cost of cells outside the window: infinity would give NaN in 
 __all__ = ["soft_align", "soft_path_costs"]
 
 
-@jit_inner
+@jit
 def _cost(x, i, y, j):
     total = 0.0
     for channel in range(x.shape[1]):
@@ -27,7 +27,7 @@ def _cost(x, i, y, j):
     return total
 
 
-@jit_inner
+@jit
 def _weight(minimum, value, gamma):
     """exp((minimum - value) / gamma)"""
     if value == minimum:
@@ -35,7 +35,7 @@ def _weight(minimum, value, gamma):
     return exp((minimum - value) / gamma) if value < minimum + MAX_EXCESS * gamma else 0.0
 
 
-@jit_inner
+@jit
 def _begin(table, n, m):
     """Initial values of the table (n + 1, m + 1)."""
     for i in range(n + 1):
@@ -121,7 +121,7 @@ def soft_align(center, B, b_start, b_length, w, low, high, gamma, sum_dx, weight
         _propagate_back(center, y, low, high, shares, alignment, sum_dx, weight)
 
 
-@jit_inner
+@jit
 def _propagate_back(center, y, low, high, shares, alignment, sum_dx, weight):
     """Propagate shares of paths from the last to the first pair of time points, and add to the sums of the center."""
     for i in range(len(center) - 1, -1, -1):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit, jit_inner
+from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.kd_tree import MAX_DEPTH, build, remove, search, update, ward_distance
 from coterie.kernels.cpu.neighbour_chain import follow, new_chain, push, truncate
 from coterie.kernels.cpu.neighbours import first_minimum, lanes, move_last, offset, pack, put, tile_width, ward_minima
@@ -49,7 +49,7 @@ def single_clusters(X: np.ndarray, weight: np.ndarray) -> Clusters:
     return Clusters(pack(X), tile_weight, row, row.copy(), X.astype(np.float64), weight.astype(np.float64))
 
 
-@jit_inner
+@jit
 def merge_centers(center, weight, source, target):
     """Merge the center of `source` into that of `target`."""
     both = weight[source] + weight[target]
@@ -81,7 +81,7 @@ def _along_chain(clusters, chain, length, merges, start, stop):
     return length
 
 
-@jit_inner
+@jit
 def _neighbour(clusters, cluster, n_clusters, best, index):
     """The nearest cluster by Ward's distance, in the precision of the rows."""
     width, slot = tile_width(clusters.tiles.itemsize), clusters.slot[cluster]
@@ -92,7 +92,7 @@ def _neighbour(clusters, cluster, n_clusters, best, index):
     return clusters.row[first_minimum(best, index)[1]]
 
 
-@jit_inner
+@jit
 def hide(clusters, slot):
     """Return the center at `slot`, and make it infinitely far."""
     tiles, d, width = clusters.tiles, clusters.center.shape[1], tile_width(clusters.tiles.itemsize)
@@ -103,13 +103,13 @@ def hide(clusters, slot):
     return point
 
 
-@jit_inner
+@jit
 def show(clusters, slot, point):
     """Undo `hide`."""
     clusters.tiles[offset(slot, len(point), tile_width(clusters.tiles.itemsize))] = point[0]
 
 
-@jit_inner
+@jit
 def merge(clusters, source, target, last):
     """Merge two clusters; the one in slot `last` moves to the slot of `source`, so that slots stay consecutive."""
     merge_centers(clusters.center, clusters.weight, source, target)
