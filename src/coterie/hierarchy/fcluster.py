@@ -63,7 +63,7 @@ def fcluster(
         values = tree.height
     values = tree.subtree_max(values)
     if criterion.startswith("maxclust"):
-        k = whole_number("t", t, 1)
+        k = whole_number("t", int(t), 1)
         if k >= n:
             return np.arange(1, n + 1, dtype=np.int32)
         t = np.sort(values)[n - 1 - k]
