@@ -273,7 +273,7 @@ def test_distances_of_rows_times_a_power_of_two(metric, n):
 
 @pytest.mark.parametrize("power", [-600, 600])
 def test_squared_distances_that_no_number_can_hold_are_an_error(power):
-    with pytest.raises(InputError, match="whose squared distances float64 cannot hold: use metric='euclidean'"):
+    with pytest.raises(InputError, match="whose squared distances float64 cannot represent: use metric='euclidean'"):
         pairwise(np.ldexp(ROWS, power), metric="sqeuclidean")
 
 
@@ -478,7 +478,7 @@ def test_an_answer_without_weights_has_none_to_be_multiplied_by():
 def test_precisions_that_float32_cannot_hold_are_told_of(model):
     X = np.ldexp(ROWS, -54 - int(np.ceil(np.log2(np.abs(ROWS).max())))).astype(np.float32)
     X[:, 1:] *= np.float32(2.0**-20)  # the largest value is safe, squares of the others are not
-    with pytest.warns(RangeWarning, match="precisions_ cannot be represented in float32, the type of X"):
+    with pytest.warns(RangeWarning, match="precisions_ cannot be represented in float32, the dtype of X"):
         small = model.set_params(random_state=0).fit(X)
     assert np.isfinite(small.means_).all()
     np.testing.assert_array_equal(small.predict(X), small.labels_)
