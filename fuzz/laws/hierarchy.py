@@ -81,6 +81,16 @@ def inconsistency(Z: Any, depth: int) -> Any:
     return found
 
 
+@law(["hierarchy.fcluster", "hierarchy.cut_tree"])
+def flat_clusters_are_those_of_scipy(case: Case) -> None:
+    X, Z, _ = tree(case)
+    k, limit = case.draw.integer(1, len(X)), float(np.quantile(Z[:, 2], case.draw.rng.random()))
+    for criterion, t in (("maxclust", k), ("distance", limit)):
+        expected = scipy_hierarchy.fcluster(Z, t, criterion)
+        require_same(attempt(hierarchy.fcluster, Z, t, criterion), expected, f"fcluster({t}, {criterion!r})")
+    require_same(attempt(hierarchy.cut_tree, Z, k)[:, 0], hierarchy.cut(Z, k), "cut_tree")
+
+
 @law(["hierarchy.cut", "hierarchy.inconsistent", "hierarchy.leaves_list", "hierarchy.cophenet", "hierarchy.check_tree"],
      weight=2)  # fmt: skip
 def what_is_read_from_trees_is_that_of_scipy(case: Case) -> None:

@@ -285,7 +285,7 @@ def test_fcluster_gives_the_labels_of_scipy(method, n):
             np.testing.assert_array_equal(fcluster(Z, t, criterion), scipy_tree.fcluster(Z, t, criterion))
         R, heights = scipy_tree.inconsistent(Z, 3), scipy_tree.maxdists(Z)
         np.testing.assert_array_equal(fcluster(Z, 0.9, depth=3), fcluster(Z, 0.9, R=R))
-        for criterion, t in (("monocrit", heights[0]), ("maxclust_monocrit", 2)):
+        for criterion, t in (("monocrit", heights[0]), ("maxclust_monocrit", 2.0)):
             expected = scipy_tree.fcluster(Z, t, criterion, monocrit=heights)
             np.testing.assert_array_equal(fcluster(Z, t, criterion, monocrit=heights), expected)
 

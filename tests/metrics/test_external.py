@@ -81,6 +81,9 @@ def test_weights_of_matrices_are_numbers_of_rows():
     for name in ("contingency_matrix", "pair_confusion_matrix", "v_measure_score"):
         score = getattr(metrics, name)
         np.testing.assert_allclose(score(a, b, sample_weight=w), score(*repeated))
+    for counts in ([1, 2], [[1, -1]], [[0, 0]]):
+        with pytest.raises(InputError, match="contingency must be a matrix"):
+            metrics.mutual_info_score(None, None, contingency=counts)
     with pytest.raises(ParameterError, match="eps must be None with sparse=True"):
         metrics.contingency_matrix(a, b, eps=0.1, sparse=True)
 

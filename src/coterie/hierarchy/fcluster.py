@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.arguments import one_of, whole_number
+from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.cut import clusters_below, cut, inconsistent, number_by_first_row
 from coterie.hierarchy.tree import Array, as_tree
@@ -53,7 +53,7 @@ def fcluster(
     ([1, 2, 1, 2], [1, 2, 1, 3])
     """
     one_of("criterion", criterion, CRITERIA)
-    tree = as_tree(Z)
+    tree, t = as_tree(Z), not_negative("t", t)
     n = tree.n_leaves
     if criterion == "inconsistent":
         values = inconsistent(Z, depth)[:, 3] if R is None else _column(R, n, "R")
@@ -63,7 +63,7 @@ def fcluster(
         values = tree.height
     values = tree.subtree_max(values)
     if criterion.startswith("maxclust"):
-        k = whole_number("t", t, 1)
+        k = whole_number("t", int(t), 1)
         if k >= n:
             return np.arange(1, n + 1, dtype=np.int32)
         t = np.sort(values)[n - 1 - k]
@@ -105,7 +105,9 @@ def cut_tree(Z: Any, n_clusters: Any = None, height: Any = None) -> Array:
     tree = as_tree(Z)
     n = tree.n_leaves
     if height is not None:
-        n_clusters = n - np.searchsorted(np.sort(tree.subtree_max(tree.height)), np.atleast_1d(height))
+        n_clusters = n - np.searchsorted(
+            np.sort(tree.subtree_max(tree.height)), [not_negative("height", each) for each in np.atleast_1d(height)]
+        )
     counts = range(n, 0, -1) if n_clusters is None else np.atleast_1d(n_clusters).tolist()
     return np.stack([cut(Z, n_clusters=k) for k in counts], axis=1)
 

@@ -126,6 +126,10 @@ class BisectingKMeans(Partitional):
         Called after every split with a `coterie.core.Progress`. A true return value stops the fit.
     verbose : int, default=0
         1 prints a line from time to time, 2 prints a line for every split.
+    copy_x : bool, default=True
+        Ignored, because `X` is never modified. For compatibility with scikit-learn.
+    algorithm : {'lloyd', 'elkan'}, default='lloyd'
+        Ignored, because both give the same result. For compatibility with scikit-learn.
 
     Attributes
     ----------
@@ -187,6 +191,8 @@ class BisectingKMeans(Partitional):
         random_state=None,
         callback=None,
         verbose=0,
+        copy_x=True,
+        algorithm="lloyd",
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -199,6 +205,8 @@ class BisectingKMeans(Partitional):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.copy_x = copy_x
+        self.algorithm = algorithm
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Split the rows of `X` in two, repeatedly, until there are `n_clusters` clusters.
@@ -295,6 +303,8 @@ class BisectingKMeans(Partitional):
 
     def _check_options(self) -> tuple[int, int]:
         one_of("bisecting_strategy", self.bisecting_strategy, ("biggest_inertia", "largest_cluster"))
+        one_of("algorithm", self.algorithm, ("lloyd", "elkan"))
+        one_of("copy_x", self.copy_x, (True, False))
         not_negative("tol", self.tol)
         if not isinstance(self.init, str) and not callable(self.init):
             raise ParameterError(

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse as scipy_sparse
 
 from coterie import machine
+from coterie.core.arguments import not_negative
 from coterie.data.memory import as_weights
 from coterie.errors import InputError, ParameterError
 from coterie.metrics.labels import Array, Labels, as_labels
@@ -108,12 +109,14 @@ def contingency_matrix(
     if sparse:
         return matrix
     machine.check_memory(shape[0] * shape[1] * 8, f"a table of {shape[0]} x {shape[1]} labels", "pass sparse=True")
-    return matrix.toarray() if eps is None else matrix.toarray() + eps
+    return matrix.toarray() if eps is None else matrix.toarray() + not_negative("eps", eps)
 
 
 def table_of_matrix(matrix: Any) -> Contingency:
     """The contingency table with these counts, an array or sparse matrix (classes, clusters)."""
     cells = scipy_sparse.coo_array(matrix)
+    if cells.ndim != 2 or not (cells.data >= 0).all() or not cells.data.any():
+        raise InputError("contingency must be a matrix (classes, clusters) of counts: at least 0, and not all 0")
     cells.eliminate_zeros()
     return Contingency(cells.row, cells.col, cells.data, cells.sum(axis=1), cells.sum(axis=0))
 
