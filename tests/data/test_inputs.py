@@ -355,7 +355,7 @@ def test_tensors_are_brought_to_memory_in_a_type_that_holds_them(X, monkeypatch,
     assert as_source(tensor).X is X
     assert tensor.calls == calls
     tensor.layout = "sparse_coo"
-    with pytest.raises(InputError, match=r"layout sparse_coo: pass X\.to_dense"):
+    with pytest.raises(InputError, match=r"layout sparse_coo, which is not supported: pass X\.to_dense"):
         as_source(tensor)
 
 

@@ -137,7 +137,7 @@ def test_temporary_files_are_in_tmpdir_or_the_folder_for_large_files(tmp_path, m
 
 def test_a_tmpdir_that_is_no_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match=r"TMPDIR is '.*nowhere', no folder"):
+    with pytest.raises(InputError, match=r"TMPDIR='.*nowhere' is not a folder"):
         temporary_arrays.mapped_zeros((3,), np.float64)
 
 
@@ -156,7 +156,7 @@ def test_a_disk_that_fills_up_meanwhile_is_refused_in_the_same_words(folder, mon
 
     monkeypatch.setattr(temporary_arrays.shutil, "disk_usage", lambda where: Usage(0, 0, 9_000_000_000))
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    with pytest.raises(InputError, match=r"needs 8 GB on disk, and 9 GB are free"):
+    with pytest.raises(InputError, match=r"needs 8 GB on disk, but only 9 GB are free"):
         temporary_arrays.mapped_zeros((10**9,), np.float64)
 
 

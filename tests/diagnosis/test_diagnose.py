@@ -362,6 +362,6 @@ def test_random_draws_of_one_check_do_not_change_another():
     """Fitting K-means draws random numbers, but the checks of rows stay the same."""
     X, y = faults.blobs(3, 3000)
     run = partial(diagnose, X, sample_size=500, random_state=9)
-    default, given_ = run(), run(y)
+    default, with_labels = run(), run(model=y)
     for check in ("concentration", "evenly_spread", "duplicated_rows", "correlated_columns"):
-        assert default[check] == given_[check]
+        assert default[check] == with_labels[check]

@@ -25,7 +25,7 @@ TABLES = {
     "a frame without columns": pl.DataFrame(),
 }
 X = np.random.default_rng(0).normal(size=(20, 3))
-NEEDED = {"Mixture": ("gaussian", 2)}
+NEEDED = {"Mixture": (2, "gaussian")}
 ESTIMATORS = [name for name in coterie.__all__ if hasattr(getattr(coterie, name), "fit")]
 VERBS = ("predict", "predict_proba", "transform", "score", "score_samples", "partial_fit", "bic", "fit_predict")
 OF_TABLES = {

@@ -102,7 +102,7 @@ def test_weight_two_is_the_row_twice_and_zero_no_row(way, metric):
     np.testing.assert_allclose(np.repeat(found, WEIGHTS), want, rtol=1e-9, atol=1e-12)
     for method in ("exact", "simplified", "medoid"):
         if metric != "manhattan" or method != "simplified":
-            how = {"metric": metric, "method": method, "average": None}
+            how = {"metric": metric, "approximation": method, "average": None}
             twice = silhouette_score(np.repeat(X, WEIGHTS, axis=0), np.repeat(LABELS, WEIGHTS), **how)
             np.testing.assert_allclose(silhouette_score(X, LABELS, sample_weight=WEIGHTS, **how), twice, rtol=1e-9)
 
@@ -238,17 +238,23 @@ def test_too_few_or_too_many_clusters_are_errors(method):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"method": "fast"}, "method must be 'exact' or"),
+        ({"approximation": "fast"}, "approximation must be 'exact' or"),
         ({"average": "weighted"}, "average must be 'micro' or"),
-        ({"method": "medoid", "sample_size": 10}, "sample_size requires method='exact' or 'sampled'"),
-        ({"method": "sampled", "sample_size": 1}, "sample_size must be a whole number of at least 2"),
-        ({"method": "sampled", "sample_size": 901}, "sample_size must be at most 900"),
-        ({"method": "sampled", "average": None}, "average must be 'micro' with method='sampled'"),
-        ({"method": "simplified", "metric": "manhattan"}, "metric must be 'euclidean' or 'sqeuclidean' with method"),
-        ({"method": "simplified", "w": 1}, "method='simplified' takes no parameters of the metric; got w"),
+        ({"approximation": "medoid", "sample_size": 10}, "sample_size requires approximation='exact' or 'sampled'"),
+        ({"approximation": "sampled", "sample_size": 1}, "sample_size must be a whole number of at least 2"),
+        ({"approximation": "sampled", "sample_size": 901}, "sample_size must be at most 900"),
+        ({"approximation": "sampled", "average": None}, "average must be 'micro' with approximation='sampled'"),
+        (
+            {"approximation": "simplified", "metric": "manhattan"},
+            "metric must be 'euclidean' or 'sqeuclidean' with",
+        ),
+        (
+            {"approximation": "simplified", "w": 1},
+            "='simplified' takes no parameters of the metric; got w",
+        ),
         ({"metric": "euclid"}, "metric must be one of"),
         ({"metric": "precomputed", "p": 1}, "metric='precomputed' takes no parameters; got p"),
-        ({"method": "sampled", "random_state": "x"}, "random_state must be"),
+        ({"approximation": "sampled", "random_state": "x"}, "random_state must be"),
     ],
 )
 def test_invalid_options_are_errors(options, message):

@@ -154,7 +154,7 @@ def test_priors_that_cannot_be_are_refused(prior, words):
 
 @pytest.mark.parametrize("value, what", [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 def test_values_that_are_not_finite_are_counted_column_by_column(value, what):
-    with refused(InputError, rf"X contains {what}: column 0 \(2\), column 2 \(1\)", "drop those rows"):
+    with refused(InputError, rf"X contains {what}: column 0 \(2\), column 2 \(1\)", "drop these rows"):
         GaussianMixture(2).fit(with_holes(value))
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
 
 from coterie import machine
+from coterie.data import as_source
 from coterie.data.memory import as_weights
 from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Distance, as_distance
@@ -162,7 +162,9 @@ def as_labelled_rows(
         dtype = D.dtype
     elif sparse.issparse(X) and isinstance(metric, str) and metric in SPARSE_METRICS and not metric_params:
         distance, dtype = SPARSE_METRICS[metric], np.dtype(np.float64)
-        rows = check_array(X, accept_sparse="csr", dtype=np.float64)
+        rows = as_source(X).pick(slice(None)).X.astype(np.float64)
+        if not np.isfinite(rows.data).all():
+            raise InputError("Input X contains NaN or infinity: drop these rows")
         if distance.is_cosine:
             lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
             if not lengths.all():
