@@ -119,6 +119,7 @@ ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write
     "distance.Euclidean": _EXPONENT,
     "distance.SquaredEuclidean": _EXPONENT,
     "distance.DTW": _EXPONENT,
+    "distance.Jaccard": {"w": None},
     "distance.Mahalanobis": {**_EXPONENT, "pseudo_inverse": False, "VI": None},
 }
 
