@@ -31,6 +31,7 @@ from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import cut
 from coterie.medoids import fasterpam
 from coterie.metrics import inertia
+from coterie.mixture.warm_start import fit_with_copies
 from coterie.selection import Progress, estimator_sweeps, gap_statistic, mixture_table, stability, sweep, tendency
 from coterie.selection.kmeans_path import merge_centers
 from cuts import many_parts, many_strips, weights_of_many_digits
@@ -116,7 +117,7 @@ def test_a_copy_of_a_component_is_as_likely(structure):
     X = wide.normal(size=(60, 2)) * np.repeat([0.2, 1, 4], 20)[:, None] + np.repeat([0, 20, 60], 20)[:, None]
     estimator = GaussianMixture(covariance_type=structure, init_params="kmeans", reg_covar=0.05, random_state=0)
     fewer = clone(estimator).set_params(n_components=3).fit(X)
-    more = estimator_sweeps._with_copies(estimator, fewer, 5, 0.0, X, None)
+    more = fit_with_copies(estimator, fewer, 5, 0.0, X, None)
     assert more.means_.shape == (5, 2)
     start = -(more.history_.lower_bound[0] + more.history_.log_prior[0])
     before = estimator_sweeps.objective_of(fewer) * (1 + 1e-12)
@@ -288,7 +289,7 @@ def test_the_table_prints():
         (KMeans(), [2.5], BLOBS, ParameterError, "got 2.5"),
         (KMeans(), ["3"], BLOBS, ParameterError, "got '3'"),
         (KMeans(), [True], BLOBS, ParameterError, "got True"),
-        ("KMeans", [2], BLOBS, ParameterError, "estimator must have fit, and n_clusters or n_components"),
+        ("KMeans", [2], BLOBS, ParameterError, "estimator must have n_clusters or n_components"),
         (KMeans(init=BLOBS[:2]), [2], BLOBS, ParameterError, "init must be the name of a method or a callable"),
         (KMeans(), [2, 61], BLOBS, InputError, "n_samples=60 rows"),
         (KMeans(), [2, 5], np.repeat(BLOBS[:3], 9, axis=0), InputError, "X has 3 distinct rows"),
@@ -359,7 +360,7 @@ def test_another_order_of_arguments_raises_an_error_that_shows_the_order(call, e
 
 
 def test_a_table_with_a_column_named_fit_is_no_estimator():
-    frame = pd.DataFrame(BLOBS, columns=["fit", "b"])
+    frame = pd.DataFrame(BLOBS[:, :2], columns=["fit", "b"])
     assert sweep(KMeans(random_state=0), frame, [2]).ks.tolist() == [2]
 
 

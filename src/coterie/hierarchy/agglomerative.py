@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -265,3 +266,28 @@ class AgglomerativeClustering(TreeEstimator):
                 "linkage='ward' with connectivity computes means: it requires rows and metric='euclidean' or "
                 f"'mahalanobis'; got metric={self.metric!r}"
             )
+
+
+def cuts(
+    model: AgglomerativeClustering, ks: list[int], X: Any, sample_weight: Any
+) -> Iterator[tuple[AgglomerativeClustering, float]]:
+    """Copies of a fitted model, cut into each number of clusters, with the cost of each.
+
+    The cost is the sum of squares within clusters for Ward, and the height of the highest merge for other linkages.
+    """
+    n, rows = model._columns
+    weight = as_weights(sample_weight, n)
+    weight = np.ones(len(rows)) if weight is None else weight[rows]
+    objects = model._objects(X if len(rows) == n else model._subset(X, rows))
+    tree = as_tree(model.linkage_matrix_)
+    costs = 0.5 * np.cumsum(tree.height**2) if model.linkage == "ward" else np.maximum.accumulate(tree.height)
+    for k in ks:
+        n_merges = tree.n_leaves - k
+        cut = copy.copy(model).set_params(n_clusters=k)
+        labels = clusters_below(tree, np.arange(len(tree.height)) < n_merges)
+        cut._clusters = assign.clusters_of_tree(model.linkage, tree, labels, weight, *objects)
+        cut.labels_, cut.n_clusters_ = labels, k
+        if len(rows) < n:
+            cut.labels_ = cut.predict(X)
+            cut.labels_[rows] = labels
+        yield cut, float(costs[n_merges - 1]) if n_merges else 0.0

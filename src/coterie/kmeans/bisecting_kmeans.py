@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import heapq
 import warnings
 from collections.abc import Callable
@@ -52,6 +53,25 @@ class Tree(NamedTuple):
         """Leaves in the order of their labels."""
         leaves = np.flatnonzero(self.clusters >= 0)
         return leaves[np.argsort(self.clusters[leaves])]
+
+    def first_nodes(self, count: int) -> tuple[Tree, np.ndarray]:
+        """The tree when it had `count` nodes, and for each final cluster its cluster in that tree."""
+        children = self.children[:count].copy()
+        children[children[:, 0] >= count] = -1
+        clusters = np.full(count, -1, np.int32)
+        new_labels, stack = np.empty(len(self.leaves()), np.int32), [(0, -1)]
+        n_clusters = 0
+        while stack:
+            node, cluster = stack.pop()
+            if cluster < 0 and children[node, 0] < 0:
+                cluster = clusters[node] = n_clusters
+                n_clusters += 1
+            first, second = self.children[node]
+            if first < 0:
+                new_labels[self.clusters[node]] = cluster
+            else:
+                stack += [(second, cluster), (first, cluster)]
+        return Tree(children, self.centers[:count], clusters), new_labels
 
 
 @dataclass(frozen=True)
@@ -312,6 +332,17 @@ class BisectingKMeans(Partitional):
                 f"got {type(self.init).__name__}"
             )
         return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1)
+
+
+def with_first_splits(model: BisectingKMeans, k: int) -> BisectingKMeans:
+    """A copy of a fitted model with `k` clusters: those after its first k - 1 splits."""
+    smaller = copy.copy(model).set_params(n_clusters=k)
+    smaller.tree_, new_labels = model.tree_.first_nodes(2 * k - 1)
+    smaller.cluster_centers_ = smaller.tree_.centers[smaller.tree_.leaves()]
+    smaller.labels_, smaller._n_features_out = new_labels[model.labels_], k
+    smaller.history_, smaller.n_iter_ = model.history_[:k], k - 1
+    smaller.inertia_ = float(smaller.history_[-1])
+    return smaller
 
 
 def warn_of_few_rows(count: int, n_clusters: int) -> None:

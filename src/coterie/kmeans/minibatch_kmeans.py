@@ -16,7 +16,7 @@ from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.checkpoint import MiniBatchState, Store
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
-from coterie.core.protocols import Chunk
+from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stored import stored
 from coterie.errors import FitInterruptedWarning, ScaleError
@@ -265,6 +265,23 @@ class MiniBatchKMeans(Traced, Partitional):
         if self.init_size is not None:
             whole_number("init_size", self.init_size, self.n_clusters)
         return starts(self.init, self.n_init, if_random=3), callbacks(self.callback, self.verbose)
+
+
+def full_models(
+    estimator: MiniBatchKMeans, ks: list[int], X: Any, sample_weight: Any
+) -> tuple[dict[int, Lloyd], Source, Engine]:
+    """Models of all rows for ascending numbers of clusters, the rows and their engine."""
+    source, engine, summary = estimator._open(X, sample_weight, first=True)
+    check_enough_rows(ks[-1], summary)
+    return {k: Lloyd(k, "k-means++", summary.unit, bounds=False) for k in ks}, source, engine
+
+
+def use_if_better(fitted: MiniBatchKMeans, centers: np.ndarray, model: Lloyd, source: Source, engine: Engine) -> None:
+    """Replace the centers of a fitted estimator if these have a smaller inertia."""
+    stats, memos = engine.scan(partial(model.e_step, centers), source, None)
+    if model.objective(centers, stats) < fitted.inertia_:
+        labels = source.join(engine.map(partial(model.assign, centers), source, memos))
+        fitted._publish(online.State(centers, stats), fitted._random, labels, stats)
 
 
 class _BatchFit:

@@ -393,6 +393,11 @@ def _fits(table: ComputedDistances) -> bool:
     return table.nbytes <= machine.free_memory() // 2
 
 
+def objects_of(estimator: KMedoids, X: Any) -> Any:
+    """The rows of `X` with the distance of the estimator."""
+    return as_objects(X, estimator._as_distance())
+
+
 def _two_nearest(D: Array) -> tuple[Array, Array, Array]:
     labels = D.argmin(axis=1).astype(np.int32)
     nearest = D.min(axis=1).astype(np.float64)

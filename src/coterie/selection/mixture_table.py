@@ -18,6 +18,7 @@ from coterie.families.structures import STRUCTURES, as_structure
 from coterie.mixture.gaussian_em import Components, GaussianEM
 from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.search import sound_first
+from coterie.mixture.warm_start import em_of, fit_from
 from coterie.selection.mixture_starts import Starts
 from coterie.selection.sweep import Sweep, as_ks
 from coterie.selection.text_table import aligned
@@ -258,14 +259,12 @@ class _Grid:
     def _cell(self, em: GaussianEM, name: str, start: Components) -> Cell:
         """Fit from this start; if the result is degenerate, fit with an independent search."""
         k = em.n_components
-        model = self._mixture(k, name).set_params(warm_start=True)
-        model._fitted_model, model._components = em, start
-        model.fit(self.X, sample_weight=self.w)
+        model = fit_from(self._mixture(k, name), em, start, self.X, self.w)
         if self._degeneracy(model):
             model = self._mixture(k, name).set_params(random_state=self.seed).fit(self.X, sample_weight=self.w)
         if degeneracy := self._degeneracy(model):
             return Cell(k, name, None, failure=FAILURES[degeneracy])
-        model.set_params(warm_start=False, accelerate=False, n_jobs=self.n_jobs)
+        model.set_params(accelerate=False, n_jobs=self.n_jobs)
         return self._evaluated(k, name, model)
 
     def _evaluated(self, k: int, name: str, model: GaussianMixture) -> Cell:
@@ -275,7 +274,8 @@ class _Grid:
 
     def _degeneracy(self, model: GaussianMixture) -> int:
         """Key of `FAILURES` if the model is degenerate, else 0. With a prior, components cannot collapse."""
-        return 0 if self.prior is not None else sound_first(model._fitted_model, self.summary.rows, model._components)
+        em, components = em_of(model)
+        return 0 if self.prior is not None else sound_first(em, self.summary.rows, components)
 
     def _mixture(self, k: int, name: str) -> GaussianMixture:
         options = {"prior": self.prior, "reg_covar": self.reg_covar, "accelerate": True, "n_jobs": 1}
