@@ -95,8 +95,12 @@ class Trials:
 
     def posterior(self, c: Components) -> np.ndarray:
         """Of every run and row (runs, n, k)."""
-        resp = np.concatenate([resp for _, resp, _ in self._posteriors(c)])
-        return np.ascontiguousarray(resp.transpose(2, 0, 1))
+        return self.posterior_and_log_density(c)[0]
+
+    def posterior_and_log_density(self, c: Components) -> tuple[np.ndarray, np.ndarray]:
+        """Of every run and row (runs, n, k) and (runs, n)."""
+        _, resp, log_density = zip(*self._posteriors(c), strict=True)
+        return np.ascontiguousarray(np.concatenate(resp).transpose(2, 0, 1)), np.concatenate(log_density).T
 
     def _posteriors(self, c: Components) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Blocks of rows: which, their posteriors (rows, k, runs), and their shares of the bounds (rows, runs).

@@ -156,7 +156,7 @@ def mixture_table(
     these cases. A prior bounds it, and then every cell has a value.
 
     Structures that are the same for one component are fitted once. Cells of one K share their starts: the clusters of a
-    model-based tree, which all K share, K-means, thirty random starts, and the results of the other structures. So a
+    model-based tree, which all K share, K-means, up to 240 random starts, and the results of the other structures. So a
     structure is at least as likely as its special cases. The search for starts uses at most 2000 rows, or more for many
     components. EM then runs on all rows.
 
