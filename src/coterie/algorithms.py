@@ -120,11 +120,11 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "kernel": Algorithm("kernel K-means", "kmeans.kernel_kmeans.KernelKMeans", (*DESCENT, "kernel", "gamma")),
     "gmm": Algorithm(
-        "Gaussian mixture", "mixture.mixture.GaussianMixture", (*DESCENT, "covariance"), k_parameter="n_components",
-        handles_missing=True, distributed=True,
+        "Gaussian mixture", "mixture.gaussian_mixture.GaussianMixture", (*DESCENT, "covariance"),
+        k_parameter="n_components", handles_missing=True, distributed=True,
     ),
     "bayes-gmm": Algorithm(
-        "Bayesian Gaussian mixture", "mixture.bayesian.BayesianGaussianMixture", (*DESCENT, "covariance"),
+        "Bayesian Gaussian mixture", "mixture.bayesian_mixture.BayesianGaussianMixture", (*DESCENT, "covariance"),
         k_parameter="n_components", has_sweep=False, distributed=True,
     ),
     "mixture": Algorithm(

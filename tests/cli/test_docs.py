@@ -13,7 +13,6 @@ from coterie.cli import main
 from coterie.cli.commands import app
 from coterie.cli.options import (
     AlgorithmOptions,
-    BatchOptions,
     DataOptions,
     PageOptions,
     PlaceOptions,
@@ -81,7 +80,7 @@ def test_every_command_and_option_is_on_the_page():
     commands = [name for name in app if not name.startswith("-")]
     assert {*COMMANDS, "doctor"} == set(commands)
     assert all(f"`{name}`" in PAGE or f"[`{name}`]" in PAGE for name in commands)
-    kinds = (DataOptions, AlgorithmOptions, RunOptions, BatchOptions, PlaceOptions, PageOptions, TableOptions)
-    options = {name for kind in kinds for name in kind.__dataclass_fields__}
+    kinds = (DataOptions, AlgorithmOptions, RunOptions, PlaceOptions, PageOptions, TableOptions)
+    options = {"batch_rows", "force"} | {name for kind in kinds for name in kind.__dataclass_fields__}
     for name in options - {"columns", "as_json", "quiet", "output"}:
         assert f"--{name.replace('_', '-')}" in PAGE, name

@@ -28,7 +28,7 @@ from coterie import (
     diagnose,
     machine,
 )
-from coterie.data import as_source, opened, scratch
+from coterie.data import as_source, opened, temporary_arrays
 from coterie.data.tables import scan as tables
 from coterie.distances import pairwise
 from coterie.errors import InputError
@@ -50,7 +50,7 @@ ESTIMATORS = [
     TimeSeriesKMeans(3, random_state=0),
     GaussianMixture(3, random_state=0),
     BayesianGaussianMixture(3, random_state=0),
-    Mixture("gaussian", 3, random_state=0),
+    Mixture(3, "gaussian", random_state=0),
     KMedoids(3, random_state=0),
     KMedoids(3, metric="gower", random_state=0),
     AgglomerativeClustering(3),
@@ -103,7 +103,7 @@ def named(folder, kind):
 @pytest.fixture
 def short_of_memory(monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(scratch, "SMALL", 0)
+    monkeypatch.setattr(temporary_arrays, "SMALL", 0)
     monkeypatch.setattr(machine, "free_memory", lambda: 0)
     return tmp_path
 

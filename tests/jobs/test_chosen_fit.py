@@ -52,6 +52,14 @@ def test_the_fit_is_the_one_that_k_was_chosen_by(table, tmp_path, method):
         assert adjusted_rand_score(np.load(tmp_path / "again.npy"), result.labels) == 1.0
 
 
+def test_a_fit_that_continues_others_states_no_iterations(table, capsys):
+    assert main(["fit", str(table), "-k", "3:5", "--budget", "quick"]) == 0
+    out = capsys.readouterr().out
+    assert "K-means, k = " in out
+    assert "iteration" not in out
+    assert run(Job(table, k=4)).iterations >= 1
+
+
 def test_a_fit_of_its_own_would_end_elsewhere(tmp_path):
     """Rows without clusters have many local optima: only the judged fit itself has its objective."""
     np.save(tmp_path / "x.npy", np.random.default_rng(5).normal(size=(300, 6)))

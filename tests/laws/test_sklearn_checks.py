@@ -36,7 +36,7 @@ ESTIMATORS = [
     *(kind(n_components=k, random_state=0) for kind in MIXTURES for k in (2, 3, 4)),
     GaussianMixture(4, covariance_type="VEV", init_params="k-means++", random_state=0),
     BayesianGaussianMixture(3, weight_concentration_prior_type="dirichlet_distribution", random_state=0),
-    Mixture(StudentT(dof=4.0), 2, random_state=0),
+    Mixture(2, StudentT(dof=4.0), random_state=0),
     Mixture(n_components="auto", random_state=0),
     AgglomerativeClustering(3, linkage="average"),
     AgglomerativeClustering(linkage="single"),

@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn import metrics as sk
 
+from coterie.core.arguments import as_rng
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.metrics import silhouette_exact, silhouette_samples, silhouette_score
@@ -60,7 +61,7 @@ def test_any_metric_is_its_matrix(metric):
 
 def test_parameters_functions_and_series():
     few, labels = X[:80], LABELS[:80]
-    third = silhouette_samples(few, labels, metric="minkowski", metric_params={"p": 3})
+    third = silhouette_samples(few, labels, metric="minkowski", p=3)
     np.testing.assert_allclose(third, by_hand(pairwise(few, metric="minkowski", p=3), labels), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(
         silhouette_samples(few, labels, metric=lambda x, y: abs(x[0] - y[0])),
@@ -239,20 +240,53 @@ def test_too_few_or_too_many_clusters_are_errors(method):
     [
         ({"method": "fast"}, "method must be 'exact' or"),
         ({"average": "weighted"}, "average must be 'micro' or"),
-        ({"sample_size": 10}, "sample_size requires method='sampled'"),
+        ({"method": "medoid", "sample_size": 10}, "sample_size requires method='exact' or 'sampled'"),
         ({"method": "sampled", "sample_size": 1}, "sample_size must be a whole number of at least 2"),
         ({"method": "sampled", "sample_size": 901}, "sample_size must be at most 900"),
         ({"method": "sampled", "average": None}, "average must be 'micro' with method='sampled'"),
         ({"method": "simplified", "metric": "manhattan"}, "metric must be 'euclidean' or 'sqeuclidean' with method"),
-        ({"method": "simplified", "metric_params": {"w": 1}}, "metric_params must be None"),
+        ({"method": "simplified", "w": 1}, "method='simplified' takes no parameters of the metric; got w"),
         ({"metric": "euclid"}, "metric must be one of"),
-        ({"metric": "precomputed", "metric_params": {"p": 1}}, "metric='precomputed' takes no parameters; got p"),
+        ({"metric": "precomputed", "p": 1}, "metric='precomputed' takes no parameters; got p"),
         ({"method": "sampled", "random_state": "x"}, "random_state must be"),
     ],
 )
 def test_invalid_options_are_errors(options, message):
     with pytest.raises(ParameterError, match=message):
         silhouette_score(X, LABELS, **options)
+
+
+@pytest.mark.parametrize("size", [300, 5000])
+def test_a_sample_is_compared_with_itself(size):
+    rows = np.sort(as_rng(3).permutation(len(X))[:size])
+    expected = silhouette_score(X[rows], LABELS[rows])
+    assert silhouette_score(X, LABELS, sample_size=size, random_state=3) == expected
+    D = pairwise(X)
+    assert silhouette_score(D, LABELS, metric="precomputed", sample_size=size, random_state=3) == pytest.approx(
+        expected
+    )
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "l2", "sqeuclidean", "cosine"])
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+def test_sparse_rows_have_the_silhouettes_of_dense_ones(metric, kind):
+    rows = np.where(np.random.default_rng(0).random((300, 8)) < 0.6, 0.0, X[:300, :1] + 3.0)
+    rows[:, 0] += 1
+    expected = silhouette_samples(rows, LABELS[:300], metric=metric)
+    np.testing.assert_allclose(silhouette_samples(kind(rows), LABELS[:300], metric=metric), expected, atol=1e-7)
+    assert silhouette_score(kind(rows), LABELS[:300], metric=metric) == pytest.approx(expected.mean())
+
+
+def test_sparse_distances_and_metrics_without_dot_products():
+    D = pairwise(X[:200])
+    D[D < 0.1] = 0
+    expected = silhouette_samples(D, LABELS[:200], metric="precomputed")
+    precomputed = silhouette_samples(sparse.csr_array(D), LABELS[:200], metric="precomputed")
+    np.testing.assert_array_equal(precomputed, expected)
+    with pytest.raises(InputError, match=r"X is sparse: distances need dense rows in memory; pass X.toarray\(\)"):
+        silhouette_samples(sparse.csr_array(X), LABELS, metric="manhattan")
+    with pytest.raises(InputError, match="row 3 is zero in every column"):
+        silhouette_samples(sparse.csr_array(np.where(np.arange(900)[:, None] == 3, 0, X)), LABELS, metric="cosine")
 
 
 def test_distances_that_overflow_are_an_error():
@@ -269,8 +303,8 @@ def test_invalid_rows_are_errors():
         silhouette_samples(np.where(X > 2, np.nan, X), LABELS)
     with pytest.raises(InputError, match="needs a square X"):
         silhouette_samples(X, LABELS, metric="precomputed")
-    with pytest.raises(InputError, match="X is sparse"):
-        silhouette_samples(sparse.csr_array(X), LABELS)
+    with pytest.raises(ValueError, match="contains NaN"):
+        silhouette_samples(sparse.csr_array(np.where(X > 2, np.nan, X)), LABELS)
 
 
 def test_the_full_distance_matrix_is_never_stored():

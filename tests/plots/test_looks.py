@@ -156,7 +156,7 @@ def test_responsibilities_of_a_model_of_several_columns_are_means_of_bins():
 
 def test_responsibilities_of_counts_are_means_of_bins():
     counts = np.random.default_rng(0).poisson(np.repeat([2.0, 20.0], 60))[:, None].astype(float)
-    display = plots.ResponsibilitiesDisplay.from_estimator(Mixture("poisson", 2, random_state=0).fit(counts), counts)
+    display = plots.ResponsibilitiesDisplay.from_estimator(Mixture(2, "poisson", random_state=0).fit(counts), counts)
     display.figure_.draw_without_rendering()
     assert not display.exact
 

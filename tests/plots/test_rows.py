@@ -43,7 +43,7 @@ PREDICT = {
     "kernel": KernelKMeans(3, random_state=0),
     "medoids": KMedoids(3, random_state=0),
     "gaussians": GaussianMixture(3, random_state=0),
-    "any": Mixture("student_t", 3, random_state=0, max_iter=30),
+    "any": Mixture(3, "student_t", random_state=0, max_iter=30),
     "bisecting tree": DivisiveClustering(3, method="bisecting", random_state=0),
 }
 DIVIDE = {

@@ -67,9 +67,9 @@ def test_inertia_of_estimators_that_have_none():
         (KMedians(random_state=0), {"metric": "manhattan"}),
         (KMedians(metric="l2", random_state=0), {}),
         (FuzzyCMeans(random_state=0), {}),
-        (KMedoids(metric="minkowski", metric_params={"p": 3}), {"metric": "minkowski", "metric_params": {"p": 3}}),
+        (KMedoids(metric="minkowski", metric_params={"p": 3}), {"metric": "minkowski", "p": 3}),
         (AgglomerativeClustering(linkage="complete", metric="chebyshev"), {"metric": "chebyshev"}),
-        (KMeans(metric_weights=[1.0, 9.0], random_state=0), {"metric_params": {"w": [1.0, 9.0]}}),
+        (KMeans(metric_weights=[1.0, 9.0], random_state=0), {"w": [1.0, 9.0]}),
     ],
 )
 @pytest.mark.parametrize("name", ["silhouette", "dunn"])

@@ -45,10 +45,10 @@ class Source(Protocol):
     def subset(self, rows: Any) -> Source:
         """Many rows, by index, as a new source."""
 
-    def changed(self, function: Callable[[Array], Array], engine: Engine) -> Source:
+    def map_rows(self, function: Callable[[Array], Array], engine: Engine) -> Source:
         """A source with rows ``function(X)``, of the same shape and dtype; a sparse X keeps its sparsity pattern."""
 
-    def room(self, fill: Any, dtype: Any) -> list[Array | None]:
+    def allocate(self, fill: Any, dtype: Any) -> list[Array | None]:
         """An array of `fill`, one value per row, in parts: views of one array, or None if a part creates its own."""
 
     def join(self, pieces: list[Any]) -> Array:

@@ -1,10 +1,11 @@
 """The command ``coterie choose-k``: the number of clusters of a table."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from coterie.algorithms import ALGORITHMS, algorithm_of, sweep_parameters
-from coterie.core.job_progress import Progress, Step
+from coterie.core.progress import Callback, Progress
 from coterie.data.tables.reader import read
 from coterie.errors import ParameterError
 from coterie.jobs import ChooseJob, CompareJob, Job
@@ -22,7 +23,7 @@ from coterie.selection.reasons import describe_votes
 DISAGREEMENT = 0.4  # share of the weight of votes for other numbers, from which there is a warning
 
 
-def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
+def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_table_options(job)
     check_k(job.k)
     check_budget(job.budget)
@@ -31,11 +32,11 @@ def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
     check_k_can_be_chosen(job.method)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
-    progress(Step(f"reading {job.path.name}"))
+    callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows)
-    prepared = prepare(table, job, algorithm_of(job.method), progress)
+    prepared = prepare(table, job, algorithm_of(job.method), callback)
     X = prepared.rows.model_input
-    choice, details = choose(job, job.method, X, prepared.weight, prepared, progress, criteria=job.criteria)
+    choice, details = choose(job, job.method, X, prepared.weight, prepared, callback, criteria=job.criteria)
     result = ChoiceResult(
         **table_fields(table, prepared, job.weight, job.seed),
         method=job.method,
@@ -51,7 +52,7 @@ def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
         code = python_code.choice_code(source, job.method, job.k, job.criteria, job.budget)
         return choice_report.build(result, source, choice=details, python=code)
 
-    return with_report(job, result, build_report, progress)
+    return with_report(job, result, build_report, callback)
 
 
 def check_k_can_be_chosen(method: str) -> None:
@@ -68,13 +69,13 @@ def choose(
     X: Any,
     weight: Any,
     prepared: PreparedTable,
-    progress: Progress,
+    callback: Callback,
     *,
     criteria: tuple[str, ...] = (),
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Choice, ChooseK]:
     """Run `choose_k` with clusters of the algorithm if it has a sweep, otherwise with those of K-means."""
-    progress(Step("choosing K"))
+    callback(Progress("choosing K"))
     algorithm, k = algorithm_of(method), job.k
     estimator: Any = None
     if algorithm.has_sweep and (method != "kmeans" or options):
@@ -90,9 +91,7 @@ def choose(
             sample_weight=weight,
             n_jobs=job.threads,
             random_state=job.seed,
-            callback=lambda state: progress(
-                Step(f"choosing K: {NAMES[state.step]}", state.done, state.total, state.left)
-            ),
+            callback=lambda state: callback(replace(state, step=f"choosing K: {NAMES[state.step]}")),
         )
     choice = Choice(
         recommended=result.recommended,

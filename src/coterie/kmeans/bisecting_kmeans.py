@@ -103,7 +103,7 @@ class TreeModel:
     def e_step(self, tree: Tree, chunk: Chunk, memo: None = None) -> tuple[Cost, None]:
         labels = self.assign(tree, chunk)
         chunk, centers = same_dtype(chunk, tree.centers[tree.leaves()])
-        squares = kernels.for_centers(chunk.X, len(centers)).own_squares(chunk.X, centers, labels)
+        squares = kernels.for_centers(chunk.X, len(centers)).assigned_squares(chunk.X, centers, labels)
         return Cost(float(squares.sum() if chunk.w is None else chunk.w @ squares)), None
 
     def objective(self, tree: Tree, stats: Cost) -> float:
@@ -146,6 +146,10 @@ class BisectingKMeans(Partitional):
         Called after every split with a `coterie.core.Progress`. A true return value stops the fit.
     verbose : int, default=0
         1 prints a line from time to time, 2 prints a line for every split.
+    copy_x : bool, default=True
+        Ignored, because `X` is never modified. For compatibility with scikit-learn.
+    algorithm : {'lloyd', 'elkan'}, default='lloyd'
+        Ignored, because both give the same result. For compatibility with scikit-learn.
 
     Attributes
     ----------
@@ -207,6 +211,8 @@ class BisectingKMeans(Partitional):
         random_state=None,
         callback=None,
         verbose=0,
+        copy_x=True,
+        algorithm="lloyd",
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -219,6 +225,8 @@ class BisectingKMeans(Partitional):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.copy_x = copy_x
+        self.algorithm = algorithm
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Split the rows of `X` in two, repeatedly, until there are `n_clusters` clusters.
@@ -315,6 +323,8 @@ class BisectingKMeans(Partitional):
 
     def _check_options(self) -> tuple[int, int]:
         one_of("bisecting_strategy", self.bisecting_strategy, ("biggest_inertia", "largest_cluster"))
+        one_of("algorithm", self.algorithm, ("lloyd", "elkan"))
+        one_of("copy_x", self.copy_x, (True, False))
         not_negative("tol", self.tol)
         if not isinstance(self.init, str) and not callable(self.init):
             raise ParameterError(
@@ -430,7 +440,7 @@ class Growth:
 
     def labels(self, tree: Tree) -> Any:
         """Label of every row. The fit already knows it if the source has memory for labels."""
-        parts = self.source.room(-1, np.int32)
+        parts = self.source.allocate(-1, np.int32)
         if parts[0] is None:
             return self.source.join(self.engine.map(partial(TreeModel().assign, tree), self.source))
         labels = self.source.join(parts)

@@ -92,8 +92,8 @@ class Fuzzy:
         """
         if np.all(stats.weight > 0):
             return centers
-        _, memos = engine.scan(partial(self._hard.e_step, centers), source, None)
-        return self._hard.repair(centers, stats, source, engine, memos)
+        _, bounds = engine.scan(partial(self._hard.e_step, centers), source, None)
+        return self._hard.repair(centers, stats, source, engine, bounds)
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> FuzzyStats:
         """Statistics with the memberships of the centers `before`, measured from the centers `after`."""

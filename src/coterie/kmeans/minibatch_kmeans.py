@@ -366,18 +366,19 @@ class _Stopping:
         self.alpha = min(1.0, 2.0 * share)
         self.patience = options.max_no_improvement
         self.tol = float(options.tol) * float(summary.variance.mean())
-        self.cost = self.step = None
+        self.cost: float | None = None
+        self.step: float | None = None
         self.best, self.failures, self.batches = np.inf, 0, 0
 
     def __call__(self, before: np.ndarray, after: np.ndarray, cost: float) -> bool:
         self.batches += 1
         if self.batches == 1:  # its cost is too low, because the initial centers were chosen on such rows
             return False
-        self.cost = cost if self.cost is None else self.alpha * cost + (1 - self.alpha) * self.cost
+        cost = cost if self.cost is None else self.alpha * cost + (1 - self.alpha) * self.cost
         moved = float(((after.astype(np.float64) - before) ** 2).sum())
         self.step = moved if self.step is None else self.alpha * moved + (1 - self.alpha) * self.step
-        self.failures = 0 if self.cost < self.best else self.failures + 1
-        self.best = min(self.best, self.cost)
+        self.failures = 0 if cost < self.best else self.failures + 1
+        self.cost, self.best = cost, min(self.best, cost)
         return self._is_over()
 
     @property

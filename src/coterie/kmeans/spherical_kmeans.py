@@ -190,7 +190,7 @@ class SphericalKMeans(CenterEstimator):
             raise InputError(
                 f"{zeros} rows of X are zero in every column and have no direction: remove them, or use KMeans"
             )
-        return source.changed(unit_rows, engine)
+        return source.map_rows(unit_rows, engine)
 
 
 def unit_rows(X: Any) -> Any:

@@ -20,7 +20,7 @@ from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
-from coterie.data.scale import unsafe_exponent
+from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.pairwise import strips
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.medoids import fasterpam, medoid_search, medoid_seeding

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from coterie.families import forms
-from coterie.mixture.gaussian import Components
+from coterie.mixture.gaussian_em import Components
 from coterie.mixture.trials import Trials, chosen
 
 PROMISING = 12  # pairs of components to merge, and components to split

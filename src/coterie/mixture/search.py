@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.families import forms
-from coterie.mixture.gaussian import Components, GaussianEM
+from coterie.mixture.gaussian_em import Components, GaussianEM
 from coterie.mixture.rearrange import cross, relocate, split_and_merge
 from coterie.mixture.trials import Trials, chosen, replaced, together
 

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from coterie.families import forms
-from coterie.mixture.gaussian import Components, GaussianEM
-from coterie.mixture.mixture import GaussianMixture
+from coterie.mixture.gaussian_em import Components, GaussianEM
+from coterie.mixture.gaussian_mixture import GaussianMixture
 
 
 def fit_from(mixture: GaussianMixture, model: GaussianEM, components: Components, X: Any, w: Any) -> GaussianMixture:

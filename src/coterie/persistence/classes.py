@@ -1,7 +1,5 @@
 """The classes that a file may contain. No other class is written or read."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Convert files of format 1, whose tags were the modules of the classes, to the current format."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -99,6 +97,7 @@ RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by current tag: 
     "DivisiveClustering": {"_way": "_splits"},
     "FuzzyCMeans": {"m": "fuzzifier"},
     "KernelKMeans": {"_found": "_centers"},
+    "bayesian.Model": {"belief": "component_prior"},
     "dirichlet_process.Family": _MISSING,
     "dirichlet_process.Gaussian": _MISSING,
     "family.Bernoulli": _MISSING,

@@ -1,7 +1,5 @@
 """Scatter plot of clusters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

@@ -1,7 +1,5 @@
 """The objective over the iterations of a fit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 

@@ -1,7 +1,5 @@
 """All criteria of `choose_k` over the number of clusters, one panel each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 

@@ -1,7 +1,5 @@
 """Dendrogram of the last merges of a hierarchical clustering."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

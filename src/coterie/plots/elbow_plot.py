@@ -1,7 +1,5 @@
 """The objective over the number of clusters, with its elbow."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

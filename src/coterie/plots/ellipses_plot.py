@@ -1,7 +1,5 @@
 """Ellipses of Gaussian components, and the density of the mixture."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 

@@ -1,7 +1,5 @@
 """Information criteria over the number of components."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

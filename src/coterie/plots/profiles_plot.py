@@ -1,7 +1,5 @@
 """Heat map of the means of clusters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

@@ -1,7 +1,5 @@
 """Rows and clusters as figures need them, and projections of the rows onto one or two axes."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -185,7 +183,7 @@ def as_rows(X: Any, sample_weight: Any = None) -> Rows:
     summary = summarize(source, Serial(), allow_missing=True)
     columns = source.columns or [f"column {j}" for j in range(source.shape[1])]
     rows = Rows(source.X, columns, summary.mean, summary.variance, source.w)
-    return rows if summary.gaps == 0 else _fill_missing(rows)
+    return rows if summary.n_missing == 0 else _fill_missing(rows)
 
 
 def _fill_missing(rows: Rows) -> Rows:

@@ -1,7 +1,5 @@
 """Responsibilities as blended colours."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -9,7 +7,7 @@ import numpy as np
 
 from coterie.core.arguments import in_order
 from coterie.core.protocols import can_predict, is_estimator
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
@@ -160,7 +158,7 @@ def _bin_means(x: Array, shares: Array, w: Array) -> tuple[Array, Array]:
 
 def _sample(n: int, k: int) -> Array:
     limit = n if n <= MANY else SHOWN
-    return some(n, min(limit, max(MAX_VALUES // max(k, 1), 2000)))
+    return sample_rows(n, min(limit, max(MAX_VALUES // max(k, 1), 2000)))
 
 
 @in_order("plots.responsibilities(model, X)")

@@ -1,7 +1,5 @@
 """Silhouette plot."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,7 +9,7 @@ from coterie.core.arguments import in_order
 from coterie.core.protocols import is_estimator, parameters_of
 from coterie.data import opened
 from coterie.data.memory import as_weights
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError
 from coterie.metrics import silhouette_samples
 from coterie.palette import INK, MARK, colours
@@ -148,7 +146,7 @@ def _sample(groups: Groups) -> Array:
     if n <= EXACT:
         return np.sort(np.concatenate([order[:0], *members]))
     share = EXACT / n
-    sampled = [index[some(len(index), max(round(share * len(index)), MIN_ROWS))] for index in members]
+    sampled = [index[sample_rows(len(index), max(round(share * len(index)), MIN_ROWS))] for index in members]
     return np.sort(np.concatenate(sampled))
 
 

@@ -1,7 +1,5 @@
 """Regions of the clusters (Voronoi cells for K-means)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.algorithms import Algorithm
-from coterie.core.job_progress import Progress, silent
+from coterie.core.progress import Callback, silent
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError, ParameterError
 from coterie.preparation import DUPLICATE_SHARE, Missing, PreparationOptions, Scale, SkippedColumn
@@ -30,13 +30,13 @@ class PreparedTable:
     warnings: tuple[str, ...]
 
 
-def prepare(table: Table, options: PreparationOptions, method: Algorithm, progress: Progress = silent) -> PreparedTable:
+def prepare(table: Table, options: PreparationOptions, method: Algorithm, callback: Callback = silent) -> PreparedTable:
     """Select columns, fit a preparation for `method`, and apply it."""
     _check_missing(options.missing, method)
     scale = _resolve_scale(options.scale, table, method)
     selection = select_columns(table, options, mixed=method.mixed)
     unscaled = _unscaled(table, selection, options.missing, method)
-    raw = unscaled.read_rows(table, progress)
+    raw = unscaled.read_rows(table, callback)
     weight = None if options.weight is None else row_weights(table, options.weight, raw.row_mask)
     filled, raw = _fill(unscaled, raw, weight)
     if len(raw.X) == 1:

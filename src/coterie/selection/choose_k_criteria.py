@@ -281,7 +281,7 @@ def _dirichlet(run: CriteriaRun, name: str, ks: Array) -> Vote:
     if run.distinct_few <= rows.shape[1] + 1:
         return voting.single_choice(name, ks, None, NO_SPLIT)
     seed = int(run.rngs[name].integers(2**31))
-    model = Mixture(Gaussian(), "auto", random_state=seed, n_jobs=run.n_jobs)
+    model = Mixture("auto", Gaussian(), random_state=seed, n_jobs=run.n_jobs)
     result = run.cached(name, lambda: model.fit(rows, sample_weight=w))
     return voting.single_choice(name, ks, result.n_components_)
 

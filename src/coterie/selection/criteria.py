@@ -172,7 +172,7 @@ def metric_of(model: Any) -> dict[str, Any]:
         return {"metric": "manhattan" if model.metric == "l1" else "euclidean"}
     parameters = parameters_of(model)
     if parameters.get("metric_weights") is not None:
-        return {"metric": "euclidean", "metric_params": {"w": model.metric_weights}}
+        return {"metric": "euclidean", "w": model.metric_weights}
     if "metric_params" in parameters:
-        return {"metric": model.metric, "metric_params": model.metric_params}
+        return {"metric": model.metric, **(model.metric_params or {})}
     return {"metric": "euclidean"}

@@ -22,7 +22,7 @@ from coterie.kmeans.minibatch_kmeans import MiniBatchKMeans, full_models, use_if
 from coterie.kmeans.spherical_kmeans import SphericalKMeans
 from coterie.kmeans.sweep_models import sweep_models
 from coterie.medoids.kmedoids import KMedoids, objects_of
-from coterie.mixture.mixture import GaussianMixture
+from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.warm_start import em_objective, fit_with_copies
 from coterie.selection.kmeans_path import Array, KMeansPath, too_few_distinct_rows
 from coterie.selection.resampling import count_option

@@ -10,7 +10,7 @@ import numpy as np
 from coterie import machine
 from coterie.core.protocols import Chunk, Source
 from coterie.mixture.agglomerate import agglomerate, cut
-from coterie.mixture.gaussian import Components, GaussianEM
+from coterie.mixture.gaussian_em import Components, GaussianEM
 from coterie.mixture.search import Contest, Elite
 from coterie.mixture.starts import TREE, Rows, sample
 from coterie.mixture.trials import chosen, together

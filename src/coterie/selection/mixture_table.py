@@ -15,8 +15,8 @@ from coterie.core.protocols import Chunk
 from coterie.data import as_source
 from coterie.errors import ParameterError
 from coterie.families.structures import STRUCTURES, as_structure
-from coterie.mixture.gaussian import Components, GaussianEM
-from coterie.mixture.mixture import GaussianMixture
+from coterie.mixture.gaussian_em import Components, GaussianEM
+from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.search import sound_first
 from coterie.mixture.warm_start import em_of, fit_from
 from coterie.selection.mixture_starts import Starts

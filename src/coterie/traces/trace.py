@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import coterie
 from coterie.core.protocols import Chunk, CovarianceForm, EStepKind, Posterior, SoftAssignment
 
 Array = np.ndarray[Any, Any]
@@ -148,9 +149,7 @@ class Trace:
 
     def animate(self, columns: Any = None) -> Any:
         """Return an animation of the trace, see `coterie.plots.animate`."""
-        from coterie.plots.animation import animate
-
-        return animate(self, columns=columns)
+        return coterie.plots.animate(self, columns=columns)
 
     def save(
         self, path: str | PathLike[str], *, columns: Any = None, fps: float = 2.0, overwrite: bool = False

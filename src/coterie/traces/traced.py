@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.protocols import Chunk
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.data.summary import column_names
 from coterie.traces.half_steps import HalfSteps
 from coterie.traces.recorder import Recorder
@@ -67,7 +67,7 @@ class Traced:
     def _build_trace(self, recorder: Recorder) -> Trace:
         source, model = recorder.source, recorder.model
         n, d = source.shape
-        index = some(n, max(MIN_ROWS, min(MAX_ROWS, MAX_VALUES // d)))
+        index = sample_rows(n, max(MIN_ROWS, min(MAX_ROWS, MAX_VALUES // d)))
         chunk = source.pick(index)
         names = column_names(source)
         rows, has_missing, fill = _fill_missing(chunk)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import coterie
 from coterie.algorithms import algorithm_of
-from coterie.core.job_progress import Progress, Step, silent
+from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import Table
 from coterie.plots import ConvergenceDisplay, SilhouetteDisplay
 from coterie.preparation.fit_preparation import PreparedTable
@@ -41,7 +41,7 @@ def build(
     choice: ChooseK | None = None,
     animation: dict[str, Any] | None = None,
     all_rows: PreparedTable | None = None,
-    progress: Progress = silent,
+    callback: Callback = silent,
 ) -> Report:
     """All data of the report; `all_rows` includes rows without a cluster, for the map."""
     table, prepared, seed, threads = source.table, source.prepared, source.seed, source.threads
@@ -53,11 +53,11 @@ def build(
         silhouettes = replace(silhouettes, names=list(names))
     space = feature_space(prepared, threads)
     means = profiles.means(prepared, space, result.clusters, names)
-    progress(Step("report: stability"))
+    callback(Progress("report: stability"))
     stability = reliability.resampling_stability(prepared, len(names), model, seed, threads)
-    progress(Step("report: checks"))
+    callback(Progress("report: checks"))
     diagnosis = reliability.diagnosis(prepared, codes, model, seed, threads)
-    progress(Step("report: pictures"))
+    callback(Progress("report: pictures"))
     clusters = cluster_points(space, codes, len(names))
     columns = profiles.by_difference(means)
     if all_rows is None:

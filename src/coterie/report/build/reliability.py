@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from coterie.core.protocols import parameters_of
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.diagnosis import diagnose
 from coterie.diagnosis.diagnosis import Diagnosis
 from coterie.diagnosis.findings import Check, join_names
@@ -65,7 +65,7 @@ def resampling_stability(
         return Absent(reason)
     X, weight = prepared.rows.X, prepared.weight
     slow = any(name in model.get_params(deep=False) for name in SLOW)
-    sample = some(len(X), max(FEW_ROWS if slow else ROWS, ROWS_PER_CLUSTER * k))
+    sample = sample_rows(len(X), max(FEW_ROWS if slow else ROWS, ROWS_PER_CLUSTER * k))
     if len(np.unique(X[sample], axis=0)) < DISTINCT * k:
         return Absent("too few distinct rows for resampling")
     n_resamples = FEW_RESAMPLES if slow else RESAMPLES
@@ -103,7 +103,7 @@ def diagnosis(
         kind = "series" if preparation.series else "categories"
         return Absent(f"The checks are for numeric rows, not for {kind}.")
     X, weight = prepared.rows.X, prepared.weight
-    sample = some(len(X), checked_rows(prepared))
+    sample = sample_rows(len(X), checked_rows(prepared))
     frame = pl.DataFrame(np.asarray(X[sample]), schema=_unique_names(preparation.names))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
