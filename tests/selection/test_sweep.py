@@ -289,7 +289,7 @@ def test_the_table_prints():
         (KMeans(), [2.5], BLOBS, ParameterError, "got 2.5"),
         (KMeans(), ["3"], BLOBS, ParameterError, "got '3'"),
         (KMeans(), [True], BLOBS, ParameterError, "got True"),
-        ("KMeans", [2], BLOBS, ParameterError, "estimator must have n_clusters or n_components"),
+        ("KMeans", [2], BLOBS, ParameterError, "got str as estimator: write sweep"),
         (KMeans(init=BLOBS[:2]), [2], BLOBS, ParameterError, "init must be the name of a method or a callable"),
         (KMeans(), [2, 61], BLOBS, InputError, "n_samples=60 rows"),
         (KMeans(), [2, 5], np.repeat(BLOBS[:3], 9, axis=0), InputError, "X has 3 distinct rows"),
