@@ -156,12 +156,12 @@ def free_memory() -> int:
     return min([_free_in_system(), *_free_in_group()])
 
 
-def check_room(nbytes: int, name: str, remedy: str) -> None:
+def check_memory(nbytes: int, name: str, remedy: str) -> None:
     """Raise an error if an object called `name` does not fit into memory, before it is computed."""
     free = free_memory()
     if nbytes > free:
         raise InputError(
-            f"{name} would take {in_words(nbytes)} of memory, but only {in_words(free)} are free: {remedy}"
+            f"{name} would take {format_bytes(nbytes)} of memory, but only {format_bytes(free)} are free: {remedy}"
         )
 
 
@@ -187,7 +187,7 @@ def _cached(stat: Path) -> int:
     return sum(int(line.split()[1]) for line in lines if line.split()[0] == "inactive_file")
 
 
-def in_words(nbytes: int) -> str:
+def format_bytes(nbytes: int) -> str:
     """Format a number of bytes, such as ``1.23 GB``."""
     size, unit = float(nbytes), "bytes"
     for unit in ("bytes", "KB", "MB", "GB", "TB"):

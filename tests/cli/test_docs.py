@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.cli import main
 from coterie.cli.commands import app
 from coterie.cli.options import (
     AlgorithmOptions,
-    BatchOptions,
     DataOptions,
     PageOptions,
     PlaceOptions,
@@ -70,10 +69,10 @@ def test_every_console_block_is_of_commands_that_are_tried():
     assert {command.split()[0] for command in tried} == COMMANDS
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_is_on_the_page_with_its_options(name):
     row = next(line for line in PAGE.splitlines() if line.startswith("|") and f"`{name}`" in line.split("|")[1])
-    for option in METHODS[name].options:
+    for option in ALGORITHMS[name].options:
         assert f"--{option.replace('_', '-')}" in row
 
 
@@ -81,7 +80,7 @@ def test_every_command_and_option_is_on_the_page():
     commands = [name for name in app if not name.startswith("-")]
     assert {*COMMANDS, "doctor"} == set(commands)
     assert all(f"`{name}`" in PAGE or f"[`{name}`]" in PAGE for name in commands)
-    kinds = (DataOptions, AlgorithmOptions, RunOptions, BatchOptions, PlaceOptions, PageOptions, TableOptions)
-    options = {name for kind in kinds for name in kind.__dataclass_fields__}
+    kinds = (DataOptions, AlgorithmOptions, RunOptions, PlaceOptions, PageOptions, TableOptions)
+    options = {"batch_rows", "force"} | {name for kind in kinds for name in kind.__dataclass_fields__}
     for name in options - {"columns", "as_json", "quiet", "output"}:
         assert f"--{name.replace('_', '-')}" in PAGE, name

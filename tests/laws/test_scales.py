@@ -175,11 +175,11 @@ def test_a_row_without_weight_does_not_decide_the_scale():
         lambda X: GaussianMixture(3, missing="ignore").fit(X),
         lambda X: DivisiveClustering(3, method="bisecting").fit(X),
         lambda X: TimeSeriesKMeans(3).fit(X),
-        lambda X: Mixture("gaussian", "auto").fit(X),
-        lambda X: Mixture("poisson", 2).fit(np.abs(X)),
+        lambda X: Mixture("auto", "gaussian").fit(X),
+        lambda X: Mixture(2, "poisson").fit(np.abs(X)),
         lambda X: gap_statistic(X, range(1, 3)),
-        lambda X: sweep(KMeans(), range(1, 3), X),
-        lambda X: choose_k(X, range(2, 4)),
+        lambda X: sweep(KMeans(), X, range(1, 3)),
+        lambda X: choose_k(X, range(2, 4), random_state=0),
         lambda X: x_means(X),
         lambda X: g_means(X),
     ],
@@ -213,7 +213,7 @@ INDICES = {  # power of the rows
         0,
     ),
     "silhouette, simplified": (
-        lambda X, labels, **how: metrics.silhouette_score(X, labels, method="simplified", **how),
+        lambda X, labels, **how: metrics.silhouette_score(X, labels, approximation="simplified", **how),
         0,
     ),
     "dunn": (metrics.dunn_score, 0),
@@ -273,7 +273,7 @@ def test_distances_of_rows_times_a_power_of_two(metric, n):
 
 @pytest.mark.parametrize("power", [-600, 600])
 def test_squared_distances_that_no_number_can_hold_are_an_error(power):
-    with pytest.raises(InputError, match="whose squared distances float64 cannot hold: use metric='euclidean'"):
+    with pytest.raises(InputError, match="whose squared distances float64 cannot represent: use metric='euclidean'"):
         pairwise(np.ldexp(ROWS, power), metric="sqeuclidean")
 
 
@@ -385,10 +385,10 @@ MIXTURES = {  # model, rows, powers of parameters
     "gaussian tied": (GaussianMixture(**C, covariance_type="tied", init_params="k-means++"), ROWS, GAUSSIAN),
     "gaussian missing": (GaussianMixture(**C, missing="ignore"), HOLES, GAUSSIAN),
     "bayesian": (BayesianGaussianMixture(**C), ROWS, {**GAUSSIAN, "mean_prior_": 1, "covariance_prior_": 2}),
-    "family gaussian": (Mixture("gaussian", **C), ROWS, {"mean": 1, "covariance": 2}),
-    "student_t": (Mixture("student_t", **C), ROWS, {"location": 1, "scale": 2, "dof": 0}),
-    "exponential": (Mixture("exponential", **C), POSITIVE, {"rate": -1}),
-    "gamma": (Mixture("gamma", **C), POSITIVE, {"shape": 0, "rate": -1}),
+    "family gaussian": (Mixture(family="gaussian", **C), ROWS, {"mean": 1, "covariance": 2}),
+    "student_t": (Mixture(family="student_t", **C), ROWS, {"location": 1, "scale": 2, "dof": 0}),
+    "exponential": (Mixture(family="exponential", **C), POSITIVE, {"rate": -1}),
+    "gamma": (Mixture(family="gamma", **C), POSITIVE, {"shape": 0, "rate": -1}),
 }
 NEAR = {"rtol": 1e-6, "atol": 1e-9}  # log densities have the unit of the rows in them, and so does their rounding
 
@@ -478,7 +478,7 @@ def test_an_answer_without_weights_has_none_to_be_multiplied_by():
 def test_precisions_that_float32_cannot_hold_are_told_of(model):
     X = np.ldexp(ROWS, -54 - int(np.ceil(np.log2(np.abs(ROWS).max())))).astype(np.float32)
     X[:, 1:] *= np.float32(2.0**-20)  # the largest value is safe, squares of the others are not
-    with pytest.warns(RangeWarning, match="precisions_ cannot be represented in float32, the type of X"):
+    with pytest.warns(RangeWarning, match="precisions_ cannot be represented in float32, the dtype of X"):
         small = model.set_params(random_state=0).fit(X)
     assert np.isfinite(small.means_).all()
     np.testing.assert_array_equal(small.predict(X), small.labels_)
@@ -505,10 +505,10 @@ def test_the_scale_of_float32_rows_does_not_decide_when_a_mixture_converges(powe
 def test_parameters_of_families_too_large_for_their_type_are_told_of():
     X = np.ldexp(np.random.default_rng(6).normal(size=(30, 2)), 700)
     with pytest.warns(RangeWarning, match="covariance"):
-        Mixture("gaussian", 2, random_state=0).fit(X)
+        Mixture(2, "gaussian", random_state=0).fit(X)
 
 
-@pytest.mark.parametrize("model", [FuzzyCMeans(1, m=1.01, init="farthest"), KMedians(1), SphericalKMeans(1)])
+@pytest.mark.parametrize("model", [FuzzyCMeans(1, fuzzifier=1.01, init="farthest"), KMedians(1), SphericalKMeans(1)])
 def test_a_far_row_without_weight_has_no_effect_on_a_trace(model):
     """Its cost in units of the other rows leaves the range of float32."""
     X, w = np.array([[1.0, 2.0], [2.0, 1.0], [1e25, -1e25]], np.float32), np.array([1.0, 1.0, 0.0])

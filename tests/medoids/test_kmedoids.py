@@ -176,7 +176,7 @@ def test_bad_options_are_said(options, message):
         ([[0, -1], [-1, 0]], r"2 distances that are negative, the first at \[0, 1\]"),
         ([[0, np.nan], [1, 0]], r"1 distances that are not finite, the first at \[0, 1\]"),
         ([[1.0, 1], [1, 0]], r"X\[0, 0\] is 1: the distance of an object to itself must be 0"),
-        ([["a"]], "needs X to be numbers"),
+        ([["a"]], "needs X to contain numbers only"),
     ],
 )
 def test_bad_distances_are_said(D, message):

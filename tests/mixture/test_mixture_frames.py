@@ -147,7 +147,7 @@ def test_wrong_frames_are_named():
         model.predict(frame.assign(visits=[-1] + [2] * (len(frame) - 1)))
     with pytest.raises(InputError, match="column 'visits' was numeric in the fit, but now contains 'many'"):
         model.predict(frame.assign(visits="many"))
-    with pytest.raises(InputError, match=r"column 'day' holds .*leave it out"):
+    with pytest.raises(InputError, match=r"column 'day' has the type .*leave it out"):
         Mixture.from_frame(frame.assign(day=pd.Timestamp("2020-01-01")), 2)
 
 
@@ -184,7 +184,7 @@ WHOLE = {
 @pytest.mark.parametrize("name", WHOLE)
 def test_whole_numbers_are_counts_if_they_vary_as_counts_do(name):
     values, family = WHOLE[name]
-    found = Mixture(product_of(pd.DataFrame({"x": values}))).families_["x"]
+    found = Mixture(family=product_of(pd.DataFrame({"x": values}))).families_["x"]
     assert found.split("(")[0] == family
 
 

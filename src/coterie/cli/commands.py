@@ -6,50 +6,29 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+import coterie
 from coterie import jobs
-from coterie.algorithms import Algorithm
-from coterie.cli.options import (
-    FILES,
-    AlgorithmOptions,
-    BatchOptions,
-    DataOptions,
-    FitFileOptions,
-    ForceOptions,
-    OptionGroup,
-    PageOptions,
-    PlaceOptions,
-    PrintOptions,
-    RunOptions,
-    TableOptions,
-    as_number,
-    join_lines,
-    split,
-)
+from coterie.algorithms import AlgorithmName
+from coterie.cli import options as cli
 from coterie.cli.printable import printable
 from coterie.cli.screen import progress_of, show
 from coterie.jobs import Budget, ModelMissing
 
-ANY_DATA, ANY_ALGORITHM, PLAIN, PRINTED = DataOptions(), AlgorithmOptions(), RunOptions(), PrintOptions()
-NO_TABLE, NO_FILES, NO_PAGE = TableOptions(), FitFileOptions(), PageOptions()
-CAREFUL, HERE, WHOLE = ForceOptions(), PlaceOptions(), BatchOptions()
-PAGE = Path("report.html")
-
-
-def _version() -> str:
-    import coterie
-
-    return coterie.__version__
-
+DATA, ALGORITHM, RUNNING, PRINTING = cli.DataOptions(), cli.AlgorithmOptions(), cli.RunOptions(), cli.PrintOptions()
+TABLE, FILES, PAGE, PLACE = cli.TableOptions(), cli.FitFileOptions(), cli.PageOptions(), cli.PlaceOptions()
+REPORT = Path("report.html")
 
 app = App(
     name="coterie",
     help="Cluster the rows of a table.",
     help_format="plaintext",
     help_epilogue="Add --debug to any command to see where an error came from.",
-    version=_version,
+    version=lambda: coterie.__version__,
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(negative=()),
 )
+
+Table = Annotated[Path, Parameter(help="The table, as for fit.")]
 
 
 def call(arguments: Sequence[str]) -> None:
@@ -58,262 +37,187 @@ def call(arguments: Sequence[str]) -> None:
     app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
 
 
-def _command(function: Callable[..., None]) -> Callable[..., None]:
-    """Register the function as a command with its name."""
-    function.__doc__ = join_lines(function.__doc__)
-    app.command(function)
-    return function
-
-
 def _run(
-    function: Callable[..., Any],
-    job_type: type,
-    inputs: Sequence[Path],
-    printing: PrintOptions,
-    *groups: OptionGroup,
+    function: Callable[..., Any], job: Callable[..., Any], printing: cli.PrintOptions, *groups: cli.OptionGroup,
     **options: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Run a job with all options, and print its result."""
     for group in groups:
         options |= group.as_dict()
-    job = job_type(*inputs, **options)
     with progress_of(printing) as progress:
-        result = function(job, progress)
+        result = function(job(**options), progress)
     show(result, printing)
 
 
-@_command
+@app.command
 def fit(
-    data: Path,
+    data: Annotated[Path, Parameter(
+        help="The table: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, .xlsx, .npy, .npz, .safetensors, or - for "
+        "CSV from standard input.",
+    )],
     /,
     *,
-    k: Annotated[str, Parameter(name="-k")] = "auto",
-    algorithm: Annotated[Algorithm, Parameter(alias="-a")] = "kmeans",
-    budget: Budget = "normal",
-    sample: int | None = None,
-    strict: bool = False,
-    output: TableOptions = NO_TABLE,
-    files: FitFileOptions = NO_FILES,
-    page: PageOptions = NO_PAGE,
-    replacing: ForceOptions = CAREFUL,
-    table: DataOptions = ANY_DATA,
-    options: AlgorithmOptions = ANY_ALGORITHM,
-    running: RunOptions = PLAIN,
-    batches: BatchOptions = WHOLE,
-    place: PlaceOptions = HERE,
-    printing: PrintOptions = PRINTED,
-) -> None:
-    """Cluster the rows of a table.
-
-    Parameters
-    ----------
-    data
-        The table: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, .xlsx, .npy, .npz, .safetensors, or - for CSV from
-        standard input.
-    k
-        Number of clusters: a number, a range (2:12) to choose from, or auto.
-    algorithm
-        Clustering algorithm.
-    budget
-        Effort spent on choosing K.
-    sample
-        Fit on N random rows; assign the others to the nearest cluster.
-    strict
-        If the fit has not converged, stop with exit code 4 and write nothing.
-    """
-    groups = (output, files, page, replacing, table, running, batches, place)
+    k: Annotated[str, Parameter(
+        name="-k", help="Number of clusters: a number, a range (2:12) to choose from, or auto.",
+    )] = "auto",
+    algorithm: Annotated[AlgorithmName, Parameter(alias="-a", help="Clustering algorithm.")] = "kmeans",
+    budget: Annotated[Budget, Parameter(help="Effort spent on choosing K.")] = "normal",
+    sample: Annotated[int | None, Parameter(
+        help="Fit on N random rows; assign the others to the nearest cluster.",
+    )] = None,
+    strict: Annotated[bool, Parameter(
+        help="If the fit has not converged, stop with exit code 4 and write nothing.",
+    )] = False,
+    output: cli.TableOptions = TABLE,
+    files: cli.FitFileOptions = FILES,
+    page: cli.PageOptions = PAGE,
+    force: cli.Force = False,
+    table: cli.DataOptions = DATA,
+    options: cli.AlgorithmOptions = ALGORITHM,
+    running: cli.RunOptions = RUNNING,
+    batch_rows: cli.BatchRows = None,
+    place: cli.PlaceOptions = PLACE,
+    printing: cli.PrintOptions = PRINTING,
+) -> None:  # fmt: skip
+    """Cluster the rows of a table."""
     _run(
-        jobs.run,
-        jobs.Job,
-        [data],
-        printing,
-        *groups,
-        method=algorithm,
-        k=as_number(k),
-        budget=budget,
-        sample=sample,
-        strict=strict,
-        options=options.as_dict(),
-    )
+        jobs.run, jobs.Job, printing, output, files, page, table, running, place, path=data, method=algorithm,
+        k=cli.as_number(k), budget=budget, sample=sample, strict=strict, options=options.as_dict(), force=force,
+        batch_rows=batch_rows,
+    )  # fmt: skip
 
 
-@_command
+@app.command
 def choose_k(
-    data: Path,
+    data: Table,
     /,
     *,
-    k: Annotated[str, Parameter(name="-k")] = "auto",
-    algorithm: Annotated[Algorithm, Parameter(alias="-a")] = "kmeans",
-    methods: list[str] | None = None,
-    budget: Budget = "normal",
-    page: PageOptions = NO_PAGE,
-    replacing: ForceOptions = CAREFUL,
-    table: DataOptions = ANY_DATA,
-    running: RunOptions = PLAIN,
-    batches: BatchOptions = WHOLE,
-    printing: PrintOptions = PRINTED,
-) -> None:
-    """Choose the number of clusters of a table.
-
-    Parameters
-    ----------
-    data
-        The table, as for fit.
-    k
-        Numbers of clusters to compare: a range (2:12), or auto.
-    algorithm
-        Algorithm to evaluate.
-    methods
-        Criteria, separated by commas: silhouette, gap, bic, icl, elbow, stability and others. Default: depends on the
-        budget.
-    budget
-        Effort to spend.
-    """
-    options = {"method": algorithm, "k": as_number(k), "criteria": split(methods), "budget": budget}
-    _run(jobs.choose, jobs.ChooseJob, [data], printing, page, replacing, table, running, batches, **options)
+    k: Annotated[str, Parameter(
+        name="-k", help="Numbers of clusters to compare: a range (2:12), or auto.",
+    )] = "auto",
+    algorithm: Annotated[AlgorithmName, Parameter(alias="-a", help="Algorithm to evaluate.")] = "kmeans",
+    criteria: Annotated[list[str] | None, Parameter(
+        help="Criteria, separated by commas: silhouette, gap, bic, icl, elbow, stability and others. Default: depends "
+        "on the budget.",
+    )] = None,
+    budget: Annotated[Budget, Parameter(help="Effort to spend.")] = "normal",
+    page: cli.PageOptions = PAGE,
+    force: cli.Force = False,
+    table: cli.DataOptions = DATA,
+    running: cli.RunOptions = RUNNING,
+    batch_rows: cli.BatchRows = None,
+    printing: cli.PrintOptions = PRINTING,
+) -> None:  # fmt: skip
+    """Choose the number of clusters of a table."""
+    _run(
+        jobs.choose, jobs.ChooseJob, printing, page, table, running, path=data, method=algorithm, k=cli.as_number(k),
+        criteria=cli.split(criteria), budget=budget, force=force, batch_rows=batch_rows,
+    )  # fmt: skip
 
 
-@_command
+@app.command
 def predict(
-    model: Path,
-    data: Path,
+    model: Annotated[Path, Parameter(help="Model file, written by fit --model.")],
+    data: Annotated[Path, Parameter(
+        help="The table, as for fit, with the columns that the model was fitted to.",
+    )],
     /,
     *,
-    proba: bool = False,
-    distance: bool = False,
-    missing: ModelMissing = "auto",
-    output: TableOptions = NO_TABLE,
-    replacing: ForceOptions = CAREFUL,
-    batches: BatchOptions = WHOLE,
-    printing: PrintOptions = PRINTED,
-) -> None:
-    """Assign the rows of a table to the clusters of a fitted model.
-
-    Parameters
-    ----------
-    model
-        Model file, written by fit --model.
-    data
-        The table, as for fit, with the columns that the model was fitted to.
-    proba
-        Also write the probability of every cluster.
-    distance
-        Also write the distance to every center.
-    missing
-        Missing values. auto: fill or ignore them if the model was fitted so, otherwise stop with an error.
-    """
-    options = {"proba": proba, "distance": distance, "missing": missing}
-    _run(jobs.predict, jobs.PredictJob, [model, data], printing, output, replacing, batches, **options)
+    proba: Annotated[bool, Parameter(help="Also write the probability of every cluster.")] = False,
+    distance: Annotated[bool, Parameter(help="Also write the distance to every center.")] = False,
+    missing: Annotated[ModelMissing, Parameter(
+        help="Missing values. auto: fill or ignore them if the model was fitted so, otherwise stop with an error.",
+    )] = "auto",
+    output: cli.TableOptions = TABLE,
+    force: cli.Force = False,
+    batch_rows: cli.BatchRows = None,
+    printing: cli.PrintOptions = PRINTING,
+) -> None:  # fmt: skip
+    """Assign the rows of a table to the clusters of a fitted model."""
+    _run(
+        jobs.predict, jobs.PredictJob, printing, output, model=model, path=data, proba=proba, distance=distance,
+        missing=missing, force=force, batch_rows=batch_rows,
+    )  # fmt: skip
 
 
-@_command
+@app.command
 def compare(
-    data: Path,
+    data: Table,
     /,
     *,
-    algorithm: Annotated[list[Algorithm], Parameter(alias="-a")],
-    k: Annotated[str, Parameter(name="-k")] = "auto",
-    page: PageOptions = NO_PAGE,
-    replacing: ForceOptions = CAREFUL,
-    table: DataOptions = ANY_DATA,
-    running: RunOptions = PLAIN,
-    batches: BatchOptions = WHOLE,
-    printing: PrintOptions = PRINTED,
-) -> None:
-    """Compare algorithms on the same rows: scores, times and agreement.
-
-    Parameters
-    ----------
-    data
-        The table, as for fit.
-    algorithm
-        Clustering algorithm; repeat the option for each.
-    k
-        Number of clusters: a number, a range (3:8) to try, or auto for the recommended number.
-    """
-    options = {"methods": tuple(algorithm), "k": as_number(k)}
-    _run(jobs.compare, jobs.CompareJob, [data], printing, page, replacing, table, running, batches, **options)
+    algorithm: Annotated[list[AlgorithmName], Parameter(
+        alias="-a", help="Clustering algorithm; repeat the option for each.",
+    )],
+    k: Annotated[str, Parameter(
+        name="-k", help="Number of clusters: a number, a range (3:8) to try, or auto for the recommended number.",
+    )] = "auto",
+    page: cli.PageOptions = PAGE,
+    force: cli.Force = False,
+    table: cli.DataOptions = DATA,
+    running: cli.RunOptions = RUNNING,
+    batch_rows: cli.BatchRows = None,
+    printing: cli.PrintOptions = PRINTING,
+) -> None:  # fmt: skip
+    """Compare algorithms on the same rows: scores, times and agreement."""
+    _run(
+        jobs.compare, jobs.CompareJob, printing, page, table, running, path=data, methods=tuple(algorithm),
+        k=cli.as_number(k), force=force, batch_rows=batch_rows,
+    )  # fmt: skip
 
 
-@_command
+@app.command
 def report(
-    data: Path,
+    data: Table,
     /,
     *,
-    labels: str | None = None,
-    model: Path | None = None,
-    output: Annotated[Path, Parameter(alias="-o", group=FILES)] = PAGE,
-    static: Annotated[bool, Parameter(group=FILES)] = False,
-    replacing: ForceOptions = CAREFUL,
-    table: DataOptions = ANY_DATA,
-    running: RunOptions = PLAIN,
-    batches: BatchOptions = WHOLE,
-    printing: PrintOptions = PRINTED,
+    labels: Annotated[str | None, Parameter(
+        help="Column with the cluster of each row; -1 or an empty cell means no cluster.",
+    )] = None,
+    model: Annotated[Path | None, Parameter(
+        help="Instead of labels: model file, written by fit --model, that assigns the rows.",
+    )] = None,
+    output: Annotated[Path, Parameter(alias="-o", group=cli.FILES, help="The report (.html).")] = REPORT,
+    static: Annotated[bool, Parameter(group=cli.FILES, help="Write the report without JavaScript.")] = False,
+    force: cli.Force = False,
+    table: cli.DataOptions = DATA,
+    running: cli.RunOptions = RUNNING,
+    batch_rows: cli.BatchRows = None,
+    printing: cli.PrintOptions = PRINTING,
+) -> None:  # fmt: skip
+    """Write a report about existing clusters, from a model or from any other tool."""
+    _run(
+        jobs.report, jobs.ReportJob, printing, table, running, path=data, labels=labels, model=model, output=output,
+        static=static, force=force, batch_rows=batch_rows,
+    )  # fmt: skip
+
+
+@app.command
+def info(
+    file: Annotated[Path, Parameter(help="A table, as for fit, or a model.")], /, *, as_json: cli.Json = False
 ) -> None:
-    """Write a report about existing clusters, from a model or from any other tool.
-
-    Parameters
-    ----------
-    data
-        The table, as for fit.
-    labels
-        Column with the cluster of each row; -1 or an empty cell means no cluster.
-    model
-        Instead of labels: model file, written by fit --model, that assigns the rows.
-    output
-        The report (.html).
-    static
-        Write the report without JavaScript.
-    """
-    options = {"labels": labels, "model": model, "output": output, "static": static}
-    _run(jobs.report, jobs.ReportJob, [data], printing, replacing, table, running, batches, **options)
+    """Describe a file, and what fit would do with it."""
+    show(jobs.inspect(file), cli.PrintOptions(as_json=as_json))
 
 
-@_command
-def info(file: Path, /, *, as_json: Annotated[bool, Parameter(name="--json")] = False) -> None:
-    """Describe a file, and what fit would do with it.
-
-    Parameters
-    ----------
-    file
-        A table, as for fit, or a model.
-    as_json
-        Print the result as one JSON object.
-    """
-    show(jobs.inspect(file), PrintOptions(as_json=as_json))
+@app.command
+def doctor(*, as_json: cli.Json = False) -> None:
+    """Check this installation: what is available, what is missing, and how to install it."""
+    show(jobs.examine(), cli.PrintOptions(as_json=as_json))
 
 
-@_command
-def doctor(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> None:
-    """Check this installation: what is available, what is missing, and how to install it.
-
-    Parameters
-    ----------
-    as_json
-        Print the result as one JSON object.
-    """
-    show(jobs.examine(), PrintOptions(as_json=as_json))
-
-
-@_command
+@app.command
 def demo(
-    name: str | None = None,
+    name: Annotated[str | None, Parameter(
+        help="Name of the table. Without a name, list the available tables.",
+    )] = None,
     /,
     *,
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
-    force: bool = False,
-) -> None:
-    """Write a small demo table.
-
-    Parameters
-    ----------
-    name
-        Name of the table. Without a name, list the available tables.
-    output
-        File to write (.csv or .parquet). Default: the name of the table, in the current folder.
-    force
-        Overwrite an existing file.
-    """
+    output: Annotated[Path | None, Parameter(
+        alias="-o", help="File to write (.csv or .parquet). Default: the name of the table, in the current folder.",
+    )] = None,
+    force: Annotated[bool, Parameter(help="Overwrite an existing file.")] = False,
+) -> None:  # fmt: skip
+    """Write a small demo table."""
     from coterie.datasets import DEMOS, demo_file, load_demo, write_demo
 
     if name is None:

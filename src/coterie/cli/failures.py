@@ -46,14 +46,14 @@ def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
     if isinstance(error, FileExistsError):
         advice = "Use --force to overwrite it, or -o to name another file."
         return Exit.USAGE, f"Error: {error.filename} already exists. {advice}"
-    if _is_usage_error(error):
-        return Exit.USAGE, f"Error: {error}"
-    from coterie.errors import InputError
+    from cyclopts import CycloptsError
 
+    from coterie.errors import InputError, NotConvergedError, ParameterError
+
+    if isinstance(error, CycloptsError | ParameterError):
+        return Exit.USAGE, f"Error: {error}"
     if isinstance(error, InputError):
         return Exit.DATA, f"Error: {error}"
-    from coterie.errors import NotConvergedError
-
     if isinstance(error, NotConvergedError):
         return Exit.NOT_CONVERGED, f"Error: {error}"
     if isinstance(error, OSError) and error.filename is not None:
@@ -70,13 +70,3 @@ def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error
-
-
-def _is_usage_error(error: BaseException) -> bool:
-    from cyclopts import CycloptsError
-
-    if isinstance(error, CycloptsError):
-        return True
-    from coterie.errors import ParameterError
-
-    return isinstance(error, ParameterError)

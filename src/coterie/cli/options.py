@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -16,27 +15,19 @@ FILES = Group("Files", sort_key=1)
 DATA = Group("Data", sort_key=2)
 ALGORITHM = Group("Algorithm", sort_key=3)
 RUNNING = Group("Running", sort_key=4)
-INDENT = "    "  # of the description of a parameter
 
 Names = list[str] | None
-
-
-def join_lines(doc: str | None) -> str | None:
-    """A docstring with the description of each parameter on one line, so that --help can wrap it."""
-    lines: list[str] = []
-    for line in cleandoc(doc or "").splitlines():
-        if line.startswith(INDENT) and lines[-1].startswith(INDENT):
-            lines[-1] += f" {line.strip()}"
-        else:
-            lines.append(line)
-    return "\n".join(lines) or None
+Json = Annotated[bool, Parameter(name="--json", help="Print the result as one JSON object.")]
+Force = Annotated[bool, Parameter(group=FILES, help="Overwrite existing files.")]
+BatchRows = Annotated[int | None, Parameter(
+    group=RUNNING,
+    help="Read this many rows at a time, for tables larger than memory. Numbers are stored in a temporary file. The "
+    "result does not depend on it.",
+)]  # fmt: skip
 
 
 class OptionGroup:
     """Options that are passed to a job under the same names."""
-
-    def __init_subclass__(cls) -> None:
-        cls.__doc__ = join_lines(cls.__doc__)
 
     def as_dict(self) -> dict[str, Any]:
         """Options by name."""
@@ -46,33 +37,23 @@ class OptionGroup:
 @Parameter(name="*", group=DATA)
 @dataclass(frozen=True)
 class DataOptions(OptionGroup):
-    """How the columns of a table become numbers.
+    """How the columns of a table become numbers."""
 
-    Parameters
-    ----------
-    columns
-        Columns to use, separated by commas. Default: all numeric columns except identifiers.
-    exclude
-        Columns to leave out, separated by commas.
-    id
-        Column with names of rows; it is not used for clustering.
-    weight
-        Column with sample weights.
-    one_hot
-        Categorical columns to encode as zeros and ones, separated by commas.
-    scale
-        Scaling of columns. auto: standard for tables, none for arrays.
-    missing
-        Missing values. ignore (kmeans, gmm, mixture only): use the other values of the row.
-    """
-
-    columns: Annotated[Names, Parameter(alias="-c")] = None
-    exclude: Names = None
-    id: str | None = None
-    weight: str | None = None
-    one_hot: Names = None
-    scale: Scale = "auto"
-    missing: Missing = "error"
+    columns: Annotated[Names, Parameter(
+        alias="-c", help="Columns to use, separated by commas. Default: all numeric columns except identifiers.",
+    )] = None  # fmt: skip
+    exclude: Annotated[Names, Parameter(help="Columns to leave out, separated by commas.")] = None
+    id: Annotated[str | None, Parameter(help="Column with names of rows; it is not used for clustering.")] = None
+    weight: Annotated[str | None, Parameter(help="Column with sample weights.")] = None
+    one_hot: Annotated[Names, Parameter(
+        help="Categorical columns to encode as zeros and ones, separated by commas.",
+    )] = None  # fmt: skip
+    scale: Annotated[Scale, Parameter(
+        help="Scaling of columns. auto: standard for tables, none for arrays.",
+    )] = "auto"  # fmt: skip
+    missing: Annotated[Missing, Parameter(
+        help="Missing values. ignore (kmeans, gmm, mixture only): use the other values of the row.",
+    )] = "error"  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         return super().as_dict() | {name: split(getattr(self, name)) for name in ("columns", "exclude", "one_hot")}
@@ -81,53 +62,29 @@ class DataOptions(OptionGroup):
 @Parameter(name="*", group=ALGORITHM)
 @dataclass(frozen=True)
 class AlgorithmOptions(OptionGroup):
-    """Options of algorithms; each applies to some of them only.
+    """Options of algorithms; each applies to some of them only."""
 
-    Parameters
-    ----------
-    n_init
-        Number of initialisations; the best result is used.
-    max_iter
-        Maximum number of iterations of each initialisation.
-    tol
-        Tolerance: stop when an iteration improves less than this.
-    search
-        Search for a better optimum. kmeans: none (default), fast or global;
-        spherical, kmedians, kmedoids, fuzzy: auto (default), none or fast.
-    covariance
-        gmm, bayes-gmm: full, tied, diag, spherical; gmm also auto, or one of mclust's names such as VVE.
-    metric
-        kmedoids, average, complete, single, weighted, divisive: a distance such as manhattan or cosine;
-        kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.
-    kernel
-        kernel: rbf, linear, polynomial, sigmoid or cosine.
-    gamma
-        kernel: width of the kernel.
-    fuzzifier
-        fuzzy: exponent of the memberships, above 1.
-    batch_size
-        minibatch: number of rows in a batch.
-    size_min
-        balanced: minimum number of rows in a cluster.
-    size_max
-        balanced: maximum number of rows in a cluster.
-    window
-        kmeans-dtw: maximum time shift between matched values.
-    """
-
-    n_init: int | None = None
-    max_iter: int | None = None
-    tol: float | None = None
-    search: str | None = None
-    covariance: str | None = None
-    metric: str | None = None
-    kernel: str | None = None
-    gamma: float | None = None
-    fuzzifier: float | None = None
-    batch_size: int | None = None
-    size_min: int | None = None
-    size_max: int | None = None
-    window: int | None = None
+    n_init: Annotated[int | None, Parameter(help="Number of initialisations; the best result is used.")] = None
+    max_iter: Annotated[int | None, Parameter(help="Maximum number of iterations of each initialisation.")] = None
+    tol: Annotated[float | None, Parameter(help="Tolerance: stop when an iteration improves less than this.")] = None
+    search: Annotated[str | None, Parameter(
+        help="Search for a better optimum. kmeans: none (default), fast or global; spherical, kmedians, kmedoids, "
+        "fuzzy: auto (default), none or fast.",
+    )] = None  # fmt: skip
+    covariance: Annotated[str | None, Parameter(
+        help="gmm, bayes-gmm: full, tied, diag, spherical; gmm also auto, or one of mclust's names such as VVE.",
+    )] = None  # fmt: skip
+    metric: Annotated[str | None, Parameter(
+        help="kmedoids, average, complete, single, weighted, divisive: a distance such as manhattan or cosine; "
+        "kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.",
+    )] = None  # fmt: skip
+    kernel: Annotated[str | None, Parameter(help="kernel: rbf, linear, polynomial, sigmoid or cosine.")] = None
+    gamma: Annotated[float | None, Parameter(help="kernel: width of the kernel.")] = None
+    fuzzifier: Annotated[float | None, Parameter(help="fuzzy: exponent of the memberships, above 1.")] = None
+    batch_size: Annotated[int | None, Parameter(help="minibatch: number of rows in a batch.")] = None
+    size_min: Annotated[int | None, Parameter(help="balanced: minimum number of rows in a cluster.")] = None
+    size_max: Annotated[int | None, Parameter(help="balanced: maximum number of rows in a cluster.")] = None
+    window: Annotated[int | None, Parameter(help="kmeans-dtw: maximum time shift between matched values.")] = None
 
     def as_dict(self) -> dict[str, Any]:
         """Options that were set, by name."""
@@ -137,136 +94,72 @@ class AlgorithmOptions(OptionGroup):
 @Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True)
 class PrintOptions:
-    """What a command prints.
+    """What a command prints."""
 
-    Parameters
-    ----------
-    as_json
-        Print the result as one JSON object.
-    quiet
-        Print the result only: no notes, no progress.
-    """
-
-    as_json: Annotated[bool, Parameter(name="--json")] = False
-    quiet: Annotated[bool, Parameter(alias="-q")] = False
+    as_json: Json = False
+    quiet: Annotated[bool, Parameter(alias="-q", help="Print the result only: no notes, no progress.")] = False
 
 
 @Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True)
 class RunOptions(OptionGroup):
-    """How a command runs.
+    """How a command runs."""
 
-    Parameters
-    ----------
-    seed
-        Random seed. The same seed gives the same result.
-    threads
-        Number of threads; default: all cores. The result does not depend on it.
-    device
-        Device to use: auto or cpu; cuda is not available yet.
-    """
-
-    seed: int = 0
-    threads: int | None = None
-    device: Device = "auto"
-
-
-@Parameter(name="*", group=RUNNING)
-@dataclass(frozen=True)
-class BatchOptions(OptionGroup):
-    """How the table is read.
-
-    Parameters
-    ----------
-    batch_rows
-        Read this many rows at a time, for tables larger than memory. Numbers are stored in a temporary file. The
-        result does not depend on it.
-    """
-
-    batch_rows: int | None = None
+    seed: Annotated[int, Parameter(help="Random seed. The same seed gives the same result.")] = 0
+    threads: Annotated[int | None, Parameter(
+        help="Number of threads; default: all cores. The result does not depend on it.",
+    )] = None  # fmt: skip
+    device: Annotated[Device, Parameter(help="Device to use: auto or cpu; cuda is not available yet.")] = "auto"
 
 
 @Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True)
 class PlaceOptions(OptionGroup):
-    """Where a fit runs, and its checkpoint.
+    """Where a fit runs, and its checkpoint."""
 
-    Parameters
-    ----------
-    engine
-        Where to compute: local; dask (threads in this process); or dask:tcp://host:8786 (a cluster).
-    checkpoint
-        File in which the state of the fit is saved about once a second. Run the same command again to resume. The
-        file is deleted when the fit completes.
-    """
-
-    engine: str = "local"
-    checkpoint: Path | None = None
+    engine: Annotated[str, Parameter(
+        help="Where to compute: local; dask (threads in this process); or dask:tcp://host:8786 (a cluster).",
+    )] = "local"  # fmt: skip
+    checkpoint: Annotated[Path | None, Parameter(
+        help="File in which the state of the fit is saved about once a second. Run the same command again to resume. "
+        "The file is deleted when the fit completes.",
+    )] = None  # fmt: skip
 
 
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class TableOptions(OptionGroup):
-    """Where the table is written.
+    """Where the table is written."""
 
-    Parameters
-    ----------
-    output
-        Write the table with a cluster column: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, or .npy (labels).
-    safe_csv
-        Write a single quote before text that a spreadsheet program would run as a formula (.csv and .tsv).
-    """
-
-    output: Annotated[Path | None, Parameter(alias="-o")] = None
-    safe_csv: bool = False
+    output: Annotated[Path | None, Parameter(
+        alias="-o",
+        help="Write the table with a cluster column: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, or .npy (labels)."
+    )] = None  # fmt: skip
+    safe_csv: Annotated[bool, Parameter(
+        help="Write a single quote before text that a spreadsheet program would run as a formula (.csv and .tsv).",
+    )] = False  # fmt: skip
 
 
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class FitFileOptions(OptionGroup):
-    """Other files that a fit writes.
+    """Other files that a fit writes."""
 
-    Parameters
-    ----------
-    model
-        Write the fitted model (.safetensors), for predict and coterie.load.
-    animate
-        Write an animation of the fit: a page (.html) or a video (.gif, .mp4).
-    """
-
-    model: Path | None = None
-    animate: Path | None = None
+    model: Annotated[Path | None, Parameter(
+        help="Write the fitted model (.safetensors), for predict and coterie.load.",
+    )] = None  # fmt: skip
+    animate: Annotated[Path | None, Parameter(
+        help="Write an animation of the fit: a page (.html) or a video (.gif, .mp4).",
+    )] = None  # fmt: skip
 
 
 @Parameter(name="*", group=FILES)
 @dataclass(frozen=True)
 class PageOptions(OptionGroup):
-    """The report.
+    """The report."""
 
-    Parameters
-    ----------
-    report
-        Write a report (.html), a self-contained HTML file.
-    static
-        Write the report without JavaScript.
-    """
-
-    report: Path | None = None
-    static: bool = False
-
-
-@Parameter(name="*", group=FILES)
-@dataclass(frozen=True)
-class ForceOptions(OptionGroup):
-    """Overwrite existing files.
-
-    Parameters
-    ----------
-    force
-        Overwrite existing files.
-    """
-
-    force: bool = False
+    report: Annotated[Path | None, Parameter(help="Write a report (.html), a self-contained HTML file.")] = None
+    static: Annotated[bool, Parameter(help="Write the report without JavaScript.")] = False
 
 
 def split(options: Sequence[str] | None) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """The checkpoint file of an unfinished fit."""
 
-from __future__ import annotations
-
 import copy
 import time
 import warnings

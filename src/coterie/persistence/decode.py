@@ -1,7 +1,5 @@
 """Decode a model from JSON and named arrays; only declared classes are created, field by field."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Values that JSON has are stored unchanged. All others become an object whose fir
 ``{"tuple": [...]}``, ``{"array": "cluster_centers_"}``, ``{"record": "online.State", "fields": {...}}``.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

@@ -1,11 +1,9 @@
 """The fingerprint of a fit: its data, its options and the version of coterie."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,8 +24,8 @@ class Digests(Stats):
 
     parts: bytes
 
-    def __add__(self, other: Digests) -> Digests:
-        return Digests(self.parts + other.parts)
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.parts + other.parts)
 
 
 def fingerprint(estimator: Any, source: Source, engine: Engine) -> dict[str, str]:

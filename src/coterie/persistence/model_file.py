@@ -1,7 +1,5 @@
 """Save fitted models to files, and load them."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import Any

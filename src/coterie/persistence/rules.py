@@ -4,8 +4,6 @@
 end of an array, or run forever.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

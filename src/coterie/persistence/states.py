@@ -1,16 +1,12 @@
 """Check the states in a checkpoint before a fit is resumed from them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from coterie.core.checkpoint import DescentState, MiniBatchState, RestartsState
+from coterie.core.checkpoint import DescentState, MiniBatchState
 from coterie.core.protocols import Source
 from coterie.errors import ModelFileError
-from coterie.kmeans.search_state import SearchState
-from coterie.mixture.em import Event
 from coterie.persistence import classes
 from coterie.persistence.rules import is_consistent, tag_of
 from coterie.persistence.trial import ROWS, as_model_file_errors, without_warnings
@@ -22,18 +18,23 @@ PARAMETERS = {  # tags of the parameters by estimator; the parameters of all oth
     "Mixture": ("dirichlet_process.Parameters", "mixture.Parameters", "gaussian_mixture.Components"),
 }
 WITH_RECORDS = ("BayesianGaussianMixture", "GaussianMixture", "Mixture")  # estimators with a history recorder
-STATES = {"starts": RestartsState, "end": RestartsState, "batches": MiniBatchState, "search": SearchState}
+STATES = {  # tags of the states
+    "starts": "checkpoint.Restarts",
+    "end": "checkpoint.Restarts",
+    "batches": "checkpoint.Batches",
+    "search": "checkpoint.Search",
+}
 
 
 def check_state(name: str, state: Any, estimator: str, model: Any, source: Source) -> None:
     """Reject a state that does not belong to a fit of this estimator to data of this shape."""
-    if name not in STATES or type(state) is not STATES[name]:
+    if name not in STATES or tag_of(state) != STATES[name]:
         raise ModelFileError(f"it contains {name!r}, which is not a state of a fit")
-    if isinstance(state, MiniBatchState):
+    if name == "batches":
         _check_batches(state)
-    elif isinstance(state, SearchState):
+    elif name == "search":
         _check_search(state)
-    elif isinstance(state, RestartsState):
+    else:
         descents = [descent for descent in (state.current, state.best) if descent is not None]
         for descent in descents:
             _check_descent(descent, estimator, model, source)
@@ -50,7 +51,11 @@ def _check_records(records: dict[Any, Any], descents: list[DescentState]) -> Non
         events = [event for part in parts if isinstance(part, tuple) for event in part]
         columns = [part for part in parts if not isinstance(part, tuple)]
         are_columns = all(isinstance(column, np.ndarray) and column.ndim > 0 for column in columns)
-        if not are_columns or not all(isinstance(event, Event) for event in events) or len(set(map(len, columns))) > 1:
+        if (
+            not are_columns
+            or not all(tag_of(event) == "mixture.Event" for event in events)
+            or len(set(map(len, columns))) > 1
+        ):
             raise ModelFileError("the history of a restart is malformed")
 
 
@@ -60,7 +65,7 @@ def _check_batches(state: MiniBatchState) -> None:
         raise ModelFileError("the state of the stopping rule is malformed")
 
 
-def _check_search(state: SearchState) -> None:
+def _check_search(state: Any) -> None:
     numbers = (state.best_objective, state.spent, state.allowed, state.seconds)
     are_pairs = all(
         isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], float) for pair in state.population
@@ -126,7 +131,7 @@ def _are_series(params: Any, k: int, d: int, channels: int) -> bool:
 
 
 def _is_division(params: Any, k: int, source: Source) -> bool:
-    sizes = [0 if part is None else len(part) for part in source.room(0, np.int8)]
+    sizes = [0 if part is None else len(part) for part in source.allocate(0, np.int8)]
     return len(sizes) == len(params.labels) and all(
         isinstance(labels, np.ndarray)
         and labels.dtype == np.int32

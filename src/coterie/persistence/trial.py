@@ -1,7 +1,5 @@
 """Predict a few rows with a loaded model, to reject a model whose parts do not match."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Each function draws into matplotlib Axes and returns them; it does not show or s
 `Animation`, which notebooks show as a player and whose `save` writes a file. matplotlib is imported only for drawing.
 """
 
-from __future__ import annotations
-
 from coterie.plots.animation import Animation, animate
 from coterie.plots.bound_plot import BoundDisplay, bound
 from coterie.plots.clusters_plot import ClustersDisplay, clusters

@@ -1,7 +1,5 @@
 """Animations of a fit, as data for the HTML player, a GIF or a video."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ import numpy as np
 
 from coterie.core.arguments import not_negative
 from coterie.core.writing import exists, real_path, write_whole
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.errors import ParameterError
 from coterie.palette import blends, colours
 from coterie.plots.display import Array, check_result, count_text, plain
@@ -163,7 +161,7 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
     k = len(steps[-1].sizes)
     names, shades = [str(j) for j in range(k)], colours(k)
     paints = [*_paints(trace, steps, shades)]
-    index = some(len(rows), _max_points(paints))
+    index = sample_rows(len(rows), _max_points(paints))
     points = view.points(rows[index])
     points = points if len(view.axes) == 2 else _histogram_points(points[:, 0])
     frames = [_frame(trace, step, view, paint, index) for step, paint in zip(steps, paints, strict=True)]

@@ -1,7 +1,5 @@
 """The lower bound of the log-likelihood that EM maximises."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

@@ -1,7 +1,5 @@
 """The base class of all figures, which separates data from drawing, and helpers for text and numbers."""
 
-from __future__ import annotations
-
 from dataclasses import fields, is_dataclass
 from textwrap import fill
 from typing import Any, ClassVar, Self

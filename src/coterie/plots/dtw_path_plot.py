@@ -1,7 +1,5 @@
 """Dynamic time warping of two series: the cost matrix, the optimal path and the series."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

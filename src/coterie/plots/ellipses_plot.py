@@ -1,12 +1,12 @@
 """Ellipses of Gaussian components, and the density of the mixture."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from coterie.core.arguments import in_order
+from coterie.core.protocols import is_estimator
 from coterie.errors import ParameterError
 from coterie.families.structures import as_structure
 from coterie.palette import INK
@@ -204,8 +204,9 @@ def _density(P: Array, weights: Array, means: Array, covariances: Array) -> Arra
     return total
 
 
+@in_order("plots.ellipses(model, X)")
 def ellipses(
-    result: Any,
+    model: Any,
     X: Any,
     *,
     deviations: Any = DEVIATIONS,
@@ -223,7 +224,7 @@ def ellipses(
 
     Parameters
     ----------
-    result : fitted mixture of Gaussians or Student's t, or labels of shape (n,)
+    model : fitted mixture of Gaussians or Student's t, or labels of shape (n,)
         For labels, the mean and covariance of each cluster are drawn.
     X : array or DataFrame of shape (n, d)
         The rows, as in `clusters`.
@@ -251,6 +252,6 @@ def ellipses(
     4
     """
     options: dict[str, Any] = {"deviations": deviations, "columns": columns, "sample_weight": sample_weight, "ax": ax}
-    if hasattr(result, "fit"):
-        return EllipsesDisplay.from_estimator(result, X, **options).ax_
-    return EllipsesDisplay.from_predictions(X, result, **options).ax_
+    if is_estimator(model):
+        return EllipsesDisplay.from_estimator(model, X, **options).ax_
+    return EllipsesDisplay.from_predictions(X, model, **options).ax_

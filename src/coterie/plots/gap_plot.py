@@ -1,7 +1,5 @@
 """The gap statistic over the number of clusters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -31,7 +29,7 @@ class GapDisplay(Display):
         check_result("result", gap, (Gap, ChooseK), "gap_statistic or choose_k")
         result = gap.results.get("gap") if isinstance(gap, ChooseK) else gap
         if result is None:
-            raise ParameterError("the result of choose_k has no gap: call choose_k with methods that include 'gap'")
+            raise ParameterError("the result of choose_k has no gap: call choose_k with criteria that include 'gap'")
         errors = result.se_factor * result.se
         return cls(
             result.ks, result.gap, errors, result.recommended, result.rule, len(result.reference_log_w)
@@ -53,7 +51,7 @@ def gap(result: Any, *, ax: Any = None) -> Any:
     Parameters
     ----------
     result : coterie.selection.Gap or ChooseK
-        The result of `gap_statistic`, or of `choose_k` with 'gap' among its methods.
+        The result of `gap_statistic`, or of `choose_k` with 'gap' among its criteria.
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure.
 

@@ -1,7 +1,5 @@
 """The axis of the number of clusters K, which several figures share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coterie.palette import MARK

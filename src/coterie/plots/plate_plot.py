@@ -1,7 +1,5 @@
 """Plate diagram of a mixture."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

@@ -1,12 +1,12 @@
 """Heat map of the means of clusters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arguments import in_order
+from coterie.core.protocols import is_estimator
 from coterie.palette import as_rgb
 from coterie.plots.display import Array, Display, caption, count_text, format_number, truncate
 from coterie.plots.projection import Groups, Rows, rows_of_labels, rows_of_model
@@ -111,7 +111,8 @@ def _luminance(rgb: Array) -> Array:
     return luminance
 
 
-def profiles(result: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
+@in_order("plots.profiles(model, X)")
+def profiles(model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw a heat map of the means of the clusters.
 
     Each row of the map is a cluster, labelled with its size, and each column a column of `X`. The colour shows by how
@@ -121,7 +122,7 @@ def profiles(result: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) 
 
     Parameters
     ----------
-    result : fitted estimator or labels of shape (n,)
+    model : fitted estimator or labels of shape (n,)
         The clusters, as in `clusters`.
     X : array or DataFrame of shape (n, d)
         The rows, as in `clusters`.
@@ -143,6 +144,6 @@ def profiles(result: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) 
     >>> np.abs(ax.images[0].get_array()).round(3).tolist()
     [[1.0, 0.0], [1.0, 0.0]]
     """
-    if hasattr(result, "fit"):
-        return ProfilesDisplay.from_estimator(result, X, sample_weight=sample_weight, ax=ax).ax_
-    return ProfilesDisplay.from_predictions(X, result, sample_weight=sample_weight, ax=ax).ax_
+    if is_estimator(model):
+        return ProfilesDisplay.from_estimator(model, X, sample_weight=sample_weight, ax=ax).ax_
+    return ProfilesDisplay.from_predictions(X, model, sample_weight=sample_weight, ax=ax).ax_

@@ -1,7 +1,5 @@
 """Covariances of Gaussian components, projected onto the axes of a figure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows and clusters as figures need them, and projections of the rows onto one or two axes."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -12,6 +10,7 @@ from scipy.sparse.linalg import svds
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.core.protocols import is_estimator
 from coterie.data import as_source, opened
 from coterie.data.memory import MemorySource
 from coterie.data.summary import summarize
@@ -184,7 +183,7 @@ def as_rows(X: Any, sample_weight: Any = None) -> Rows:
     summary = summarize(source, Serial(), allow_missing=True)
     columns = source.columns or [f"column {j}" for j in range(source.shape[1])]
     rows = Rows(source.X, columns, summary.mean, summary.variance, source.w)
-    return rows if summary.gaps == 0 else _fill_missing(rows)
+    return rows if summary.n_missing == 0 else _fill_missing(rows)
 
 
 def _fill_missing(rows: Rows) -> Rows:
@@ -244,7 +243,7 @@ def call_method(model: Any, method: str, X: Array) -> Array:
 
 
 def check_fitted(model: Any) -> None:
-    if isinstance(model, type) or not hasattr(model, "fit"):
+    if isinstance(model, type) or not is_estimator(model):
         kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise ParameterError(f"model must be a fitted estimator; got {kind}")
     try:

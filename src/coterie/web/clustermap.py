@@ -1,7 +1,5 @@
 """Interactive map of clusters: rows on any two of several axes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Densities of rows: counts of each cluster in the cells of a grid, added block by block, and their colours."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -46,7 +44,7 @@ class Density:
         owner[self.place[order]] = self.cluster[order]  # for repeated places, the last assignment wins
         return np.where(owner == self.k, -1, owner).reshape(self.shape)
 
-    def merged(self, up: int, across: int) -> Density:
+    def merged(self, up: int, across: int) -> "Density":
         """Return the counts in cells that are `up` times as high and `across` times as wide."""
         (high, rest_up), (wide, rest_across) = divmod(self.shape[0], up), divmod(self.shape[1], across)
         if rest_up or rest_across:

@@ -1,7 +1,5 @@
 """Ellipses of covariance matrices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

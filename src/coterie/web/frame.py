@@ -1,7 +1,5 @@
 """Pages embedded in notebooks."""
 
-from __future__ import annotations
-
 from coterie.web.markup import Markup, escape
 
 

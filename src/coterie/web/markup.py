@@ -1,7 +1,5 @@
 """HTML and SVG elements with escaped text."""
 
-from __future__ import annotations
-
 import math
 import re
 from html import escape as _escape

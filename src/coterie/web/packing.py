@@ -1,7 +1,5 @@
 """Arrays as text: base64 of little-endian integers, which a browser can read directly."""
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
 from typing import Any
 

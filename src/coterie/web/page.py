@@ -1,7 +1,5 @@
 """Self-contained HTML pages: style, scripts and data are part of the file."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The coordinate system of an SVG chart, and its axes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,7 +102,7 @@ class Plane:
         return tag("svg", *content, cls=cls, viewBox=view, width=self.width, height=self.height, role="img",
                    aria_label=label)  # fmt: skip
 
-    def fitted(self, texts: list[str]) -> Plane:
+    def fitted(self, texts: list[str]) -> "Plane":
         """Return the plane with a left margin that is wide enough for these labels of the vertical axis."""
         width = 34 + LETTER * max((len(text) for text in texts), default=0)
         return Plane(self.width, self.height, self.box, (*self.margins[:3], max(self.margins[3], width)))

@@ -1,7 +1,5 @@
 """The player of a fit; without JavaScript, a figure of the last step and a table of all steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

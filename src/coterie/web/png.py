@@ -1,7 +1,5 @@
 """PNG images of points, for use in pages."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Static figure of clusters on two axes: points as PNG, everything else as SVG."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

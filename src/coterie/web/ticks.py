@@ -1,7 +1,5 @@
 """Ticks of an axis at round numbers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Delimited text files: encoding, separator, header, and types of the columns."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import os
@@ -14,7 +12,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import polars as pl
 
-from coterie.data import scratch
+from coterie.data import temporary_arrays
 
 SNIFFED_BYTES = 65_536
 SNIFFED_LINES = 20
@@ -68,7 +66,7 @@ def scan_text(path: Path) -> tuple[pl.LazyFrame, Layout]:
     A file that is not UTF-8 is first converted into a temporary file, which Polars then holds open.
     """
     encoding = detect_encoding(path)
-    with path.open("rb") if encoding == UTF_8 else scratch.file() as file:
+    with path.open("rb") if encoding == UTF_8 else temporary_arrays.temporary_file() as file:
         if encoding != UTF_8:
             _recode(path, encoding, file)
         layout = _layout(file, path.suffix)
@@ -140,7 +138,7 @@ def _encoding_of(blocks: Iterator[bytes]) -> str:
 
 
 def _recode(path: Path, encoding: str, to: IO[bytes]) -> None:
-    with path.open("rb") as file, scratch.full_disk_in_words(path.stat().st_size):
+    with path.open("rb") as file, temporary_arrays.convert_disk_errors(path.stat().st_size):
         for block in codecs.iterdecode(_blocks(file), encoding, decode_errors(encoding)):
             to.write(block.encode())
         to.seek(0)

@@ -1,7 +1,5 @@
 """Finds the line of a text file that cannot be read, by a second pass over the file."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

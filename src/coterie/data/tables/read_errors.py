@@ -1,7 +1,5 @@
 """Errors of reading a file, as an `InputError` that names the file and what to do."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress

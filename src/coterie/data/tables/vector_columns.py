@@ -1,7 +1,5 @@
 """Columns of vectors, such as embeddings: lists of numbers of equal length become one column per element."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import polars as pl

@@ -14,8 +14,8 @@ from coterie.selection.choose_k_result import NAMES
 INDICES = {"silhouette": "mean silhouette", "calinski_harabasz": "index", "davies_bouldin": "index", "dunn": "index"}
 
 
-def criteria(choice: ChooseK, clusters_by: str, by_methods: bool) -> Criteria:
-    """Curves and votes; unused criteria have the option that adds them (``--methods``, or else ``--budget``)."""
+def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
+    """Curves and votes; unused criteria have the option that adds them (``--criteria``, or else ``--budget``)."""
     results = choice.results
     mixtures, gap = results.get("mixtures"), results.get("gap")
     used = [vote.criterion for vote in choice.votes]
@@ -43,7 +43,7 @@ def criteria(choice: ChooseK, clusters_by: str, by_methods: bool) -> Criteria:
             if results.get(name) is not None
         ),
         not_computed={
-            NAMES[name]: f"--methods {name}" if by_methods else f"--budget {_smallest_budget(name)}"
+            NAMES[name]: f"--criteria {name}" if by_criteria else f"--budget {_smallest_budget(name)}"
             for name in CRITERIA
             if name not in used
         },
@@ -79,4 +79,4 @@ def _index(curve: Curve, name: str) -> Index:
 
 
 def _smallest_budget(name: str) -> str:
-    return next(budget for budget, effort in EFFORTS.items() if name in effort.methods)
+    return next(budget for budget, effort in EFFORTS.items() if name in effort.criteria)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.data.tables.reader import Table
 from coterie.plots import ProfilesDisplay
 from coterie.plots.profiles_plot import MAX_COLUMNS
@@ -86,7 +86,7 @@ def _sample_clusters(
     """At most `max_rows` rows of each cluster, cluster by cluster, and the start of each."""
     order = np.argsort(codes, kind="stable")
     members = np.split(order, np.searchsorted(codes[order], np.arange(1, k)))
-    samples = [rows[some(len(rows), max_rows)] for rows in members]
+    samples = [rows[sample_rows(len(rows), max_rows)] for rows in members]
     return np.concatenate(samples), np.cumsum([0, *map(len, samples[:-1])])
 
 

@@ -1,7 +1,5 @@
 """Colours of heatmap cells: diverging and sequential scales, for light and dark pages."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from coterie.palette import as_rgb

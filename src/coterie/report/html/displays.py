@@ -1,7 +1,5 @@
 """Data of charts that only reports have; the others are displays of `coterie.plots`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

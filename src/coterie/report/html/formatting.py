@@ -1,7 +1,5 @@
 """Formatting of names and numbers in pages."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

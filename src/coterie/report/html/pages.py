@@ -1,7 +1,5 @@
 """Complete pages, composed of sections."""
 
-from __future__ import annotations
-
 from functools import cache, singledispatch
 from importlib.resources import files
 from typing import Any

@@ -1,7 +1,5 @@
 """Histogram of a single column, stacked by cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

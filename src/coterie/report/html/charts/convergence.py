@@ -1,7 +1,5 @@
 """Convergence of the fit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

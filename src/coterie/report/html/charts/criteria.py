@@ -1,7 +1,5 @@
 """Results of `choose_k`: a chart for each criterion."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

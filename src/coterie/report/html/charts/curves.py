@@ -1,7 +1,5 @@
 """Criteria as curves over the number of clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A chart in a page: title, picture, caption, and a table of its numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Heatmaps: grids of coloured cells with numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -74,11 +72,11 @@ class Matrix:
     def _is_large(self) -> bool:
         return len(self.rows) * len(self.columns) > MANY_CELLS
 
-    def _transposed(self) -> Matrix:
+    def _transposed(self) -> "Matrix":
         cells = list(zip(*self.cells, strict=True))
         return replace(self, rows=[replace(head, note="") for head in self.columns], columns=self.rows, cells=cells)
 
-    def _picture(self, layout: _Layout) -> Markup:
+    def _picture(self, layout: "_Layout") -> Markup:
         top, left, size, tall = layout.top, layout.left, layout.size, layout.tall
         end = left + size * len(self.columns) if layout.notes else None
         return picture(

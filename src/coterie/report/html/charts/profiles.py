@@ -1,7 +1,5 @@
 """Profiles of clusters, column by column: means, quantiles and shares of categories."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

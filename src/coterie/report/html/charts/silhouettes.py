@@ -1,7 +1,5 @@
 """How well rows fit their clusters: silhouettes, or probabilities."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Markers, text and axes, which all charts use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Votes: the support of each number of clusters by each criterion."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Comparison of algorithms: scores, agreement, maps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coterie.plots.display import plain

@@ -1,7 +1,5 @@
 """The convergence of the fit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coterie.plots.display import plain

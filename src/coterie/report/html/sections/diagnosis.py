@@ -1,7 +1,5 @@
 """What to watch for: warnings of the job, and findings of the diagnosis with remedies."""
 
-from __future__ import annotations
-
 from coterie.diagnosis.diagnosis import Diagnosis
 from coterie.report.html.charts.figure import numbers
 from coterie.report.html.charts.svg import scrollable

@@ -1,7 +1,5 @@
 """The title of the page, and how the result was computed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coterie.report.html.formatting import count, short_name

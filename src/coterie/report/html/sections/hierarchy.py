@@ -1,7 +1,5 @@
 """The dendrogram, which shows which clusters are near each other."""
 
-from __future__ import annotations
-
 from coterie.plots.display import plain
 from coterie.report.html.charts.tree import tree
 from coterie.report.html.report import Absent, Report

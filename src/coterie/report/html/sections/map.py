@@ -1,7 +1,5 @@
 """The map of the rows and clusters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coterie.plots.display import plain

@@ -1,7 +1,5 @@
 """How many clusters? The votes and the values of all criteria."""
 
-from __future__ import annotations
-
 from coterie.plots.display import plain
 from coterie.report.html.charts import criteria as charts
 from coterie.report.html.charts.votes import votes

@@ -1,7 +1,5 @@
 """Profiles of the clusters, column by column."""
 
-from __future__ import annotations
-
 from coterie.plots.display import plain
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.report import Report

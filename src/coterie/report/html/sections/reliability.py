@@ -1,7 +1,5 @@
 """How reliable is this result? A few sentences, chosen by rules."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from coterie.report.html.formatting import count, joined, percent, short_name, two_places

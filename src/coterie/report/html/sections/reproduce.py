@@ -1,7 +1,5 @@
 """How to reproduce the result."""
 
-from __future__ import annotations
-
 from coterie.report.html.report import Absent, Reproduce
 from coterie.report.html.sections.section import absent, section
 from coterie.web import Markup, tag

@@ -1,7 +1,5 @@
 """How well does each row fit?"""
 
-from __future__ import annotations
-
 from coterie.plots.display import plain
 from coterie.report.html.charts.silhouettes import certainty, silhouettes
 from coterie.report.html.report import Absent, Report

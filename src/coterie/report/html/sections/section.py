@@ -1,7 +1,5 @@
 """Building blocks of all sections."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coterie.report.html.charts.svg import scrollable
