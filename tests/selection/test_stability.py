@@ -313,7 +313,7 @@ def test_it_prints_a_table(blobs):
         (KMeans(), {"ks": [2, 161]}, InputError, "only 160 rows"),
         (KMeans(), {"ks": []}, ParameterError, "ks must be"),
         (KMeans(), {"callback": 1}, ParameterError, "callback must be"),
-        (object(), {}, ParameterError, "n_clusters or n_components"),
+        (object(), {}, ParameterError, "stability got object as estimator"),
     ],
 )
 def test_invalid_options_raise_an_error(estimator, options, error, message, blobs):
