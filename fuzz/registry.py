@@ -29,7 +29,7 @@ NOT_COVERED: dict[str, str] = {  # names, or packages as a whole
     **{f"jobs.{name}": TYPE for name in ("Budget", "Device", "Missing", "ModelMissing", "Number", "Scale")},
     **{
         f"jobs.{name}": "made by the command line, which the laws of jobs call"
-        for name in ("ChooseJob", "CompareJob", "Job", "PredictJob", "Step", "TableJob")
+        for name in ("ChooseJob", "CompareJob", "Job", "PredictJob", "Progress", "TableJob")
     },
     **{f"diagnosis.{name}": RESULT for name in ("Check", "Diagnosis", "Finding")},
     **{

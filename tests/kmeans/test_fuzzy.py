@@ -324,8 +324,8 @@ def test_coefficient_and_entropy_do_not_depend_on_how_the_rows_are_cut():
 
 
 @pytest.mark.parametrize("m", [1, 1.0, 0.5, -2, np.inf, np.nan, "2", None, True])
-def test_an_m_that_is_not_a_number_above_one_is_rejected(m):
-    with pytest.raises(ParameterError, match="m must be a finite number above 1"):
+def test_a_fuzzifier_that_is_not_a_number_above_one_is_rejected(m):
+    with pytest.raises(ParameterError, match="fuzzifier must be a finite number above 1"):
         FuzzyCMeans(2, fuzzifier=m).fit(zoo.SMALL)
 
 
