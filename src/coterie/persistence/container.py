@@ -12,9 +12,9 @@ import numpy as np
 
 from coterie.core.writing import check_regular, exists, real_path
 from coterie.errors import ModelFileError, ParameterError
-from coterie.persistence import format_1
+from coterie.persistence import older_formats
 
-FORMAT = 2  # version of the format that is written; files of a higher version are rejected
+FORMAT = 3  # version of the format that is written; files of a higher version are rejected
 KEY = "coterie"
 KEYS = {"model": KEY, "checkpoint": "coterie checkpoint"}  # of the metadata, by the content of the file
 EXPECTED = {"model": "a model file written by coterie.save", "checkpoint": "a checkpoint of coterie"}
@@ -84,8 +84,8 @@ def read(path: Path, kind: str = "model") -> tuple[Any, dict[str, np.ndarray]]:
         remedy = "; save the model again" if kind == "model" else ""
         raise ModelFileError(f"its checksum is wrong: the file was damaged or edited{remedy}")
     content = parse(text)
-    if head["format"] == 1:
-        content = format_1.upgraded(content, tensors)
+    if head["format"] < FORMAT:
+        content = older_formats.upgraded(content, tensors, head["format"])
     return content, tensors
 
 

@@ -1,4 +1,4 @@
-"""Convert files of format 1, whose tags were the modules of the classes, to the current format."""
+"""Convert files of older formats. Tags of format 1 were the modules of classes; names of fields changed after format 2."""
 
 from typing import Any
 
@@ -124,20 +124,20 @@ ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write
 }
 
 
-def upgraded(node: Any, tensors: dict[str, np.ndarray]) -> Any:
+def upgraded(node: Any, tensors: dict[str, np.ndarray], version: int) -> Any:
     """The content of a file in the current format; arrays that are now stored differently are replaced in `tensors`.
 
     Malformed content is not changed: the decoder rejects it.
     """
     if isinstance(node, list):
-        return [upgraded(item, tensors) for item in node]
+        return [upgraded(item, tensors, version) for item in node]
     if not isinstance(node, dict):
         return node
-    node = {key: upgraded(value, tensors) for key, value in node.items()}
+    node = {key: upgraded(value, tensors, version) for key, value in node.items()}
     for kind, part in (("record", "fields"), ("object", "fields"), ("model", "options"), ("model", "state")):
         tag, values = node.get(kind), node.get(part)
         if isinstance(tag, str) and isinstance(values, dict):
-            if kind != "model":
+            if kind != "model" and version == 1:
                 tag = node[kind] = TAGS.get(tag, f"{tag} of format 1")
             names = RENAMED.get(tag, {})
             values = ADDED.get(tag, {}) | {names.get(name, name): value for name, value in values.items()}

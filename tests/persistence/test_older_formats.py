@@ -1,4 +1,4 @@
-"""Files of format 1, written by the version before tags: they load, and give the same results."""
+"""Files of older formats load, and give the same results. Those of format 1 were written before there were tags."""
 
 import io
 import zipfile
@@ -10,7 +10,7 @@ import pytest
 import coterie
 from coterie.core.stored import CLASSES
 from coterie.errors import ModelFileError
-from coterie.persistence import classes, container, format_1
+from coterie.persistence import classes, container, older_formats
 from persistence.fitted import FITTED, MIXED, UNFITTED, X
 
 ARCHIVE = zipfile.ZipFile(Path(__file__).parent / "data" / "format_1.zip")
@@ -31,14 +31,14 @@ def content_of(name, folder, monkeypatch):
     """Content and arrays as they are in the file."""
     (folder / "old.safetensors").write_bytes(ARCHIVE.read(f"{name}.safetensors"))
     with monkeypatch.context() as patch:
-        patch.setattr(format_1, "upgraded", lambda content, tensors: content)
+        patch.setattr(older_formats, "upgraded", lambda content, tensors, version: content)
         return container.read(folder / "old.safetensors")
 
 
-def loaded(content, tensors, folder, monkeypatch):
-    """The model of a file of format 1 with this content."""
+def loaded(content, tensors, folder, monkeypatch, version=1):
+    """The model of a file of an older format with this content."""
     with monkeypatch.context() as patch:
-        patch.setattr(container, "FORMAT", 1)
+        patch.setattr(container, "FORMAT", version)
         (folder / "changed.safetensors").write_bytes(container.to_bytes(content, tensors))
     return coterie.load(folder / "changed.safetensors")
 
@@ -66,10 +66,23 @@ def test_a_model_of_format_1_gives_the_same_results(name, tmp_path):
     np.testing.assert_array_equal(again.predict(rows_of(name)), results_of(name)["predict"])
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_of_format_2_gives_the_same_results(name, tmp_path, monkeypatch):
+    """Format 2 had tags, but the same names of fields."""
+    content, tensors = content_of(name, tmp_path, monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(older_formats, "RENAMED", {})
+        patch.setattr(older_formats, "ADDED", {})
+        content = older_formats.upgraded(content, tensors, 1)
+    model = loaded(content, tensors, tmp_path, monkeypatch, version=2)
+    for method, expected in results_of(name).items():
+        np.testing.assert_allclose(getattr(model, method)(rows_of(name)), expected, rtol=1e-10, atol=1e-10)
+
+
 def test_every_tag_of_today_that_format_1_had_is_known():
     classes._import_all()
-    assert set(format_1.TAGS.values()) <= set(CLASSES)
-    assert len(set(format_1.TAGS.values())) == len(format_1.TAGS)
+    assert set(older_formats.TAGS.values()) <= set(CLASSES)
+    assert len(set(older_formats.TAGS.values())) == len(older_formats.TAGS)
 
 
 @pytest.mark.parametrize("name", WITH_DISTANCES)
