@@ -1,4 +1,4 @@
-"""Convert files of older formats. Tags of format 1 were the modules of classes; names of fields changed after format 2."""
+"""Convert files of older formats: tags of format 1 were modules of classes; fields were renamed after format 2."""
 
 from typing import Any
 
