@@ -17,7 +17,7 @@ from kmeans.kmeans_cases import BOTH
 @BOTH
 @pytest.mark.parametrize("value, what", [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 def test_values_that_are_not_finite_are_counted_column_by_column(kind, value, what):
-    with rejects(InputError, rf"X contains {what}: column 0 \(2\), column 2 \(1\)", "drop those rows"):
+    with rejects(InputError, rf"X contains {what}: column 0 \(2\), column 2 \(1\)", "drop these rows"):
         kind(2).fit(with_missing(value))
 
 
