@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from coterie import machine
+from coterie.core.formatting import in_bytes
 from coterie.errors import InputError
 
 LARGE = Path("/var/tmp")  # where large temporary files belong: /tmp is memory on many systems
@@ -100,7 +101,7 @@ def _too_small(nbytes: int) -> InputError:
     where = folder()
     free = shutil.disk_usage(where).free
     return InputError(
-        f"a table that does not fit into memory needs {machine.in_words(nbytes)} on disk, and {machine.in_words(free)} "
+        f"a table that does not fit into memory needs {in_bytes(nbytes)} on disk, and {in_bytes(free)} "
         f"are free in {where}: set TMPDIR to a folder with more room"
     )
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import not_negative
+from coterie.core.formatting import count
 from coterie.core.writing import exists, real_path, write_whole
 from coterie.data.picking import some
 from coterie.errors import ParameterError
 from coterie.palette import blends, colours
-from coterie.plots.display import Array, check_result, count_text, plain
+from coterie.plots.display import Array, check_result, plain
 from coterie.plots.projected_covariances import project_covariances
 from coterie.plots.projection import Rows, View
 from coterie.traces import Step, Trace
@@ -69,9 +70,7 @@ class Animation:
     note: str = ""  # addition to the title, such as a note about missing values
 
     def __repr__(self) -> str:
-        return (
-            f"Animation({self.title!r}, {count_text(len(self.frames), 'step')}, {count_text(len(self.points))} shown)"
-        )
+        return f"Animation({self.title!r}, {count(len(self.frames), 'step')}, {count(len(self.points))} shown)"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data of the player: lists, strings and numbers, with points and colours as base64."""
@@ -165,7 +164,7 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
     points = view.points(rows[index])
     points = points if len(view.axes) == 2 else _histogram_points(points[:, 0])
     frames = [_frame(trace, step, view, paint, index) for step, paint in zip(steps, paints, strict=True)]
-    title = f"{type(trace.model).__name__} of {count_text(trace.n)}, step by step"
+    title = f"{type(trace.model).__name__} of {count(trace.n)}, step by step"
     note = "missing values are shown at the means of their columns" if trace.filled else ""
     return Animation(
         title, view.axes, box_of(points, *(frame.centers for frame in frames)), trace.n, points, shades, names,

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from coterie.core.formatting import count
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Display, caption, count_text
+from coterie.plots.display import Display, caption
 from coterie.plots.projection import View, rows_of_labels, rows_of_model
 
 
@@ -34,7 +35,7 @@ class ClustersDisplay(Display):
     def _draw(self, ax: Any) -> None:
         self.rows_ = self.cloud.draw(ax)
         self.numbers_ = self.cloud.draw_names(ax)
-        caption(ax, f"{count_text(len(self.cloud.names), 'cluster')}, {self.cloud.description}")
+        caption(ax, f"{count(len(self.cloud.names), 'cluster')}, {self.cloud.description}")
 
 
 def clusters(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:

@@ -5,9 +5,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import FAINT, INK, MARK, OKABE_ITO
-from coterie.plots.display import Array, Display, caption, count_text, plain_numbers
+from coterie.plots.display import Array, Display, caption, plain_numbers
 from coterie.plots.projection import check_fitted
 
 
@@ -93,7 +94,7 @@ class ConvergenceDisplay(Display):
         ax.spines[["top", "right"]].set_visible(False)
         steps = round(float(self.iterations[self.best][-1]))
         restarts = f", the best of {len(self.values)} restarts" if len(self.values) > 1 else ""
-        caption(ax, f"{self.label} {last:,.6g} after {count_text(steps, 'iteration')}{restarts}")
+        caption(ax, f"{self.label} {last:,.6g} after {count(steps, 'iteration')}{restarts}")
 
     def _draw_bound(self, ax: Any) -> None:
         """Draw the lower bound and, as an area, its distance to the log-likelihood: the KL divergence."""

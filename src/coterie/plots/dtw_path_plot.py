@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie import distances
+from coterie.core.formatting import count
 from coterie.distances.dtw import as_pair
 from coterie.palette import FAINT, INK, MARK, colours
-from coterie.plots.display import Array, Display, caption, count_text, new_figure
+from coterie.plots.display import Array, Display, caption, new_figure
 
 CELLS = 400  # maximum size of the drawn cost matrix; a larger one is subsampled
 CHANNELS = 6  # maximum number of channels that are drawn
@@ -60,7 +61,7 @@ class DTWPathDisplay(Display):
         self.top_ = ax.inset_axes((0.0, 1.02, 1.0, 0.28), sharex=ax)
         self._draw_series()
         self.side_.set_ylabel("time index of x")
-        caption(self.top_, f"DTW distance {self.distance:.4g}, a path of {count_text(len(self.path), 'step')}")
+        caption(self.top_, f"DTW distance {self.distance:.4g}, a path of {count(len(self.path), 'step')}")
 
     def _draw_series(self) -> None:
         from matplotlib.ticker import MaxNLocator

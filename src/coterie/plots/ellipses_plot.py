@@ -5,11 +5,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.families.structures import as_structure
 from coterie.palette import INK
 from coterie.plots.cloud import Bars, Cloud
-from coterie.plots.display import Display, caption, count_text
+from coterie.plots.display import Display, caption
 from coterie.plots.projection import Array, Groups, Rows, View, grid_centers, rows_of_labels, rows_of_model
 
 CELLS = 120  # cells of the density along each axis
@@ -111,7 +112,7 @@ class EllipsesDisplay(Display):
         shown = [f"{radius:g}" for radius in self.deviations]
         if self.cloud.bars is not None:
             self._draw_curves(ax, self.cloud.bars)
-            caption(ax, f"{count_text(len(self.weights), 'component')} and their sum; {self.cloud.description}")
+            caption(ax, f"{count(len(self.weights), 'component')} and their sum; {self.cloud.description}")
             return
         levels = np.geomspace(max(self.density.max(), 1e-300) / 300, max(self.density.max(), 2e-300) * 0.9, CONTOURS)
         self.contours_ = ax.contour(self.x, self.y, self.density, levels=levels, colors=INK, linewidths=0.5, alpha=0.45)

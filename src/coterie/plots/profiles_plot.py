@@ -5,8 +5,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.formatting import count, truncate
 from coterie.palette import as_rgb
-from coterie.plots.display import Array, Display, caption, count_text, format_number, truncate
+from coterie.plots.display import Array, Display, caption, format_number
 from coterie.plots.projection import Groups, Rows, rows_of_labels, rows_of_model
 
 MAX_COLUMNS = 30  # that are drawn
@@ -82,8 +83,8 @@ class ProfilesDisplay(Display):
             if len(columns) == len(self.columns)
             else f", the {len(columns)} of {len(self.columns)} columns that differ most"
         )
-        text = f"means of {count_text(k, 'cluster')}{selection}{', by weights' if self.weighted else ''}"
-        caption(ax, text + (f"; {count_text(self.missing, 'missing value')} left out" if self.missing else ""))
+        text = f"means of {count(k, 'cluster')}{selection}{', by weights' if self.weighted else ''}"
+        caption(ax, text + (f"; {count(self.missing, 'missing value')} left out" if self.missing else ""))
 
     def _draw_numbers(self, ax: Any, scores: Array) -> list[Any]:
         means, is_dark = self.means[:, self.shown], _is_dark(self.image_.to_rgba(scores)[..., :3])

@@ -5,11 +5,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.formatting import count
 from coterie.data.picking import some
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
-from coterie.plots.display import Display, caption, count_text
+from coterie.plots.display import Display, caption
 from coterie.plots.projection import (
     MANY,
     SHOWN,
@@ -112,7 +113,7 @@ class ResponsibilitiesDisplay(Display):
             self.numbers_ = self.cloud.draw_names(ax)
         ax.set_xlabel(self.cloud.axes[0])
         ax.spines[["top", "right"]].set_visible(False)
-        shown = count_text(n) if m == n else f"{m:,} of {count_text(n)}"
+        shown = count(n) if m == n else f"{m:,} of {count(n)}"
         text = f"responsibilities as colours; {shown}, {100 * self.unsure:.3g} % of them below {SURE}"
         caption(ax, text + notes(self.cloud.weighted, self.cloud.missing))
 

@@ -5,13 +5,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.formatting import truncate
 from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.picking import some
 from coterie.errors import InputError
 from coterie.metrics import silhouette_samples
 from coterie.palette import INK, MARK, colours
-from coterie.plots.display import Array, Display, amount, caption, truncate
+from coterie.plots.display import Array, Display, amount, caption
 from coterie.plots.projection import Groups, as_groups, as_rows, check_fitted, groups_of_model
 
 MAX_CLUSTERS = 30  # that are drawn

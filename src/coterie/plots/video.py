@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.core.formatting import count
 from coterie.palette import FAINT, INK, MARK, NOISE, OKABE_ITO, as_rgb
-from coterie.plots.display import Array, count_text, new_figure
+from coterie.plots.display import Array, new_figure
 from coterie.web import tick_texts, ticks
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class Video:
             self.outlines.append(ax.add_patch(outline))
         self.trails = [ax.plot([], [], color=INK, linewidth=1.0, alpha=0.7, zorder=5)[0] for _ in data.names]
         self.names = [self._number(name, colour) for name, colour in zip(data.names, data.colors, strict=True)]
-        shown = count_text(data.rows)
+        shown = count(data.rows)
         shown = f"{len(data.points):,} of {shown}" if len(data.points) < data.rows else shown
         shown = f"{shown}; {data.note}" if data.note else shown
         ax.text(1.0, 1.012, shown, transform=ax.transAxes, ha="right", va="bottom", fontsize=8.5, color=INK, alpha=0.8)

@@ -6,11 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.formatting import count
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, as_rgb
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Display, caption, count_text
+from coterie.plots.display import Display, caption
 from coterie.plots.projection import (
     Array,
     Rows,
@@ -111,7 +112,7 @@ class VoronoiDisplay(Display):
             ax.set_aspect("equal")
         self.numbers_ = self.cloud.draw_names(ax)
         slice_text = ", on a slice through the mean of the rows" if self.sliced else ""
-        caption(ax, f"cells of {count_text(len(self.cloud.names), 'cluster')}{slice_text}; {self.cloud.description}")
+        caption(ax, f"cells of {count(len(self.cloud.names), 'cluster')}{slice_text}; {self.cloud.description}")
 
     def _draw_borders(self, ax: Any, y: Array) -> Any:
         """Draw lines between cells of different clusters."""

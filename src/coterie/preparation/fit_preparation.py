@@ -7,12 +7,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.algorithms import Method
+from coterie.core.formatting import count
 from coterie.core.job_progress import Progress, silent
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError, ParameterError
 from coterie.preparation import DUPLICATE_SHARE, Missing, PreparationOptions, Scale, SkippedColumn
 from coterie.preparation.column_selection import ColumnSelection, nearly_numeric_warnings, select_columns
-from coterie.preparation.missing_values import row_count
 from coterie.preparation.preparation import Preparation, PreparedRows, RawRows
 from coterie.preparation.scaling import Matrix, Vector, blocks, extremes, fill_rows, fit_scale, means, quantiles
 
@@ -66,7 +66,7 @@ def row_weights(table: Table, name: str, row_mask: NDArray[np.bool_]) -> NDArray
     weights = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     invalid = int((~(weights >= 0) | np.isinf(weights)).sum())
     if invalid:
-        raise InputError(f'{row_count(invalid)} have no weight in column "{name}": a weight is a number of at least 0.')
+        raise InputError(f'{count(invalid)} have no weight in column "{name}": a weight is a number of at least 0.')
     weights = weights[row_mask]
     if not weights.any():
         raise InputError(f'column "{name}" is 0 in every row that is used: at least one weight must be positive.')
@@ -168,6 +168,6 @@ def _duplicate_warnings(X: Matrix) -> tuple[str, ...]:
     if duplicates / n <= DUPLICATE_SHARE:
         return ()
     return (
-        f"{duplicates:,} of {row_count(n)} ({duplicates / n:.1%}) are duplicates of an earlier row in the columns "
+        f"{duplicates:,} of {count(n)} ({duplicates / n:.1%}) are duplicates of an earlier row in the columns "
         "used. They pull centers towards them, and may look like clusters. Drop them if they are copies by mistake.",
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from coterie.core.formatting import truncate
 from coterie.data.tables import delimited_text, malformed_lines
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError
@@ -39,8 +40,7 @@ def _check_cells(table: Table, name: str) -> None:
 def _message(table: Table, name: str, row: int, value: str) -> str:
     line = malformed_lines.line_number(table.path, row)
     where = f"row {row:,} (from 0)" if line is None else f"line {line:,}"
-    value = value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"
     return (
-        f'{table.name}, {where}: column "{name}" has the value "{value}", but the model needs numbers there. '
-        "Correct the cell; or empty it, and use --missing drop."
+        f'{table.name}, {where}: column "{name}" has the value "{truncate(value, LONGEST)}", but the model needs '
+        "numbers there. Correct the cell; or empty it, and use --missing drop."
     )

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from coterie.core.formatting import count
 from coterie.core.job_progress import Progress, Step, silent
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError
@@ -145,7 +146,7 @@ class Preparation:
         if not counts.incomplete_rows:
             return "none"
         if self.missing == "drop":
-            return f"dropped {missing_values.row_count(counts.incomplete_rows)}"
+            return f"dropped {count(counts.incomplete_rows)}"
         treatment = "left as they are" if self.missing == "ignore" else f"filled with {FILL_VALUES[self.missing]}"
         return f"{int(counts.missing.sum()):,} {treatment}"
 

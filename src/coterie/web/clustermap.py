@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import NOISE, colours
 from coterie.web.density import Densities, Density
@@ -80,7 +81,7 @@ class ClusterMap:
             return f"density of all {self.rows:,} rows, stronger where there are more"
         if len(self.points) < self.rows:
             return f"showing {len(self.points):,} of {self.rows:,} rows"
-        return f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
+        return count(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data for `web/src/map.ts`."""

@@ -18,7 +18,7 @@ from coterie.report.build import fit_report, profiles, python_code, reliability,
 from coterie.report.build import silhouettes as silhouette_module
 from coterie.report.build.cluster_summaries import summaries
 from coterie.report.html import Absent, as_html
-from coterie.report.html.formatting import percent
+from coterie.report.formatting import percent
 from report.pages import blobs, keep, mixed, read, run
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from coterie.core.formatting import join_words
 from coterie.data import frames, scratch
 from coterie.data.tables import delimited_text, vector_columns
 from coterie.data.tables.array_files import array_frame, load_array
 from coterie.data.tables.delimited_text import FieldType
 from coterie.data.tables.file_formats import FRAMES, READABLE, TEXT
-from coterie.data.tables.read_errors import listed, readable
+from coterie.data.tables.read_errors import readable
 from coterie.errors import InputError
 
 ROWS = 100_000  # rows of a batch, if there are few columns
@@ -96,7 +97,7 @@ def scan(path: Path) -> Scan:
             return Scan(
                 dict(frame.schema), frame.height, lambda names, rows: frame.select(names).iter_slices(rows), path
             )
-    raise InputError(f'cannot read "{path}": tables end in {listed(READABLE)}.')
+    raise InputError(f'cannot read "{path}": tables end in {join_words(READABLE, "or")}.')
 
 
 def scan_pattern(pattern: Path) -> Scan:

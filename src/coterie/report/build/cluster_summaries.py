@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.algorithms import method_of
+from coterie.core.formatting import count
 from coterie.data.tables.reader import Table
 from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
@@ -16,8 +17,7 @@ from coterie.report.build.cluster_moments import moments
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.silhouettes import cluster_means
 from coterie.report.html.report import Absent
-from coterie.report.result import ClusterSummary, Trait
-from coterie.report.text.layout import count
+from coterie.report.results import ClusterSummary, Trait
 
 TRAITS_SHOWN = 3
 NOTABLE_DEVIATION = 0.5

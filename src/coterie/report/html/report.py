@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coterie.report.choice import ChoiceResult
-from coterie.report.comparison import ComparisonResult
-from coterie.report.result import JobResult
+from coterie.report.results import ChoiceResult, ComparisonResult, JobResult
 
 if TYPE_CHECKING:
     from coterie.diagnosis.diagnosis import Diagnosis

@@ -3,13 +3,13 @@
 from typing import Any
 
 from coterie.plots.display import plain
-from coterie.report.comparison import ComparisonResult, Contestant
+from coterie.report.formatting import number, two_places
 from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
-from coterie.report.html.formatting import number, two_places
 from coterie.report.html.report import ComparisonReport
 from coterie.report.html.sections.section import absent, boxed, section
+from coterie.report.results import ComparisonResult, Contestant
 from coterie.web import ClusterMap, Markup, tag
 
 HEADER = ("algorithm", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest")
@@ -51,16 +51,18 @@ def agreement(result: ComparisonResult) -> Markup:
     if len(best) < 2:
         return section("agreement", "Agreement", absent("There is only one algorithm: add another with -a."))
     lines = list(zip(best, result.agreement, strict=True))
-    cells = [[_agreement_cell(one, other, value) for other, value in zip(best, row, strict=True)] for one, row in lines]
+    cells = [
+        [
+            Cell(step_of(value), two_places(value), f"{one} and {other}: {two_places(value)}")
+            for other, value in zip(best, row, strict=True)
+        ]
+        for one, row in lines
+    ]
     heads = [Head(name) for name in best]
     grid = Matrix("Adjusted Rand index of each pair of best runs", heads, heads, cells)
     table = numbers(["", *best], [[name, *map(two_places, row)] for name, row in lines])
     note = "Adjusted Rand index of the best runs: 1 means equal clusters, 0 is expected for random labels."
     return section("agreement", "Agreement", figure("", grid.drawn(), table, note=note, slim=grid.slim()))
-
-
-def _agreement_cell(one: str, other: str, value: float) -> Cell:
-    return Cell(step_of(value), two_places(value), f"{one} and {other}: {two_places(value)}")
 
 
 def maps(report: ComparisonReport) -> Markup:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from coterie.report.html.formatting import count, joined, percent, short_name, two_places
+from coterie.core.formatting import count, join_words
+from coterie.report.formatting import percent, short_name, two_places
 from coterie.report.html.report import Absent, Criteria, Report
 from coterie.web import Markup, tag
 
@@ -145,7 +146,7 @@ def _findings(report: Report) -> Sentence | None:
     findings = [finding for finding in diagnosis.findings if finding.severity != "note"]
     if not findings:
         return None
-    names = joined([finding.check.replace("_", " ") for finding in findings])
+    names = join_words([finding.check.replace("_", " ") for finding in findings])
     is_serious = any(finding.severity == "serious" for finding in findings)
     return Sentence(f"{count(len(findings), 'warning')} below, under “What to watch for”: {names}.", weak=is_serious)
 
@@ -163,4 +164,4 @@ def _not_measured(report: Report) -> Sentence | None:
     if not absent:
         return None
     conclusion = "" if _has_evidence(report) else " These clusters could not be checked independently."
-    return Sentence(f"Not measured: {joined(absent)}.{conclusion}")
+    return Sentence(f"Not measured: {join_words(absent)}.{conclusion}")
