@@ -9,7 +9,7 @@ from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
 from coterie.report.html.report import ComparisonReport
 from coterie.report.html.sections.section import absent, boxed, section
-from coterie.report.results import ComparisonResult, Contestant
+from coterie.report.results import ComparisonResult
 from coterie.web import ClusterMap, Markup, tag
 
 HEADER = ("algorithm", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest")
@@ -19,30 +19,20 @@ PAGE = 60  # runs on a page of the table
 def runs(result: ComparisonResult) -> Markup:
     """A table with a row for each run; the best run of each algorithm is marked."""
     head = [tag("th", name, scope="col", cls="num" if i else None) for i, name in enumerate(HEADER)]
-    lines = [_run(run) for run in result.runs]
+    lines = []
+    for run in result.runs:
+        scores = [(number(run.inertia), run.inertia), (two_places(run.silhouette), run.silhouette)]
+        scores += [(two_places(run.davies_bouldin), run.davies_bouldin)]
+        scores += [(number(run.calinski_harabasz), run.calinski_harabasz), (f"{run.smallest:,}", run.smallest)]
+        cells = [tag("td", text, cls="num", data_value=value) for text, value in [(str(run.k), run.k), *scores]]
+        name = tag("td", f"{run.method}{' ◀' if run.best else ''}")
+        lines.append(tag("tr", name, cells, cls="best" if run.best else None))
     table = tag("table", tag("thead", tag("tr", head)), tag("tbody", lines), cls="sortable", data_page=PAGE)
     note = (
         "◀ marks the run of each algorithm with the highest silhouette. "
         "Lower is better for inertia and Davies–Bouldin, higher for silhouette and Calinski–Harabasz."
     )
     return section("runs", "Scores", boxed(table, note))
-
-
-def _run(run: Contestant) -> Markup:
-    cells = [
-        (str(run.k), run.k),
-        (number(run.inertia), run.inertia),
-        (two_places(run.silhouette), run.silhouette),
-        (two_places(run.davies_bouldin), run.davies_bouldin),
-        (number(run.calinski_harabasz), run.calinski_harabasz),
-        (f"{run.smallest:,}", run.smallest),
-    ]
-    return tag(
-        "tr",
-        tag("td", f"{run.method}{' ◀' if run.best else ''}"),
-        [tag("td", text, cls="num", data_value=value) for text, value in cells],
-        cls="best" if run.best else None,
-    )
 
 
 def agreement(result: ComparisonResult) -> Markup:
