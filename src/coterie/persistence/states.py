@@ -28,9 +28,14 @@ def check_state(name: str, state: Any, estimator: str, model: Any, source: Sourc
     if name not in STATES or type(state) is not STATES[name]:
         raise ModelFileError(f"it contains {name!r}, which is not a state of a fit")
     if isinstance(state, MiniBatchState):
-        _check_batches(state)
+        types = [type(value) for value in state.stopping] if isinstance(state.stopping, tuple) else []
+        if types[3:] != [int, int] or not all(issubclass(kind, (float, type(None))) for kind in types[:3]):
+            raise ModelFileError("the state of the stopping rule is malformed")
     elif isinstance(state, SearchState):
-        _check_search(state)
+        numbers = (state.best_objective, state.spent, state.allowed, state.seconds)
+        are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in state.population)
+        if not are_pairs or not all(isinstance(x, float) for x in (*numbers, *(pair[0] for pair in state.population))):
+            raise ModelFileError("the state of the search is malformed")
     elif isinstance(state, RestartsState):
         descents = [descent for descent in (state.current, state.best) if descent is not None]
         for descent in descents:
@@ -50,21 +55,6 @@ def _check_records(records: dict[Any, Any], descents: list[DescentState]) -> Non
         are_columns = all(isinstance(column, np.ndarray) and column.ndim > 0 for column in columns)
         if not are_columns or not all(isinstance(event, Event) for event in events) or len(set(map(len, columns))) > 1:
             raise ModelFileError("the history of a restart is malformed")
-
-
-def _check_batches(state: MiniBatchState) -> None:
-    types = [type(value) for value in state.stopping] if isinstance(state.stopping, tuple) else []
-    if types[3:] != [int, int] or not all(issubclass(kind, (float, type(None))) for kind in types[:3]):
-        raise ModelFileError("the state of the stopping rule is malformed")
-
-
-def _check_search(state: SearchState) -> None:
-    numbers = (state.best_objective, state.spent, state.allowed, state.seconds)
-    are_pairs = all(
-        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], float) for pair in state.population
-    )
-    if not are_pairs or not all(isinstance(value, float) for value in numbers):
-        raise ModelFileError("the state of the search is malformed")
 
 
 def count_of(model: Any) -> int:
@@ -97,7 +87,8 @@ def _matches(params: Any, estimator: str, model: Any, source: Source) -> bool:
     if estimator == "TimeSeriesKMeans":
         return _are_series(params, k, d, model.channels)
     if estimator not in PARAMETERS:
-        return _are_centers(params, (k, d))
+        are_floats = isinstance(params, np.ndarray) and params.dtype.kind == "f" and params.shape == (k, d)
+        return are_floats and bool(np.isfinite(params).all())
     if tag_of(params) not in PARAMETERS[estimator]:
         return False
     if estimator == "BalancedKMeans":
@@ -106,11 +97,6 @@ def _matches(params: Any, estimator: str, model: Any, source: Source) -> bool:
     parts = {"_components": params, "_fitted_model": model, "family_": getattr(family, "family", family)}
     declaration = classes.model_declaration("Mixture" if family is not None else "GaussianMixture")
     return is_consistent(declaration, parts, {"K": k, "D": d})
-
-
-def _are_centers(params: Any, shape: tuple[int, int]) -> bool:
-    are_floats = isinstance(params, np.ndarray) and params.dtype.kind == "f" and params.shape == shape
-    return are_floats and bool(np.isfinite(params).all())
 
 
 def _are_series(params: Any, k: int, d: int, channels: int) -> bool:
