@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 from coterie.core.formatting import count
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Display, caption
+from coterie.plots.display import Display, axes_of, caption
 from coterie.plots.projection import View, rows_of_labels, rows_of_model
 
 
@@ -74,6 +74,4 @@ def clusters(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = N
     >>> ax.get_title(loc="left")
     '2 clusters, 6 rows'
     """
-    if hasattr(result, "fit"):
-        return ClustersDisplay.from_estimator(result, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
-    return ClustersDisplay.from_predictions(X, result, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    return axes_of(ClustersDisplay, result, X, columns=columns, sample_weight=sample_weight, ax=ax)

@@ -78,11 +78,10 @@ class ConvergenceDisplay(Display):
 
         self.lines_ = []
         for i, (iteration, values) in enumerate(zip(self.iterations, self.values, strict=True)):
-            style = (
-                {"color": INK, "linewidth": 1.8, "zorder": 3} if i == self.best else {"color": FAINT, "linewidth": 1.1}
-            )
-            marker = "o" if len(values) <= 60 and i == self.best else None
-            self.lines_ += ax.plot(iteration, values, marker=marker, markersize=3.5, **style)
+            style: dict[str, Any] = {"color": FAINT, "linewidth": 1.1}
+            if i == self.best:
+                style = {"color": INK, "linewidth": 1.8, "zorder": 3, "marker": "o" if len(values) <= 60 else None}
+            self.lines_ += ax.plot(iteration, values, markersize=3.5, **style)
         if self.bound is not None:
             self._draw_bound(ax)
         last = float(self.values[self.best][-1])

@@ -111,8 +111,9 @@ class DendrogramDisplay(Display):
         self._draw_leaves(ax)
         ax.set_ylabel("height of the merge")
         ax.spines[["top", "right", "bottom"]].set_visible(False)
-        shown = len(self.y)
-        text = count(self.n) if shown == self.n - 1 else f"the last {count(shown, 'merge')} of {count(self.n)}"
+        text = count(self.n)
+        if len(self.y) < self.n - 1:
+            text = f"the last {count(len(self.y), 'merge')} of {text}"
         caption(ax, text if self.height is None else f"{text}, cut into {count(self.k, 'cluster')}")
 
     def _draw_leaves(self, ax: Any) -> None:

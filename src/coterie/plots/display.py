@@ -67,6 +67,13 @@ class Display:
         return file.getvalue()
 
 
+def axes_of(display: Any, result: Any, X: Any, **options: Any) -> Any:
+    """Draw the display of a fitted estimator, or of labels or shares of the rows, and return its Axes."""
+    if hasattr(result, "fit"):
+        return display.from_estimator(result, X, **options).ax_
+    return display.from_predictions(X, result, **options).ax_
+
+
 def check_axes(name: str, ax: Any) -> Any:
     """Return `ax`, or raise an error if it cannot be drawn into."""
     if not hasattr(ax, "get_figure"):

@@ -37,9 +37,8 @@ class DTWPathDisplay(Display):
         total = float(result.cost[-1, -1])
         subsampled = result.cost[:: steps[0], :: steps[1]].astype(np.float64)
         one, other = (np.asarray(series(0), dtype=np.float64) for series in (A, B))
-        return cls(
-            one, other, subsampled, steps, result.path, np.sqrt(total) if cost == "squared" else total
-        )._plot_into(ax)
+        distance = np.sqrt(total) if cost == "squared" else total
+        return cls(one, other, subsampled, steps, result.path, distance)._plot_into(ax)
 
     def _new_axes(self) -> Any:
         return new_figure(self.size).add_axes((0.31, 0.09, 0.65, 0.62))  # leaves space for the series at its sides

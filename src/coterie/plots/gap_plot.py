@@ -31,10 +31,8 @@ class GapDisplay(Display):
         result = gap.results.get("gap") if isinstance(gap, ChooseK) else gap
         if result is None:
             raise ParameterError("the result of choose_k has no gap: call choose_k with methods that include 'gap'")
-        errors = result.se_factor * result.se
-        return cls(
-            result.ks, result.gap, errors, result.recommended, result.rule, len(result.reference_log_w)
-        )._plot_into(ax)
+        errors, n_references = result.se_factor * result.se, len(result.reference_log_w)
+        return cls(result.ks, result.gap, errors, result.recommended, result.rule, n_references)._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
         self.line_ = ax.errorbar(

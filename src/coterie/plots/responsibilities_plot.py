@@ -10,7 +10,7 @@ from coterie.data.picking import some
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
-from coterie.plots.display import Display, caption
+from coterie.plots.display import Display, axes_of, caption
 from coterie.plots.projection import (
     MANY,
     SHOWN,
@@ -156,8 +156,7 @@ def _bin_means(x: Array, shares: Array, w: Array) -> tuple[Array, Array]:
 
 
 def _sample(n: int, k: int) -> Array:
-    limit = n if n <= MANY else SHOWN
-    return some(n, min(limit, max(MAX_VALUES // max(k, 1), 2000)))
+    return some(n, min(n if n <= MANY else SHOWN, max(MAX_VALUES // max(k, 1), 2000)))
 
 
 def responsibilities(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
@@ -194,8 +193,4 @@ def responsibilities(result: Any, X: Any, *, columns: Any = None, sample_weight:
     >>> ax.get_title(loc="left")
     'responsibilities as colours; 6 rows, 0 % of them below 0.9'
     """
-    if hasattr(result, "fit"):
-        return ResponsibilitiesDisplay.from_estimator(
-            result, X, columns=columns, sample_weight=sample_weight, ax=ax
-        ).ax_
-    return ResponsibilitiesDisplay.from_predictions(X, result, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    return axes_of(ResponsibilitiesDisplay, result, X, columns=columns, sample_weight=sample_weight, ax=ax)

@@ -11,7 +11,7 @@ from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, as_rgb
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Display, caption
+from coterie.plots.display import Display, axes_of, caption
 from coterie.plots.projection import (
     Array,
     Rows,
@@ -170,6 +170,4 @@ def voronoi(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = No
     >>> ax.get_title(loc="left")
     'cells of 2 clusters; 6 rows'
     """
-    if hasattr(result, "fit"):
-        return VoronoiDisplay.from_estimator(result, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
-    return VoronoiDisplay.from_predictions(X, result, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    return axes_of(VoronoiDisplay, result, X, columns=columns, sample_weight=sample_weight, ax=ax)
