@@ -59,10 +59,10 @@ def _rows(model: Any, last: Any) -> Any:
     table = getattr(getattr(last, "family", None), "table", None)  # of a mixture that was fitted to a data frame
     if table is not None:
         names = zip(table.names, table.categories, strict=True)
-        columns = {name: [1.0 if values is None else values[0]] * ROWS for name, values in names}
+        values = {name: [1.0 if known is None else known[0]] * ROWS for name, known in names}
         for library in FRAMES:
             with suppress(ModuleNotFoundError):
-                return import_module(library).DataFrame(columns)
+                return import_module(library).DataFrame(values)
         return None
     channels = getattr(last, "_channels", None)
     if channels is not None:

@@ -26,9 +26,8 @@ class ElbowDisplay(Display):
         """Elbow of a `Sweep`, or of the sweep of a `ChooseK`."""
         check_result("sweep", sweep, (Sweep, ChooseK), "sweep or choose_k")
         sweep = sweep.sweep if isinstance(sweep, ChooseK) else sweep
-        ks, objectives, knees = sweep.ks, sweep.objectives, (None, None)
-        if len(ks) > 2:
-            knees = kneedle(ks, objectives).x, second_derivative(ks, objectives)
+        ks, objectives = sweep.ks, sweep.objectives
+        knees = (kneedle(ks, objectives).x, second_derivative(ks, objectives)) if len(ks) > 2 else (None, None)
         return cls(ks, objectives, *knees)._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:

@@ -11,7 +11,8 @@ from coterie.traces import Step, Trace
 def project_covariances(trace: Trace, step: Step, view: View) -> Array | None:
     r"""Return the projected covariances :math:`V^\top \Sigma V` (k, p, p), or None if the model has none."""
     params: Any = step.params
-    parts, V = getattr(params, "parts", None), view.directions
+    parts: Any = getattr(params, "parts", None)
+    V = view.directions
     if trace.form is not None and hasattr(params, "covariances"):
         form, stored = trace.form, params.covariances
     elif hasattr(parts, "location") and hasattr(parts, "scale"):

@@ -30,19 +30,10 @@ MAX_ONE_HOT = 200  # distinct values of a column that --one-hot accepts
 MOSTLY = 0.9  # share of numbers above which a text column looks like a mistake
 CATEGORIES = ("text", "true/false", "categories")
 KINDS = {
-    pl.String: "text",
-    pl.Boolean: "true/false",
-    pl.Categorical: "categories",
-    pl.Enum: "categories",
-    pl.Date: "dates",
-    pl.Datetime: "dates and times",
-    pl.Time: "times",
-    pl.Duration: "durations",
-    pl.List: "lists",
-    pl.Array: "lists",
-    pl.Struct: "records",
-    pl.Binary: "bytes",
-}
+    pl.String: "text", pl.Boolean: "true/false", pl.Categorical: "categories", pl.Enum: "categories", pl.Date: "dates",
+    pl.Datetime: "dates and times", pl.Time: "times", pl.Duration: "durations", pl.List: "lists", pl.Array: "lists",
+    pl.Struct: "records", pl.Binary: "bytes",
+}  # fmt: skip
 NOT_CATEGORIES = (pl.List, pl.Array, pl.Struct, pl.Binary, pl.Object, pl.Duration)
 
 
@@ -115,7 +106,8 @@ def reason_to_skip(table: Table, name: str) -> str | None:
     """Why the column is not used by default; None if it is used."""
     if name in (LABEL, DISTANCE, PROBABILITY):
         return "an earlier result"
-    if _is_identifier(table, name):
+    has_id_name = IDENTIFIER.fullmatch(name) is not None and table.schema[name].is_integer()
+    if has_id_name and table.column(name).drop_nulls().is_unique().all():
         return "identifier"
     kind = column_kind(table, name)
     return None if kind == "numeric" else kind
@@ -207,12 +199,6 @@ def _is_categorical(table: Table, name: str) -> bool:
         return False
     column = table.column(name)
     return column.drop_nulls().n_unique() > 1 and is_categorical(column)
-
-
-def _is_identifier(table: Table, name: str) -> bool:
-    if IDENTIFIER.fullmatch(name) is None or not table.schema[name].is_integer():
-        return False
-    return bool(table.column(name).drop_nulls().is_unique().all())
 
 
 def _nothing_to_use(table: Table, reasons: dict[str, str | None]) -> str:

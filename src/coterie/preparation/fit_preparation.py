@@ -42,8 +42,10 @@ def prepare(table: Table, options: PreparationOptions, method: Method, progress:
     if len(raw.X) == 1:
         raise InputError(f"{table.name} has only one row to cluster: clustering needs at least two rows.")
     varying, raw, constant = _drop_constant(filled, raw, table, weight)
-    fitted, warnings = _scale(varying, raw, scale, weight)
+    shift, spread, no_range = fit_scale(raw.X[:, : len(varying.numbers)], scale, weight)
+    fitted = replace(varying, scale=scale, shift=tuple(shift.tolist()), spread=tuple(spread.tolist()))
     rows = fitted.finish(table, raw)
+    equal_quartiles = [varying.numbers[j] for j in no_range]
     return PreparedTable(
         rows=rows,
         preparation=fitted,
@@ -52,7 +54,10 @@ def prepare(table: Table, options: PreparationOptions, method: Method, progress:
         warnings=(
             *nearly_numeric_warnings(table, selection.skipped),
             *(f'column "{name}" is constant and was dropped.' for name in constant),
-            *warnings,
+            *(
+                f'half of column "{name}" is one value: it was scaled by its standard deviation.'
+                for name in equal_quartiles
+            ),
             *_duplicate_warnings(rows.X),
         ),
     )
@@ -148,17 +153,6 @@ def _drop_constant(
     for old, new in zip(blocks(raw.X), blocks(X, like=raw.X), strict=True):
         new[:] = old[:, columns]
     return reduced, replace(raw, X=X), constant
-
-
-def _scale(
-    preparation: Preparation, raw: RawRows, scale: Scale, weight: Vector | None
-) -> tuple[Preparation, tuple[str, ...]]:
-    shift, spread, no_range = fit_scale(raw.X[:, : len(preparation.numbers)], scale, weight)
-    warnings = tuple(
-        f'half of column "{preparation.numbers[j]}" is one value: it was scaled by its standard deviation.'
-        for j in no_range
-    )
-    return replace(preparation, scale=scale, shift=tuple(shift.tolist()), spread=tuple(spread.tolist())), warnings
 
 
 def _duplicate_warnings(X: Matrix) -> tuple[str, ...]:

@@ -58,7 +58,9 @@ class Plane:
 
     def x_axis(self, label: str, values: list[float] | None = None, texts: list[str] | None = None) -> Markup:
         """Return the horizontal axis: line, ticks, tick labels and name."""
-        values = ticks(*self.box[:2], max(2, int(self.right - self.left) // 90)) if values is None else values
+        values = (
+            ticks(self.box[0], self.box[1], max(2, int(self.right - self.left) // 90)) if values is None else values
+        )
         texts = tick_texts(values) if texts is None else texts
         marks = [
             joined(

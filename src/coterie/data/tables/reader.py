@@ -152,7 +152,9 @@ def read(path: Path, batch_rows: int | None = None) -> Table:
         )
     notes: tuple[str, ...] = ()
     with readable(path):
-        if batch_rows is None and _is_too_large(path):
+        can_batch = path != STANDARD_INPUT and suffix in BATCHED
+        factor = MEMORY_FACTORS.get(suffix, TEXT_MEMORY_FACTOR)
+        if batch_rows is None and can_batch and path.stat().st_size * factor > machine.free_memory():
             batch_rows, size = ROWS, in_bytes(path.stat().st_size)
             notes = (
                 f"{path.name} ({size}) was read {ROWS:,} rows at a time: as a whole it might not fit into memory.",
@@ -166,14 +168,6 @@ def read(path: Path, batch_rows: int | None = None) -> Table:
     if table.n_rows == 0:
         raise InputError(f"{table.name} has no rows.")
     return table
-
-
-def _is_too_large(path: Path) -> bool:
-    """Whether a table that can be read in batches might need more memory than is free."""
-    suffix = path.suffix.lower()
-    if path == STANDARD_INPUT or suffix not in BATCHED:
-        return False
-    return path.stat().st_size * MEMORY_FACTORS.get(suffix, TEXT_MEMORY_FACTOR) > machine.free_memory()
 
 
 def _read_whole(path: Path) -> WholeTable:

@@ -111,7 +111,12 @@ def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
     with readable(path):
         schema = dict(lazy.collect_schema())
         n_rows = lazy.select(pl.len()).collect(engine="streaming").item()
-        widths = vector_columns.widths(schema, partial(_first_width, lazy))
+
+        def first_width(name: str) -> int | None:
+            first = lazy.select(pl.col(name).filter(pl.col(name).is_not_null())).head(1)
+            return vector_columns.first_width(first.collect(engine="streaming")[name])
+
+        widths = vector_columns.widths(schema, first_width)
         return Scan(vector_columns.flat_schema(schema, widths), n_rows, partial(_read_flat, lazy, schema, widths), path)
 
 
@@ -166,11 +171,6 @@ def _scan_array(array: np.ndarray[Any, Any], path: Path) -> Scan:
             yield array_frame(array[start : start + rows], path.name).select(pl.nth(indices))
 
     return Scan(dict(head.schema), len(array), read, path)
-
-
-def _first_width(lazy: pl.LazyFrame, name: str) -> int | None:
-    first = lazy.select(pl.col(name).filter(pl.col(name).is_not_null())).head(1)
-    return vector_columns.first_width(first.collect(engine="streaming")[name])
 
 
 def _read_flat(
