@@ -52,7 +52,7 @@ slow: .venv/test  ## tests that take minutes: long searches, large tables, every
 fuzz: .venv/test  ## random cases against laws, for MINUTES=10; SEED=7 repeats the cases of a run
 	$(BIN)/python -m fuzz --minutes $(MINUTES) --workers $(WORKERS) $(if $(SEED),--seed $(SEED))
 
-peers: .venv/test  ## tests of K-means that scikit-learn's package contains, against coterie
+peers: .venv/test  ## tests that the packages of scikit-learn and SciPy contain, against coterie
 	$(BIN)/python -m peers
 
 check: .venv/check  ## lint, types, import rules

@@ -95,7 +95,7 @@ def coterie(X: Any, plan: Plan) -> float:
         "student_t": StudentT(dof=4.0),
         "mixed table": Product([(Gaussian("diag"), range(third)), ("bernoulli", range(third, X.shape[1]))]),
     }.get(plan.family, plan.family)
-    model = quietly(Mixture(family, plan.k, init_params=plan.labels, max_iter=plan.iterations, tol=0), X)
+    model = quietly(Mixture(plan.k, family, init_params=plan.labels, max_iter=plan.iterations, tol=0), X)
     if model.n_iter_ < plan.iterations:
         raise RuntimeError(f"settled after {model.n_iter_} iterations: others would do more work")
     return model.log_likelihood_ / X.shape[0]

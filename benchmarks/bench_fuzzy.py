@@ -28,7 +28,7 @@ ITERATIONS = 20
 def coterie(X: np.ndarray, start: np.ndarray, u: np.ndarray, m: float) -> np.ndarray:
     from coterie import FuzzyCMeans
 
-    model = FuzzyCMeans(len(start), m=m, init=start, max_iter=ITERATIONS, tol=0.0)
+    model = FuzzyCMeans(len(start), fuzzifier=m, init=start, max_iter=ITERATIONS, tol=0.0)
     return quietly(model, X).cluster_centers_
 
 

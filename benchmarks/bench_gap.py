@@ -40,7 +40,7 @@ def ours(X: np.ndarray, ks: range, references: int) -> float:
 
     if references:
         return gap_statistic(X, ks, n_references=references, random_state=0).by_rule()["globalmax"]
-    return float(np.log(sweep(KMeans(random_state=0), ks, X).objectives).mean())
+    return float(np.log(sweep(KMeans(random_state=0), X, ks).objectives).mean())
 
 
 def gap_stat(X: np.ndarray, ks: range, references: int) -> float:

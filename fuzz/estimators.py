@@ -72,7 +72,7 @@ def _bisecting(draw: Draw, n: int) -> Options:
 
 
 def _fuzzy(draw: Draw, n: int) -> Options:
-    return _centers(draw, n, m=draw.one_of([1.01, 1.3, 2.0, 5.0, 60.0]), max_iter=draw.one_of([1, 3, 30]))
+    return _centers(draw, n, fuzzifier=draw.one_of([1.01, 1.3, 2.0, 5.0, 60.0]), max_iter=draw.one_of([1, 3, 30]))
 
 
 def _kernel(draw: Draw, n: int) -> Options:

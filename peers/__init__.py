@@ -1,5 +1,5 @@
-"""Tests of scikit-learn, run against coterie: `make peers`.
+"""Tests of scikit-learn and SciPy, run against coterie: `make peers`.
 
-The installed package contains its own tests. `plugin.py` replaces its classes and functions with those of coterie
-before these tests are imported; `differences.txt` lists the tests that fail on purpose, each with the reason.
+The installed packages contain their own tests. `plugin.py` replaces their classes and functions with those of coterie
+before these tests are imported; `differences/` lists the tests that fail on purpose, with the reasons.
 """

@@ -8,16 +8,41 @@ from collections import defaultdict
 from importlib import import_module
 from pathlib import Path
 
-REPLACED = {  # module of the other library: module of coterie, names
-    "sklearn.cluster": ("coterie.kmeans", "KMeans MiniBatchKMeans k_means kmeans_plusplus"),
-}
+REPLACED = [  # module of the other library, module of coterie, names
+    ("sklearn.cluster", "coterie.kmeans", "BisectingKMeans KMeans MiniBatchKMeans k_means kmeans_plusplus"),
+    ("sklearn.cluster", "coterie.hierarchy", "AgglomerativeClustering"),
+    ("sklearn.mixture", "coterie.mixture", "BayesianGaussianMixture GaussianMixture"),
+    (
+        "sklearn.metrics.cluster",
+        "coterie.metrics",
+        "adjusted_mutual_info_score adjusted_rand_score calinski_harabasz_score completeness_score contingency_matrix "
+        "davies_bouldin_score fowlkes_mallows_score homogeneity_completeness_v_measure homogeneity_score "
+        "mutual_info_score normalized_mutual_info_score pair_confusion_matrix rand_score silhouette_samples "
+        "silhouette_score v_measure_score",
+    ),
+    (
+        "scipy.cluster.hierarchy",
+        "coterie.hierarchy",
+        "cophenet cut_tree fcluster inconsistent leaves_list linkage optimal_leaf_ordering",
+    ),
+    ("scipy.spatial.distance", "peers.scipy_distances", "cdist pdist"),
+]
 
 
 def pytest_configure():
-    for name, (home, names) in REPLACED.items():
+    library = os.environ["PEERS_LIBRARY"]
+    for name, home, names in REPLACED:
+        if name.partition(".")[0] != library:
+            continue
         theirs, ours = import_module(name), import_module(home)
         for each in names.split():
-            setattr(theirs, each, getattr(ours, each))
+            function = getattr(ours, each)
+            if library == "scipy":  # its tests look up which array libraries a function supports
+                from scipy._lib._array_api import xp_capabilities_table
+
+                if getattr(theirs, each) in xp_capabilities_table:
+                    xp_capabilities_table[function] = xp_capabilities_table[getattr(theirs, each)]
+            setattr(theirs, each, function)
 
 
 def pytest_runtest_logreport(report):

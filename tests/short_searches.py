@@ -14,7 +14,7 @@ from coterie.medoids import medoid_search
 from coterie.mixture import family_starts, search
 
 SHORT = [
-    (search, {"RUNS": 9, "MANY": 9, "STEPS": 900, "MORE": 900, "PATIENCE": 1}),
+    (search, {"RUNS": 9, "STEPS": 900, "MORE": 900, "PATIENCE": 1}),
     (family_starts, {"RUNS": 6, "FINALISTS": 2, "LONG": 15}),
     (swap_search, {"EFFORTS": swap_search.EFFORTS | {"auto": swap_search.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
     (medoid_search, {"JUMPS": 3}),

@@ -38,6 +38,7 @@ def agree(model, exported, kind):
     assert exported.predict(NEW).tolist() == model.predict(NEW).tolist()
     np.testing.assert_allclose(exported.predict_proba(NEW), model.predict_proba(NEW), rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(exported.score_samples(NEW), model.score_samples(NEW), rtol=1e-8)
+    assert exported.lower_bounds_ == model.lower_bounds_.tolist()
 
 
 def test_a_fit_of_rows_with_missing_values_is_exported():

@@ -20,11 +20,11 @@ from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.median_models import Euclidean, Manhattan
 from coterie.kmeans.missing_lloyd import MissingLloyd
 from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
-from coterie.mixture.beliefs import Dirichlet, NormalWishart, Sticks
-from coterie.mixture.dirichlet import Believed, DirichletProcess, with_conjugate_prior
+from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, StickBreaking
+from coterie.mixture.dirichlet_process import DirichletProcess, PosteriorFamily, with_conjugate_prior
 from coterie.mixture.family_em import MixtureEM
 from coterie.mixture.family_starts import FamilyStart
-from coterie.mixture.gaussian import GaussianEM
+from coterie.mixture.gaussian_em import GaussianEM
 from coterie.mixture.starts import Start
 from coterie.mixture.variational import VariationalGaussians
 
@@ -74,8 +74,8 @@ def mixture(k, structure, X, start="k-means++", reg_covar=1e-6, prior=None, **op
 def bayesian(k, form, X, mixing, start="kmeans"):
     """A variational Gaussian mixture for rows like these."""
     plain = mixture(k, form, X, start)
-    belief = NormalWishart(form, plain.origin, 1.0, float(X.shape[1]), plain.unit**2)
-    return VariationalGaussians(**vars(plain), mixing=mixing, belief=belief)
+    component_prior = NormalWishart(form, plain.origin, 1.0, float(X.shape[1]), plain.unit**2)
+    return VariationalGaussians(**vars(plain), mixing=mixing, component_prior=component_prior)
 
 
 def family_mixture(k, family, X, start="k-means++", has_missing=False, **options):
@@ -85,8 +85,8 @@ def family_mixture(k, family, X, start="k-means++", has_missing=False, **options
 
 def process(k, family, X, start="k-means++", has_missing=False):
     """A Dirichlet process of that family for rows like these, with as many components to begin with."""
-    believed = Believed(with_conjugate_prior(family.learned(family.survey(X), has_missing)))
-    return DirichletProcess(k, believed, start=FamilyStart(start), sticks=Sticks(0.7))
+    posterior = PosteriorFamily(with_conjugate_prior(family.learned(family.survey(X), has_missing)))
+    return DirichletProcess(k, posterior, start=FamilyStart(start), sticks=StickBreaking(0.7))
 
 
 def drawn_of(draw, params, n, seed=3):
@@ -132,11 +132,11 @@ MIXTURES = [
     pytest.param(mixture(3, "VEV", SMALL, "random_from_data"), SMALL, 300, id="gaussian-random-from-data"),
 ]
 BAYESIAN = [
-    pytest.param(bayesian(5, "full", SMALL, Sticks(0.2)), SMALL, 300, id="bayesian-full-small"),
+    pytest.param(bayesian(5, "full", SMALL, StickBreaking(0.2)), SMALL, 300, id="bayesian-full-small"),
     pytest.param(bayesian(5, "tied", SMALL, Dirichlet(0.2)), SMALL, 300, id="bayesian-tied-small"),
-    pytest.param(bayesian(5, "diag", SMALL, Sticks(2.0), "random"), SMALL, 300, id="bayesian-diag-small"),
+    pytest.param(bayesian(5, "diag", SMALL, StickBreaking(2.0), "random"), SMALL, 300, id="bayesian-diag-small"),
     pytest.param(bayesian(5, "spherical", SMALL, Dirichlet(0.01)), SMALL, 300, id="bayesian-spherical-small"),
-    pytest.param(bayesian(8, "full", LARGE, Sticks(0.2)), LARGE, 6000, id="bayesian-full"),
+    pytest.param(bayesian(8, "full", LARGE, StickBreaking(0.2)), LARGE, 6000, id="bayesian-full"),
     pytest.param(bayesian(8, "diag", SINGLE, Dirichlet(0.2)), SINGLE, 6000, id="bayesian-diag-float32"),
 ]
 FAMILIES = [

@@ -16,7 +16,7 @@ from coterie.datasets import make_blobs
 # All criteria agree.
 
 X, _ = make_blobs(300, 2, centers=5, cluster_std=0.4, random_state=1)
-clear = choose_k(X, range(1, 9), budget="quick")
+clear = choose_k(X, range(1, 9), budget="quick", random_state=0)
 print(clear.recommended, f"support {clear.confidence:.2f}")
 print(clear.reason)
 panels = clear.plot()
@@ -31,7 +31,7 @@ figure = panels[0].figure
 rng = np.random.default_rng(0)
 centers = np.array([[0, 0], [3, 0], [20, 0], [23, 0], [10, 16], [13, 16]])
 pairs = (rng.normal(0, 0.8, (6, 50, 2)) + centers[:, None]).reshape(-1, 2)
-ambiguous = choose_k(pairs, range(1, 9), budget="quick")
+ambiguous = choose_k(pairs, range(1, 9), budget="quick", random_state=0)
 print(ambiguous)
 figure_ambiguous = ambiguous.plot()[0].figure
 
@@ -41,7 +41,7 @@ figure_ambiguous = ambiguous.plot()[0].figure
 # The recommendation is one cluster: the best split is no better than that of random data without clusters.
 
 noise = rng.uniform(size=(300, 2))
-uniform = choose_k(noise, range(1, 9), budget="quick")
+uniform = choose_k(noise, range(1, 9), budget="quick", random_state=0)
 print(uniform.recommended)
 print(uniform.reason)
 figure_uniform = uniform.plot()[0].figure

@@ -16,7 +16,7 @@ X, _ = make_blobs(300, 2, centers=[[-4, 0], [4, 0]], cluster_std=1.0, random_sta
 X = np.concatenate([X, rng.uniform(-25, 25, (25, 2))])
 
 gaussian = GaussianMixture(2, init_params="kmeans", random_state=0).fit(X)
-student = Mixture("student_t", 2, random_state=0).fit(X)
+student = Mixture(2, "student_t", random_state=0).fit(X)
 
 figure = Figure(figsize=(11, 4.6), layout="constrained")
 for model, ax, name in zip((gaussian, student), figure.subplots(1, 2), ("Gaussian", "Student's t"), strict=True):

@@ -14,7 +14,7 @@ from coterie.datasets import make_blobs
 
 X, _ = make_blobs(500, 2, centers=[[0, 0], [4, 0], [2, 3.5]], cluster_std=[0.6, 1.4, 0.9], random_state=0)
 mixture = GaussianMixture(3, covariance_type="spherical", random_state=0).fit(X)
-fuzzy = FuzzyCMeans(3, m=2, random_state=0).fit(X)
+fuzzy = FuzzyCMeans(3, fuzzifier=2, random_state=0).fit(X)
 
 figure = Figure(figsize=(11, 4.6), layout="constrained")
 left, right = figure.subplots(1, 2)

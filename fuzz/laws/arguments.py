@@ -21,7 +21,8 @@ from fuzz.laws.fits import fit
 
 NEVER_VALID: tuple[Any, ...] = (object(), "", "no such value", b"bytes", -1.5, float("nan"), {}, 1j)
 FREE = (  # arguments that take any object, or ignore it
-    "verbose", "checkpoint", "warm_start", "accelerate", "compute_full_tree", "y", "names", "table", "kernel_params",
+    "verbose", "checkpoint", "warm_start", "accelerate", "compute_full_tree", "compute_distances", "memory", "y",
+    "names", "table", "kernel_params",
 )  # fmt: skip
 NO_TABLES: tuple[Callable[[Draw], Any], ...] = (  # valid lists of series, and no tables
     lambda draw: np.zeros((2, 2, 2)),

@@ -81,7 +81,17 @@ def inconsistency(Z: Any, depth: int) -> Any:
     return found
 
 
-@law(["hierarchy.cut", "hierarchy.inconsistent", "hierarchy.leaves", "hierarchy.cophenet", "hierarchy.check_tree"],
+@law(["hierarchy.fcluster", "hierarchy.cut_tree"])
+def flat_clusters_are_those_of_scipy(case: Case) -> None:
+    X, Z, _ = tree(case)
+    k, limit = case.draw.integer(1, len(X)), float(np.quantile(Z[:, 2], case.draw.rng.random()))
+    for criterion, t in (("maxclust", k), ("distance", limit)):
+        expected = scipy_hierarchy.fcluster(Z, t, criterion)
+        require_same(attempt(hierarchy.fcluster, Z, t, criterion), expected, f"fcluster({t}, {criterion!r})")
+    require_same(attempt(hierarchy.cut_tree, Z, k)[:, 0], hierarchy.cut(Z, k), "cut_tree")
+
+
+@law(["hierarchy.cut", "hierarchy.inconsistent", "hierarchy.leaves_list", "hierarchy.cophenet", "hierarchy.check_tree"],
      weight=2)  # fmt: skip
 def what_is_read_from_trees_is_that_of_scipy(case: Case) -> None:
     X, Z, _ = tree(case, MONOTONE)
@@ -98,11 +108,11 @@ def what_is_read_from_trees_is_that_of_scipy(case: Case) -> None:
     require_close(found[:, :3], expected[:, :3], "inconsistent", 1e-7, 1e-12 * size)
     sure = expected[:, 1] > 1e-6 * size  # of heights that differ by rounding the deviation has no digit
     require_close(found[sure, 3], expected[sure, 3], "inconsistency", 1e-7, 1e-9)
-    require_same(np.sort(hierarchy.leaves(Z)), np.arange(n), "leaves")
+    require_same(np.sort(hierarchy.leaves_list(Z)), np.arange(n), "leaves")
     require_close(attempt(hierarchy.cophenet, Z), scipy_hierarchy.cophenet(Z), "cophenet", 1e-9)
 
 
-@law(["hierarchy.leaf_order", "hierarchy.cophenetic_correlation"])
+@law(["hierarchy.optimal_leaf_ordering", "hierarchy.cophenetic_correlation"])
 def comparisons_with_distances_are_those_of_scipy(case: Case) -> None:
     X, Z, _ = tree(case, MONOTONE)
     distances = pdist(X)
@@ -111,7 +121,7 @@ def comparisons_with_distances_are_those_of_scipy(case: Case) -> None:
         require_close(
             attempt(hierarchy.cophenetic_correlation, Z, X), correlation, "cophenetic_correlation", 1e-7, 1e-9
         )
-    order = hierarchy.leaves(attempt(hierarchy.leaf_order, Z, X))
+    order = hierarchy.leaves_list(attempt(hierarchy.optimal_leaf_ordering, Z, X))
     best = scipy_hierarchy.leaves_list(scipy_hierarchy.optimal_leaf_ordering(Z, distances))
     square = squareform(distances)
     length, expected = (float(square[each[:-1], each[1:]].sum()) for each in (order, best))

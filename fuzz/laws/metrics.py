@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 INTERNAL = ("bcss", "calinski_harabasz_score", "davies_bouldin_score", "dunn_score", "inertia", "silhouette_samples",
             "silhouette_score", "tss")  # fmt: skip
-EXTERNAL = tuple(name for name in metrics.__all__ if name not in INTERNAL)
+EXTERNAL = tuple(name for name in metrics.__all__ if name not in (*INTERNAL, "contingency_matrix"))
 EXPONENT = {"bcss": 2, "inertia": 2, "tss": 2}  # of the scale of X, in the result
 
 
@@ -78,6 +78,15 @@ def external_weights_are_repeated_rows(case: Case) -> None:
     names = np.array(["delta", "alpha", "", "é", "b"])
     renamed, plain = numbers(attempt(metric, names[a], b + 7)), numbers(attempt(metric, a, b))
     require_close(renamed, plain, "labels renamed", 1e-9, 1e-12)
+
+
+@law(["metrics.contingency_matrix"])
+def contingency_matrices_are_those_of_scikit_learn(case: Case) -> None:
+    a, b = two_labelings(case)
+    expected = sklearn_metrics.cluster.contingency_matrix(a, b)
+    require_same(attempt(metrics.contingency_matrix, a, b), expected, "contingency_matrix")
+    sparse = attempt(metrics.contingency_matrix, a, b, sparse=True)
+    require_same(sparse.toarray(), expected, "contingency_matrix(sparse=True)")
 
 
 PLAIN = (tables.blobs, tables.grid, tables.far_from_origin)

@@ -40,10 +40,10 @@ CALLS: dict[str, Callable[[Array, int], Any]] = {
         selection.tendency(X, (2, 3), n_references=2, random_state=0, n_jobs=n_jobs).silhouettes
     ),
     "selection.mixture_table": lambda X, n_jobs: (
-        selection.mixture_table(X, range(1, 3), ["EII", "VVI"], random_state=0, n_jobs=n_jobs).log_likelihood
+        selection.mixture_table(X, range(1, 3), structures=["EII", "VVI"], random_state=0, n_jobs=n_jobs).log_likelihood
     ),
     "selection.sweep": lambda X, n_jobs: (
-        selection.sweep(coterie.KMeans(n_init=1, random_state=0, n_jobs=n_jobs), range(1, 4), X).objectives
+        selection.sweep(coterie.KMeans(n_init=1, random_state=0, n_jobs=n_jobs), X, range(1, 4)).objectives
     ),
     "selection.dendrogram_gap": lambda X, n_jobs: selection.dendrogram_gap(hierarchy.linkage(X, n_jobs=n_jobs)).jumps,
 }

@@ -1,17 +1,16 @@
-"""The algorithms by their names on the command line, with the options of each. Importing this module is cheap."""
+"""The register of all estimators: public name, module, names and options on the command line.
+
+`coterie.KMeans`, the choices of `coterie fit --algorithm` and the classes in model files all come from this table.
+Importing it is cheap: an estimator is imported when it is used.
+"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from coterie.core.formatting import join_words
 from coterie.errors import ParameterError
-
-Algorithm: TypeAlias = Literal[
-    "kmeans", "minibatch", "bisecting", "balanced", "spherical", "kmedians", "kmedoids", "fuzzy", "kernel", "gmm",
-    "bayes-gmm", "mixture", "ward", "average", "complete", "single", "weighted", "centroid", "median", "divisive",
-    "kmeans-dtw",
-]  # fmt: skip
 
 # Options of the command line, and the parameters of estimators.
 OPTIONS = {
@@ -23,7 +22,7 @@ OPTIONS = {
     "metric": "metric",
     "kernel": "kernel",
     "gamma": "gamma",
-    "fuzzifier": "m",
+    "fuzzifier": "fuzzifier",
     "batch_size": "batch_size",
     "size_min": "size_min",
     "size_max": "size_max",
@@ -32,16 +31,16 @@ OPTIONS = {
 DESCENT = ("n_init", "max_iter", "tol")
 
 
-@dataclass(frozen=True)
-class Method:
-    """An algorithm of the command line.
+class Algorithm(NamedTuple):
+    """An estimator with a name on the command line.
 
     Attributes
     ----------
     title : str
         Name of the algorithm in a sentence.
-    estimator : str
-        Name of its class in `coterie`.
+    path : str
+        Module and class, without `coterie.`. The class is public as `coterie.<class>`, and its name is the tag of model
+        files.
     options : tuple of str
         Options that it accepts, of `OPTIONS`.
     fixed : mapping
@@ -65,10 +64,10 @@ class Method:
     """
 
     title: str
-    estimator: str
+    path: str
     options: tuple[str, ...] = DESCENT
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = MappingProxyType({})
+    defaults: Mapping[str, Any] = MappingProxyType({})
     k_parameter: str = "n_clusters"
     handles_missing: bool = False
     mixed: bool = False
@@ -77,50 +76,61 @@ class Method:
     has_sweep: bool = True
     distributed: bool = False
 
+    @property
+    def module(self) -> str:
+        """Module of the class."""
+        return f"coterie.{self.path.rpartition('.')[0]}"
+
+    @property
+    def class_name(self) -> str:
+        """Name of the class."""
+        return self.path.rpartition(".")[2]
+
     def build(self, **parameters: Any) -> Any:
         """The unfitted estimator."""
-        import coterie
-
-        return getattr(coterie, self.estimator)(**parameters)
+        return getattr(import_module(self.module), self.class_name)(**parameters)
 
 
-def _tree(title: str, linkage: str, *options: str, all_pairs: bool = False) -> Method:
-    return Method(title, "AgglomerativeClustering", options, {"linkage": linkage}, all_pairs=all_pairs)
+def _tree(title: str, linkage: str, *options: str, all_pairs: bool = False) -> Algorithm:
+    path = "hierarchy.agglomerative.AgglomerativeClustering"
+    return Algorithm(title, path, options, {"linkage": linkage}, all_pairs=all_pairs)
 
 
-METHODS: dict[str, Method] = {
-    "kmeans": Method(
-        "K-means", "KMeans", (*DESCENT, "search"), defaults={"n_init": 10}, handles_missing=True, distributed=True
+_TEN = {"n_init": 10}
+ALGORITHMS: dict[str, Algorithm] = {
+    "kmeans": Algorithm(
+        "K-means", "kmeans.kmeans.KMeans", (*DESCENT, "search"), defaults=_TEN, handles_missing=True, distributed=True,
     ),
-    "minibatch": Method("mini-batch K-means", "MiniBatchKMeans", (*DESCENT, "batch_size"), distributed=True),
-    "bisecting": Method("bisecting K-means", "BisectingKMeans", distributed=True),
-    "balanced": Method("balanced K-means", "BalancedKMeans", (*DESCENT, "size_min", "size_max")),
-    "spherical": Method(
-        "spherical K-means", "SphericalKMeans", (*DESCENT, "search"), defaults={"n_init": 10}, distributed=True
+    "minibatch": Algorithm(
+        "mini-batch K-means", "kmeans.minibatch_kmeans.MiniBatchKMeans", (*DESCENT, "batch_size"), distributed=True,
     ),
-    "kmedians": Method(
-        "K-medians", "KMedians", (*DESCENT, "search", "metric"), defaults={"n_init": 10}, distributed=True
+    "bisecting": Algorithm("bisecting K-means", "kmeans.bisecting_kmeans.BisectingKMeans", distributed=True),
+    "balanced": Algorithm(
+        "balanced K-means", "kmeans.balanced_kmeans.BalancedKMeans", (*DESCENT, "size_min", "size_max"),
     ),
-    "kmedoids": Method("K-medoids", "KMedoids", ("n_init", "max_iter", "search", "metric")),
-    "fuzzy": Method("fuzzy c-means", "FuzzyCMeans", (*DESCENT, "search", "fuzzifier"), distributed=True),
-    "kernel": Method("kernel K-means", "KernelKMeans", (*DESCENT, "kernel", "gamma")),
-    "gmm": Method(
-        "Gaussian mixture",
-        "GaussianMixture",
-        (*DESCENT, "covariance"),
-        k_parameter="n_components",
-        handles_missing=True,
+    "spherical": Algorithm(
+        "spherical K-means", "kmeans.spherical_kmeans.SphericalKMeans", (*DESCENT, "search"), defaults=_TEN,
         distributed=True,
     ),
-    "bayes-gmm": Method(
-        "Bayesian Gaussian mixture",
-        "BayesianGaussianMixture",
-        (*DESCENT, "covariance"),
-        k_parameter="n_components",
-        has_sweep=False,
-        distributed=True,
+    "kmedians": Algorithm(
+        "K-medians", "kmeans.kmedians.KMedians", (*DESCENT, "search", "metric"), defaults=_TEN, distributed=True,
     ),
-    "mixture": Method("mixture", "Mixture", k_parameter="n_components", handles_missing=True, mixed=True),
+    "kmedoids": Algorithm("K-medoids", "medoids.kmedoids.KMedoids", ("n_init", "max_iter", "search", "metric")),
+    "fuzzy": Algorithm(
+        "fuzzy c-means", "kmeans.fuzzy_c_means.FuzzyCMeans", (*DESCENT, "search", "fuzzifier"), distributed=True,
+    ),
+    "kernel": Algorithm("kernel K-means", "kmeans.kernel_kmeans.KernelKMeans", (*DESCENT, "kernel", "gamma")),
+    "gmm": Algorithm(
+        "Gaussian mixture", "mixture.gaussian_mixture.GaussianMixture", (*DESCENT, "covariance"),
+        k_parameter="n_components", handles_missing=True, distributed=True,
+    ),
+    "bayes-gmm": Algorithm(
+        "Bayesian Gaussian mixture", "mixture.bayesian_mixture.BayesianGaussianMixture", (*DESCENT, "covariance"),
+        k_parameter="n_components", has_sweep=False, distributed=True,
+    ),
+    "mixture": Algorithm(
+        "mixture", "mixture.family_mixture.Mixture", k_parameter="n_components", handles_missing=True, mixed=True,
+    ),
     "ward": _tree("Ward's linkage", "ward"),
     "average": _tree("average linkage", "average", "metric", all_pairs=True),
     "complete": _tree("complete linkage", "complete", "metric", all_pairs=True),
@@ -128,33 +138,49 @@ METHODS: dict[str, Method] = {
     "weighted": _tree("weighted linkage", "weighted", "metric", all_pairs=True),
     "centroid": _tree("centroid linkage", "centroid"),
     "median": _tree("median linkage", "median"),
-    "divisive": Method("divisive clustering", "DivisiveClustering", ("metric",), all_pairs=True, has_sweep=False),
-    "kmeans-dtw": Method("K-means by time warping", "TimeSeriesKMeans", (*DESCENT, "metric", "window"), series=True),
-}
+    "divisive": Algorithm(
+        "divisive clustering", "hierarchy.divisive.DivisiveClustering", ("metric",), all_pairs=True, has_sweep=False,
+    ),
+    "kmeans-dtw": Algorithm(
+        "K-means by time warping", "kmeans.time_series_kmeans.TimeSeriesKMeans", (*DESCENT, "metric", "window"),
+        series=True,
+    ),
+}  # fmt: skip
+ESTIMATORS = {algorithm.class_name: algorithm.module for algorithm in ALGORITHMS.values()}  # public names and modules
+
+if TYPE_CHECKING:
+    AlgorithmName: TypeAlias = str
+else:
+    AlgorithmName = Literal[tuple(ALGORITHMS)]
 
 
-def method_of(name: str) -> Method:
+def estimators_of(package: str) -> dict[str, str]:
+    """Public names and modules of the estimators in a package."""
+    return {name: module for name, module in ESTIMATORS.items() if module.startswith(f"{package}.")}
+
+
+def algorithm_of(name: str) -> Algorithm:
     """The algorithm of that name."""
-    if name not in METHODS:
-        raise ParameterError(f"method must be one of {', '.join(METHODS)}; got {name!r}.")
-    return METHODS[name]
+    if name not in ALGORITHMS:
+        raise ParameterError(f"algorithm must be one of {', '.join(ALGORITHMS)}; got {name!r}.")
+    return ALGORITHMS[name]
 
 
 def check_options(name: str, options: Iterable[str]) -> None:
     """Reject options that the algorithm does not have, and name the algorithms that have them."""
-    method = method_of(name)
+    algorithm = algorithm_of(name)
     for option in options:
         if option not in OPTIONS:
             raise ParameterError(f"options must be of {', '.join(OPTIONS)}; got {option!r}.")
-        if option not in method.options:
-            owners = [other for other, each in METHODS.items() if option in each.options]
+        if option not in algorithm.options:
+            owners = [other for other, each in ALGORITHMS.items() if option in each.options]
             raise ParameterError(f"--{option.replace('_', '-')} belongs to {join_words(owners)}; not to {name}.")
 
 
 def parameters(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of the estimator, without the number of clusters."""
-    method = method_of(name)
-    return {**method.fixed, **method.defaults, **{OPTIONS[option]: value for option, value in options.items()}}
+    algorithm = algorithm_of(name)
+    return {**algorithm.fixed, **algorithm.defaults, **{OPTIONS[option]: value for option, value in options.items()}}
 
 
 def sweep_parameters(name: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,10 +22,11 @@ from coterie.core.progress import Callback, Progress, check_callback
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers, Scale, is_numbers, multiplied, times_power
 from coterie.data import as_source, opened
-from coterie.data.frames import header, is_frame
+from coterie.data.frames import empty_frame, is_frame
 from coterie.data.memory import MemorySource
-from coterie.data.scale import check_weights, divided
-from coterie.data.summary import Summary, summarize
+from coterie.data.scale_check import check_weights, divide_by_scale
+from coterie.data.summary import Summary as Summary
+from coterie.data.summary import summarize as summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError, ScaleError
@@ -35,7 +36,7 @@ PRINT_INTERVAL = 1.0  # minimum number of seconds between two printed lines
 
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
-CENTERS_STORED = {"cluster_centers_": "real K D", "labels_": "index<K *"}
+CENTERS_STORED: dict[str, Any] = {"cluster_centers_": "real K D", "labels_": "index<K *"}
 CENTERS = {"cluster_centers_": LENGTHS, "inertia_": SQUARES, "history_": SQUARES}  # fitted attributes of K-means
 
 
@@ -54,8 +55,6 @@ class Estimator(SklearnExport, BaseEstimator):
     engine: Any
     n_jobs: int | None
     random_state: Any
-    _sparse = True  # whether X may be sparse
-    _allows_missing = False  # whether X may contain NaN, as missing values
     _powers: ClassVar[dict[str, Powers] | None] = None  # of fitted attributes; None: X is never rescaled
     _powers_of_options: ClassVar[dict[str, int]] = {}  # of options in the units of X
     _powers_of_outputs: ClassVar[dict[str, int]] = {"distances": 1}  # of the results of model methods for new rows
@@ -64,6 +63,16 @@ class Estimator(SklearnExport, BaseEstimator):
     def _name_in_errors(self) -> str:
         """The name of the class, with the options that restrict its input."""
         return type(self).__name__
+
+    @property
+    def _sparse(self) -> bool:
+        """Whether X may be sparse."""
+        return True
+
+    @property
+    def _allows_missing(self) -> bool:
+        """Whether X may contain NaN, as missing values."""
+        return False
 
     def _model(self, summary: Summary | None = None) -> Any:
         raise NotImplementedError
@@ -129,7 +138,7 @@ class Estimator(SklearnExport, BaseEstimator):
         self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
         engine = as_engine(self.engine, source, self.n_jobs)
         if not first:
-            source = divided(source, self._scale, engine)
+            source = divide_by_scale(source, self._scale, engine)
             check_weights(source)
         return source, engine, summarize(source, engine, self._allows_missing, first, self._rescales)
 
@@ -156,7 +165,7 @@ class Estimator(SklearnExport, BaseEstimator):
             raise error
         X, scale = opened(X), Scale(error.rows, error.weights)
         source = as_source(X, sample_weight)
-        scaled = divided(source, scale, as_engine(self.engine, source, self.n_jobs))
+        scaled = divide_by_scale(source, scale, as_engine(self.engine, source, self.n_jobs))
         options = self.get_params(deep=False)
         numbers = {name: value for name in self._powers_of_options if is_numbers(value := options[name])}
         for name, value in numbers.items():
@@ -191,7 +200,7 @@ class Estimator(SklearnExport, BaseEstimator):
     def _check_columns(X: Any, source: Source, estimator: BaseEstimator, reset: bool) -> None:
         names = getattr(source, "columns", None)
         has_scalars = is_frame(X) and X.shape[1] == source.shape[1]  # a column of vectors becomes several columns
-        columns = X if has_scalars else getattr(source, "X", X) if names is None else header(names)
+        columns = X if has_scalars else getattr(source, "X", X) if names is None else empty_frame(names)
         validate_data(estimator, columns, reset=reset, skip_check_array=True)
 
     def _descend(
@@ -229,7 +238,7 @@ class Estimator(SklearnExport, BaseEstimator):
         result = replace(result, memos=None)  # frees their memory before the labels are joined
         if (trace_recorder := vars(self).get("_recorder")) is not None:
             trace_recorder.chose(result)
-        if model.converges and not (result.converged or result.stopped):
+        if model.converges and max_iter > 0 and not (result.converged or result.stopped):
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={max_iter} iterations: "
                 "raise max_iter, or raise tol to stop earlier",
@@ -326,6 +335,8 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         """
         return self._map(X, "distances")
 
+    _objective: ClassVar[str] = "inertia_"  # fitted attribute that holds the objective
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the negative objective of `X`: larger is better.
 
@@ -342,7 +353,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         float
         """
         model, stats = self._sum(X, sample_weight)
-        name = getattr(self, "_objective", "inertia_")
+        name = self._objective
         objective = {name: model.objective(self._params, stats)}
         return -multiplied(objective, self._powers or {}, self._scale_of(sample_weight))[name]
 
@@ -377,7 +388,7 @@ class DistanceEstimator(SklearnExport, BaseEstimator):
         if isinstance(X, list) and len({np.shape(row) for row in X}) > 1:
             return
         names = getattr(X, "columns", None)
-        columns = X if is_frame(X) else np.asarray(X) if names is None else header(names)
+        columns = X if is_frame(X) else np.asarray(X) if names is None else empty_frame(names)
         validate_data(self, columns, reset=reset, skip_check_array=True)
 
     def __sklearn_tags__(self) -> Any:

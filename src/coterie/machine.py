@@ -14,7 +14,7 @@ import joblib
 from threadpoolctl import ThreadpoolController
 
 from coterie import interrupts
-from coterie.core.formatting import in_bytes
+from coterie.core.formatting import format_bytes
 from coterie.errors import InputError, ParameterError
 
 POLL = 0.05  # seconds between two checks for Ctrl-C while waiting for other threads
@@ -157,12 +157,12 @@ def free_memory() -> int:
     return min([_free_in_system(), *_free_in_group()])
 
 
-def check_room(nbytes: int, name: str, remedy: str) -> None:
+def check_memory(nbytes: int, name: str, remedy: str) -> None:
     """Raise an error if an object called `name` does not fit into memory, before it is computed."""
     free = free_memory()
     if nbytes > free:
         raise InputError(
-            f"{name} would take {in_bytes(nbytes)} of memory, but only {in_bytes(free)} are free: {remedy}"
+            f"{name} would take {format_bytes(nbytes)} of memory, but only {format_bytes(free)} are free: {remedy}"
         )
 
 

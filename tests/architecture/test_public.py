@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from importlib import import_module
@@ -8,8 +9,12 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import coterie
+from coterie.algorithms import ESTIMATORS
+from coterie.core.stored import CLASSES
+from coterie.persistence import classes
 
 HEAVY = ("numpy", "scipy", "sklearn", "numba", "dask", "torch", "matplotlib", "polars", "pandas")
 
@@ -48,6 +53,17 @@ def test_the_public_names_are_these():
         assert getattr(coterie, name) is not None
 
 
+def test_every_estimator_is_registered_under_its_name_module_and_tag():
+    """`Bisections` is the tree of `DivisiveClustering`, and not public."""
+    classes._import_all()
+    tags = {tag: kind for tag, kind in CLASSES.items() if issubclass(kind, BaseEstimator) and tag != "Bisections"}
+    assert {tag: kind.__module__ for tag, kind in tags.items()} == ESTIMATORS
+    for name, module in ESTIMATORS.items():
+        package = import_module(module.rpartition(".")[0])
+        assert getattr(package, name) is getattr(coterie, name) is tags[name]
+        assert name in package.__all__
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="KMeens"):
         coterie.KMeens  # noqa: B018
@@ -84,3 +100,35 @@ from coterie.mixture import GaussianMixture
 assert KMeans is coterie.KMeans and KMedoids is coterie.KMedoids and GaussianMixture is coterie.GaussianMixture
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def signatures():
+    for package in ("", ".datasets", ".diagnosis", ".distances", ".hierarchy", ".metrics", ".plots", ".selection"):
+        module = import_module(f"coterie{package}")
+        for name in module.__all__:
+            if callable(getattr(module, name)) and getattr(module, name).__module__.startswith("coterie"):
+                yield f"coterie{package}.{name}", inspect.signature(getattr(module, name)).parameters
+
+
+def test_random_state_is_none_by_default():
+    defaults = {name: p["random_state"].default for name, p in signatures() if "random_state" in p}
+    assert len(defaults) > 20
+    assert {name for name, default in defaults.items() if default is not None} == set()
+
+
+def test_arguments_have_one_order():
+    """An estimator, model or result, then X, then numbers of clusters; the rest by keyword."""
+    for name, parameters in signatures():
+        if name.split(".")[1] in ("diagnosis", "plots", "selection") and name.split(".")[-1][0].islower():
+            free = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+            objects = [word for word in free if word in ("estimator", "model", "result", "trace", "Z", "x", "y")]
+            numbers = [word for word in free if word in ("ks", "k_min", "k_max")]
+            assert free == [*objects, *(["X"] if "X" in free else []), *numbers], name
+
+
+def test_method_means_the_way_a_tree_is_built():
+    """SciPy's word; others are `algorithm`, `approximation`, `criteria` and `resampling`."""
+    names = {
+        name.split(".")[-1] for name, parameters in signatures() if "method" in parameters or "methods" in parameters
+    }
+    assert names == {"linkage", "DivisiveClustering"}

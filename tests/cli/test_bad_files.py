@@ -55,7 +55,7 @@ COMMANDS = {
     "mixture": ["fit", "{}", "-k", "2", "-a", "mixture"],
     "weight": ["fit", "{}", "-k", "2", "--weight", "a"],
     "output": ["fit", "{}", "-k", "2", "--missing", "median", "-o", "out.csv", "--force"],
-    "choose-k": ["choose-k", "{}", "-k", "2:3", "--methods", "silhouette"],
+    "choose-k": ["choose-k", "{}", "-k", "2:3", "--criteria", "silhouette"],
     "compare": ["compare", "{}", "-k", "2", "-a", "kmeans"],
     "predict": ["predict", "m.safetensors", "{}", "-o", "out.csv", "--force"],
     "predict in batches": ["predict", "m.safetensors", "{}", "--batch-rows", "7"],

@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.cli import main
-from coterie.data import scratch
+from coterie.data import temporary_arrays
 from coterie.data.tables import reader
 from coterie.data.tables.scan import scan
 from coterie.datasets import make_blobs
 
 BATCHES = ["1", "7", "64", "1000"]
-IN_PARTS = [name for name, method in METHODS.items() if not method.mixed]
+IN_PARTS = [name for name, method in ALGORITHMS.items() if not method.mixed]
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_files_that_are_read_whole_only_say_so(folder, capsys):
 
 
 def test_a_disk_that_is_full_is_told_of_before_anything_is_written(people, capsys, monkeypatch):
-    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda folder: SimpleNamespace(free=100))
+    monkeypatch.setattr(temporary_arrays.shutil, "disk_usage", lambda folder: SimpleNamespace(free=100))
     assert main(["fit", "people.csv", "-k", "2", "--missing", "drop", "--batch-rows", "10", "-o", "out.csv"]) == 3
     assert "TMPDIR" in capsys.readouterr().err
     assert not Path("out.csv").exists()

@@ -28,7 +28,7 @@ def test_it_says_what_the_library_says(blobs, capsys):
 
 
 def test_the_text_has_a_line_for_every_number_and_every_vote(blobs, capsys):
-    assert main(["choose-k", "x.npy", "-k", "2:6", "--methods", "silhouette,gap", "--methods", "bic"]) == 0
+    assert main(["choose-k", "x.npy", "-k", "2:6", "--criteria", "silhouette,gap", "--criteria", "bic"]) == 0
     out = capsys.readouterr().out
     assert "K inertia silhouette gap ± se BIC ICL support" in " ".join(out.split())
     assert "\n4 ◀" in out
@@ -41,7 +41,7 @@ def test_the_text_has_a_line_for_every_number_and_every_vote(blobs, capsys):
 
 
 def test_clusters_of_another_algorithm_can_be_judged(blobs, capsys):
-    assert main(["choose-k", "x.npy", "-a", "ward", "-k", "2:5", "--methods", "silhouette", "--json"]) == 0
+    assert main(["choose-k", "x.npy", "-a", "ward", "-k", "2:5", "--criteria", "silhouette", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["choice"]["clusters_by"] == "Ward's linkage"
 
 
@@ -50,7 +50,7 @@ def test_clusters_of_another_algorithm_can_be_judged(blobs, capsys):
     [
         (["-k", "4"], 2, "-k takes a range (2:12) or auto here, not 4."),
         (["-k", "five"], 2, 'not "five"'),
-        (["--methods", "silhuette"], 2, "silhouette"),
+        (["--criteria", "silhuette"], 2, "silhouette"),
         (["--budget", "huge"], 2, "quick"),
         (["-k", "2:900"], 3, "use ks <= 200"),
         (["-a", "mixture"], 2, "for example -k 3"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.cli import main
 from coterie.cli.commands import app
 from coterie.cli.options import (
@@ -69,10 +69,10 @@ def test_every_console_block_is_of_commands_that_are_tried():
     assert {command.split()[0] for command in tried} == COMMANDS
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_is_on_the_page_with_its_options(name):
     row = next(line for line in PAGE.splitlines() if line.startswith("|") and f"`{name}`" in line.split("|")[1])
-    for option in METHODS[name].options:
+    for option in ALGORITHMS[name].options:
         assert f"--{option.replace('_', '-')}" in row
 
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import coterie
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.cli import main
 
 FIT = ["fit", "penguins.csv", "-k", "3", "--missing", "drop", "--exclude", "year", "--model", "m.safetensors"]
@@ -18,7 +18,7 @@ LINKAGES = ("ward", "average", "complete", "single", "weighted", "centroid", "me
 NEAREST = (*LINKAGES, "balanced")  # a new row goes to the nearest cluster: neither the tree nor the sizes bind it
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in NEAREST])
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in NEAREST])
 def test_rows_that_were_fitted_get_their_own_cluster_back(penguins, folder, name):
     assert main([*FIT, "-a", name, "-o", "fitted.csv"]) == 0
     assert main(["predict", "m.safetensors", "penguins.csv", "--missing", "drop", "-o", "predicted.csv"]) == 0

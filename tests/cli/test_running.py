@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from coterie import KMeans
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.cli import main
 from coterie.datasets import make_blobs
 
@@ -52,7 +52,7 @@ def test_a_gpu_is_refused_in_a_line_before_the_work_begins(cloud, capsys, comman
 # Engines
 
 
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.distributed])
+@pytest.mark.parametrize("name", [name for name, method in ALGORITHMS.items() if method.distributed])
 def test_dask_gives_the_same_clusters(apart, name):
     pytest.importorskip("dask")
     how = ["fit", "x.npy", "-a", name, "-k", "3", "--n-init", "1"]

@@ -13,7 +13,7 @@ from coterie.cli import main
 from coterie.cli.options import PrintOptions
 from coterie.cli.printable import CONTROL, printable
 from coterie.cli.screen import progress_of
-from coterie.jobs import Step
+from coterie.jobs import Progress
 from coterie.preparation.name_lists import join_names
 
 HOSTILE = "a\x1b]0;x\x07\x1b[2Jb\x9b31m\x7f\u202egnp\u2066[red]c[/red]\t\r\nd"
@@ -62,7 +62,7 @@ def check(captured, code=0):
             "--model",
             HOSTILE.replace("/", "") + ".safetensors",
         ],
-        ["choose-k", "-k", "1:3", "--methods", "silhouette"],
+        ["choose-k", "-k", "1:3", "--criteria", "silhouette"],
         ["compare", "-k", "2", "-a", "kmeans", "-a", "ward"],
         ["report", "--labels", HOSTILE + " words"],
         ["info"],
@@ -150,8 +150,8 @@ def test_progress_shows_names_as_they_are(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "dumb")
     with progress_of(PrintOptions()) as tell:
-        tell(Step("reading [red]x[/red]\\[bold]\x1b]0;x\x07"))
-        tell(Step("reading [/nothing]", 1, 2))
+        tell(Progress("reading [red]x[/red]\\[bold]\x1b]0;x\x07"))
+        tell(Progress("reading [/nothing]", 1, 2))
     assert "\x1b]0" not in capsys.readouterr().err
 
 

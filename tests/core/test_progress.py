@@ -13,11 +13,13 @@ from coterie.selection import gap_statistic, mixture_table, stability, sweep
 X = np.random.default_rng(0).normal(size=(80, 2))
 
 WORK = {
-    "sweep": lambda tell: sweep(KMeans(random_state=0), [2, 3, 5], X, callback=tell),
+    "sweep": lambda tell: sweep(KMeans(random_state=0), X, [2, 3, 5], callback=tell),
     "gap": lambda tell: gap_statistic(X, [1, 2, 3], n_references=4, random_state=0, callback=tell),
     "stability": lambda tell: stability(KMeans(), X, [2, 3], n_resamples=3, random_state=0, callback=tell),
-    "mixtures": lambda tell: mixture_table(X, [1, 2], ["EII", "VVI"], random_state=0, callback=tell),
-    "choose_k": lambda tell: choose_k(X, [2, 3], ["silhouette", "elbow", "gap"], callback=tell),
+    "mixtures": lambda tell: mixture_table(X, [1, 2], structures=["EII", "VVI"], random_state=0, callback=tell),
+    "choose_k": lambda tell: choose_k(
+        X, [2, 3], criteria=["silhouette", "elbow", "gap"], callback=tell, random_state=0
+    ),
 }
 
 

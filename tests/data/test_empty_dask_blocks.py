@@ -39,7 +39,7 @@ ESTIMATORS = [
     SphericalKMeans(3),
     BisectingKMeans(3),
     GaussianMixture(2),
-    Mixture("student_t", 2),
+    Mixture(2, "student_t"),
 ]
 
 

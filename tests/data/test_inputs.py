@@ -28,7 +28,7 @@ from coterie import (
     diagnose,
     machine,
 )
-from coterie.data import as_source, opened, scratch
+from coterie.data import as_source, opened, temporary_arrays
 from coterie.data.tables import scan as tables
 from coterie.distances import pairwise
 from coterie.errors import InputError
@@ -50,7 +50,7 @@ ESTIMATORS = [
     TimeSeriesKMeans(3, random_state=0),
     GaussianMixture(3, random_state=0),
     BayesianGaussianMixture(3, random_state=0),
-    Mixture("gaussian", 3, random_state=0),
+    Mixture(3, "gaussian", random_state=0),
     KMedoids(3, random_state=0),
     KMedoids(3, metric="gower", random_state=0),
     AgglomerativeClustering(3),
@@ -103,7 +103,7 @@ def named(folder, kind):
 @pytest.fixture
 def short_of_memory(monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(scratch, "SMALL", 0)
+    monkeypatch.setattr(temporary_arrays, "SMALL", 0)
     monkeypatch.setattr(machine, "free_memory", lambda: 0)
     return tmp_path
 
@@ -204,15 +204,15 @@ def test_missing_values_are_refused_by_the_name_of_the_column(path):
 
 LABELS = np.arange(300) % 3
 FUNCTIONS = {
-    "choose_k": lambda X: choose_k(X, range(2, 5), ["silhouette", "x_means"], budget="quick", random_state=0).ks,
+    "choose_k": lambda X: choose_k(X, range(2, 5), criteria=["silhouette", "x_means"], random_state=0).ks,
     "diagnose": lambda X: diagnose(X, random_state=0).to_dict(),
-    "diagnose a model": lambda X: diagnose(X, KMeans(3, random_state=0).fit(opened(X)), random_state=0).to_dict(),
+    "diagnose a model": lambda X: diagnose(X, model=KMeans(3, random_state=0).fit(opened(X)), random_state=0).to_dict(),
     "silhouette_score": lambda X: silhouette_score(X, LABELS),
     "silhouette_score of a distance": lambda X: silhouette_score(X, LABELS, metric="manhattan"),
     "calinski_harabasz_score": lambda X: calinski_harabasz_score(X, LABELS),
     "pairwise": pairwise,
     "linkage": lambda X: linkage(X, "complete", "manhattan"),
-    "sweep": lambda X: sweep(KMeans(random_state=0), [2, 3, 4], X).curve("silhouette").values,
+    "sweep": lambda X: sweep(KMeans(random_state=0), X, [2, 3, 4]).curve("silhouette").values,
     "fit_transform": KMeans(3, random_state=0).fit_transform,
     "KMedoids.fit_transform": KMedoids(3, random_state=0).fit_transform,
     "partial_fit": lambda X: MiniBatchKMeans(3, random_state=0).partial_fit(X).cluster_centers_,
@@ -355,7 +355,7 @@ def test_tensors_are_brought_to_memory_in_a_type_that_holds_them(X, monkeypatch,
     assert as_source(tensor).X is X
     assert tensor.calls == calls
     tensor.layout = "sparse_coo"
-    with pytest.raises(InputError, match=r"layout sparse_coo: pass X\.to_dense"):
+    with pytest.raises(InputError, match=r"layout sparse_coo, which is not supported: pass X\.to_dense"):
         as_source(tensor)
 
 

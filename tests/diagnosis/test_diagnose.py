@@ -38,7 +38,7 @@ def names(diagnosis):
 @pytest.mark.parametrize("check, table", CASES)
 def test_every_fault_is_found(check, table):
     X, model = table(2)
-    finding = diagnose(X, model, random_state=2)[check].finding
+    finding = diagnose(X, model=model, random_state=2)[check].finding
     assert finding is not None
     assert finding.severity in ("note", "warning", "serious")
     assert any(character.isdigit() for character in finding.sentence)
@@ -50,14 +50,16 @@ def test_every_fault_is_found(check, table):
 @pytest.mark.parametrize("check, table", CASES)
 def test_every_fault_is_found_from_most_seeds(check, table):
     """The test of uniform rows rejects them one time in twenty; all other checks should fail less often."""
-    detected = [diagnose(*table(seed), random_state=seed)[check].finding is not None for seed in range(3, 13)]
+    tables = [(seed, *table(seed)) for seed in range(3, 13)]
+    diagnoses = [diagnose(X, model=model, random_state=seed) for seed, X, model in tables]
+    detected = [diagnosis[check].finding is not None for diagnosis in diagnoses]
     assert sum(detected) >= 8
 
 
 @pytest.mark.parametrize("n, d, k", SHAPES)
 def test_nothing_is_found_in_clean_clusters(n, d, k):
     X, y = faults.blobs(3, n, d, k)
-    assert names(diagnose(X, y, random_state=0)) == []
+    assert names(diagnose(X, model=y, random_state=0)) == []
 
 
 @pytest.mark.parametrize("n, d, k", SHAPES[1::2])
@@ -96,7 +98,7 @@ MODELS = [
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_models_of_all_kinds_are_checked(model):
     X, _ = faults.blobs(3, 240)
-    diagnosis = diagnose(X, model.fit(X), random_state=0)
+    diagnosis = diagnose(X, model=model.fit(X), random_state=0)
     assert names(diagnosis) == []
     assert diagnosis.clusters == type(model).__name__
     assert diagnosis.n_clusters == 3
@@ -106,7 +108,7 @@ def test_assumptions_that_a_model_does_not_make_give_no_finding():
     X, y = faults.long_ones(0)
     X[:, 1] += 100 * y
     round_, full = (
-        diagnose(X, coterie.GaussianMixture(2, covariance_type=kind, random_state=0).fit(X), random_state=0)
+        diagnose(X, model=coterie.GaussianMixture(2, covariance_type=kind, random_state=0).fit(X), random_state=0)
         for kind in ("spherical", "full")
     )
     assert "elongated_clusters" in names(round_)
@@ -117,20 +119,20 @@ def test_assumptions_that_a_model_does_not_make_give_no_finding():
 def test_single_linkage_has_not_missed_the_pieces_it_found():
     X, _ = faults.rings(0)
     model = coterie.AgglomerativeClustering(2, linkage="single").fit(X)
-    assert "nested_clusters" not in names(diagnose(X, model, random_state=0))
+    assert "nested_clusters" not in names(diagnose(X, model=model, random_state=0))
 
 
 def test_rows_are_transformed_as_the_model_transforms_them():
     X, _ = faults.blobs(3)
     X = X * [1, 1000]
     weighed = coterie.KMeans(3, metric_weights=1 / X.var(axis=0), random_state=0).fit(X)
-    assert diagnose(X, weighed, random_state=0)["unscaled_columns"].value == pytest.approx(1)
+    assert diagnose(X, model=weighed, random_state=0)["unscaled_columns"].value == pytest.approx(1)
 
 
 def test_clusters_far_apart_along_a_column_are_not_a_problem_of_scale():
     X, _ = faults.blobs(3, k=1)
     X[::2, 0] += 60
-    diagnosis = diagnose(X, np.arange(len(X)) % 2, random_state=0)
+    diagnosis = diagnose(X, model=np.arange(len(X)) % 2, random_state=0)
     assert diagnosis["unscaled_columns"].value > 10
     assert diagnosis["dominating_column"].value > 0.99
     assert names(diagnosis) == []
@@ -139,22 +141,22 @@ def test_clusters_far_apart_along_a_column_are_not_a_problem_of_scale():
 def test_rows_of_a_small_cluster_that_was_merged_are_not_outliers():
     X, _ = faults.blobs(3, k=1)
     X[:40] += 40
-    diagnosis = diagnose(X, np.zeros(len(X)), random_state=0)
+    diagnosis = diagnose(X, model=np.zeros(len(X)), random_state=0)
     assert 600 * diagnosis["outliers"].value <= 2  # of forty rows; one may be at the edge of the cluster
     assert "too_few_clusters" in names(diagnosis)
     alone = np.concatenate([X, [[400.0, 0.0]]])
-    assert diagnose(alone, np.zeros(len(alone)), random_state=0)["outliers"].finding.details["indices"][0] == 600
+    assert diagnose(alone, model=np.zeros(len(alone)), random_state=0)["outliers"].finding.details["indices"][0] == 600
 
 
 def test_labels_may_be_text_and_minus_one_is_no_cluster():
     X, y = faults.blobs(3)
     words = np.array(["a", "b", "c"])[y]
-    assert diagnose(X, words, random_state=0)["tiny_clusters"].value == pytest.approx(1 / 3)
+    assert diagnose(X, model=words, random_state=0)["tiny_clusters"].value == pytest.approx(1 / 3)
     part = np.where(np.arange(len(X)) < 60, -1, y)
-    diagnosis = diagnose(X, part, random_state=0)
+    diagnosis = diagnose(X, model=part, random_state=0)
     assert diagnosis.n_clusters == 3
     assert names(diagnosis) == []
-    assert diagnose(X, np.full(len(X), -1), random_state=0).n_clusters is None
+    assert diagnose(X, model=np.full(len(X), -1), random_state=0).n_clusters is None
 
 
 def test_findings_use_the_names_of_columns():
@@ -167,7 +169,7 @@ def test_findings_use_the_names_of_columns():
         assert finding.details["widest"] == "income"
     model = coterie.GaussianMixture(2, random_state=0).fit(table)
     assert (
-        diagnose(table, model, random_state=0).clusters == "GaussianMixture"
+        diagnose(table, model=model, random_state=0).clusters == "GaussianMixture"
     )  # predict gets the frame, with its column names
 
 
@@ -175,7 +177,7 @@ def test_missing_values_are_counted_and_other_checks_use_complete_rows():
     X, y = faults.blobs(3)
     X[:50, 0] = np.nan
     X[40:60, 1] = np.nan
-    diagnosis = diagnose(pd.DataFrame(X, columns=["a", "b"]), y, random_state=0)
+    diagnosis = diagnose(pd.DataFrame(X, columns=["a", "b"]), model=y, random_state=0)
     assert diagnosis.rows == 540
     assert diagnosis["missing_values"].value == 0.1
     assert diagnosis["missing_values"].finding.details["columns"] == {"a": 50, "b": 20}
@@ -206,15 +208,15 @@ def test_weight_two_is_the_row_twice_in_spreads_and_shares():
     X, y = faults.blobs(3)
     X[:, 1] *= 30
     w = 1 + np.arange(len(X)) % 2 * 2
-    once = diagnose(X, y, sample_weight=w, random_state=0)
-    often = diagnose(np.repeat(X, w, axis=0), np.repeat(y, w), random_state=0)
+    once = diagnose(X, model=y, sample_weight=w, random_state=0)
+    often = diagnose(np.repeat(X, w, axis=0), model=np.repeat(y, w), random_state=0)
     for check in ("unscaled_columns", "dominating_column", "unequal_sizes", "unequal_spread", "elongated_clusters"):
         assert once[check].value == pytest.approx(often[check].value, rel=1e-9)
 
 
 def test_float32_gives_the_same_findings():
     X, y = faults.unequally_wide(0)
-    single, double = (diagnose(rows, y, random_state=0) for rows in (X.astype(np.float32), X))
+    single, double = (diagnose(rows, model=y, random_state=0) for rows in (X.astype(np.float32), X))
     assert names(single) == names(double)
     assert single["unequal_spread"].value == pytest.approx(double["unequal_spread"].value, rel=1e-5)
 
@@ -222,27 +224,27 @@ def test_float32_gives_the_same_findings():
 @pytest.mark.parametrize("change", [lambda X: X * 1e-140, lambda X: X * 1e140, lambda X: X + 1e8, lambda X: -X])
 def test_neither_unit_nor_origin_matters(change):
     X, y = faults.long_ones(0)
-    assert names(diagnose(change(X), y, random_state=0)) == names(diagnose(X, y, random_state=0)) != []
+    assert names(diagnose(change(X), model=y, random_state=0)) == names(diagnose(X, model=y, random_state=0)) != []
 
 
 def test_large_tables_are_sampled_and_the_text_says_so():
     X, y = faults.blobs(3, 5000)
     X[7] += 1000
-    diagnosis = diagnose(X, y, sample_size=1000, random_state=0)
+    diagnosis = diagnose(X, model=y, sample_size=1000, random_state=0)
     assert diagnosis.sample == 1000
     assert "sample of 1,000" in str(diagnosis)
     assert diagnosis["duplicated_rows"].rows == 5000
     assert diagnosis["outliers"].rows == 1000
-    assert diagnosis.to_dict() == diagnose(X, y, sample_size=1000, random_state=0).to_dict()
+    assert diagnosis.to_dict() == diagnose(X, model=y, sample_size=1000, random_state=0).to_dict()
 
 
 def test_files_and_dask_arrays_are_read(tmp_path):
     da = pytest.importorskip("dask.array")
     X, y = faults.blobs(3)
     np.save(tmp_path / "rows.npy", X)
-    expected = names(diagnose(X, y, random_state=0))
-    assert names(diagnose(tmp_path / "rows.npy", y, random_state=0)) == expected
-    assert names(diagnose(da.from_array(X, chunks=(200, 2)), y, random_state=0)) == expected
+    expected = names(diagnose(X, model=y, random_state=0))
+    assert names(diagnose(tmp_path / "rows.npy", model=y, random_state=0)) == expected
+    assert names(diagnose(da.from_array(X, chunks=(200, 2)), model=y, random_state=0)) == expected
 
 
 def test_the_result_is_plain_data_and_text():
@@ -267,7 +269,7 @@ def test_the_result_is_plain_data_and_text():
 
 def test_a_result_with_notes_only_is_ok():
     X, y = faults.unequally_large(0)
-    diagnosis = diagnose(X, y, random_state=0)
+    diagnosis = diagnose(X, model=y, random_state=0)
     assert names(diagnosis) == ["unequal_sizes"]
     assert diagnosis.ok
 
@@ -325,7 +327,7 @@ def test_random_tables_give_a_result_or_an_input_error(data):
     w = data.draw(st.none() | arrays(np.float64, shape[0], elements=st.sampled_from([0.0, 1.0, 2.5])))
     labels = data.draw(st.none() | arrays(np.int64, shape[0], elements=st.integers(-1, 3)))
     try:
-        diagnosis = diagnose(X, labels, sample_weight=w, random_state=0, n_jobs=1)
+        diagnosis = diagnose(X, model=labels, sample_weight=w, random_state=0, n_jobs=1)
     except InputError:
         assert w is not None
         assert not w.any()
@@ -339,13 +341,13 @@ def test_random_tables_give_a_result_or_an_input_error(data):
     [
         (lambda X: diagnose(sparse.csr_array(X)), "Input X is sparse: diagnose needs dense rows"),
         (lambda X: diagnose(np.where(X[0, 0] == X, np.inf, X)), "infinity: column 0"),
-        (lambda X: diagnose(X, coterie.KMeans(2)), "model must be fitted: call KMeans.fit"),
-        (lambda X: diagnose(X, [0, 1]), "labels has 2 entries and X has 30 rows"),
+        (lambda X: diagnose(X, model=coterie.KMeans(2)), "model must be fitted: call KMeans.fit"),
+        (lambda X: diagnose(X, model=[0, 1]), "labels has 2 entries and X has 30 rows"),
         (lambda X: diagnose(X, sample_size=10), "sample_size must be a whole number of at least 100; got 10"),
         (lambda X: diagnose(X, sample_weight=np.zeros(30)), "sample_weight is zero for every row"),
         (lambda X: diagnose(X, random_state="x"), "random_state must be None, an integer"),
         (
-            lambda X: diagnose(X @ X.T, coterie.KMedoids(2, metric="precomputed").fit(np.abs(X - X[:, 0]))),
+            lambda X: diagnose(X @ X.T, model=coterie.KMedoids(2, metric="precomputed").fit(np.abs(X - X[:, 0]))),
             "diagnose supports only models of rows of numbers",
         ),
     ],
@@ -360,6 +362,6 @@ def test_random_draws_of_one_check_do_not_change_another():
     """Fitting K-means draws random numbers, but the checks of rows stay the same."""
     X, y = faults.blobs(3, 3000)
     run = partial(diagnose, X, sample_size=500, random_state=9)
-    default, given_ = run(), run(y)
+    default, with_labels = run(), run(model=y)
     for check in ("concentration", "evenly_spread", "duplicated_rows", "correlated_columns"):
-        assert default[check] == given_[check]
+        assert default[check] == with_labels[check]

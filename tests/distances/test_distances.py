@@ -118,7 +118,16 @@ def test_against_scipy(name, n, m):
 def test_jaccard_compares_sets():
     X = rng.random((80, 9)) < 0.3
     np.testing.assert_allclose(pairwise(X, metric="jaccard"), cdist(X, X, "jaccard"), atol=1e-15)
+    w = rng.random(X.shape[1])
+    np.testing.assert_allclose(pairwise(X, metric="jaccard", w=w), cdist(X, X, "jaccard", w=w), atol=1e-12)
     assert pairwise(np.zeros((2, 3)), metric="jaccard")[0, 1] == 0
+
+
+def test_minkowski_below_one_has_no_triangle_inequality():
+    X = rng.normal(size=(20, 3))
+    np.testing.assert_allclose(pairwise(X, metric="minkowski", p=0.5), cdist(X, X, "minkowski", p=0.5), rtol=1e-12)
+    assert not as_distance("minkowski", p=0.5).triangle
+    assert as_distance("minkowski", p=1).triangle
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -220,7 +229,7 @@ def test_a_user_defined_function_equals_the_built_in_distance(n):
         ([[1.0, np.inf]], "euclidean", {}, InputError, "infinity"),
         ([[1.0, 2.0]], "euclid", {}, ParameterError, "metric must be one of 'euclidean'.*got 'euclid'"),
         ([[1.0, 2.0]], 3, {}, ParameterError, "metric must be one of"),
-        ([[1.0, 2.0]], "minkowski", {"p": 0.5}, ParameterError, "p must be a number >= 1"),
+        ([[1.0, 2.0]], "minkowski", {"p": 0}, ParameterError, "p must be a number above 0"),
         ([[1.0, 2.0]], "minkowski", {"q": 2}, ParameterError, "metric='minkowski': .*'q'"),
         ([[1.0, 2.0]], halved, {"p": 2}, ParameterError, "does not take these parameters"),
         ([[1.0, 2.0]], "euclidean", {"w": [1.0]}, ParameterError, "w must be one number for each of the 2 columns"),

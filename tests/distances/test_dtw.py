@@ -113,7 +113,7 @@ def test_a_window_has_a_path_and_is_the_same_from_both_sides(n, m, window):
     assert (np.diff(low) >= 0).all()
     assert (np.diff(high) >= 0).all()
     assert (low[1:] <= high[:-1]).all()
-    there, back = plain.inside(low, high, n, m), plain.inside(*window.band(m, n), m, n)
+    there, back = plain.window_mask(low, high, n, m), plain.window_mask(*window.band(m, n), m, n)
     np.testing.assert_array_equal(there, back.T)
 
 
@@ -132,7 +132,7 @@ def test_a_share_of_the_longer_series_is_a_radius():
 def test_a_table_of_cells_is_a_window():
     x, y = series([20, 26])
     band = as_window(3).band(20, 26)
-    assert dtw(x, y, window=plain.inside(*band, 20, 26)) == dtw(x, y, window=3)
+    assert dtw(x, y, window=plain.window_mask(*band, 20, 26)) == dtw(x, y, window=3)
     cells = np.ones((2, 3), bool)
     cells[0, 2] = False
     allowed = defined(np.array([[1.0], [5.0]]), np.array([[1.0], [5.0], [5.0]]), lambda i, j: cells[i, j], "squared")
@@ -153,18 +153,18 @@ def test_compiled_and_plain_kernels_agree_to_the_last_bit(dtype, channels, absol
         bound = np.full(37, np.median(want), dtype) if limited else np.empty(0, dtype)
         for ops, out in ((cpu, got), (plain, want)):
             arguments = (A.values, A.start, A.length, B.values, B.start, B.length, low, high, absolute, bound)
-            ops.between(*arguments, out)
+            ops.path_costs(*arguments, out)
         np.testing.assert_array_equal(got, want)
     assert np.isinf(got).any()
     assert np.isfinite(got).any()
     x, y = A(0), B(36)
-    tables = [ops.accumulated(x, y, low, high, absolute) for ops in (cpu, plain)]
+    tables = [ops.accumulated_costs(x, y, low, high, absolute) for ops in (cpu, plain)]
     np.testing.assert_array_equal(*tables)
     envelopes = [ops.envelope(x, *window.band(int(B.length.max()), 17)) for ops in (cpu, plain)]
     np.testing.assert_array_equal(*envelopes)
     bounds = [np.empty(37), np.empty(37)]
     for ops, out in zip((cpu, plain), bounds, strict=True):
-        ops.bounds(x, *envelopes[0], B.values, B.start, B.length, absolute, out)
+        ops.lower_bounds(x, *envelopes[0], B.values, B.start, B.length, absolute, out)
     np.testing.assert_allclose(*bounds, rtol=1e-5 if dtype == np.float32 else 1e-12)
 
 

@@ -121,7 +121,7 @@ def test_a_registered_name_works_like_a_built_in_one(monkeypatch):
 
 def test_memory_is_counted():
     assert 0 < machine.free_memory() < 1 << 50
-    machine.check_room(1, "one byte", "nothing")
+    machine.check_memory(1, "one byte", "nothing")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -85,7 +85,7 @@ def test_compiled_and_plain_kernels_agree(n, m, channels, window):
             sums, value = (np.zeros((n, channels)), np.zeros(n), np.empty(1)), np.empty((1, 1))
             series = np.zeros(1, np.int64), np.array([m])
             ops.soft_align(x, y, *series, np.array([1.5]), low, high, gamma, *sums)
-            ops.soft_between(x, np.zeros(1, np.int64), np.array([n]), y, *series, low, high, gamma, value)
+            ops.soft_path_costs(x, np.zeros(1, np.int64), np.array([n]), y, *series, low, high, gamma, value)
             assert value[0, 0] == pytest.approx(sums[2][0], rel=1e-10, abs=1e-10)
             found.append(sums)
         assert (found[0][1] >= 1.5 - 1e-9).all()  # every path contains every time point

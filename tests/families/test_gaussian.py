@@ -87,7 +87,7 @@ def test_independent_columns_have_posteriors_of_their_own():
 def test_a_mixture_of_it_alone_is_gaussian_mixture():
     rows = np.concatenate([X, X + 40.0])
     for structure in ("full", "VEI", "tied"):
-        ours = Mixture(Gaussian(structure), 2, random_state=0).fit(rows)
+        ours = Mixture(2, Gaussian(structure), random_state=0).fit(rows)
         theirs = GaussianMixture(2, covariance_type=structure, random_state=0).fit(rows)
         assert ours.log_likelihood_ == theirs.log_likelihood_
         np.testing.assert_array_equal(ours.components_.mean, theirs.means_)

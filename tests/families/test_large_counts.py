@@ -115,7 +115,7 @@ def test_mixtures_of_large_counts_find_components_that_are_close(name, size):
     labels = np.repeat([0, 1], 50)
     rates = size * np.array([[1.0, 1.0], [1.0 + 20 / np.sqrt(size), 1.0]])
     X = rng.poisson(rates[labels]).astype(np.float64)
-    model = Mixture(name, 2, random_state=0).fit(X)
+    model = Mixture(2, name, random_state=0).fit(X)
     assert (model.labels_ == labels).mean() in (0.0, 1.0)
     objective = model.history_.log_likelihood
     assert (np.diff(objective) >= -1e-6).all()

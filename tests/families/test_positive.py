@@ -83,6 +83,6 @@ def test_priors_are_rejected_where_there_are_none():
 def test_mixtures_find_the_groups_and_never_fall(family):
     scale = (0.01, 1.0, 100.0)
     X = np.concatenate([rng.gamma(1.0 if family == "exponential" else 9.0, s, size=(150, 4)) for s in scale])
-    model = Mixture(family, 3, random_state=0).fit(X)
+    model = Mixture(3, family, random_state=0).fit(X)
     assert len(set(zip(model.labels_, np.repeat(range(3), 150), strict=True))) == 3
     assert (np.diff(model.history_.lower_bound) >= -1e-9 * abs(model.lower_bound_)).all()

@@ -62,7 +62,7 @@ def test_rows_without_tails_are_as_good_as_gaussian():
 @pytest.mark.parametrize("dof", [None, 3.0, np.inf])
 @pytest.mark.parametrize("outliers", [0, 40])
 def test_the_likelihood_never_falls(structure, dof, outliers):
-    model = Mixture(StudentT(dof, structure), 3, init_params="random_from_data", random_state=3, tol=1e-4)
+    model = Mixture(3, StudentT(dof, structure), init_params="random_from_data", random_state=3, tol=1e-4)
     model.fit(clouds(60, outliers))
     slack = 1e-9 * abs(model.lower_bound_)
     assert len(model.history_.lower_bound) > 8
@@ -72,28 +72,28 @@ def test_the_likelihood_never_falls(structure, dof, outliers):
 
 def test_outliers_do_not_move_the_components():
     X = clouds(outliers=45)
-    heavy = Mixture(StudentT(), 3, random_state=0).fit(X)
+    heavy = Mixture(3, StudentT(), random_state=0).fit(X)
     apart = np.linalg.norm(heavy.components_.location[:, None] - CENTERS, axis=2)
     assert sorted(apart.argmin(axis=1)) == [0, 1, 2]
     assert apart.min(axis=1).max() < 0.5
-    light = Mixture(StudentT(np.inf), 3, random_state=0).fit(X)
+    light = Mixture(3, StudentT(np.inf), random_state=0).fit(X)
     away = np.linalg.norm(light.components_.location[:, None] - CENTERS, axis=2)
     assert away.min(axis=0).max() > 2.0
 
 
 def test_a_mixture_with_infinite_dof_is_the_gaussian_one():
     X = clouds()
-    t, gaussian = (Mixture(family, 3, random_state=0).fit(X) for family in (StudentT(np.inf), Gaussian()))
+    t, gaussian = (Mixture(3, family, random_state=0).fit(X) for family in (StudentT(np.inf), Gaussian()))
     assert t.log_likelihood_ == pytest.approx(gaussian.log_likelihood_, rel=1e-5)
     assert t.n_parameters_ == gaussian.n_parameters_
-    assert Mixture(StudentT(), 3, random_state=0).fit(X).n_parameters_ == gaussian.n_parameters_ + 3
+    assert Mixture(3, StudentT(), random_state=0).fit(X).n_parameters_ == gaussian.n_parameters_ + 3
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_threads_change_nothing(n_jobs):
     X = np.random.default_rng(0).standard_t(3, size=(14_000, 20))
     assert has_many_parts(X)
-    many, one = (Mixture(StudentT(), 2, random_state=0, n_jobs=jobs).fit(X) for jobs in (n_jobs, 1))
+    many, one = (Mixture(2, StudentT(), random_state=0, n_jobs=jobs).fit(X) for jobs in (n_jobs, 1))
     for a, b in zip(many.components_, one.components_, strict=True):
         np.testing.assert_array_equal(a, b)
 

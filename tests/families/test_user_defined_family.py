@@ -61,8 +61,8 @@ def test_its_density_is_geometric(rows):
 def test_engines_agree_and_the_truth_is_found(rows, monkeypatch):
     X, _ = rows
     many_parts(monkeypatch, X)
-    threads = Mixture(Geometric(), 2, random_state=0, n_jobs=3).fit(X)
-    serial = Mixture(Geometric(), 2, random_state=0, engine="serial").fit(X)
+    threads = Mixture(2, Geometric(), random_state=0, n_jobs=3).fit(X)
+    serial = Mixture(2, Geometric(), random_state=0, engine="serial").fit(X)
     np.testing.assert_array_equal(threads.components_.p, serial.components_.p)
     order = np.argsort(serial.components_.p[:, 0])
     np.testing.assert_allclose(serial.components_.p[order], TRUTH, atol=0.05)
@@ -71,22 +71,22 @@ def test_engines_agree_and_the_truth_is_found(rows, monkeypatch):
 def test_weights_known_rows_missing_values_sparse_rows_and_groups_come_for_free(rows):
     X, labels = rows
     times = np.random.default_rng(1).integers(1, 4, size=len(X))
-    weighted = Mixture(Geometric(), 2, init_params=labels).fit(X, sample_weight=times)
-    repeated = Mixture(Geometric(), 2, init_params=np.repeat(labels, times)).fit(np.repeat(X, times, axis=0))
+    weighted = Mixture(2, Geometric(), init_params=labels).fit(X, sample_weight=times)
+    repeated = Mixture(2, Geometric(), init_params=np.repeat(labels, times)).fit(np.repeat(X, times, axis=0))
     np.testing.assert_allclose(weighted.components_.p, repeated.components_.p, rtol=1e-8)
-    known = Mixture(Geometric(), 2).fit(X, known_labels=labels)
+    known = Mixture(2, Geometric()).fit(X, known_labels=labels)
     np.testing.assert_allclose(known.components_.p[1], 1 / (1 + X[labels == 1].mean(axis=0)))
     incomplete = X.copy()
     incomplete[::3, 0] = np.nan
-    model = Mixture(Geometric(), 2, missing="ignore").fit(incomplete, known_labels=labels)
+    model = Mixture(2, Geometric(), missing="ignore").fit(incomplete, known_labels=labels)
     np.testing.assert_allclose(model.components_.p[0, 0], 1 / (1 + np.nanmean(incomplete[labels == 0, 0])))
-    thin = Mixture(Geometric(), 2, init_params=labels).fit(sparse.csr_array(X))
-    dense = Mixture(Geometric(), 2, init_params=labels).fit(X)
+    thin = Mixture(2, Geometric(), init_params=labels).fit(sparse.csr_array(X))
+    dense = Mixture(2, Geometric(), init_params=labels).fit(X)
     assert thin.log_likelihood_ == pytest.approx(dense.log_likelihood_, rel=1e-10)
-    grouped = Mixture(Product([(Geometric(), [0, 1]), ("poisson", [2])]), 2, random_state=0).fit(X)
+    grouped = Mixture(2, Product([(Geometric(), [0, 1]), ("poisson", [2])]), random_state=0).fit(X)
     assert set(grouped.components_) == {"Geometric", "poisson"}
 
 
 def test_values_off_its_support_are_rejected(rows):
     with pytest.raises(InputError, match=r"Geometric does not support: column 0 \(1, such as -1\).*integers >= 0"):
-        Mixture(Geometric(), 1).fit([[-1.0], [2.0]])
+        Mixture(1, Geometric()).fit([[-1.0], [2.0]])

@@ -116,7 +116,7 @@ def test_a_row_of_length_zero_is_rejected_by_its_number():
         with pytest.raises(InputError, match=r"row 17 of X \(counted from 0\) has length 0.*drop"):
             VonMisesFisher().fit(rows)
         with pytest.raises(InputError, match="row 17 of X"):
-            Mixture("von_mises_fisher", 2).fit(rows)
+            Mixture(2, "von_mises_fisher").fit(rows)
 
 
 def test_spherical_k_means_is_the_limit_of_hard_assignment_at_one_concentration():
@@ -135,7 +135,7 @@ def test_spherical_k_means_is_the_limit_of_hard_assignment_at_one_concentration(
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)])
 def test_mixtures_find_the_directions_and_never_fall(form):
-    model = Mixture("von_mises_fisher", 3, random_state=0).fit(form(toward(8, 3, 100)))
+    model = Mixture(3, "von_mises_fisher", random_state=0).fit(form(toward(8, 3, 100)))
     assert len(set(zip(model.labels_, np.repeat(range(3), 100), strict=True))) == 3
     assert (np.diff(model.history_.lower_bound) >= -1e-9 * abs(model.lower_bound_)).all()
     assert (model.components_.mean_direction.max(axis=1) > 0.97).all()

@@ -176,7 +176,7 @@ def test_a_function_as_metric():
 def test_rows_in_a_file(tmp_path):
     np.save(tmp_path / "rows.npy", X)
     model = AgglomerativeClustering(3).fit(tmp_path / "rows.npy")
-    np.testing.assert_array_equal(model.linkage_matrix_, linkage(X))
+    np.testing.assert_array_equal(model.linkage_matrix_, linkage(X, "ward"))
     assert model.n_features_in_ == 3
     assert model.predict(str(tmp_path / "rows.npy")).shape == (90,)
     assert AgglomerativeClustering(3).fit(tmp_path / "rows.npy", sample_weight=np.arange(90) % 2).n_leaves_ == 45
@@ -197,9 +197,31 @@ def test_equal_rows_merge_at_height_zero():
     assert (model.distances_[:8] == 0).all()
 
 
+@pytest.mark.parametrize("connectivity", [None, np.eye(90, k=1)])
+def test_memory_stores_the_tree(tmp_path, connectivity):
+    options = {"connectivity": connectivity, "linkage": "average"}
+    model = AgglomerativeClustering(3, memory=str(tmp_path), **options).fit(X)
+    stored_trees = list(tmp_path.rglob("output.pkl"))
+    assert len(stored_trees) == 1
+    again = AgglomerativeClustering(5, memory=str(tmp_path), n_jobs=1, **options).fit(X)
+    assert list(tmp_path.rglob("output.pkl")) == stored_trees
+    expected = AgglomerativeClustering(5, **options).fit(X)
+    np.testing.assert_array_equal(model.linkage_matrix_, expected.linkage_matrix_)
+    np.testing.assert_array_equal(again.labels_, expected.labels_)
+
+
+def test_options_of_scikit_learn_without_effect():
+    expected = AgglomerativeClustering(3).fit(X)
+    model = AgglomerativeClustering(3, compute_full_tree=False, compute_distances=True).fit(X)
+    np.testing.assert_array_equal(model.distances_, expected.distances_)
+    with pytest.raises(ParameterError, match="compute_full_tree must be True if distance_threshold is set"):
+        AgglomerativeClustering(None, distance_threshold=1.0, compute_full_tree=False).fit(X)
+    assert set(Reference().get_params()) <= set(model.get_params())
+
+
 def test_the_callback_gets_the_progress():
     seen = []
-    AgglomerativeClustering(callback=lambda done, total: seen.append((done, total))).fit(X)
+    AgglomerativeClustering(callback=lambda state: seen.append((state.done, state.total))).fit(X)
     assert seen[-1] == (89, 89)
 
 

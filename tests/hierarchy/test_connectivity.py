@@ -13,8 +13,8 @@ from coterie import AgglomerativeClustering
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import linkage
-from coterie.kernels.cpu import merging as compiled
-from coterie.kernels.plain import merging as plain
+from coterie.kernels.cpu import graph_linkage as compiled
+from coterie.kernels.plain import graph_linkage as plain
 
 METHODS = ["ward", "complete", "average", "single"]
 rng = np.random.default_rng(2)
@@ -88,12 +88,12 @@ def test_compiled_merges_are_the_plain_ones(method, edges, ties):
         for kernels, tree in zip((plain, compiled), Z, strict=True):
             if method == "single":
                 order = np.argsort(length, kind="stable")
-                kernels.merge_in_order(ends[order], length[order], tree)
+                kernels.kruskal(ends[order], length[order], tree)
             elif method == "ward":
-                kernels.merge_along(ends, kernels.WARD, length * 0, weight, X.copy(), tree)
+                kernels.merge_shortest_edges(ends, kernels.WARD, length * 0, weight, X.copy(), tree)
             else:
                 rule = kernels.COMPLETE if method == "complete" else kernels.AVERAGE
-                kernels.merge_along(ends, rule, length.copy(), weight, np.empty((n, 0)), tree)
+                kernels.merge_shortest_edges(ends, rule, length.copy(), weight, np.empty((n, 0)), tree)
         np.testing.assert_array_equal(*Z)
 
 

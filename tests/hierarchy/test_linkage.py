@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from scipy.spatial.distance import pdist, squareform
 from coterie import machine
 from coterie.distances import Distance, as_distance, register
 from coterie.errors import InputError, ParameterError
-from coterie.hierarchy import linkage, linkage_from_matrix, linkage_from_rows, linkage_input
+from coterie.hierarchy import linkage, linkage_from_matrix, linkage_from_rows, linkage_input, optimal_leaf_ordering
 from cuts import many_strips
 
 METHODS = ("single", "complete", "average", "weighted", "centroid", "median", "ward")
@@ -235,17 +237,70 @@ def test_frames_are_rows():
 @pytest.mark.parametrize("memory", ["auto", "matrix"])
 def test_the_callback_gets_the_progress_up_to_the_end(method, memory):
     heard = []
-    linkage(normal(900, 2), method, memory=memory, callback=lambda done, total: heard.append((done, total)))
+    linkage(normal(900, 2), method, memory=memory, callback=lambda state: heard.append((state.done, state.total)))
     assert heard[-1] == (899, 899)
     assert heard == sorted(heard)
 
 
 def test_an_exception_in_the_callback_ends_the_computation():
-    def stop(done, total):
-        raise KeyboardInterrupt
+    def stop(progress):
+        raise ZeroDivisionError
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(ZeroDivisionError):
         linkage(normal(900, 2), callback=stop)
+
+
+def test_a_callback_that_returns_true_interrupts():
+    with pytest.raises(KeyboardInterrupt, match="callback returned True after"):
+        linkage(normal(900, 2), "average", callback=lambda progress: True)
+
+
+# the same call as in SciPy
+
+
+def test_the_default_method_is_that_of_scipy():
+    X = normal(40, 3)
+    assert_same_tree(linkage(X), scipy_hierarchy.linkage(X))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_dimension_is_a_condensed_distance_matrix(method):
+    apart = pdist(normal(40, 3))
+    expected = linkage(apart, method, "precomputed")
+    for vector in (apart, apart.tolist(), pandas.Series(apart)):
+        np.testing.assert_array_equal(linkage(vector, method), expected)
+    np.testing.assert_array_equal(linkage(apart, method, "cityblock"), expected)  # SciPy ignores it, too
+    assert_same_tree(expected, scipy_hierarchy.linkage(apart, method))
+
+
+def test_a_vector_of_another_length_is_an_error():
+    with pytest.raises(InputError, match="not the length of a condensed distance matrix"):
+        linkage(np.ones(5))
+    with pytest.raises(ParameterError, match="take no metric parameters"):
+        linkage(np.ones(3), w=[1, 2])
+    with pytest.raises(ParameterError, match="memory='linear' does not support precomputed"):
+        linkage(np.ones(3), memory="linear")
+
+
+def test_a_distance_matrix_as_rows_gives_a_warning():
+    D = squareform(pdist(normal(20, 3)))
+    with pytest.warns(scipy_hierarchy.ClusterWarning, match="pass metric='precomputed', or the condensed") as record:
+        linkage(D, "average")
+    assert record[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        linkage(D, "average", "precomputed")
+        linkage(normal(20, 20), "average")
+        linkage(np.zeros((4, 4)), "average")
+
+
+@pytest.mark.parametrize("method", ["single", "average", "ward"])
+def test_optimal_ordering_is_that_of_the_function(method):
+    X = normal(40, 3)
+    expected = optimal_leaf_ordering(linkage(X, method), X)
+    np.testing.assert_array_equal(linkage(X, method, "euclidean", True), expected)
+    np.testing.assert_allclose(linkage(pdist(X), method, optimal_ordering=True), expected)
+    assert (expected[:, 0] > expected[:, 1]).any()
 
 
 SIZES = st.integers(2, 14)

@@ -22,14 +22,16 @@ from coterie.hierarchy import (
     cophenet,
     cophenetic_correlation,
     cut,
+    cut_tree,
+    fcluster,
     inconsistent,
-    leaf_order,
-    leaves,
+    leaves_list,
+    optimal_leaf_ordering,
     to_newick,
 )
 from coterie.hierarchy.tree import as_tree
-from coterie.kernels.cpu import trees as compiled
-from coterie.kernels.plain import trees as plain
+from coterie.kernels.cpu import dendrograms as compiled
+from coterie.kernels.plain import dendrograms as plain
 from cuts import many_strips
 
 METHODS = ["single", "complete", "average", "weighted", "ward", "centroid", "median"]
@@ -206,14 +208,14 @@ def test_too_little_memory_is_an_error(monkeypatch):
     with pytest.raises(InputError, match="cophenetic_correlation, which does not store the distances"):
         cophenet(tree(50, "average"))
     with pytest.raises(InputError, match="tables of an optimal leaf order"):
-        leaf_order(tree(50, "average"), rows(50))
+        optimal_leaf_ordering(tree(50, "average"), rows(50))
 
 
 # the order of leaves
 
 
 def line_length(Z, D):
-    order = leaves(Z)
+    order = leaves_list(Z)
     return D[order[:-1], order[1:]].sum()
 
 
@@ -230,7 +232,7 @@ def test_no_other_order_of_leaves_is_shorter(method, n):
     for seed in range(4):
         X, Z = rows(n, seed), tree(n, method, seed)
         D = squareform(pdist(X))
-        ordered = leaf_order(Z, X)
+        ordered = optimal_leaf_ordering(Z, X)
         np.testing.assert_array_equal(np.sort(ordered[:, :2]), np.sort(Z[:, :2]))
         assert line_length(ordered, D) == pytest.approx(min(line_length(flip, D) for flip in every_flip(Z)))
 
@@ -241,7 +243,11 @@ def test_the_path_is_no_longer_than_that_of_scipy(method):
     X, Z = rows(400), tree(400, method)
     Y = pdist(X)
     expected = line_length(scipy_tree.optimal_leaf_ordering(Z, Y), squareform(Y))
-    for ordered in (leaf_order(Z, X), leaf_order(Z, Y, "precomputed"), leaf_order(Z, X, n_jobs=1)):
+    for ordered in (
+        optimal_leaf_ordering(Z, X),
+        optimal_leaf_ordering(Z, Y, "precomputed"),
+        optimal_leaf_ordering(Z, X, n_jobs=1),
+    ):
         assert line_length(ordered, squareform(Y)) <= expected * (1 + 1e-12)
 
 
@@ -255,8 +261,52 @@ def test_compiled_paths_are_the_plain_ones(bounds, dtype):
     M = np.stack([D, D]) * 2
     for table, kernels in zip(M, (plain, compiled), strict=True):
         for start, stop in ((a, (a + b) // 2), ((a + b) // 2, b)):
-            kernels.join_ends(D, *bounds, start, stop, table, np.empty((3, 2, 20), dtype))
+            kernels.path_lengths(D, *bounds, start, stop, table, np.empty((3, 2, 20), dtype))
     np.testing.assert_array_equal(*M)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_distances_of_one_dimension_are_condensed(method):
+    X, Z = rows(30), tree(30, method)
+    np.testing.assert_array_equal(optimal_leaf_ordering(Z, pdist(X)), optimal_leaf_ordering(Z, X))
+    assert cophenetic_correlation(Z, pdist(X)) == pytest.approx(cophenetic_correlation(Z, X))
+
+
+# SciPy's flat clusters
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [2, 3, 40])
+def test_fcluster_gives_the_labels_of_scipy(method, n):
+    for X in (rows(n), np.round(rows(n))):  # the second has ties
+        Z = scipy_tree.linkage(X, method)
+        cases = [("inconsistent", 0.8), ("inconsistent", 1.1), ("distance", np.median(Z[:, 2]))]
+        for criterion, t in cases + [("maxclust", k) for k in (1, 2, 5, n, n + 1)]:
+            np.testing.assert_array_equal(fcluster(Z, t, criterion), scipy_tree.fcluster(Z, t, criterion))
+        R, heights = scipy_tree.inconsistent(Z, 3), scipy_tree.maxdists(Z)
+        np.testing.assert_array_equal(fcluster(Z, 0.9, depth=3), fcluster(Z, 0.9, R=R))
+        for criterion, t in (("monocrit", heights[0]), ("maxclust_monocrit", 2.0)):
+            expected = scipy_tree.fcluster(Z, t, criterion, monocrit=heights)
+            np.testing.assert_array_equal(fcluster(Z, t, criterion, monocrit=heights), expected)
+
+
+@pytest.mark.parametrize("method", ["single", "complete", "average", "ward"])
+def test_cut_tree_is_that_of_scipy(method):
+    Z = tree(30, method)
+    for options in ({}, {"n_clusters": 4}, {"n_clusters": [5, 2]}, {"height": [Z[3, 2], Z[20, 2]]}):
+        np.testing.assert_array_equal(cut_tree(Z, **options), scipy_tree.cut_tree(Z, **options))
+
+
+def test_invalid_arguments_of_flat_clusters():
+    Z = tree(10, "average")
+    with pytest.raises(ParameterError, match="criterion must be 'inconsistent'"):
+        fcluster(Z, 1, "height")
+    with pytest.raises(InputError, match=r"monocrit must be an array of shape \(9,\)"):
+        fcluster(Z, 1, "monocrit")
+    with pytest.raises(InputError, match=r"R must be an array of shape \(9, 4\)"):
+        fcluster(Z, 1, R=np.ones(9))
+    with pytest.raises(ParameterError, match="one of n_clusters and height"):
+        cut_tree(Z, n_clusters=2, height=1.0)
 
 
 # leaves, text, coefficients
@@ -265,7 +315,7 @@ def test_compiled_paths_are_the_plain_ones(bounds, dtype):
 @pytest.mark.parametrize("method", METHODS)
 def test_leaves_are_those_of_scipy(method):
     Z = tree(300, method)
-    np.testing.assert_array_equal(leaves(Z), scipy_tree.leaves_list(Z))
+    np.testing.assert_array_equal(leaves_list(Z), scipy_tree.leaves_list(Z))
 
 
 def parsed(text):
@@ -322,7 +372,7 @@ def test_coefficients_by_hand():
 def test_deep_trees_need_no_recursion():
     n = 200_000
     Z = chain(n)
-    np.testing.assert_array_equal(np.sort(leaves(Z)), np.arange(n))
+    np.testing.assert_array_equal(np.sort(leaves_list(Z)), np.arange(n))
     np.testing.assert_array_equal(cut(Z, n_clusters=3), np.maximum(np.arange(n) - (n - 3), 0))
     falling = Z.copy()
     falling[:, 2] = Z[::-1, 2]
@@ -334,10 +384,10 @@ def test_deep_trees_need_no_recursion():
 
 def test_a_tree_of_one_leaf():
     Z = np.empty((0, 4))
-    assert leaves(Z).tolist() == cut(Z, n_clusters=1).tolist() == cut(Z, height=1.0).tolist() == [0]
+    assert leaves_list(Z).tolist() == cut(Z, n_clusters=1).tolist() == cut(Z, height=1.0).tolist() == [0]
     assert to_newick(Z) == "0;"
     assert cophenet(Z).shape == (0,)
-    assert inconsistent(Z).shape == leaf_order(Z, [[1.0]]).shape == (0, 4)
+    assert inconsistent(Z).shape == optimal_leaf_ordering(Z, [[1.0]]).shape == (0, 4)
 
 
 # invalid linkage matrices
@@ -379,14 +429,15 @@ def test_any_numbers_are_a_tree_or_an_error(noise, changes):
         except InputError:
             continue
         assert scipy_tree.is_valid_linkage(given_tree)
-        assert sorted(leaves(given_tree)) == list(range(5))
+        assert sorted(leaves_list(given_tree)) == list(range(5))
         assert len(set(cut(given_tree, n_clusters=3))) == 3
 
 
 def test_distances_by_hand_are_those_of_pairwise():
     X, Z = rows(20), tree(20, "average")
     np.testing.assert_array_equal(
-        leaf_order(Z, X, "manhattan"), leaf_order(Z, pairwise(X, metric="manhattan"), "precomputed")
+        optimal_leaf_ordering(Z, X, "manhattan"),
+        optimal_leaf_ordering(Z, pairwise(X, metric="manhattan"), "precomputed"),
     )
 
 

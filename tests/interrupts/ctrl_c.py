@@ -84,7 +84,7 @@ CASES = {
         [coterie.choose_k(SMALL, range(1, 5), budget="quick", random_state=0, n_jobs=n_jobs).recommended]
     ),
     "sweep": lambda n_jobs: selection.sweep(
-        coterie.KMeans(random_state=0, n_jobs=n_jobs), range(2, 8), LARGE
+        coterie.KMeans(random_state=0, n_jobs=n_jobs), LARGE, range(2, 8)
     ).objectives,
     "gap_statistic": lambda n_jobs: selection.gap_statistic(
         SMALL, range(1, 6), n_references=10, random_state=0, n_jobs=n_jobs
@@ -93,7 +93,7 @@ CASES = {
         MODEL, SMALL, range(2, 5), n_resamples=10, random_state=0, n_jobs=n_jobs
     ).mean,
     "mixture_table": lambda n_jobs: selection.mixture_table(
-        SMALL, range(1, 4), ["EII", "VVV"], random_state=0, n_jobs=n_jobs
+        SMALL, range(1, 4), structures=["EII", "VVV"], random_state=0, n_jobs=n_jobs
     ).bic,
     "diagnose": lambda n_jobs: np.array([coterie.diagnose(SMALL, random_state=0, n_jobs=n_jobs).n_clusters]),
 }  # fmt: skip

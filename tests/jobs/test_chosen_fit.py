@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from sklearn.metrics import silhouette_score as peer
 
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.cli import main
 from coterie.datasets import make_blobs
 from coterie.jobs import CompareJob, Job, compare, run
 from coterie.metrics import adjusted_rand_score
 from coterie.report.html import Absent
 
-SWEPT = [name for name, how in METHODS.items() if how.has_sweep and not (how.mixed or how.series)]
+SWEPT = [name for name, how in ALGORITHMS.items() if how.has_sweep and not (how.mixed or how.series)]
 METRICS = {"kmeans": "euclidean", "kmedians": "manhattan", "spherical": "cosine", "ward": "euclidean"}
 
 
@@ -50,6 +50,14 @@ def test_the_fit_is_the_one_that_k_was_chosen_by(table, tmp_path, method):
     assert main(["predict", str(out["model"]), str(table), "-o", str(tmp_path / "again.npy"), "-q"]) == 0
     if method not in ("balanced", "average", "complete", "weighted", "single", "median", "centroid", "ward"):
         assert adjusted_rand_score(np.load(tmp_path / "again.npy"), result.labels) == 1.0
+
+
+def test_a_fit_that_continues_others_states_no_iterations(table, capsys):
+    assert main(["fit", str(table), "-k", "3:5", "--budget", "quick"]) == 0
+    out = capsys.readouterr().out
+    assert "K-means, k = " in out
+    assert "iteration" not in out
+    assert run(Job(table, k=4)).iterations >= 1
 
 
 def test_a_fit_of_its_own_would_end_elsewhere(tmp_path):

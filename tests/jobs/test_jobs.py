@@ -93,7 +93,7 @@ def test_the_inertia_is_the_sum_of_the_squared_distances_written(penguins, tmp_p
 def test_every_stage_is_announced(blobs, tmp_path):
     steps = []
     run(Job(blobs[0], k=2, output=tmp_path / "out.csv"), steps.append)
-    assert list(dict.fromkeys(step.what for step in steps)) == [
+    assert list(dict.fromkeys(step.step for step in steps)) == [
         "reading blobs.csv",
         "fitting K-means",
         "silhouettes",
@@ -425,7 +425,7 @@ def test_a_file_that_appears_during_the_fit_is_not_replaced(blobs, tmp_path):
     out = tmp_path / "out.csv"
 
     def someone_else(stage):
-        if stage.what.startswith("writing"):
+        if stage.step.startswith("writing"):
             out.write_text("theirs")
 
     with pytest.raises(FileExistsError):

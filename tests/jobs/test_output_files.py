@@ -158,7 +158,7 @@ def test_an_interrupt_between_two_files_of_a_job_leaves_neither(tmp_path, stoppe
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(40, 2)))
 
     def interrupt(step):
-        if step.what == stopped:
+        if step.step == stopped:
             raise KeyboardInterrupt
 
     job = Job(tmp_path / "x.npy", k=2, output=tmp_path / "out.csv", model=tmp_path / "m.safetensors")

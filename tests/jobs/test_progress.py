@@ -5,7 +5,7 @@ import pytest
 
 from coterie import machine
 from coterie.errors import InputError
-from coterie.jobs import ChooseJob, CompareJob, Job, Step, choose, compare, run
+from coterie.jobs import ChooseJob, CompareJob, Job, Progress, choose, compare, run
 
 
 @pytest.fixture
@@ -15,40 +15,40 @@ def rows(tmp_path):
     return path
 
 
-def counted(steps: list[Step], what: str) -> list[tuple[int, int | None]]:
-    return [(step.done, step.total) for step in steps if step.what.startswith(what) and step.total is not None]
+def counted(steps: list[Progress], stage: str) -> list[tuple[int, int | None]]:
+    return [(step.done, step.total) for step in steps if step.step.startswith(stage) and step.total is not None]
 
 
 def test_starts_are_counted(rows):
-    steps: list[Step] = []
+    steps: list[Progress] = []
     run(Job(rows, k=3, options={"n_init": 4}), steps.append)
     assert list(dict.fromkeys(counted(steps, "fitting K-means"))) == [(0, 4), (1, 4), (2, 4), (3, 4)]
 
 
 def test_merges_are_counted_to_the_end(rows):
-    steps: list[Step] = []
+    steps: list[Progress] = []
     run(Job(rows, method="ward", k=3), steps.append)
     assert counted(steps, "fitting Ward's linkage")[-1] == (79, 79)
 
 
 def test_criteria_are_counted_by_name(rows):
-    steps: list[Step] = []
+    steps: list[Progress] = []
     choose(ChooseJob(rows, k=(2, 4), criteria=("silhouette", "elbow")), steps.append)
-    assert [step for step in steps if step.total and step.what.startswith("choosing")] == [
-        Step("choosing K: silhouette", 1, 2),
-        Step("choosing K: elbow", 2, 2),
+    assert [step for step in steps if step.total and step.step.startswith("choosing")] == [
+        Progress("choosing K: silhouette", 1, 2),
+        Progress("choosing K: elbow", 2, 2),
     ]
 
 
 def test_rows_are_counted_as_they_are_read_and_written(rows, tmp_path):
-    steps: list[Step] = []
+    steps: list[Progress] = []
     run(Job(rows, k=3, batch_rows=30, output=tmp_path / "out.parquet"), steps.append)
     assert counted(steps, "reading x.npy") == [(30, 80), (60, 80), (80, 80)]
     assert counted(steps, "writing out.parquet") == [(30, 80), (60, 80), (80, 80)]
 
 
 def test_runs_of_a_comparison_are_counted(rows):
-    steps: list[Step] = []
+    steps: list[Progress] = []
     compare(CompareJob(rows, methods=("kmeans", "single"), k=(2, 3)), steps.append)
     assert counted(steps, "fitting") == [(0, 4), (1, 4), (2, 4), (3, 4)]
 

@@ -94,13 +94,13 @@ def test_bounds_never_change_a_label(name):
 
 
 def test_bounds_save_most_searches_once_the_centers_rest():
-    from coterie.kernels.cpu.hard import lloyd, room_for
+    from coterie.kernels.cpu.hard_assignment import buffer_size, lloyd
 
     centers = rng.normal(size=(32, 4)) * 50
     X = np.repeat(centers, 300, axis=0) + rng.normal(size=(9600, 4))
     labels, lower, unit = np.full(len(X), -1, np.int32), np.zeros(len(X), np.float32), np.ones(1)
-    room = np.empty(room_for(32, 4, 8))
-    searched = [lloyd(X, unit, centers, centers, labels, lower, room)[-1] for _ in range(3)]
+    buffer = np.empty(buffer_size(32, 4, 8))
+    searched = [lloyd(X, unit, centers, centers, labels, lower, buffer)[-1] for _ in range(3)]
     assert searched[0] == len(X)
     assert searched[1] < len(X)  # some blocks find that bounds pay, the others then start keeping them
     assert searched[2] < 0.05 * len(X)
@@ -109,14 +109,14 @@ def test_bounds_save_most_searches_once_the_centers_rest():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
-def test_distances_and_own_squares(ops, name, dtype):
+def test_distances_and_assigned_squares(ops, name, dtype):
     X, centers = case(name, 7, dtype)
     wanted = naive.squares(X, centers)
     rtol = 1e-6 if dtype == np.float32 else 1e-12
     np.testing.assert_allclose(ops.distances(X, centers), np.sqrt(wanted), rtol=rtol)
     assert ops.distances(X, centers).dtype == dtype
     labels = np.arange(len(X), dtype=np.int32) % 7
-    np.testing.assert_allclose(ops.own_squares(X, centers, labels), wanted[np.arange(len(X)), labels], rtol=1e-12)
+    np.testing.assert_allclose(ops.assigned_squares(X, centers, labels), wanted[np.arange(len(X)), labels], rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -139,7 +139,7 @@ def test_potentials_of_candidates(ops, name, m, dtype):
     unit = 2.0 ** np.ceil(np.log2(max(np.abs(X.astype(float)).max(), 1e-30)))
     w = rng.exponential(size=len(X))
     closest = np.full(len(X), 0.5, dtype)
-    found = ops.spread(X, w, unit, points, closest)
+    found = ops.potentials(X, w, unit, points, closest)
     squares = naive.squares(X, points) / unit**2
     near = np.minimum(squares[:, 0], 0.5)
     rtol = 1e-4 if dtype == np.float32 else 1e-10
@@ -180,21 +180,23 @@ def test_sparse_rows_give_what_dense_rows_give(k, dtype):
         np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(csr.nearest(X, centers), wanted_labels)
     np.testing.assert_allclose(csr.distances(X, centers), np.sqrt(naive.squares(X, centers)), rtol=1e-5)
-    np.testing.assert_allclose(csr.own_squares(X, centers, labels), naive.squares(X, centers).min(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(
+        csr.assigned_squares(X, centers, labels), naive.squares(X, centers).min(axis=1), rtol=1e-9
+    )
     pivot = rng.normal(size=50)
     for got, wanted in zip(csr.moments(X, w, pivot), plain.moments(X, w, pivot), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
     for near in (np.full(300, np.inf), np.full(300, 0.1)):
         other = near.copy()
         np.testing.assert_allclose(
-            csr.spread(X, w, 2.0, centers, near), plain.spread(X, w, 2.0, centers, other), rtol=1e-9
+            csr.potentials(X, w, 2.0, centers, near), plain.potentials(X, w, 2.0, centers, other), rtol=1e-9
         )
         np.testing.assert_allclose(near, other, rtol=1e-9, atol=1e-15)
 
 
 def test_a_sparse_row_on_its_center_is_at_distance_zero():
     X = sparse.random_array((50, 500), density=0.2, rng=rng, format="csr") * 1e3
-    assert csr.own_squares(X, X.toarray(), np.arange(50, dtype=np.int32)).max() == 0
+    assert csr.assigned_squares(X, X.toarray(), np.arange(50, dtype=np.int32)).max() == 0
 
 
 def test_read_only_and_memory_mapped_rows_are_read_in_place(tmp_path):

@@ -8,33 +8,33 @@ import pytest
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from coterie import machine
-from coterie.kernels.cpu import boxes, centers, chain, neighbours, spanning, ward
+from coterie.kernels.cpu import centroid_linkage, kd_tree, neighbour_chain, neighbours, spanning_tree, ward
 from coterie.kernels.cpu import linkage as compiled
 from coterie.kernels.plain import linkage as plain
-from coterie.kernels.plain.linkage import LARGEST, MEAN, WARD, Merges
+from coterie.kernels.plain.linkage import AVERAGE, COMPLETE, WARD, Merges
 
 DTYPES = (np.float32, np.float64)
-KINDS = {"complete": (LARGEST, False), "average": (MEAN, False), "weighted": (MEAN, True), "ward": (WARD, False)}
+KINDS = {"complete": (COMPLETE, False), "average": (AVERAGE, False), "weighted": (AVERAGE, True), "ward": (WARD, False)}
 
 
 @numba.njit
 def least_of(numbers, count, best, index):
-    neighbours.least(numbers, 0, count, best, index)
-    return neighbours.first_least(best, index)
+    neighbours.lane_minima(numbers, 0, count, best, index)
+    return neighbours.first_minimum(best, index)
 
 
 @numba.njit
 def search(tree, points, weight, group, a):
-    waiting, costs = np.empty(boxes.DEEP, np.int64), np.empty(boxes.DEEP)
-    return boxes.search(tree, points, weight, group, a, np.inf, waiting, costs)
+    waiting, costs = np.empty(kd_tree.MAX_DEPTH, np.int64), np.empty(kd_tree.MAX_DEPTH)
+    return kd_tree.search(tree, points, weight, group, a, np.inf, waiting, costs)
 
 
 @numba.njit
 def chained(links, clusters, lengths):
     """The length of the chain of these clusters at these distances."""
-    length = chain.push(links, 0, clusters[0], np.inf)
+    length = neighbour_chain.push(links, 0, clusters[0], np.inf)
     for i in range(1, len(clusters)):
-        length = chain.follow(links, length, clusters[i], lengths[i])
+        length = neighbour_chain.follow(links, length, clusters[i], lengths[i])
     return length
 
 
@@ -78,21 +78,21 @@ def by_matrix(kernel, X, weight, method):
     if method == "single":
         return kernel.prim(D).height
     if method in ("centroid", "median"):
-        return np.sqrt(kernel.closest(D * D, weight, method == "median", nothing).height)
+        return np.sqrt(kernel.generic_linkage(D * D, weight, method == "median", nothing).height)
     if method == "ward":
         D = D * D * 2 * weight * weight[:, None] / (weight + weight[:, None])
-    heights = kernel.chain(D.astype(X.dtype), weight, *KINDS[method], nothing).height
+    heights = kernel.nearest_neighbour_chain(D.astype(X.dtype), weight, *KINDS[method], nothing).height
     return np.sqrt(heights) if method == "ward" else heights
 
 
 def by_points(X, weight, method):
     if method == "single":
-        left, right = spanning.prim(X, nothing)
+        left, right = spanning_tree.prim(X, nothing)
         return np.linalg.norm(X[left] - X[right], axis=1)
     if method == "ward":
         return np.sqrt(ward.ward(X, weight, nothing).height)
     equal = method == "median"
-    return np.sqrt(centers.centers(X, np.ones(len(X)) if equal else weight, equal, nothing).height)
+    return np.sqrt(centroid_linkage.centroid_linkage(X, np.ones(len(X)) if equal else weight, equal, nothing).height)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -131,7 +131,7 @@ def test_compiled_merges_are_those_of_numpy(method, n, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_first_of_the_least_is_found(dtype, count):
-    wide, lanes = neighbours.wide(np.dtype(dtype).itemsize), neighbours.lanes(np.dtype(dtype).itemsize)
+    wide, lanes = neighbours.tile_width(np.dtype(dtype).itemsize), neighbours.lanes(np.dtype(dtype).itemsize)
     rng = np.random.default_rng(3)
     best, index = np.empty(lanes, dtype), np.empty(lanes, np.int32)
     for _ in range(50):
@@ -140,12 +140,12 @@ def test_the_first_of_the_least_is_found(dtype, count):
 
 
 @pytest.mark.parametrize("n, d", [(5, 1), (9, 2), (700, 3), (1000, 1)])
-def test_boxes_hide_no_point(n, d):
+def test_a_kd_tree_finds_the_nearest_point(n, d):
     rng = np.random.default_rng(4)
     points, weight, group = rng.normal(size=(n, d)), rng.uniform(0.5, 50, size=n), rng.integers(0, 3, size=n)
     points[: n // 2] = points[rng.integers(0, n, size=n // 2)]  # and equal ones
-    tree = boxes.built(points, weight, np.arange(n))
-    boxes.find_groups(tree, group)
+    tree = kd_tree.build(points, weight, np.arange(n))
+    kd_tree.set_groups(tree, group)
     assert sorted(tree.member) == list(range(n))
     cost = cdist(points, points, "sqeuclidean") * 2 * weight * weight[:, None] / (weight + weight[:, None])
     cost[group[:, None] == group] = np.inf
@@ -157,11 +157,11 @@ def test_boxes_hide_no_point(n, d):
             np.testing.assert_allclose([cost[a, found], least], cost[a].min(), rtol=1e-12)
 
 
-def test_ward_in_boxes_merges_as_ward_does_also_where_chains_are_long():
+def test_ward_in_a_kd_tree_merges_as_ward_does_also_where_chains_are_long():
     X = 1.2 ** np.arange(1, 400)[:, None]  # every row's nearest is the one before it: one chain through all
     for rows in (X, np.random.default_rng(5).normal(size=(800, 2))):
         weight = np.ones(len(rows))
-        got, want = (f(rows, weight, nothing).height for f in (ward.ward_in_boxes, ward.ward))
+        got, want = (f(rows, weight, nothing).height for f in (ward.ward_in_kd_tree, ward.ward))
         np.testing.assert_allclose(np.sort(got), np.sort(want), rtol=1e-9)
 
 
@@ -170,26 +170,26 @@ def test_boruvka_grows_prims_tree():
     for X in (rng.normal(size=(1500, 2)), rng.integers(0, 9, size=(1500, 2)).astype(float)):
         lengths = []
         for left, right in (
-            spanning.prim(X, nothing),
-            spanning.boruvka(X, lambda f, calls: machine.in_threads(f, calls, 2), nothing),
+            spanning_tree.prim(X, nothing),
+            spanning_tree.boruvka(X, lambda f, calls: machine.in_threads(f, calls, 2), nothing),
         ):
             merges = Merges(left, right, np.zeros(len(left)))
-            assert compiled.labelled(merges, len(X))[-1, 3] == len(X)  # no circle: all are joined
+            assert compiled.linkage_matrix(merges, len(X))[-1, 3] == len(X)  # no circle: all are joined
             lengths.append(np.sort(((X[left] - X[right]) ** 2).sum(axis=1)))
         np.testing.assert_array_equal(*lengths)
 
 
 def test_a_chain_that_meets_itself_ends_with_the_two_nearest():
-    links = chain.new_chain(5)
+    links = neighbour_chain.new_chain(5)
     length = chained(links, np.array([3, 1, 4, 0, 1]), np.array([np.inf, 9.0, 5.0, 4.0, 3.0]))
     assert links.cluster[:length].tolist() == [3, 1, 0]
     assert links.link[:length].tolist() == [np.inf, 9.0, 3.0]
-    assert links.place.tolist() == [2, 1, -1, 0, -1]
+    assert links.position.tolist() == [2, 1, -1, 0, -1]
 
 
 def test_merges_are_numbered_alike():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(90, 2))
-    left, right = spanning.prim(X, nothing)
+    left, right = spanning_tree.prim(X, nothing)
     merges = Merges(left, right, np.arange(89.0))
-    np.testing.assert_array_equal(compiled.labelled(merges, 90), plain.labelled(merges, 90))
+    np.testing.assert_array_equal(compiled.linkage_matrix(merges, 90), plain.linkage_matrix(merges, 90))

@@ -9,12 +9,12 @@ from scipy import sparse
 from coterie.kernels import cpu, plain
 from coterie.kernels import sparse as csr
 from coterie.kernels.cpu import medians as cpu_medians
-from coterie.kernels.cpu import observed as cpu_observed
+from coterie.kernels.cpu import nan_kmeans as cpu_nan_kmeans
 from coterie.kernels.cpu import posteriors as cpu_posteriors
 from coterie.kernels.cpu import products as cpu_products
 from coterie.kernels.plain import Gaussians
 from coterie.kernels.plain import medians as plain_medians
-from coterie.kernels.plain import observed as plain_observed
+from coterie.kernels.plain import nan_kmeans as plain_nan_kmeans
 from coterie.kernels.plain import posteriors as plain_posteriors
 from coterie.kernels.plain import products as plain_products
 
@@ -49,10 +49,10 @@ def assert_nothing(*found):
 def test_kernels_of_centers_take_no_rows(ops, kind, w, k, d, dtype):
     X, centers = kind((0, d), dtype=dtype), points(k, d, dtype)
     assert_nothing(ops.lloyd(X, w, centers, centers, NO_LABELS, NO_BOUNDS))
-    assert ops.nearest(X, centers).shape == ops.own_squares(X, centers, NO_LABELS).shape == (0,)
+    assert ops.nearest(X, centers).shape == ops.assigned_squares(X, centers, NO_LABELS).shape == (0,)
     assert ops.distances(X, centers).shape == (0, k)
     assert_nothing(ops.moments(X, w, centers[0].astype(np.float64)))
-    assert_nothing(ops.spread(X, w, 1.0, centers, np.zeros(0, dtype)))
+    assert_nothing(ops.potentials(X, w, 1.0, centers, np.zeros(0, dtype)))
     assert ops.draw(np.zeros(0, dtype), w, np.array([0.5]))[0] == 0
     assert ops.take(X, np.zeros(0, np.int64)).shape == (0, d)
 
@@ -90,11 +90,11 @@ def test_gaussian_kernels_take_no_rows(ops, form, w, k, d, dtype):
 @pytest.mark.parametrize("ops", [plain_medians, cpu_medians], ids=["plain", "cpu"])
 def test_kernels_of_medians_take_no_rows(ops, w, k, d, dtype):
     X, centers = np.zeros((0, d), dtype), points(k, d, dtype)
-    assert_nothing(ops.deviations(X, w, centers, NO_LABELS), ops.pulls(X, w, centers, NO_LABELS))
+    assert_nothing(ops.deviations(X, w, centers, NO_LABELS), ops.weiszfeld_sums(X, w, centers, NO_LABELS))
     assert ops.distances(X, centers).shape == (0, k)
-    assert ops.own_distances(X, centers, NO_LABELS, "l1").shape == (0,)
+    assert ops.assigned_distances(X, centers, NO_LABELS, "l1").shape == (0,)
     ends = np.full((k, d), np.inf)
-    weight, least, most = ops.counts(X, w, NO_LABELS, -ends, ends, np.zeros((k, d, 3)))
+    weight, least, most = ops.bin_counts(X, w, NO_LABELS, -ends, ends, np.zeros((k, d, 3)))
     assert_nothing(weight)
     assert (least > most).all()
 
@@ -102,13 +102,13 @@ def test_kernels_of_medians_take_no_rows(ops, w, k, d, dtype):
 @both_types
 @all_shapes
 @weights
-@pytest.mark.parametrize("ops", [plain_observed, cpu_observed], ids=["plain", "cpu"])
+@pytest.mark.parametrize("ops", [plain_nan_kmeans, cpu_nan_kmeans], ids=["plain", "cpu"])
 def test_kernels_of_rows_with_missing_values_take_no_rows(ops, w, k, d, dtype):
     X, centers = np.zeros((0, d), dtype), points(k, d, dtype)
     assert_nothing(ops.lloyd(X, w, centers, NO_LABELS))
-    assert ops.nearest(X, centers).shape == ops.own_squares(X, centers, NO_LABELS).shape == (0,)
+    assert ops.nearest(X, centers).shape == ops.assigned_squares(X, centers, NO_LABELS).shape == (0,)
     assert ops.distances(X, centers).shape == (0, k)
-    assert ops.filled(X, centers[0]).shape == (0, d)
+    assert ops.fill_missing(X, centers[0]).shape == (0, d)
 
 
 @weights
@@ -122,4 +122,4 @@ def test_kernels_of_posteriors_take_no_rows(ops, w):
 def test_kernels_of_products_take_no_rows(ops):
     X = sparse.csr_array((0, 5))
     assert ops.products(X, np.ones((3, 5))).shape == (0, 3)
-    assert_nothing(ops.weighted(X, np.zeros((0, 3))))
+    assert_nothing(ops.weighted_sums(X, np.zeros((0, 3))))

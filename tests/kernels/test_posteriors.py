@@ -62,7 +62,7 @@ def test_products_of_sparse_rows_are_those_of_dense_ones(dtype, k, rng):
     dense = X.toarray().astype(np.float64)
     for kernels in (cpu_products, plain_products):
         np.testing.assert_allclose(kernels.products(X, table), dense @ table.T, rtol=1e-11, atol=1e-11)
-        np.testing.assert_allclose(kernels.weighted(X, resp), resp.T @ dense, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(kernels.weighted_sums(X, resp), resp.T @ dense, rtol=1e-11, atol=1e-11)
 
 
 def test_long_indices_lead_to_the_same_products(rng):
@@ -71,7 +71,7 @@ def test_long_indices_lead_to_the_same_products(rng):
     found = []
     for kind in (np.int32, np.int64):
         X.indices, X.indptr = X.indices.astype(kind), X.indptr.astype(kind)
-        found.append((cpu_products.products(X, table), cpu_products.weighted(X, resp)))
+        found.append((cpu_products.products(X, table), cpu_products.weighted_sums(X, resp)))
     for short, long in zip(*found, strict=True):
         np.testing.assert_array_equal(short, long)
 
@@ -79,4 +79,4 @@ def test_long_indices_lead_to_the_same_products(rng):
 def test_rows_and_columns_without_values_count_for_nothing(rng):
     X = sparse.csr_array((4, 5), dtype=np.float64)
     assert (cpu_products.products(X, rng.normal(size=(3, 5))) == 0).all()
-    assert (cpu_products.weighted(X, rng.random((4, 3))) == 0).all()
+    assert (cpu_products.weighted_sums(X, rng.random((4, 3))) == 0).all()

@@ -21,23 +21,23 @@ def new_search(n, d, k, seed, weighted):
 
 def check(search):
     s, X, w, k = search.current, search.X, search.w, search.k
-    search.ops.survey(X, w, s, search.moves, search.rng.random(k), search.limit.spent)
+    search.ops.evaluate_moves(X, w, s, search.moves, search.rng.random(k), search.limit.spent)
     squares = ((X[:, None] - s.centers) ** 2).sum(axis=2)
     rows = np.arange(len(X))
     near = squares.min(axis=1)
-    np.testing.assert_allclose(s.near, near, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(s.square, near, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(squares[rows, s.labels], near, rtol=1e-9, atol=1e-12)
     others = squares.copy()
     others[rows, s.labels] = np.inf
-    np.testing.assert_allclose(s.far, others.min(axis=1), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(others[rows, s.other], s.far, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(s.second_square, others.min(axis=1), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(others[rows, s.second], s.second_square, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(s.count, np.bincount(s.labels, minlength=k))
     np.testing.assert_allclose(s.weight, np.bincount(s.labels, w, k), atol=1e-9)
     sums = np.stack([np.bincount(s.labels, w * column, k) for column in X.T], axis=1)
     np.testing.assert_allclose(s.sums, sums, atol=1e-8)
     np.testing.assert_allclose(s.columns, s.centers.T)
     assert s.state[0] == pytest.approx((w * near).sum(), rel=1e-12)
-    loss = np.bincount(s.labels, w * (s.far - s.near), k)
+    loss = np.bincount(s.labels, w * (s.second_square - s.square), k)
     np.testing.assert_allclose(search.moves.loss, loss, rtol=1e-8, atol=1e-9)
 
 
@@ -89,6 +89,6 @@ def test_splits_halve_a_cluster_as_the_formula_says():
         near = np.minimum(
             ((search.X[rows] - m.left[j]) ** 2).sum(axis=1), ((search.X[rows] - m.right[j]) ** 2).sum(axis=1)
         )
-        cost = (search.w[rows] * s.near[rows]).sum()
+        cost = (search.w[rows] * s.square[rows]).sum()
         assert 0 < m.gain[j] <= cost * (1 + 1e-9)
         assert (search.w[rows] * near).sum() <= cost - m.gain[j] + 1e-9 * cost  # rows nearest to the halves, or better

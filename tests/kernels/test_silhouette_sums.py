@@ -13,11 +13,11 @@ from coterie.kernels.plain import silhouette as plain
 def all_sums(ops, X, w, codes):
     """In units of the first, for the kernels have units of their own."""
     counts = np.bincount(codes)
-    given, sums = ops.layout(X, w, codes, counts), np.zeros((len(counts), ops.places(counts, X.itemsize)))
+    given, sums = ops.layout(X, w, codes, counts), np.zeros((len(counts), ops.padded_size(counts, X.itemsize)))
     for block in ops.blocks(given):
         for clusters, rows, values in ops.sums(given, *block):
             sums[clusters, rows] += values
-    sums = sums[:, given.where]
+    sums = sums[:, given.position]
     return sums / sums.max()
 
 
@@ -68,7 +68,7 @@ def test_equal_rows_and_weights_of_any_size(dtype):
 def test_blocks_are_all_pairs_of_rows_once():
     X, w, codes = rows(9000, 1, 4, np.float32)
     given = cpu.layout(X, w, codes, np.bincount(codes))
-    met = np.zeros((len(given.owner), len(given.owner)), int)
+    met = np.zeros((len(given.cluster), len(given.cluster)), int)
     for start, stop, other, end in cpu.blocks(given):
         met[start:stop, other:end] += 1
     assert len(cpu.blocks(given)) > 1

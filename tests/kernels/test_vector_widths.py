@@ -12,9 +12,9 @@ import pytest
 PROGRAM = """
 import numpy as np
 from coterie.kernels import cpu, plain
-from coterie.kernels.cpu import dtw as warped, observed
-from coterie.kernels.plain import dtw as plain_warped, observed as plain_observed
-from coterie.kernels.cpu import silhouette, spanning, ward
+from coterie.kernels.cpu import dtw as warped, nan_kmeans
+from coterie.kernels.plain import dtw as plain_warped, nan_kmeans as plain_nan_kmeans
+from coterie.kernels.cpu import silhouette, spanning_tree, ward
 from coterie.kernels.plain import silhouette as plain_silhouette
 from coterie.kernels.cpu import linkage as merges
 from coterie.kernels.plain import linkage as plain_merges
@@ -37,8 +37,8 @@ for dtype in (np.{dtype},):
         np.testing.assert_allclose(got.cost, want.cost, rtol=1e-5)
         holes = X.copy()
         holes[rng.random(X.shape) < 0.3] = np.nan
-        got, want = observed.lloyd(holes, None, centers, labels), plain_observed.lloyd(holes, None, centers, other)
-        assert np.array_equal(labels, other) and np.array_equal(got.seen, want.seen)
+        got, want = nan_kmeans.lloyd(holes, None, centers, labels), plain_nan_kmeans.lloyd(holes, None, centers, other)
+        assert np.array_equal(labels, other) and np.array_equal(got.observed, want.observed)
         np.testing.assert_allclose(got.sum_dx, want.sum_dx, rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(got.cost, want.cost, rtol=1e-5)
         for m in (2.0, 1.6):
@@ -50,35 +50,36 @@ for dtype in (np.{dtype},):
         for ops in (silhouette, plain_silhouette):
             counts = np.bincount(labels)
             given = ops.layout(X, np.ones(n), labels, counts)
-            total = np.zeros((len(counts), ops.places(counts, X.itemsize)))
+            total = np.zeros((len(counts), ops.padded_size(counts, X.itemsize)))
             for block in ops.blocks(given):
                 for clusters, rows, values in ops.sums(given, *block):
                     total[clusters, rows] += values
-            sums.append(total[:, given.where] / total.max())
+            sums.append(total[:, given.position] / total.max())
         np.testing.assert_allclose(*sums, rtol=1e-4, atol=1e-6)
         near, far = np.full(n, np.inf, dtype), np.full(n, np.inf, dtype)
         np.testing.assert_allclose(
-            cpu.spread(X, None, 1.0, centers, near), plain.spread(X, None, 1.0, centers, far), rtol=1e-5
+            cpu.potentials(X, None, 1.0, centers, near), plain.potentials(X, None, 1.0, centers, far), rtol=1e-5
         )
     words = sparse.random_array((90, 30), density=0.2, rng=rng, format="csr").astype(dtype)
     for k in (3, 20, 70):
         table, resp = rng.normal(size=(k, 30)), rng.random((90, k))
         np.testing.assert_allclose(products.products(words, table), words.toarray() @ table.T, rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(products.weighted(words, resp), resp.T @ words.toarray(), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(products.weighted_sums(words, resp), resp.T @ words.toarray(), rtol=1e-6, atol=1e-6)
     series = rng.normal(size=(40, 12)).astype(dtype).reshape(-1, 1)
     start, length = np.arange(40) * 12, np.full(40, 12)
     low, high = np.maximum(np.arange(12) - 3, 0), np.minimum(np.arange(12) + 4, 12)
     tables = np.empty((2, 5, 40), dtype)
     for ops, out in zip((warped, plain_warped), tables):
-        ops.between(series, start[:5], length[:5], series, start, length, low, high, False, np.empty(0, dtype), out)
+        ops.path_costs(series, start[:5], length[:5], series, start, length, low, high, False, np.empty(0, dtype), out)
     assert np.array_equal(*tables)
     X = rng.normal(size=(300, 3)).astype(dtype)
     D = ((X[:, None] - X) ** 2).sum(axis=2)
     ones, kind, quiet = np.ones(300), plain_merges.WARD, lambda done: None
-    want = plain_merges.chain(D.copy(), ones, kind, False, quiet).height
-    np.testing.assert_allclose(merges.chain(D.copy(), ones, kind, False, quiet).height, want, rtol=1e-3)
+    want = plain_merges.nearest_neighbour_chain(D.copy(), ones, kind, False, quiet).height
+    got = merges.nearest_neighbour_chain(D.copy(), ones, kind, False, quiet).height
+    np.testing.assert_allclose(got, want, rtol=1e-3)
     np.testing.assert_allclose(np.sort(ward.ward(X, ones, quiet).height), np.sort(want), rtol=1e-3)
-    left, right = spanning.prim(X, quiet)
+    left, right = spanning_tree.prim(X, quiet)
     np.testing.assert_allclose(np.sort(D[left, right]), np.sort(plain_merges.prim(D).height), rtol=1e-4)
 """
 

@@ -23,7 +23,7 @@ from kmeans.kmeans_cases import BOTH
         (np.r_[np.inf, np.ones(29)], ("infinite", "first at row 0")),
         (np.ones(29), ("each of the 30 rows", r"\(29,\)")),
         (np.ones((30, 1)), ("each of the 30 rows", r"\(30, 1\)")),
-        (np.zeros(30), ("zero for every row", "at least one row must count")),
+        (np.zeros(30), ("zero for every row", "at least one weight must be positive")),
         (["heavy"] * 30, ("must be numbers",)),
     ],
     ids=["negative", "NaN", "infinite", "too few", "two dimensions", "all zero", "text"],

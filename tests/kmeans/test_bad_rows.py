@@ -204,5 +204,5 @@ def test_a_dask_array_of_unknown_length_is_rejected_with_the_remedy():
     da = pytest.importorskip("dask.array")
     X = da.from_array(ROWS, chunks=(10, 3))
     unknown = X[X[:, 0] > 0]
-    with rejects(InputError, "X must be a Dask array of two known dimensions", "nan", "compute_chunk_sizes"):
+    with rejects(InputError, "X has shape", "nan", "Dask array with two known dimensions", "compute_chunk_sizes"):
         KMeans(2).fit(unknown)

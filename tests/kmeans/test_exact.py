@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
 from coterie.errors import ParameterError
-from coterie.kernels.cpu import one_column as compiled
-from coterie.kernels.plain import one_column as plain
+from coterie.kernels.cpu import kmeans_1d as compiled
+from coterie.kernels.plain import kmeans_1d as plain
 from coterie.kmeans import exact_kmeans
 from reference.shared_data import published
 
@@ -85,7 +85,7 @@ def test_no_other_runs_are_better(kernels, kind, weighted):
     values = column(kind, 11, rng)
     weight = rng.exponential(size=len(values)) if weighted else np.ones(len(values))
     for k in range(1, len(values) + 1):
-        starts = kernels.cuts(values, weight, k)
+        starts = kernels.interval_starts(values, weight, k)
         assert starts[0] == 0
         assert len(starts) == k
         assert (np.diff(starts) > 0).all()
@@ -103,9 +103,9 @@ def test_the_compiled_kernel_finds_what_the_plain_one_finds(kind, weighted, m, k
     known, found, in_halves = (
         cost(values[:, None], runs(len(values), starts), weight)
         for starts in (
-            plain.cuts(values, weight, k),
-            compiled.cuts(values, weight, k),
-            compiled.cuts(values, weight, k, kept=2 * m),
+            plain.interval_starts(values, weight, k),
+            compiled.interval_starts(values, weight, k),
+            compiled.interval_starts(values, weight, k, max_choices=2 * m),
         )
     )
     assert found == pytest.approx(known, rel=1e-10)
@@ -115,7 +115,7 @@ def test_the_compiled_kernel_finds_what_the_plain_one_finds(kind, weighted, m, k
 def test_many_values_are_cut_where_smooth_quantisation_says():
     """Of evenly spaced values the best runs are of equal length, to one value."""
     values = np.arange(100_000.0)
-    lengths = np.diff(compiled.cuts(values, np.ones(len(values)), 7), append=len(values))
+    lengths = np.diff(compiled.interval_starts(values, np.ones(len(values)), 7), append=len(values))
     assert set(lengths) <= {14285, 14286}
 
 
@@ -123,8 +123,8 @@ def test_runs_that_weigh_nothing_beside_the_others_do_no_harm():
     rng = np.random.default_rng(5)
     values = np.sort(rng.normal(size=200))
     weight = np.where(rng.random(200) < 0.5, 1e-40, 1.0)
-    starts = compiled.cuts(values, weight, 6)
-    known = cost(values[:, None], runs(200, plain.cuts(values, weight, 6)), weight)
+    starts = compiled.interval_starts(values, weight, 6)
+    known = cost(values[:, None], runs(200, plain.interval_starts(values, weight, 6)), weight)
     assert cost(values[:, None], runs(200, starts), weight) == pytest.approx(known, rel=1e-10)
 
 
@@ -269,7 +269,7 @@ def test_columns_of_any_kind_are_optimal(data):
     unit = np.abs(values).max() or 1.0
     known = best_runs(values / unit, total, k)
     assert model.inertia_ / unit / unit == pytest.approx(known, rel=1e-9, abs=1e-30)
-    twin = cost(values[:, None] / unit, runs(len(values), compiled.cuts(values, total, k)), total)
+    twin = cost(values[:, None] / unit, runs(len(values), compiled.interval_starts(values, total, k)), total)
     assert twin == pytest.approx(known, rel=1e-9, abs=1e-30)
 
 

@@ -53,5 +53,5 @@ def test_a_far_row_takes_a_center_where_squares_are_minimised(estimator):
 
 
 def test_a_sweep_seeds_k_medians_by_its_own_cost():
-    found = sweep(KMedians(random_state=0), [1, 2], X)
+    found = sweep(KMedians(random_state=0), X, [1, 2])
     assert found.objectives[-1] <= (1 + 1e-4) * of_two_clusters(KMedians(2))

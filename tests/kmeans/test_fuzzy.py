@@ -120,7 +120,7 @@ def test_a_row_near_a_center_but_not_on_it_is_not_on_it(m, ops, dtype):
 @pytest.mark.parametrize("m", [1.01, 1.5, 2.0, 5.0, 1e6])
 def test_a_row_on_a_center_belongs_to_it_alone_on_several_equally(m):
     centers = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [4.0, 0.0]])
-    model = FuzzyCMeans(4, m=m, init=centers, max_iter=1, callback=lambda progress: True).fit(centers)
+    model = FuzzyCMeans(4, fuzzifier=m, init=centers, max_iter=1, callback=lambda progress: True).fit(centers)
     np.testing.assert_array_equal(model.cluster_centers_, centers)
     wanted = [[1, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 1]]
     np.testing.assert_array_equal(model.memberships(centers), wanted)
@@ -145,7 +145,7 @@ def test_fewer_distinct_rows_than_clusters_leave_centers_that_coincide():
 def test_one_cluster_is_the_weighted_mean():
     w = rng.exponential(size=len(zoo.SMALL))
     for m in (1.2, 2.0, 7.0):
-        model = FuzzyCMeans(1, m=m).fit(zoo.SMALL, sample_weight=w)
+        model = FuzzyCMeans(1, fuzzifier=m).fit(zoo.SMALL, sample_weight=w)
         np.testing.assert_allclose(model.cluster_centers_[0], np.average(zoo.SMALL, axis=0, weights=w))
         np.testing.assert_array_equal(model.memberships(zoo.SMALL), 1)
         assert model.objective_ == pytest.approx(w @ ((zoo.SMALL - model.cluster_centers_) ** 2).sum(axis=1))
@@ -160,7 +160,7 @@ def test_one_cluster_is_the_weighted_mean():
 def test_m_towards_one_tends_to_k_means_from_the_same_start(X):
     start = X[:6].copy()
     hard = KMeans(6, init=start, tol=0).fit(X)
-    softer, model = (FuzzyCMeans(6, m=m, init=start, tol=t).fit(X) for m, t in ((1.2, 1e-3), (1 + 1e-7, 0)))
+    softer, model = (FuzzyCMeans(6, fuzzifier=m, init=start, tol=t).fit(X) for m, t in ((1.2, 1e-3), (1 + 1e-7, 0)))
     assert np.abs(softer.cluster_centers_ - hard.cluster_centers_).max() > 1e-3
     np.testing.assert_allclose(model.cluster_centers_, hard.cluster_centers_, atol=1e-9)
     np.testing.assert_array_equal(model.labels_, hard.labels_)
@@ -169,7 +169,7 @@ def test_m_towards_one_tends_to_k_means_from_the_same_start(X):
 
 def test_one_and_a_hundredth_gives_numbers():
     for X in (zoo.SINGLE[:2000, :6].copy(), zoo.LARGE[:2000, :6].copy()):
-        model = FuzzyCMeans(8, m=1.01, random_state=0, tol=1e-2).fit(X)
+        model = FuzzyCMeans(8, fuzzifier=1.01, random_state=0, tol=1e-2).fit(X)
         assert np.isfinite(model.cluster_centers_).all()
         assert np.isfinite(model.memberships(X)).all()
         assert model.objective_ <= model.history_[0]
@@ -177,7 +177,7 @@ def test_one_and_a_hundredth_gives_numbers():
 
 def test_a_center_far_from_all_rows_is_moved():
     start = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1e6, 1e6, 1e6]])
-    model = FuzzyCMeans(3, m=1.01, init=start, max_iter=1000).fit(zoo.SMALL)
+    model = FuzzyCMeans(3, fuzzifier=1.01, init=start, max_iter=1000).fit(zoo.SMALL)
     assert np.abs(model.cluster_centers_).max() < 1e3
     assert np.all(np.diff(model.history_) <= 1e-12 * model.history_[:-1])
 
@@ -186,7 +186,7 @@ def test_rows_that_spread_alike_in_all_directions_have_all_centers_at_their_mean
     X = np.random.default_rng(1).normal(size=(2000, 6)) + 5
     w = np.random.default_rng(2).exponential(size=2000)
     for m in (5.0, 1e3, 1e12):
-        model = FuzzyCMeans(4, m=m, random_state=0, tol=1e-20, max_iter=2000).fit(X, sample_weight=w)
+        model = FuzzyCMeans(4, fuzzifier=m, random_state=0, tol=1e-20, max_iter=2000).fit(X, sample_weight=w)
         if m > 100:
             np.testing.assert_allclose(model.memberships(X), 0.25, atol=0.01)
         assert np.ptp(model.cluster_centers_, axis=0).max() < 1e-3
@@ -198,7 +198,7 @@ def test_rows_that_spread_alike_in_all_directions_have_all_centers_at_their_mean
 
 def test_iris_to_six_digits():
     value, X = published("ppclust.fcm.iris")["value"], load("r/iris")
-    model = FuzzyCMeans(3, m=2, tol=1e-20, random_state=0).fit(X)
+    model = FuzzyCMeans(3, fuzzifier=2, tol=1e-20, random_state=0).fit(X)
     order = np.argsort(-model.cluster_centers_[:, 0])
     assert model.objective_ == pytest.approx(value["objective"], abs=6e-6)
     np.testing.assert_allclose(model.cluster_centers_[order], value["centers"], atol=6e-7)
@@ -217,7 +217,7 @@ def test_scikit_fuzzy_ends_in_the_same_centers(m):
     X, k = zoo.SMALL, 3
     start = X[[0, 400, 800]] + 0.01
     found = reference.cmeans(X.T, k, m, error=1e-12, maxiter=2000, init=naive.memberships(X, start, m).T)
-    model = FuzzyCMeans(k, m=m, init=start, tol=1e-24, max_iter=2000).fit(X)
+    model = FuzzyCMeans(k, fuzzifier=m, init=start, tol=1e-24, max_iter=2000).fit(X)
     np.testing.assert_allclose(model.cluster_centers_, found[0], rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(model.memberships(X), found[1].T, atol=1e-6)
     assert model.objective_ == pytest.approx(found[4][-1], rel=1e-9)
@@ -228,7 +228,7 @@ def test_scikit_fuzzy_ends_in_the_same_centers(m):
 @pytest.mark.parametrize("X", [zoo.SMALL, zoo.LARGE[:, :6].copy()], ids=["small", "large"])
 def test_the_objective_is_that_of_centers_and_memberships(X, m):
     w = np.random.default_rng(0).exponential(size=len(X))
-    model = FuzzyCMeans(4, m=m, random_state=0, tol=1e-3).fit(X, sample_weight=w)
+    model = FuzzyCMeans(4, fuzzifier=m, random_state=0, tol=1e-3).fit(X, sample_weight=w)
     cost = (w[:, None] * model.memberships(X) ** m * model.transform(X) ** 2).sum()
     assert model.objective_ == pytest.approx(cost, rel=1e-9)
     assert model.score(X, sample_weight=w) == pytest.approx(-cost, rel=1e-9)
@@ -238,14 +238,14 @@ def test_the_objective_is_that_of_centers_and_memberships(X, m):
 
 
 def test_the_centers_are_a_fixed_point():
-    model = FuzzyCMeans(4, m=1.7, random_state=0, tol=1e-22, max_iter=5000).fit(zoo.SMALL)
+    model = FuzzyCMeans(4, fuzzifier=1.7, random_state=0, tol=1e-22, max_iter=5000).fit(zoo.SMALL)
     z = model.memberships(zoo.SMALL) ** 1.7
     np.testing.assert_allclose(z.T @ zoo.SMALL / z.sum(axis=0)[:, None], model.cluster_centers_, rtol=1e-6, atol=1e-6)
 
 
 def test_labels_are_the_largest_memberships_and_what_predict_says():
     for X in (zoo.SMALL, zoo.LARGE, zoo.SINGLE):
-        model = FuzzyCMeans(5, m=1.3, random_state=0, tol=1e-2).fit(X)
+        model = FuzzyCMeans(5, fuzzifier=1.3, random_state=0, tol=1e-2).fit(X)
         u = model.memberships(X)
         np.testing.assert_array_equal(model.labels_, model.predict(X))
         np.testing.assert_array_equal(u[np.arange(len(X)), model.labels_], u.max(axis=1))
@@ -253,8 +253,8 @@ def test_labels_are_the_largest_memberships_and_what_predict_says():
 
 
 def test_float32_stays_float32_and_is_near_float64():
-    double = FuzzyCMeans(3, m=1.5, init="farthest", tol=1e-7).fit(zoo.SMALL + 100)
-    single = FuzzyCMeans(3, m=1.5, init="farthest", tol=1e-7).fit((zoo.SMALL + 100).astype(np.float32))
+    double = FuzzyCMeans(3, fuzzifier=1.5, init="farthest", tol=1e-7).fit(zoo.SMALL + 100)
+    single = FuzzyCMeans(3, fuzzifier=1.5, init="farthest", tol=1e-7).fit((zoo.SMALL + 100).astype(np.float32))
     assert single.cluster_centers_.dtype == np.float32
     assert single.memberships(zoo.SMALL.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(single.cluster_centers_, double.cluster_centers_, rtol=1e-4)
@@ -264,7 +264,7 @@ def test_float32_stays_float32_and_is_near_float64():
 @pytest.mark.parametrize("m", [1.5, 2.0])
 def test_weight_two_is_the_row_twice_and_weight_zero_no_row(m):
     X, w = zoo.SMALL, np.random.default_rng(0).integers(0, 3, size=len(zoo.SMALL))
-    options = {"n_clusters": 3, "m": m, "init": X[:3] + 0.5, "tol": 1e-20, "max_iter": 1000}
+    options = {"n_clusters": 3, "fuzzifier": m, "init": X[:3] + 0.5, "tol": 1e-20, "max_iter": 1000}
     weighted = FuzzyCMeans(**options).fit(X, sample_weight=w)
     repeated = FuzzyCMeans(**options).fit(np.repeat(X, w, axis=0))
     np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-8, atol=1e-8)
@@ -280,7 +280,7 @@ def test_any_number_of_threads_gives_the_same_bits(m, dtype):
     X = np.random.default_rng(0).normal(size=(70_000, 8)).astype(dtype)
     assert has_many_parts(X)
     w = weights_of_many_digits(X)
-    models = (FuzzyCMeans(5, m=m, random_state=0, n_jobs=n, max_iter=8, tol=1.0) for n in (1, 2, 5))
+    models = (FuzzyCMeans(5, fuzzifier=m, random_state=0, n_jobs=n, max_iter=8, tol=1.0) for n in (1, 2, 5))
     fits = [model.fit(X, sample_weight=w) for model in models]
     for other in fits[1:]:
         np.testing.assert_array_equal(other.cluster_centers_, fits[0].cluster_centers_)
@@ -291,7 +291,7 @@ def test_any_number_of_threads_gives_the_same_bits(m, dtype):
 def test_dask_arrays_give_what_arrays_give():
     da = pytest.importorskip("dask.array")
     lazy = da.from_array(zoo.LARGE, chunks=(1500, -1))
-    model = FuzzyCMeans(4, m=1.3, init=zoo.LARGE[:4], tol=1e-2)
+    model = FuzzyCMeans(4, fuzzifier=1.3, init=zoo.LARGE[:4], tol=1e-2)
     here, there = clone(model).fit(zoo.LARGE), clone(model).fit(lazy)
     np.testing.assert_allclose(there.cluster_centers_, here.cluster_centers_, rtol=1e-9)
     np.testing.assert_allclose(there.memberships(lazy).compute(), here.memberships(zoo.LARGE), rtol=1e-9)
@@ -326,13 +326,15 @@ def test_coefficient_and_entropy_do_not_depend_on_how_the_rows_are_cut():
 @pytest.mark.parametrize("m", [1, 1.0, 0.5, -2, np.inf, np.nan, "2", None, True])
 def test_an_m_that_is_not_a_number_above_one_is_rejected(m):
     with pytest.raises(ParameterError, match="m must be a finite number above 1"):
-        FuzzyCMeans(2, m=m).fit(zoo.SMALL)
+        FuzzyCMeans(2, fuzzifier=m).fit(zoo.SMALL)
 
 
 def test_an_m_of_any_kind_of_number_is_taken():
     wanted = FuzzyCMeans(2, init="farthest").fit(zoo.SMALL).cluster_centers_
     for m in (2, np.float32(2), np.int64(2)):
-        np.testing.assert_array_equal(FuzzyCMeans(2, m=m, init="farthest").fit(zoo.SMALL).cluster_centers_, wanted)
+        np.testing.assert_array_equal(
+            FuzzyCMeans(2, fuzzifier=m, init="farthest").fit(zoo.SMALL).cluster_centers_, wanted
+        )
 
 
 @pytest.mark.parametrize("answer", ["memberships", "predict_proba", "partition_coefficient", "partition_entropy"])
@@ -342,6 +344,6 @@ def test_nothing_is_answered_before_a_fit(answer):
 
 
 def test_a_pickled_model_answers_the_same():
-    model = FuzzyCMeans(3, m=1.5, random_state=0).fit(zoo.SMALL)
+    model = FuzzyCMeans(3, fuzzifier=1.5, random_state=0).fit(zoo.SMALL)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.memberships(zoo.SMALL), model.memberships(zoo.SMALL))

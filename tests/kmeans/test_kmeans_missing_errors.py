@@ -20,7 +20,7 @@ def test_by_default_nan_is_rejected_with_the_option_that_would_take_it():
 
 
 @pytest.mark.parametrize("verb", ["predict", "transform", "score"])
-@pytest.mark.parametrize("rows, words", [([17], ["1 row of X is NaN", "row 17"]), ([4, 9], ["2 rows", "row 4"])])
+@pytest.mark.parametrize("rows, words", [([17], ["row 17 of X"]), ([4, 9], ["2 rows", "first at index 4"])])
 def test_rows_without_observed_values_are_rejected(verb, rows, words):
     X = rows_with_missing(30, 3, 2)
     model = kmeans_ignoring_missing(2).fit(X)
@@ -36,7 +36,7 @@ def test_the_first_row_without_observed_values_is_counted_over_all_blocks():
     X = rows_with_missing(300, 3, 2)
     X[[250, 277]] = np.nan
     for rows in (X, da.from_array(X, chunks=(100, -1))):
-        with rejects(InputError, "2 rows of X are NaN in every column", "the first is row 250"):
+        with rejects(InputError, "2 rows of X, the first at index 250, are NaN in every column"):
             kmeans_ignoring_missing(2).fit(rows)
 
 

@@ -187,11 +187,11 @@ def test_compiled_kernels_say_what_their_numpy_twins_say(n, d, k, weighted, dtyp
     edges = np.sort(rng.integers(-3, 4, size=(k, d, 15)) + 0.0, axis=2)
     pairs = [
         (found, wanted),
-        (cpu.counts(X, w, here, low, high, edges), plain.counts(X, w, here, low, high, edges)),
-        (cpu.pulls(X, w, centers, here), plain.pulls(X, w, centers, here)),
+        (cpu.bin_counts(X, w, here, low, high, edges), plain.bin_counts(X, w, here, low, high, edges)),
+        (cpu.weiszfeld_sums(X, w, centers, here), plain.weiszfeld_sums(X, w, centers, here)),
         ((cpu.distances(X, centers),), (plain.distances(X, centers),)),
         *(
-            ((cpu.own_distances(X, centers, here, m),), (plain.own_distances(X, centers, here, m),))
+            ((cpu.assigned_distances(X, centers, here, m),), (plain.assigned_distances(X, centers, here, m),))
             for m in ("l1", "l2")
         ),
     ]
@@ -205,8 +205,8 @@ def test_compiled_kernels_say_what_their_numpy_twins_say(n, d, k, weighted, dtyp
 @pytest.mark.parametrize("size", [1e-170, 1.0, 1e150])
 def test_pulls_do_not_depend_on_the_size_of_the_values(ops, size):
     X = np.array([[3.0, 4.0], [0.0, 0.0], [-1.0, 0.0]])
-    found = ops.pulls(X * size, None, np.zeros((1, 2)), np.zeros(3, np.int32))
-    np.testing.assert_allclose(found.pull, [[0.6 - 1.0, 0.8]], rtol=1e-12)
+    found = ops.weiszfeld_sums(X * size, None, np.zeros((1, 2)), np.zeros(3, np.int32))
+    np.testing.assert_allclose(found.direction, [[0.6 - 1.0, 0.8]], rtol=1e-12)
     np.testing.assert_allclose(found.inverse * size, [1.2], rtol=1e-12)
     np.testing.assert_allclose(found.cost / size, [6.0], rtol=1e-12)
-    assert found.on == 1.0
+    assert found.at_center == 1.0

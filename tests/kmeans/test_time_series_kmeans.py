@@ -284,7 +284,7 @@ def test_a_dask_array_has_a_series_a_row():
     [
         ([[1.0, 2.0], [3.0, np.nan, 4.0]], r"X\[1\] contains NaN at time point 1"),
         (np.array([[1.0, 2.0, 3.0], [3.0, np.nan, 4.0]]), r"X\[1\] contains NaN before its end"),
-        (np.array([[1.0, 2.0], [np.nan, np.nan]]), "1 row of X is NaN in every column"),
+        (np.array([[1.0, 2.0], [np.nan, np.nan]]), "row 1 of X is NaN in every column"),
         (np.array([[1.0, np.inf], [1.0, 2.0]]), "contains infinity"),
         ([[1.0, 2.0], []], r"X\[1\] is empty"),
         ([np.zeros((3, 2)), np.zeros((3, 3))], r"X\[1\] has 3 channels and X\[0\] has 2"),

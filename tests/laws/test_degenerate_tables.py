@@ -47,17 +47,17 @@ MODELS = {
         f"Bayesian {form}": lambda d, form=form: BayesianGaussianMixture(3, covariance_type=form, **EACH)
         for form in ("full", "tied", "diag", "spherical")
     },
-    "student_t": lambda d: Mixture("student_t", 3, **EACH),
-    "student_t diag": lambda d: Mixture(StudentT(structure="diag"), 3, **EACH),
-    "student_t, dof 4": lambda d: Mixture(StudentT(dof=4.0), 3, **EACH),
-    "student_t, dof 1/2": lambda d: Mixture(StudentT(dof=0.5), 3, **EACH),
-    "student_t, no floor": lambda d: Mixture(StudentT(reg_covar=0.0), 3, **EACH),
-    **{name: lambda d, name=name: Mixture(name, 3, **EACH) for name in FAMILIES},
-    "product": lambda d: Mixture(halves(Gaussian(), StudentT())(d), 3, **EACH),
-    "product diag": lambda d: Mixture(halves(Gaussian("diag"), Gaussian("spherical"))(d), 3, **EACH),
-    "product missing": lambda d: Mixture(halves(Gaussian("diag"), "poisson")(d), 3, missing="ignore", **EACH),
-    "auto": lambda d: Mixture(Gaussian(), "auto"),
-    "auto diag": lambda d: Mixture(Gaussian("diag"), "auto"),
+    "student_t": lambda d: Mixture(3, "student_t", **EACH),
+    "student_t diag": lambda d: Mixture(3, StudentT(structure="diag"), **EACH),
+    "student_t, dof 4": lambda d: Mixture(3, StudentT(dof=4.0), **EACH),
+    "student_t, dof 1/2": lambda d: Mixture(3, StudentT(dof=0.5), **EACH),
+    "student_t, no floor": lambda d: Mixture(3, StudentT(reg_covar=0.0), **EACH),
+    **{name: lambda d, name=name: Mixture(3, name, **EACH) for name in FAMILIES},
+    "product": lambda d: Mixture(3, halves(Gaussian(), StudentT())(d), **EACH),
+    "product diag": lambda d: Mixture(3, halves(Gaussian("diag"), Gaussian("spherical"))(d), **EACH),
+    "product missing": lambda d: Mixture(3, halves(Gaussian("diag"), "poisson")(d), missing="ignore", **EACH),
+    "auto": lambda d: Mixture("auto", Gaussian()),
+    "auto diag": lambda d: Mixture("auto", Gaussian("diag")),
 }
 RUNS = [  # dtype, whether rows have weights, options
     (np.float64, False, {}),
@@ -129,7 +129,7 @@ def test_every_mixture_climbs_on_degenerate_tables_in_every_way(name):
 @pytest.mark.parametrize("seed", [3, 6, 8, 9, 11])
 def test_students_t_of_counts_climbs_and_keeps_its_floor(seed):
     X = np.random.default_rng(seed).poisson(0.4, (200, 3)).astype(float)
-    model = Mixture("student_t", 3, random_state=seed, max_iter=2000).fit(X)
+    model = Mixture(3, "student_t", random_state=seed, max_iter=2000).fit(X)
     objective = (model.history_.log_likelihood + model.history_.log_prior)[model.history_.step == "E"]
     assert (np.diff(objective) >= -1e-9 * np.abs(objective[1:])).all()
     assert (model.components_.dof >= 1.0).all()
@@ -141,12 +141,12 @@ def test_students_t_of_counts_climbs_and_keeps_its_floor(seed):
 def test_a_component_of_equal_rows_is_at_the_floor_and_nowhere_else(structure):
     X = np.repeat([[0.0, 0.0], [5.0, 1.0]], 30, axis=0)
     labels = np.repeat([0, 1], 30)
-    model = Mixture(StudentT(structure=structure), 2, init_params=labels).fit(X)
+    model = Mixture(2, StudentT(structure=structure), init_params=labels).fit(X)
     np.testing.assert_allclose(model.components_.location, [[0.0, 0.0], [5.0, 1.0]], atol=1e-12)
     expected = 1e-6 * X.var(axis=0)  # two components of equal weight: each is an average one
     scale = model.components_.scale
     own = np.diagonal(scale, axis1=1, axis2=2) if structure == "full" else scale
     np.testing.assert_allclose(own, [expected, expected], rtol=1e-6)
     np.testing.assert_array_equal(model.labels_, labels)
-    again = Mixture(StudentT(structure=structure), 2, init_params=labels).fit(X, sample_weight=np.full(60, 1e-9))
+    again = Mixture(2, StudentT(structure=structure), init_params=labels).fit(X, sample_weight=np.full(60, 1e-9))
     np.testing.assert_allclose(again.components_.scale, scale, rtol=1e-6, atol=1e-12)

@@ -25,7 +25,7 @@ TABLES = {
     "a frame without columns": pl.DataFrame(),
 }
 X = np.random.default_rng(0).normal(size=(20, 3))
-NEEDED = {"Mixture": ("gaussian", 2)}
+NEEDED = {"Mixture": (2, "gaussian")}
 ESTIMATORS = [name for name in coterie.__all__ if hasattr(getattr(coterie, name), "fit")]
 VERBS = ("predict", "predict_proba", "transform", "score", "score_samples", "partial_fit", "bic", "fit_predict")
 OF_TABLES = {
@@ -39,7 +39,7 @@ CALLS = {
     "distances.pairwise": distances.pairwise,
     "choose_k": coterie.choose_k,
     "diagnose": coterie.diagnose,
-    "sweep": lambda X: selection.sweep(coterie.KMeans(), [2], X),
+    "sweep": lambda X: selection.sweep(coterie.KMeans(), X, [2]),
     "stability": lambda X: selection.stability(coterie.KMeans(), X, [2]),
     "gap_statistic": lambda X: selection.gap_statistic(X, [2]),
     "mixture_table": lambda X: selection.mixture_table(X, [2]),

@@ -14,7 +14,7 @@ from coterie.core.protocols import Chunk
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
 from coterie.families import forms
-from coterie.mixture.gaussian import GaussianEM
+from coterie.mixture.gaussian_em import GaussianEM
 
 SOFT = [p for p in zoo.MIXTURES if p.values[0].e_step_kind == "soft"]
 COMPLETE = [p for p in zoo.MIXTURES if not p.values[0].missing]

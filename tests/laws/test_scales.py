@@ -175,11 +175,11 @@ def test_a_row_without_weight_does_not_decide_the_scale():
         lambda X: GaussianMixture(3, missing="ignore").fit(X),
         lambda X: DivisiveClustering(3, method="bisecting").fit(X),
         lambda X: TimeSeriesKMeans(3).fit(X),
-        lambda X: Mixture("gaussian", "auto").fit(X),
-        lambda X: Mixture("poisson", 2).fit(np.abs(X)),
+        lambda X: Mixture("auto", "gaussian").fit(X),
+        lambda X: Mixture(2, "poisson").fit(np.abs(X)),
         lambda X: gap_statistic(X, range(1, 3)),
-        lambda X: sweep(KMeans(), range(1, 3), X),
-        lambda X: choose_k(X, range(2, 4)),
+        lambda X: sweep(KMeans(), X, range(1, 3)),
+        lambda X: choose_k(X, range(2, 4), random_state=0),
         lambda X: x_means(X),
         lambda X: g_means(X),
     ],
@@ -213,7 +213,7 @@ INDICES = {  # power of the rows
         0,
     ),
     "silhouette, simplified": (
-        lambda X, labels, **how: metrics.silhouette_score(X, labels, method="simplified", **how),
+        lambda X, labels, **how: metrics.silhouette_score(X, labels, approximation="simplified", **how),
         0,
     ),
     "dunn": (metrics.dunn_score, 0),
@@ -385,10 +385,10 @@ MIXTURES = {  # model, rows, powers of parameters
     "gaussian tied": (GaussianMixture(**C, covariance_type="tied", init_params="k-means++"), ROWS, GAUSSIAN),
     "gaussian missing": (GaussianMixture(**C, missing="ignore"), HOLES, GAUSSIAN),
     "bayesian": (BayesianGaussianMixture(**C), ROWS, {**GAUSSIAN, "mean_prior_": 1, "covariance_prior_": 2}),
-    "family gaussian": (Mixture("gaussian", **C), ROWS, {"mean": 1, "covariance": 2}),
-    "student_t": (Mixture("student_t", **C), ROWS, {"location": 1, "scale": 2, "dof": 0}),
-    "exponential": (Mixture("exponential", **C), POSITIVE, {"rate": -1}),
-    "gamma": (Mixture("gamma", **C), POSITIVE, {"shape": 0, "rate": -1}),
+    "family gaussian": (Mixture(family="gaussian", **C), ROWS, {"mean": 1, "covariance": 2}),
+    "student_t": (Mixture(family="student_t", **C), ROWS, {"location": 1, "scale": 2, "dof": 0}),
+    "exponential": (Mixture(family="exponential", **C), POSITIVE, {"rate": -1}),
+    "gamma": (Mixture(family="gamma", **C), POSITIVE, {"shape": 0, "rate": -1}),
 }
 NEAR = {"rtol": 1e-6, "atol": 1e-9}  # log densities have the unit of the rows in them, and so does their rounding
 
@@ -505,10 +505,10 @@ def test_the_scale_of_float32_rows_does_not_decide_when_a_mixture_converges(powe
 def test_parameters_of_families_too_large_for_their_type_are_told_of():
     X = np.ldexp(np.random.default_rng(6).normal(size=(30, 2)), 700)
     with pytest.warns(RangeWarning, match="covariance"):
-        Mixture("gaussian", 2, random_state=0).fit(X)
+        Mixture(2, "gaussian", random_state=0).fit(X)
 
 
-@pytest.mark.parametrize("model", [FuzzyCMeans(1, m=1.01, init="farthest"), KMedians(1), SphericalKMeans(1)])
+@pytest.mark.parametrize("model", [FuzzyCMeans(1, fuzzifier=1.01, init="farthest"), KMedians(1), SphericalKMeans(1)])
 def test_a_far_row_without_weight_has_no_effect_on_a_trace(model):
     """Its cost in units of the other rows leaves the range of float32."""
     X, w = np.array([[1.0, 2.0], [2.0, 1.0], [1e25, -1e25]], np.float32), np.array([1.0, 1.0, 0.0])

@@ -29,8 +29,8 @@ TARGETS = {
 }
 MODELS = [
     *(seeded(kind) for kind in CLASSES),
-    Mixture(Poisson(), 3, random_state=0),
-    Mixture("student_t", 2, random_state=0),
+    Mixture(3, Poisson(), random_state=0),
+    Mixture(2, "student_t", random_state=0),
     Mixture(n_components="auto", random_state=0),
 ]
 EVERY = pytest.mark.parametrize("model", MODELS, ids=repr)

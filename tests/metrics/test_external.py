@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
+from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
 
 from coterie import metrics
 from coterie.errors import InputError, ParameterError
 from coterie.metrics.adjusted_mutual_info import expected_mutual_information
-from coterie.metrics.contingency import contingency, pairs
+from coterie.metrics.contingency import contingency_table, pairs
 from coterie.metrics.labels import as_labels
 
 rng = np.random.default_rng(0)
@@ -52,6 +53,39 @@ def test_scikit_learn_agrees(name, a, b):
     want = getattr(sk, name)(a, b)
     assert BOTH_WAYS[name](a, b) == pytest.approx(want, abs=1e-12)
     assert BOTH_WAYS[name](b, a) == pytest.approx(want, abs=1e-12)
+
+
+@pytest.mark.parametrize("a, b", LABELS)
+def test_matrices_and_v_measures_are_scikit_learns(a, b):
+    names = np.array(list("zyxwvutsrqponmlkjihgfedcba"))[a % 26]
+    for labels in ((a, b), (b, a), (names, b)):
+        expected = contingency_matrix(*labels)
+        np.testing.assert_array_equal(metrics.contingency_matrix(*labels), expected)
+        np.testing.assert_array_equal(metrics.contingency_matrix(*labels, eps=0.5), expected + 0.5)
+        table = metrics.contingency_matrix(*labels, sparse=True, dtype=np.float32)
+        np.testing.assert_array_equal(table.toarray(), expected)
+        assert (table.format, table.dtype) == ("csr", np.float32)
+        np.testing.assert_array_equal(metrics.pair_confusion_matrix(*labels), pair_confusion_matrix(*labels))
+        for name in ("homogeneity_score", "completeness_score", "v_measure_score"):
+            assert getattr(metrics, name)(*labels) == pytest.approx(getattr(sk, name)(*labels), abs=1e-12)
+        assert metrics.v_measure_score(*labels, beta=0.3) == pytest.approx(sk.v_measure_score(*labels, beta=0.3))
+        for counts in (expected, table):
+            score = metrics.mutual_info_score(None, None, contingency=counts)
+            assert score == pytest.approx(metrics.mutual_info_score(*labels))
+
+
+def test_weights_of_matrices_are_numbers_of_rows():
+    a, b = LABELS[0]
+    w = rng.integers(0, 4, len(a))
+    repeated = np.repeat(a, w), np.repeat(b, w)
+    for name in ("contingency_matrix", "pair_confusion_matrix", "v_measure_score"):
+        score = getattr(metrics, name)
+        np.testing.assert_allclose(score(a, b, sample_weight=w), score(*repeated))
+    for counts in ([1, 2], [[1, -1]], [[0, 0]]):
+        with pytest.raises(InputError, match="contingency must be a matrix"):
+            metrics.mutual_info_score(None, None, contingency=counts)
+    with pytest.raises(ParameterError, match="eps must be None with sparse=True"):
+        metrics.contingency_matrix(a, b, eps=0.1, sparse=True)
 
 
 @pytest.mark.parametrize("average", AVERAGES)
@@ -161,7 +195,7 @@ def test_a_million_rows_do_not_overflow():
 def test_expected_mutual_information_is_the_mean_over_all_labellings():
     a, b = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 1, 1])
     every = [metrics.mutual_info_score(a, rng.permutation(b)) for _ in range(4000)]
-    want = expected_mutual_information(contingency(a, b))
+    want = expected_mutual_information(contingency_table(a, b))
     assert abs(np.mean(every) - want) < 4 * np.std(every) / len(every) ** 0.5
     exact = [metrics.mutual_info_score(a, np.isin(np.arange(6), ones)) for ones in combinations(range(6), 4)]
     assert np.mean(exact) == pytest.approx(want, rel=1e-13)
@@ -176,7 +210,7 @@ def test_expected_mutual_information_of_many_rows_keeps_its_digits():
             for shared in range(max(1, x + y - n), min(x, y) + 1):
                 chance = Fraction(comb(y, shared) * comb(n - y, x - shared), comb(n, x))
                 want += float(chance) * shared / n * log(n * shared / (x * y))
-    table = contingency(np.repeat([0, 1], sizes), np.repeat([0, 1], others))
+    table = contingency_table(np.repeat([0, 1], sizes), np.repeat([0, 1], others))
     assert expected_mutual_information(table) == pytest.approx(want, rel=1e-11)
 
 

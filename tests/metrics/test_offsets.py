@@ -20,7 +20,7 @@ INDICES = {
     "davies_bouldin": metrics.davies_bouldin_score,
     **{
         f"silhouette {method} {metric}": lambda X, labels, method=method, metric=metric, **how: (
-            metrics.silhouette_score(X, labels, method=method, metric=metric, **how)
+            metrics.silhouette_score(X, labels, approximation=method, metric=metric, **how)
         )
         for method in ("exact", "simplified", "medoid")
         for metric in ("euclidean", "sqeuclidean")
@@ -74,6 +74,6 @@ def test_clusters_far_from_each_other_lose_nothing_either():
     far = np.where(LABELS < 2, 2.0**44, -(2.0**43))[:, None]
     assert metrics.inertia(ROWS + far, LABELS) == metrics.inertia(ROWS, LABELS)
     near = LABELS < 2  # the cluster next to each of these two is the other
-    how = {"method": "simplified", "average": None}
+    how = {"approximation": "simplified", "average": None}
     of_all = metrics.silhouette_score(ROWS + far, LABELS, **how)
     np.testing.assert_array_equal(of_all[:2], metrics.silhouette_score(ROWS[near], LABELS[near], **how))

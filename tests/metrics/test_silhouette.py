@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn import metrics as sk
 
+from coterie.core.arguments import as_rng
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.metrics import silhouette_exact, silhouette_samples, silhouette_score
@@ -60,7 +61,7 @@ def test_any_metric_is_its_matrix(metric):
 
 def test_parameters_functions_and_series():
     few, labels = X[:80], LABELS[:80]
-    third = silhouette_samples(few, labels, metric="minkowski", metric_params={"p": 3})
+    third = silhouette_samples(few, labels, metric="minkowski", p=3)
     np.testing.assert_allclose(third, by_hand(pairwise(few, metric="minkowski", p=3), labels), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(
         silhouette_samples(few, labels, metric=lambda x, y: abs(x[0] - y[0])),
@@ -91,7 +92,7 @@ def test_hostile_rows(rows, data):
         found = silhouette_samples(rows, labels, metric=metric)
         np.testing.assert_allclose(found, by_hand(pairwise(rows, metric=metric), labels), atol=1e-12)
         assert (np.abs(found) <= 1).all()
-    assert np.isfinite(silhouette_score(rows, labels, method="simplified", average=None)).all()
+    assert np.isfinite(silhouette_score(rows, labels, approximation="simplified", average=None)).all()
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan"])
@@ -101,7 +102,7 @@ def test_weight_two_is_the_row_twice_and_zero_no_row(way, metric):
     np.testing.assert_allclose(np.repeat(found, WEIGHTS), want, rtol=1e-9, atol=1e-12)
     for method in ("exact", "simplified", "medoid"):
         if metric != "manhattan" or method != "simplified":
-            how = {"metric": metric, "method": method, "average": None}
+            how = {"metric": metric, "approximation": method, "average": None}
             twice = silhouette_score(np.repeat(X, WEIGHTS, axis=0), np.repeat(LABELS, WEIGHTS), **how)
             np.testing.assert_allclose(silhouette_score(X, LABELS, sample_weight=WEIGHTS, **how), twice, rtol=1e-9)
 
@@ -157,7 +158,7 @@ def test_names_of_clusters_and_order_of_rows_do_not_matter():
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
 def test_equal_rows_have_no_silhouette(method, metric):
     for value in (0.1, 1e9 / 3):
-        assert silhouette_score(np.full((50, 3), value), [0, 1] * 25, method=method, metric=metric) == 0.0
+        assert silhouette_score(np.full((50, 3), value), [0, 1] * 25, approximation=method, metric=metric) == 0.0
 
 
 def test_averages():
@@ -171,15 +172,15 @@ def test_averages():
 def test_an_estimate_is_unbiased_and_its_error_is_right():
     want = silhouette_score(X, LABELS)
     found = np.array(
-        [silhouette_score(X, LABELS, method="sampled", sample_size=100, random_state=i, return_error=True)
+        [silhouette_score(X, LABELS, approximation="sampled", sample_size=100, random_state=i, return_error=True)
          for i in range(60)]
     )  # fmt: skip
     z = (found[:, 0] - want) / found[:, 1]
     assert abs(z.mean()) < 4 / 60**0.5
     assert 0.7 < z.std() < 1.35
-    whole = silhouette_score(X, LABELS, method="sampled", sample_size=900, return_error=True)
+    whole = silhouette_score(X, LABELS, approximation="sampled", sample_size=900, return_error=True)
     assert whole == (pytest.approx(want, rel=1e-9), 0.0)
-    again = [silhouette_score(X, LABELS, method="sampled", random_state=3, n_jobs=n) for n in (1, 2)]
+    again = [silhouette_score(X, LABELS, approximation="sampled", random_state=3, n_jobs=n) for n in (1, 2)]
     assert again[0] == again[1]
 
 
@@ -187,7 +188,7 @@ def test_an_estimate_samples_rows_by_their_weights():
     w = np.where(LABELS == 0, 5.0, 0.5)
     want = silhouette_score(X, LABELS, sample_weight=w)
     found = np.array(
-        [silhouette_score(X, LABELS, sample_weight=w, method="sampled", sample_size=300, random_state=i,
+        [silhouette_score(X, LABELS, sample_weight=w, approximation="sampled", sample_size=300, random_state=i,
                           return_error=True) for i in range(40)]
     )  # fmt: skip
     assert abs(((found[:, 0] - want) / found[:, 1]).mean()) < 4 / 40**0.5
@@ -204,7 +205,9 @@ def test_simplified_silhouettes_measure_to_means(squared):
     import dask.array as da
 
     for rows in (X, sparse.csr_array(X), da.from_array(X, chunks=(200, 6))):
-        assert silhouette_score(rows, LABELS, metric=metric, method="simplified") == pytest.approx(want, rel=1e-9)
+        assert silhouette_score(rows, LABELS, metric=metric, approximation="simplified") == pytest.approx(
+            want, rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])
@@ -217,7 +220,7 @@ def test_medoid_silhouettes_measure_to_medoids(metric):
     to[np.arange(900), LABELS] = np.inf
     want = ((to.min(axis=1) - a) / np.maximum(a, to.min(axis=1))).mean()
     rows = D if metric == "precomputed" else X
-    assert silhouette_score(rows, LABELS, metric=metric, method="medoid") == pytest.approx(want, rel=1e-9)
+    assert silhouette_score(rows, LABELS, metric=metric, approximation="medoid") == pytest.approx(want, rel=1e-9)
 
 
 @pytest.mark.parametrize("method", ["exact", "sampled", "simplified", "medoid"])
@@ -229,23 +232,29 @@ def test_too_few_or_too_many_clusters_are_errors(method):
         (LABELS[1:], None, "labels has 899 entries and X has 900 rows"),
     ):
         with pytest.raises(InputError, match=message):
-            silhouette_score(X, labels, sample_weight=w, method=method)
+            silhouette_score(X, labels, sample_weight=w, approximation=method)
 
 
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"method": "fast"}, "method must be 'exact' or"),
+        ({"approximation": "fast"}, "approximation must be 'exact' or"),
         ({"average": "weighted"}, "average must be 'micro' or"),
-        ({"sample_size": 10}, "sample_size requires method='sampled'"),
-        ({"method": "sampled", "sample_size": 1}, "sample_size must be a whole number of at least 2"),
-        ({"method": "sampled", "sample_size": 901}, "sample_size must be at most 900"),
-        ({"method": "sampled", "average": None}, "average must be 'micro' with method='sampled'"),
-        ({"method": "simplified", "metric": "manhattan"}, "metric must be 'euclidean' or 'sqeuclidean' with method"),
-        ({"method": "simplified", "metric_params": {"w": 1}}, "metric_params must be None"),
+        ({"approximation": "medoid", "sample_size": 10}, "sample_size requires approximation='exact' or 'sampled'"),
+        ({"approximation": "sampled", "sample_size": 1}, "sample_size must be a whole number of at least 2"),
+        ({"approximation": "sampled", "sample_size": 901}, "sample_size must be at most 900"),
+        ({"approximation": "sampled", "average": None}, "average must be 'micro' with approximation='sampled'"),
+        (
+            {"approximation": "simplified", "metric": "manhattan"},
+            "metric must be 'euclidean' or 'sqeuclidean' with",
+        ),
+        (
+            {"approximation": "simplified", "w": 1},
+            "='simplified' takes no parameters of the metric; got w",
+        ),
         ({"metric": "euclid"}, "metric must be one of"),
-        ({"metric": "precomputed", "metric_params": {"p": 1}}, "metric='precomputed' takes no parameters; got p"),
-        ({"method": "sampled", "random_state": "x"}, "random_state must be"),
+        ({"metric": "precomputed", "p": 1}, "metric='precomputed' takes no parameters; got p"),
+        ({"approximation": "sampled", "random_state": "x"}, "random_state must be"),
     ],
 )
 def test_invalid_options_are_errors(options, message):
@@ -253,13 +262,46 @@ def test_invalid_options_are_errors(options, message):
         silhouette_score(X, LABELS, **options)
 
 
+@pytest.mark.parametrize("size", [300, 5000])
+def test_a_sample_is_compared_with_itself(size):
+    rows = np.sort(as_rng(3).permutation(len(X))[:size])
+    expected = silhouette_score(X[rows], LABELS[rows])
+    assert silhouette_score(X, LABELS, sample_size=size, random_state=3) == expected
+    D = pairwise(X)
+    assert silhouette_score(D, LABELS, metric="precomputed", sample_size=size, random_state=3) == pytest.approx(
+        expected
+    )
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "l2", "sqeuclidean", "cosine"])
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+def test_sparse_rows_have_the_silhouettes_of_dense_ones(metric, kind):
+    rows = np.where(np.random.default_rng(0).random((300, 8)) < 0.6, 0.0, X[:300, :1] + 3.0)
+    rows[:, 0] += 1
+    expected = silhouette_samples(rows, LABELS[:300], metric=metric)
+    np.testing.assert_allclose(silhouette_samples(kind(rows), LABELS[:300], metric=metric), expected, atol=1e-7)
+    assert silhouette_score(kind(rows), LABELS[:300], metric=metric) == pytest.approx(expected.mean())
+
+
+def test_sparse_distances_and_metrics_without_dot_products():
+    D = pairwise(X[:200])
+    D[D < 0.1] = 0
+    expected = silhouette_samples(D, LABELS[:200], metric="precomputed")
+    precomputed = silhouette_samples(sparse.csr_array(D), LABELS[:200], metric="precomputed")
+    np.testing.assert_array_equal(precomputed, expected)
+    with pytest.raises(InputError, match=r"X is sparse: distances need dense rows in memory; pass X.toarray\(\)"):
+        silhouette_samples(sparse.csr_array(X), LABELS, metric="manhattan")
+    with pytest.raises(InputError, match="row 3 is zero in every column"):
+        silhouette_samples(sparse.csr_array(np.where(np.arange(900)[:, None] == 3, 0, X)), LABELS, metric="cosine")
+
+
 def test_distances_that_overflow_are_an_error():
     far = (X / np.abs(X).max() * 3e38).astype(np.float32)
     for method in ("exact", "sampled", "medoid"):
         with pytest.raises(InputError, match=r"so far apart that their distances overflow|cannot represent"):
-            silhouette_score(far, LABELS, method=method, metric="manhattan")
-        found = silhouette_score(far, LABELS, method=method, random_state=0)
-        assert found == pytest.approx(silhouette_score(X, LABELS, method=method, random_state=0), abs=1e-5)
+            silhouette_score(far, LABELS, approximation=method, metric="manhattan")
+        found = silhouette_score(far, LABELS, approximation=method, random_state=0)
+        assert found == pytest.approx(silhouette_score(X, LABELS, approximation=method, random_state=0), abs=1e-5)
 
 
 def test_invalid_rows_are_errors():
@@ -267,8 +309,8 @@ def test_invalid_rows_are_errors():
         silhouette_samples(np.where(X > 2, np.nan, X), LABELS)
     with pytest.raises(InputError, match="needs a square X"):
         silhouette_samples(X, LABELS, metric="precomputed")
-    with pytest.raises(InputError, match="X is sparse"):
-        silhouette_samples(sparse.csr_array(X), LABELS)
+    with pytest.raises(ValueError, match="contains NaN"):
+        silhouette_samples(sparse.csr_array(np.where(X > 2, np.nan, X)), LABELS)
 
 
 def test_the_full_distance_matrix_is_never_stored():

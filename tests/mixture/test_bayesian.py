@@ -9,7 +9,7 @@ from sklearn.base import clone
 from coterie import BayesianGaussianMixture
 from coterie.errors import InputError, ParameterError
 from cuts import has_many_parts
-from mixture.beliefs import FORMS, MIXING, fit_quietly, start
+from mixture.bayesian import FORMS, MIXING, fit_quietly, start
 from mixture.rows import groups, islands
 
 # what holds of every fit

@@ -7,8 +7,8 @@ from scipy.special import gammaln, logsumexp
 from sklearn.mixture import BayesianGaussianMixture as Sklearn
 
 from coterie import BayesianGaussianMixture
-from coterie.mixture.beliefs import Dirichlet, NormalWishart, Sticks
-from mixture.beliefs import FORMS, MIXING, fit_quietly, start
+from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, StickBreaking
+from mixture.bayesian import FORMS, MIXING, fit_quietly, start
 from mixture.rows import groups, islands
 
 PRIORS = {
@@ -167,7 +167,7 @@ def test_the_bound_is_below_the_evidence_of_a_mixture_and_not_far():
     for code in range(64):
         z = (code >> np.arange(6)) & 1
         n = np.array([6 - z.sum(), z.sum()], float)
-        a = mixing.after(n)
+        a = mixing.posterior(n)
         weights = log_beta(a) - log_beta(np.full(2, 1.5))
         total.append(weights + part(X[z == 0]) + part(X[z == 1]))
     evidence = logsumexp(total)
@@ -200,12 +200,12 @@ def _evidence_of_one(prior, rows):
     return evidence
 
 
-@pytest.mark.parametrize("mixing", [Dirichlet(0.4), Dirichlet(2.5), Sticks(0.4), Sticks(2.5)])
+@pytest.mark.parametrize("mixing", [Dirichlet(0.4), Dirichlet(2.5), StickBreaking(0.4), StickBreaking(2.5)])
 def test_the_divergence_of_the_weights_is_what_makes_their_part_the_evidence(mixing):
     n = np.array([5.0, 0.0, 2.5])
-    after = mixing.after(n)
+    after = mixing.posterior(n)
     part = n @ mixing.expected_log(after) - mixing.divergence(after)
-    if isinstance(mixing, Sticks):
+    if isinstance(mixing, StickBreaking):
         assert part == pytest.approx(mixing.log_evidence(n), rel=1e-12)
         sticks = stats.beta(1, mixing.concentration).rvs((400_000, 3), random_state=0)
         weights = sticks * np.cumprod(np.c_[np.ones(len(sticks)), 1 - sticks[:, :-1]], axis=1)
@@ -217,7 +217,7 @@ def test_the_divergence_of_the_weights_is_what_makes_their_part_the_evidence(mix
 def test_the_divergence_of_precisions_is_that_of_gamma_distributions_in_one_column():
     prior = NormalWishart("full", np.zeros(1), 1.0, 3.0, np.array([[2.0]]))
     x = np.array([1.0, 2.0, 4.0])
-    after = prior.after(np.zeros((1, 1)), np.array([3.0]), np.array([[7.0]]), np.array([[[21.0]]]))
+    after = prior.posterior(np.zeros((1, 1)), np.array([3.0]), np.array([[7.0]]), np.array([[[21.0]]]))
     rate = after.dof[0] * after.covariances[0, 0, 0] / 2
     before, now = stats.gamma(1.5, scale=1.0), stats.gamma(after.dof[0] / 2, scale=1 / rate)
     precisions = integrate.quad(lambda t: now.pdf(t) * (now.logpdf(t) - before.logpdf(t)), 0, 30)[0]

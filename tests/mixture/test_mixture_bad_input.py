@@ -47,7 +47,7 @@ def refused(error, *words):
         ("tol", np.nan, ("at least 0", "got nan")),
         ("reg_covar", -1.0, ("at least 0", "got -1.0")),
         ("reg_covar", "small", ("number", "got 'small'")),
-        ("max_iter", 0, ("at least 1", "got 0")),
+        ("max_iter", -1, ("at least 0", "got -1")),
         ("n_init", 0, ("at least 1", "got 0")),
         ("n_jobs", 0, ("None, a positive number of threads, or negative", "got 0")),
         ("random_state", -1, ("an integer >= 0", "got -1")),
@@ -113,7 +113,7 @@ def full(matrix):
         ("full", full(np.eye(3) + np.eye(3, k=1) / 2), ("symmetric",)),
         ("tied", np.eye(3, k=1) + np.eye(3), ("symmetric",)),
         ("tied", -np.eye(3), ("positive definite", "-1")),
-        ("diag", np.array([[1, 1, 1], [1, 0, 1]]), ("above 0", "least is 0")),
+        ("diag", np.array([[1, 1, 1], [1, 0, 1]]), ("above 0", "minimum is 0")),
         ("spherical", [1.0, -3.0], ("above 0", "-3")),
         ("full", full(np.full((3, 3), np.nan)), ("NaN",)),
     ],
@@ -125,7 +125,7 @@ def test_precisions_that_cannot_be_are_refused(name, precisions, words):
 
 @pytest.mark.parametrize("held, option", [("means", "means_init"), ("covariances", "precisions_init")])
 def test_what_is_fixed_must_be_given(held, option):
-    with refused(ParameterError, f"fixed='{held}' needs {option}"):
+    with refused(ParameterError, f"fixed='{held}' needs initial values: set {option}"):
         GaussianMixture(2, fixed=held).fit(ROWS)
 
 
@@ -154,7 +154,7 @@ def test_priors_that_cannot_be_are_refused(prior, words):
 
 @pytest.mark.parametrize("value, what", [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 def test_values_that_are_not_finite_are_counted_column_by_column(value, what):
-    with refused(InputError, rf"X contains {what}: column 0 \(2\), column 2 \(1\)", "drop those rows"):
+    with refused(InputError, rf"X contains {what}: column 0 \(2\), column 2 \(1\)", "drop these rows"):
         GaussianMixture(2).fit(with_holes(value))
 
 
@@ -171,19 +171,19 @@ def test_nan_is_refused_with_the_option_that_would_allow_it_and_infinity_even_th
 
 
 def test_more_components_than_rows_are_refused_with_both_numbers():
-    with refused(InputError, "n_samples=30", "n_components=31", "fewer"):
+    with refused(InputError, "n_samples=30", "n_components=31", "use n_components <= 30"):
         GaussianMixture(31).fit(ROWS)
     weight = np.zeros(30)
     weight[:3] = 1
-    with refused(InputError, "n_samples=3 ", "weight above 0", "n_components=4"):
+    with refused(InputError, "n_samples=3,", "weight above 0", "n_components=4"):
         GaussianMixture(4).fit(ROWS, sample_weight=weight)
 
 
 @pytest.mark.parametrize(
     "known, words",
     [
-        (np.r_[np.zeros(29, int), 2], ("from 0 to n_components - 1 = 1", "-1 where", "found 2")),
-        (np.r_[np.zeros(29, int), -2], ("-1 where", "found -2")),
+        (np.r_[np.zeros(29, int), 2], ("from 0 to n_components - 1 = 1", "-1 if", "got 2")),
+        (np.r_[np.zeros(29, int), -2], ("-1 if", "got -2")),
         (np.r_[np.zeros(29, int), 2**32], ("n_components - 1 = 1",)),
         (np.r_[np.zeros(29), 0.5], ("whole numbers", "0.5")),
         (np.r_[np.zeros(29), np.nan], ("whole numbers", "nan")),
@@ -203,8 +203,8 @@ def test_known_labels_that_cannot_be_are_refused(known, words):
 @pytest.mark.parametrize(
     "start, words",
     [
-        (np.r_[np.zeros(29, int), 2], ("from 0 to n_components - 1 = 1", "found 0 to 2")),
-        (np.full(30, -1), ("from 0 to n_components - 1 = 1", "found -1")),
+        (np.r_[np.zeros(29, int), 2], ("from 0 to n_components - 1 = 1", "got 0 to 2")),
+        (np.full(30, -1), ("from 0 to n_components - 1 = 1", "got -1")),
         (np.full(30, 0.5), ("whole numbers",)),
         (np.zeros(29, int), ("each of the 30 rows", r"\(29,\)")),
         (np.full((29, 2), 0.5), ("each of the 30 rows", r"\(29, 2\)")),

@@ -10,8 +10,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from coterie import GaussianMixture, Mixture
-from coterie.errors import ParameterError
+from coterie import BayesianGaussianMixture, GaussianMixture, Mixture
+from coterie.errors import ParameterError, RangeWarning
+from coterie.families import Poisson
 from coterie.mixture import Prior
 from mixture.rows import groups, theta
 
@@ -72,8 +73,21 @@ def test_known_labels_are_routed_through_a_pipeline(kind, blobs):
 
 
 def test_the_search_for_the_number_of_components_rejects_known_labels(blobs):
-    with pytest.raises(ParameterError, match=r"n_components='auto' takes no known_labels: .*whole number"):
+    with pytest.raises(ParameterError, match=r"n_components='auto' does not support known_labels: .*whole number"):
         Mixture(n_components="auto").fit(blobs, known_labels=np.zeros(120, int))
+
+
+@pytest.mark.parametrize(
+    "arguments, call",
+    [
+        (("student_t", 3), r"Mixture\(3, 'student_t'\)"),
+        ((Poisson(), "auto"), r"Mixture\('auto', Poisson\(\)\)"),
+        (("poisson",), r"Mixture\(3, 'poisson'\)"),
+    ],
+)
+def test_a_family_in_first_place_is_one_error_with_the_right_call(arguments, call):
+    with pytest.raises(ParameterError, match=rf"first argument of Mixture is n_components.*family second: {call}"):
+        Mixture(*arguments)
 
 
 def test_a_pipeline_fits_predicts_and_scores(blobs):
@@ -94,6 +108,50 @@ def test_grid_search_goes_over_the_number_of_components(blobs):
     assert search.best_score_ == pytest.approx(
         np.mean([search.cv_results_[f"split{i}_test_score"][2] for i in range(3)])
     )
+
+
+MIXTURES = {
+    "gaussian": GaussianMixture(3, random_state=0),
+    "bayesian": BayesianGaussianMixture(3, random_state=0),
+    "student_t": Mixture(3, "student_t", random_state=0),
+    "auto": Mixture("auto", random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_lower_bounds_end_at_the_lower_bound_and_rise(name, blobs):
+    model = clone(MIXTURES[name]).fit(blobs)
+    assert model.converged_
+    assert len(model.lower_bounds_) == model.n_iter_ == model.history_.iteration[-1] > 0
+    assert model.lower_bounds_[-1] == model.lower_bound_
+    is_mean = name in ("gaussian", "student_t")  # history_ has totals
+    after_e_steps = model.history_.lower_bound[::2] if is_mean else model.history_.lower_bound
+    np.testing.assert_allclose(model.lower_bounds_ * (len(blobs) if is_mean else 1), after_e_steps[1:])
+    assert (np.diff(model.lower_bounds_) >= -1e-9 * np.abs(model.lower_bound_)).all()
+
+
+@pytest.mark.parametrize("kind", [GaussianMixture, BayesianGaussianMixture])
+def test_lower_bounds_are_in_the_unit_of_the_rows(kind, blobs):
+    with pytest.warns(RangeWarning, match="covariances_"):
+        model = kind(3, random_state=0).fit(blobs * 2.0**600)
+    rows = 1 if kind is GaussianMixture else len(blobs)  # a mean, or a total
+    expected = kind(3, random_state=0).fit(blobs).lower_bounds_ - rows * 2 * 600 * np.log(2)
+    np.testing.assert_allclose(model.lower_bounds_, expected)
+    assert model.lower_bounds_[-1] == model.lower_bound_
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_no_iterations_return_the_initialisation_without_a_warning(name, blobs):
+    model = clone(MIXTURES[name]).set_params(max_iter=0).fit(blobs)
+    assert (model.n_iter_, model.converged_, len(model.lower_bounds_)) == (0, False, 0)
+    assert len(model.history_) == 1
+    np.testing.assert_array_equal(model.predict(blobs), model.labels_)
+
+
+def test_no_iterations_keep_the_given_means(blobs):
+    means = [[0.0, 0.0], [9.0, -900.0], [21.0, -2100.0]]
+    model = GaussianMixture(3, means_init=means, max_iter=0, random_state=0).fit(blobs)
+    np.testing.assert_array_equal(model.means_, means)
 
 
 def test_options_are_kept_as_they_were_given():

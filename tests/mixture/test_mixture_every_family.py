@@ -45,7 +45,7 @@ def planted(name, n=240):
 def started(name, labels, **options):
     """A mixture that starts from labels of which a third are wrong."""
     wrong = np.where(np.arange(len(labels)) % 3, labels, (labels + 1) % 3)
-    return Mixture(FAMILIES[name], 3, init_params=wrong, **options)
+    return Mixture(3, FAMILIES[name], init_params=wrong, **options)
 
 
 def arrays(components):
@@ -59,8 +59,8 @@ def test_weight_two_is_the_row_twice(name, e_step):
     X, labels = planted(name)
     times = np.random.default_rng(1).integers(1, 4, size=len(X))
     wrong = np.where(np.arange(len(X)) % 3, labels, (labels + 1) % 3)
-    weighted = Mixture(FAMILIES[name], 3, init_params=wrong, e_step=e_step).fit(X, sample_weight=times)
-    repeated = Mixture(FAMILIES[name], 3, init_params=np.repeat(wrong, times), e_step=e_step)
+    weighted = Mixture(3, FAMILIES[name], init_params=wrong, e_step=e_step).fit(X, sample_weight=times)
+    repeated = Mixture(3, FAMILIES[name], init_params=np.repeat(wrong, times), e_step=e_step)
     repeated.fit(np.repeat(X, times, axis=0))
     assert weighted.log_likelihood_ == pytest.approx(repeated.log_likelihood_, rel=1e-9)
     for a, b in zip(arrays(weighted.components_), arrays(repeated.components_), strict=True):
@@ -71,7 +71,7 @@ def test_weight_two_is_the_row_twice(name, e_step):
 def test_if_all_components_are_known_the_fit_is_that_of_each(name):
     X, labels = planted(name)
     w = np.random.default_rng(1).exponential(size=len(X))
-    model = Mixture(FAMILIES[name], 3, tol=1e-9).fit(X, sample_weight=w, known_labels=labels)
+    model = Mixture(3, FAMILIES[name], tol=1e-9).fit(X, sample_weight=w, known_labels=labels)
     likeliest = 0.0
     for j in range(3):
         alone = Product(BOTH.groups) if name == "product" else type(FAMILIES[name])(**vars(FAMILIES[name]))
@@ -87,7 +87,7 @@ def test_if_all_components_are_known_the_fit_is_that_of_each(name):
 def test_known_rows_are_kept_while_the_rest_are_found(name):
     X, labels = planted(name)
     y = np.where(np.arange(len(X)) % 2, labels, -1)
-    model = Mixture(FAMILIES[name], 3, random_state=0).fit(X, known_labels=y)
+    model = Mixture(3, FAMILIES[name], random_state=0).fit(X, known_labels=y)
     never_falls(model)
     density, shares = model.score_samples(X), model.predict_proba(X)
     known = y >= 0
@@ -173,12 +173,12 @@ def test_values_off_the_support_are_named_with_column_and_remedy(name, value):
     bad = X.copy()
     bad[4, 1] = value
     with pytest.raises(InputError, match=said.format("column 1")):
-        Mixture(name, 1).fit(bad)
+        Mixture(1, name).fit(bad)
     frame, wrong = (pd.DataFrame(rows, columns=["a", "dose", "c"]) for rows in (X, bad))
     with pytest.raises(InputError, match=said.format("dose")):
-        Mixture(name, 1).fit(wrong)
+        Mixture(1, name).fit(wrong)
     with pytest.raises(InputError, match=said.format("dose")):
-        Mixture(name, 1).fit(frame).predict(wrong)
+        Mixture(1, name).fit(frame).predict(wrong)
 
 
 # how much a family is to write

@@ -184,7 +184,7 @@ WHOLE = {
 @pytest.mark.parametrize("name", WHOLE)
 def test_whole_numbers_are_counts_if_they_vary_as_counts_do(name):
     values, family = WHOLE[name]
-    found = Mixture(product_of(pd.DataFrame({"x": values}))).families_["x"]
+    found = Mixture(family=product_of(pd.DataFrame({"x": values}))).families_["x"]
     assert found.split("(")[0] == family
 
 

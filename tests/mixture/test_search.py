@@ -58,6 +58,23 @@ def test_a_relocated_component_has_a_row_and_its_neighbours():
     assert any(alone)  # the cluster apart, and nothing else
 
 
+def test_components_move_to_outliers():
+    X = np.r_[groups(1000, d=2)[0], [[400.0, 400.0], [400.0, 401.0]]]
+    rows = open_rows(X, "EEI", 2)
+    parents = rows.trials.first(rows.random_starts(3)[-1:])  # random responsibilities: both components are wide
+    moved = relocate(rows.trials, parents, 40, np.random.default_rng(0))
+    is_small = (moved == 1).sum(axis=1) <= 20
+    assert (is_small & (moved[:, -2:] == 1).all(axis=1)).sum() >= 2
+
+
+@pytest.mark.parametrize("structure", ["EII", "EEI", "EEE"])
+def test_a_shared_covariance_without_variance_in_a_column_is_degenerate(structure):
+    """A column of two values, one for each component: the likelihood is bounded by `reg_covar` alone."""
+    X, labels = groups(60, d=2)[0], np.arange(60) % 2
+    model = GaussianMixture(2, covariance_type=structure, init_params=labels).fit(np.c_[X, labels])
+    assert sound_first(model._fitted_model, 60, model._components) == (structure != "EII")
+
+
 def test_a_small_tight_cluster_among_many_rows_is_found():
     rng = np.random.default_rng(0)
     X = np.r_[rng.normal(size=(250, 2)), [1.0, 1.0] + 0.1 * rng.normal(size=(20, 2))]

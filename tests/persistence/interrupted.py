@@ -34,10 +34,10 @@ CASES = {  # name: estimator, rows
     "GaussianMixture stochastic": (coterie.GaussianMixture(**C, e_step="stochastic"), MIXED),
     "GaussianMixture accelerated": (coterie.GaussianMixture(**C, accelerate=True, init_params="random"), MIXED),
     "BayesianGaussianMixture": (coterie.BayesianGaussianMixture(**C), MIXED),
-    "Mixture": (coterie.Mixture("poisson", **C, init_params="random"), COUNTS),
-    "Mixture sparse": (coterie.Mixture("multinomial", **C, init_params="random"), SPARSE),
-    "Mixture student": (coterie.Mixture("student_t", **C), MIXED),
-    "Mixture auto": (coterie.Mixture("poisson", "auto", random_state=0), COUNTS),
+    "Mixture": (coterie.Mixture(family="poisson", **C, init_params="random"), COUNTS),
+    "Mixture sparse": (coterie.Mixture(family="multinomial", **C, init_params="random"), SPARSE),
+    "Mixture student": (coterie.Mixture(family="student_t", **C), MIXED),
+    "Mixture auto": (coterie.Mixture("auto", "poisson", random_state=0), COUNTS),
     "MiniBatchKMeans": (coterie.MiniBatchKMeans(4, batch_size=16, random_state=0), MIXED),
 }
 

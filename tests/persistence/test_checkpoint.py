@@ -173,6 +173,6 @@ def test_model_files_do_not_contain_the_checkpoint_option(tmp_path):
 def test_many_fits_share_no_file(tmp_path, always):
     model = coterie.KMeans(random_state=0, checkpoint=tmp_path / "c")
     plain = coterie.KMeans(random_state=0)
-    assert sweep(model, [2, 3, 4], X).objectives.tolist() == sweep(plain, [2, 3, 4], X).objectives.tolist()
+    assert sweep(model, X, [2, 3, 4]).objectives.tolist() == sweep(plain, X, [2, 3, 4]).objectives.tolist()
     stability(model, X, [2, 3], n_resamples=3, random_state=0)
     assert list(tmp_path.iterdir()) == []

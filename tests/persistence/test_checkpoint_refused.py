@@ -85,7 +85,7 @@ def test_a_model_file_is_no_checkpoint_and_the_other_way_round(tmp_path, always)
     coterie.save(clone(model).fit(rows), tmp_path / "m.safetensors")
     check_rejected(model, rows, tmp_path / "m.safetensors")
     cut_short(model, rows, tmp_path / "c.safetensors")
-    with pytest.raises(coterie.errors.ModelFileError, match="does not contain a model"):
+    with pytest.raises(coterie.errors.ModelFileError, match="not a model file written by coterie"):
         coterie.load(tmp_path / "c.safetensors")
 
 

@@ -354,6 +354,11 @@ def test_odd_files_are_rejected_without_taking_memory(name, folder):
         tracemalloc.stop()
 
 
+def test_a_table_is_not_a_model_file(folder):
+    with pytest.raises(ModelFileError, match=r"it is not a model file written by coterie\.save$"):
+        coterie.load(changed(folder, b"sepal,petal\n1,2\n"))
+
+
 def test_a_pickle_is_never_opened(folder):
     class Trap:
         def __reduce__(self):

@@ -155,7 +155,7 @@ def test_a_kernel_distance_or_family_defined_by_the_user_is_rejected(tmp_path):
     check_rejected(coterie.KernelKMeans(2, kernel=product).fit(X), tmp_path, "product")
     check_rejected(coterie.KMedoids(2, metric=apart).fit(X), tmp_path, "apart|UserDistance")
     check_rejected(coterie.KMedoids(2, metric="apart from files").fit(X), tmp_path, "UserDistance")
-    check_rejected(coterie.Mixture(Own(), 1).fit(COUNTS), tmp_path, "Own")
+    check_rejected(coterie.Mixture(1, Own()).fit(COUNTS), tmp_path, "Own")
 
 
 def test_a_callback_is_left_out_with_a_warning(tmp_path):

@@ -40,8 +40,8 @@ def trace(name):
         "tied": lambda: GaussianMixture(3, covariance_type="tied", random_state=0).fit_trace(WIDE),
         "diagonal": lambda: GaussianMixture(3, covariance_type="diag", random_state=0).fit_trace(WIDE),
         "spherical": lambda: GaussianMixture(3, covariance_type="spherical", random_state=0).fit_trace(WIDE),
-        "tails": lambda: Mixture("student_t", 2, max_iter=4, random_state=0).fit_trace(X),
-        "counts": lambda: Mixture("poisson", 2, random_state=0).fit_trace(np.floor(np.abs(X))),
+        "tails": lambda: Mixture(2, "student_t", max_iter=4, random_state=0).fit_trace(X),
+        "counts": lambda: Mixture(2, "poisson", random_state=0).fit_trace(np.floor(np.abs(X))),
     }[name]()
 
 

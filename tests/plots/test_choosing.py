@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(scope="module")
 def chosen():
     X = make_blobs(150, 2, centers=3, cluster_std=0.3, random_state=0)[0]
-    return choose_k(X, range(1, 7), ["silhouette", "davies_bouldin", "gap", "elbow"])
+    return choose_k(X, range(1, 7), criteria=["silhouette", "davies_bouldin", "gap", "elbow"], random_state=0)
 
 
 def test_every_criterion_has_a_panel_with_its_numbers(chosen):

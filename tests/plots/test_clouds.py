@@ -177,7 +177,7 @@ def test_cells_reach_as_far_as_the_farthest_of_many_rows():
 def test_places_that_a_family_does_not_take_have_no_cells():
     counts = np.random.default_rng(0).poisson(3.0, (60, 2))
     with pytest.raises(InputError, match="Mixture cannot predict all places"):
-        plots.voronoi(Mixture("poisson", 2, random_state=0).fit(counts), counts)
+        plots.voronoi(Mixture(2, "poisson", random_state=0).fit(counts), counts)
 
 
 # ellipses
@@ -229,7 +229,7 @@ def test_a_picture_of_many_columns_shows_their_marginal():
 
 
 def test_components_of_students_t_have_ellipses_too():
-    model = Mixture("student_t", 2, random_state=0).fit(X)
+    model = Mixture(2, "student_t", random_state=0).fit(X)
     assert len(plots.ellipses(model, X, deviations=2).lines) == 2
 
 

@@ -26,9 +26,9 @@ KM, GM = KMeans(3, random_state=0).fit(X), GaussianMixture(3, random_state=0).fi
 @cache
 def found(name):
     return {
-        "elbow": lambda: sweep(KMeans(random_state=0), range(1, 6), X),
+        "elbow": lambda: sweep(KMeans(random_state=0), X, range(1, 6)),
         "gap": lambda: gap_statistic(X, range(1, 5), n_references=3, random_state=0),
-        "information": lambda: mixture_table(X, range(1, 4), ["EII", "VVV"], random_state=0),
+        "information": lambda: mixture_table(X, range(1, 4), structures=["EII", "VVV"], random_state=0),
         "stability": lambda: stability(KMeans(n_init=1), X, range(2, 5), n_resamples=3, random_state=0),
         "tree": lambda: AgglomerativeClustering(3).fit(X),
         "trace": lambda: GaussianMixture(3, init_params="random_from_data", random_state=0).fit_trace(X),
@@ -145,10 +145,12 @@ def test_importing_plots_loads_no_matplotlib():
 
 
 def test_results_of_choose_k_are_drawn_by_each_figure():
-    chosen = choose_k(X, range(1, 6), ["elbow", "gap", "bic", "prediction_strength"], budget="quick")
+    chosen = choose_k(
+        X, range(1, 6), criteria=["elbow", "gap", "bic", "prediction_strength"], budget="quick", random_state=0
+    )
     for name in ("elbow", "gap", "information", "stability"):
         getattr(plots, name)(chosen).figure.draw_without_rendering()
-    none = choose_k(X, range(1, 4), ["silhouette"], budget="quick")
+    none = choose_k(X, range(1, 4), criteria=["silhouette"], budget="quick", random_state=0)
     for name in ("gap", "information", "stability"):
         with pytest.raises(ParameterError, match="the result of choose_k has no "):
             getattr(plots, name)(none)

@@ -16,7 +16,7 @@ from coterie import (
 from coterie.datasets import make_blobs
 from coterie.errors import InputError
 from coterie.families import Poisson, Product
-from coterie.hierarchy import cut, leaves, linkage
+from coterie.hierarchy import cut, leaves_list, linkage
 from coterie.mixture import Prior
 from coterie.plots import silhouette_plot
 from coterie.selection import gap_statistic, kneedle, mixture_table, stability, sweep
@@ -35,11 +35,11 @@ def caption(ax):
 
 
 def test_an_elbow_shows_the_objectives_and_their_knee():
-    found = sweep(KMeans(random_state=0), range(1, 8), X)
+    found = sweep(KMeans(random_state=0), X, range(1, 8))
     display = plots.ElbowDisplay.from_result(found)
     np.testing.assert_array_equal(display.line_.get_xydata(), np.stack([found.ks, found.objectives], axis=1))
     assert display.knee_line_.get_xdata()[0] == kneedle(found.ks, found.objectives).x == display.knee
-    short = plots.ElbowDisplay.from_result(sweep(KMeans(random_state=0), [2, 3], X))
+    short = plots.ElbowDisplay.from_result(sweep(KMeans(random_state=0), X, [2, 3]))
     assert short.knee is None
     assert caption(short.ax_) == "elbow: needs at least three K"
 
@@ -55,7 +55,7 @@ def test_a_gap_has_its_errors_and_the_choice_of_its_rule():
 
 
 def test_each_structure_has_its_curve_which_ends_where_there_is_no_fit():
-    table = mixture_table(X[:12], range(1, 8), ["EII", "VVV"], random_state=0)
+    table = mixture_table(X[:12], range(1, 8), structures=["EII", "VVV"], random_state=0)
     assert not np.isfinite(table.bic).all()
     display = plots.InformationDisplay.from_result(table, criterion="icl")
     for j, line in enumerate(display.lines_):
@@ -130,15 +130,15 @@ def test_a_whole_tree_is_drawn_as_its_matrix_says(method):
     Z = linkage(X[:30], method)
     display = plots.DendrogramDisplay.from_result(Z, n_clusters=4)
     np.testing.assert_allclose(display.y[:, 1], Z[:, 2])
-    assert display.leaves == [str(j) for j in leaves(Z)]
-    place = {j: (float(i), 0.0) for i, j in enumerate(leaves(Z))}
+    assert display.leaves == [str(j) for j in leaves_list(Z)]
+    place = {j: (float(i), 0.0) for i, j in enumerate(leaves_list(Z))}
     for i, (left, right, height, _) in enumerate(Z):
         feet = np.array([place[int(left)], place[int(right)]])
         np.testing.assert_allclose([display.x[i, 0], display.x[i, 3]], feet[:, 0])
         np.testing.assert_allclose([display.y[i, 0], display.y[i, 3]], feet[:, 1])
         place[30 + i] = (feet[:, 0].mean(), height)
     labels = cut(Z, n_clusters=4)
-    np.testing.assert_array_equal(display.leaf_cluster, labels[leaves(Z)])
+    np.testing.assert_array_equal(display.leaf_cluster, labels[leaves_list(Z)])
     assert (display.cluster == -1).sum() == 3 or method == "centroid"
 
 
@@ -305,11 +305,11 @@ def test_bayesian_mixtures_have_sticks_or_a_dirichlet():
 
 
 def test_families_have_their_own_parameters():
-    nodes, edges, _ = plates(Mixture(Product([("poisson", [0]), ("gaussian", [1, 2])]), 3))
+    nodes, edges, _ = plates(Mixture(3, Product([("poisson", [0]), ("gaussian", [1, 2])])))
     assert {"x0", "x1", "λ0", "μ1", "Σ1"} <= set(nodes)
     assert {("λ0", "x0"), ("Σ1", "x1"), ("z", "x0"), ("z", "x1")} <= edges
-    assert plates(Mixture(Poisson(prior="default"), "auto"))[2].components == "∞"
-    assert "prior0" in plates(Mixture(Poisson(prior="default"), 2))[0]
+    assert plates(Mixture("auto", Poisson(prior="default")))[2].components == "∞"
+    assert "prior0" in plates(Mixture(2, Poisson(prior="default")))[0]
 
 
 def test_every_node_is_drawn_once_apart_from_others_with_shading_for_rows():

@@ -28,10 +28,12 @@ def ticks(ax):
 @pytest.mark.parametrize("name", ["elbow", "gap", "stability", "information"])
 def test_ticks_are_at_the_numbers_of_clusters(name, ks):
     made = {
-        "elbow": lambda: sweep(KMeans(n_init=1, random_state=0), ks, X),
+        "elbow": lambda: sweep(KMeans(n_init=1, random_state=0), X, ks),
         "gap": lambda: gap_statistic(X, ks, n_references=2, random_state=0),
         "stability": lambda: stability(KMeans(n_init=1), X, ks, n_resamples=2, random_state=0),
-        "information": lambda: mixture_table(X[:, :1], [k for k in ks if k < 10] or [2, 4, 6], ["E"], random_state=0),
+        "information": lambda: mixture_table(
+            X[:, :1], [k for k in ks if k < 10] or [2, 4, 6], structures=["E"], random_state=0
+        ),
     }
     found = made[name]()
     ax = getattr(plots, name)(found)
@@ -48,7 +50,7 @@ def test_ticks_of_many_numbers_of_clusters_leave_room_for_each_other():
 
 
 def test_the_axis_label_says_that_lower_is_better():
-    chosen = choose_k(X, range(1, 5), ["silhouette", "davies_bouldin"], budget="quick")
+    chosen = choose_k(X, range(1, 5), criteria=["silhouette", "davies_bouldin"], budget="quick", random_state=0)
     for ax in chosen.plot():
         assert ax.get_xlabel() == "K"
         assert ("lower is better" in ax.get_ylabel()) == ("Davies" in ax.get_ylabel())
@@ -154,7 +156,7 @@ def test_responsibilities_of_a_model_of_several_columns_are_means_of_bins():
 
 def test_responsibilities_of_counts_are_means_of_bins():
     counts = np.random.default_rng(0).poisson(np.repeat([2.0, 20.0], 60))[:, None].astype(float)
-    display = plots.ResponsibilitiesDisplay.from_estimator(Mixture("poisson", 2, random_state=0).fit(counts), counts)
+    display = plots.ResponsibilitiesDisplay.from_estimator(Mixture(2, "poisson", random_state=0).fit(counts), counts)
     display.figure_.draw_without_rendering()
     assert not display.exact
 

@@ -43,7 +43,7 @@ PREDICT = {
     "kernel": KernelKMeans(3, random_state=0),
     "medoids": KMedoids(3, random_state=0),
     "gaussians": GaussianMixture(3, random_state=0),
-    "any": Mixture("student_t", 3, random_state=0, max_iter=30),
+    "any": Mixture(3, "student_t", random_state=0, max_iter=30),
     "bisecting tree": DivisiveClustering(3, method="bisecting", random_state=0),
 }
 DIVIDE = {
@@ -100,7 +100,7 @@ def test_silhouettes_and_diagnoses_do_not_depend_on_the_order_of_rows():
     one, other = (plots.SilhouetteDisplay.from_estimator(model, rows) for rows in (apart, apart[ORDER]))
     assert one.mean == pytest.approx(other.mean, abs=1e-12)
     assert one.mean > 0.8
-    assert diagnose(apart[ORDER], model, random_state=0)["boundary_rows"].finding is None
+    assert diagnose(apart[ORDER], model=model, random_state=0)["boundary_rows"].finding is None
 
 
 def test_models_without_predict_need_the_rows_of_the_fit():

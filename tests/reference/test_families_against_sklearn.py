@@ -26,13 +26,13 @@ from mixture.counts import planted
 def test_known_components_are_naive_bayes(kind, family, peer, weighted):
     X, labels = planted(kind, 400)
     w = np.random.default_rng(1).exponential(size=400) if weighted else None
-    ours, theirs = Mixture(family, 4).fit(X, sample_weight=w, known_labels=labels), peer.fit(X, labels, w)
+    ours, theirs = Mixture(4, family).fit(X, sample_weight=w, known_labels=labels), peer.fit(X, labels, w)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6, atol=1e-9)
 
 
 def test_sparse_words_too():
     X, labels = planted("multinomial", 400)
-    ours = Mixture(Multinomial(DirichletPrior(2.0)), 4).fit(sparse.csr_array(X), known_labels=labels)
+    ours = Mixture(4, Multinomial(DirichletPrior(2.0))).fit(sparse.csr_array(X), known_labels=labels)
     theirs = MultinomialNB(alpha=1.0).fit(sparse.csr_array(X), labels)
     np.testing.assert_allclose(np.log(ours.components_.probability), theirs.feature_log_prob_, rtol=1e-9)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6, atol=1e-9)

@@ -30,7 +30,7 @@ def found(ruspini):
 
 def test_log_w_of_the_optimal_clusters(ruspini, printed):
     """Half of the paper's W in R; to three decimals up to K = 7, from where on R's clusters were not the best."""
-    best = sweep(KMeans(search="fast", random_state=0), range(1, 11), ruspini)
+    best = sweep(KMeans(search="fast", random_state=0), ruspini, range(1, 11))
     found = np.log([dispersion(ruspini, labels, None, 1) / 2 for labels in best.labels])
     np.testing.assert_allclose(found[:7], printed["logW"][:7], atol=6e-4)
     assert (found[7:] < printed["logW"][7:] + 1e-3).all()

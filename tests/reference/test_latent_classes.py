@@ -107,7 +107,7 @@ def assert_same_components(ours, theirs, kind, rtol):
 
 
 def mixture(kind, holes, **options):
-    return Mixture(FAMILIES[kind], K, missing="ignore" if holes else "error", **options)
+    return Mixture(K, FAMILIES[kind], missing="ignore" if holes else "error", **options)
 
 
 @EACH
@@ -182,7 +182,7 @@ def test_a_frame_of_mixed_columns_is_a_latent_profile_model(holes):
 
 def test_votes_in_congress_as_latent_classes():
     X = load("mssc/congress_votes") - 1.0
-    ours = Mixture(Categorical(LEVELS), K, random_state=0, tol=1e-6, max_iter=5000).fit(X)
+    ours = Mixture(K, Categorical(LEVELS), random_state=0, tol=1e-6, max_iter=5000).fit(X)
     theirs = stepmix("categorical", n_init=5, abs_tol=1e-7).fit(X)
     assert ours.log_likelihood_ >= len(X) * theirs.score(X) - 1e-4
 
@@ -202,8 +202,8 @@ def deviance(model, counts):
 def test_role_conflict_has_two_classes():
     """S. A. Stouffer & J. Toby (1951), Am. J. Sociology 56; L. A. Goodman (1974), Biometrika 61, 215-231."""
     counts = np.array([42, 23, 6, 25, 6, 24, 7, 38, 1, 4, 1, 6, 2, 9, 2, 20.0])
-    one = Mixture("bernoulli", 1).fit(ANSWERS, sample_weight=counts)
-    two = Mixture("bernoulli", 2, random_state=0, tol=1e-8, max_iter=5000).fit(ANSWERS, sample_weight=counts)
+    one = Mixture(1, "bernoulli").fit(ANSWERS, sample_weight=counts)
+    two = Mixture(2, "bernoulli", random_state=0, tol=1e-8, max_iter=5000).fit(ANSWERS, sample_weight=counts)
     assert deviance(one, counts) == pytest.approx(81.08, abs=0.005)
     assert deviance(two, counts) == pytest.approx(2.72, abs=0.005)
     order = np.argsort(two.weights_)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from coterie import GaussianMixture
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.datasets import write_demo
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob
@@ -111,9 +111,9 @@ def test_every_kind_of_result_has_a_complete_page(case, tmp_path):
     assert len(tree.one("table", "clusters").rows()) == len(report.names)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALGORITHMS)
 def test_every_algorithm_has_a_page_and_code_that_gives_its_labels(method, tmp_path):
-    table = mixed(tmp_path, 60) if METHODS[method].mixed else blobs(tmp_path, 60)
+    table = mixed(tmp_path, 60) if ALGORITHMS[method].mixed else blobs(tmp_path, 60)
     result, report, _, tree = page_of(Job(table, method=method, k=3, report=tmp_path / "r.html"))
     assert [node.attributes["id"] for node in tree.all("section")] == SECTIONS
     names: dict = {}
@@ -444,7 +444,7 @@ def test_the_page_of_a_choice_has_the_criteria(tmp_path):
     check_charts(tree)
     check_self_contained(html, tree)
     assert result.choice.reason in tree.one("section", id="number").text
-    assert "--methods" in tree.one("section", id="number").text
+    assert "--criteria" in tree.one("section", id="number").text
     gap = next(figure for figure in tree.all("figure") if figure.text.startswith("Gap"))
     values = {row[0].rstrip(" ◀"): row[1] for row in gap.one("details").one("table").rows()}
     assert values == {str(row["k"]): number(row["gap"]) for row in result.choice.table}

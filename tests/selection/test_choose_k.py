@@ -28,7 +28,7 @@ def apart(k, n):
 
 @pytest.mark.parametrize("k", [2, 5])
 def test_clear_clusters_are_counted_and_all_criteria_say_so(k):
-    result = choose_k(apart(k, 80))
+    result = choose_k(apart(k, 80), random_state=0)
     counted = [each for each in result.votes if each.weight > 0]
     assert result.recommended == k
     assert result.tendency.clustered
@@ -40,7 +40,12 @@ def test_clear_clusters_are_counted_and_all_criteria_say_so(k):
 
 def test_the_reason_says_that_all_criteria_agree_only_if_all_votes_are_equal():
     """A criterion that prefers another K is named, even if its weight is 0."""
-    result = choose_k(apart(2, 80), range(1, 5), ["silhouette", "davies_bouldin", "calinski_harabasz", "elbow"])
+    result = choose_k(
+        apart(2, 80),
+        range(1, 5),
+        criteria=["silhouette", "davies_bouldin", "calinski_harabasz", "elbow"],
+        random_state=0,
+    )
     assert {each.k for each in result.votes} == {2}
     assert result.reason.startswith("All 4 criteria prefer 2.")
     votes = {each.criterion: each for each in result.votes}
@@ -57,7 +62,7 @@ def test_rows_without_clusters_are_one(kind, n, d, seed):
     X = rng.uniform(size=(n, d)) if kind == "uniform" else rng.normal(size=(n, d))
     if kind == "long gaussian":
         X[:, 0] *= 4
-    result = choose_k(X, budget="quick")
+    result = choose_k(X, budget="quick", random_state=0)
     assert result.recommended == 1
     assert "No clusters" in result.reason
 
@@ -66,7 +71,7 @@ def test_more_clusters_than_a_first_look_has_are_found():
     side = np.arange(5.0)
     centers = np.array([(a, b) for a in side for b in side])
     X = np.repeat(centers, 30, axis=0) + np.random.default_rng(0).normal(0, 0.06, (750, 2))
-    result = choose_k(X, methods=["tendency", "silhouette", "davies_bouldin", "icl"])
+    result = choose_k(X, criteria=["tendency", "silhouette", "davies_bouldin", "icl"], random_state=0)
     assert result.recommended == 25
 
 
@@ -75,7 +80,7 @@ def test_overlap_is_named_where_bic_and_icl_differ():
     X = np.concatenate(
         [rng.normal(0, 1, (400, 2)), rng.normal([2.2, 0], 1, (400, 2)), rng.normal([12, 0], 1, (400, 2))]
     )
-    result = choose_k(X, range(1, 6))
+    result = choose_k(X, range(1, 6), random_state=0)
     said = {each.criterion: each.k for each in result.votes}
     assert result.recommended == 2
     assert (said["icl"], said["bic"]) == (2, 3)
@@ -87,7 +92,7 @@ def test_groups_of_groups_are_named():
     rng = np.random.default_rng(0)
     groups, pairs = np.array([[0.0, 0], [40, 0], [0, 40]]), np.array([[-2.5, -2.5], [2.5, 2.5]])
     X = np.concatenate([group + own + rng.normal(0, 0.4, (60, 2)) for group in groups for own in pairs])
-    result = choose_k(X, range(1, 9))
+    result = choose_k(X, range(1, 9), random_state=0)
     said = {each.criterion: each.k for each in result.votes}
     assert result.recommended == 6
     assert said["silhouette"] == 3
@@ -97,20 +102,20 @@ def test_groups_of_groups_are_named():
 
 def test_the_answer_is_the_same_on_any_number_of_threads():
     X = blobs()
-    one, three = (choose_k(X, n_jobs=n) for n in (1, 3))
+    one, three = (choose_k(X, n_jobs=n, random_state=0) for n in (1, 3))
     assert one.table() == three.table()
     assert str(one) == str(three)
 
 
 def test_a_criterion_says_the_same_whichever_others_are_asked():
     X = blobs()
-    alone = choose_k(X, range(1, 7), ["gap"]).results["gap"]
-    among = choose_k(X, range(1, 7), ["silhouette", "gap", "stability"]).results["gap"]
+    alone = choose_k(X, range(1, 7), criteria=["gap"], random_state=0).results["gap"]
+    among = choose_k(X, range(1, 7), criteria=["silhouette", "gap", "stability"], random_state=0).results["gap"]
     np.testing.assert_array_equal(alone.gap, among.gap)
 
 
 def test_every_criterion_can_be_asked():
-    result = choose_k(blobs(3, 120), range(1, 6), CRITERIA)
+    result = choose_k(blobs(3, 120), range(1, 6), criteria=CRITERIA, random_state=0)
     assert {each.criterion for each in result.votes} == set(CRITERIA) == set(WEIGHTS)
     assert result.recommended == 3
     assert {"k", "objective", "silhouette", "gap", "gap_se", "bic", "icl", "support", "recommended"} <= set(
@@ -119,15 +124,15 @@ def test_every_criterion_can_be_asked():
 
 
 def test_a_thorough_look_tries_all_structures():
-    result = choose_k(blobs(2, 60), range(1, 4), ["icl"], budget="thorough")
+    result = choose_k(blobs(2, 60), range(1, 4), criteria=["icl"], budget="thorough", random_state=0)
     assert len(result.results["mixtures"].structures) == 14
 
 
 def test_weights_are_rows():
     X = blobs(3, 90)
     w = np.random.default_rng(0).integers(1, 4, len(X))
-    once = choose_k(np.repeat(X, w, axis=0), range(1, 6), CHEAP)
-    weighted = choose_k(X, range(1, 6), CHEAP, sample_weight=w)
+    once = choose_k(np.repeat(X, w, axis=0), range(1, 6), criteria=CHEAP, random_state=0)
+    weighted = choose_k(X, range(1, 6), criteria=CHEAP, sample_weight=w, random_state=0)
     for a, b in zip(once.table(), weighted.table(), strict=True):
         assert a["silhouette"] == pytest.approx(b["silhouette"]) if a["k"] > 1 else a["silhouette"] is None
         assert a["objective"] == pytest.approx(b["objective"])
@@ -136,29 +141,31 @@ def test_weights_are_rows():
 def test_rows_of_no_weight_are_not_there():
     X = blobs(3, 90)
     far = np.concatenate([X, [[1e6, 1e6]]])
-    a = choose_k(X, range(1, 6), CHEAP)
-    b = choose_k(far, range(1, 6), CHEAP, sample_weight=np.r_[np.ones(90), 0.0])
+    a = choose_k(X, range(1, 6), criteria=CHEAP, random_state=0)
+    b = choose_k(far, range(1, 6), criteria=CHEAP, sample_weight=np.r_[np.ones(90), 0.0], random_state=0)
     np.testing.assert_allclose(a.support, b.support)
     assert b.n == 90
 
 
 def test_frames_and_single_precision():
     X = blobs(3, 90)
-    assert choose_k(pd.DataFrame(X, columns=["a", "b"]), range(1, 6), CHEAP).recommended == 3
-    result = choose_k(X.astype(np.float32), range(1, 6), CHEAP)
+    assert choose_k(pd.DataFrame(X, columns=["a", "b"]), range(1, 6), criteria=CHEAP, random_state=0).recommended == 3
+    result = choose_k(X.astype(np.float32), range(1, 6), criteria=CHEAP, random_state=0)
     assert result.sweep.models[2].cluster_centers_.dtype == np.float32
     assert result.recommended == 3
 
 
 def test_many_rows_are_sampled_and_it_says_so():
-    result = choose_k(apart(4, 1000), range(1, 6), ["silhouette"], budget="quick")
+    result = choose_k(apart(4, 1000), range(1, 6), criteria=["silhouette"], budget="quick", random_state=0)
     assert (result.rows, result.n) == (3000, 4000)
     assert "of 3000 of 4000 rows" in str(result)
     assert result.recommended == 4
 
 
 def test_another_estimator_makes_the_clusters():
-    result = choose_k(blobs(3, 90), range(1, 6), ["silhouette"], estimator=KMedians(random_state=1))
+    result = choose_k(
+        blobs(3, 90), range(1, 6), criteria=["silhouette"], estimator=KMedians(random_state=1), random_state=0
+    )
     assert type(result.sweep.models[0]) is KMedians
     assert result.recommended == 3
 
@@ -167,7 +174,7 @@ def test_another_estimator_makes_the_clusters():
     "X", [np.zeros((20, 2)), np.repeat([[0.0, 1.0], [5.0, 1.0]], 10, axis=0), np.arange(3.0)[:, None], np.zeros((1, 3))]
 )
 def test_next_to_no_distinct_rows(X):
-    result = choose_k(X)
+    result = choose_k(X, random_state=0)
     assert 1 <= result.recommended <= len(np.unique(X, axis=0))
     assert result.reason
     for row in result.table():
@@ -176,12 +183,18 @@ def test_next_to_no_distinct_rows(X):
 
 def test_one_column():
     X = np.concatenate([np.random.default_rng(0).normal(m, 0.3, 60) for m in (0, 5, 10)])[:, None]
-    assert choose_k(X).recommended == 3
+    assert choose_k(X, random_state=0).recommended == 3
 
 
 def test_progress_is_told_and_ends_it():
     seen = []
-    result = choose_k(blobs(), range(1, 6), CHEAP, callback=lambda step: seen.append(step.step) or step.done == 2)
+    result = choose_k(
+        blobs(),
+        range(1, 6),
+        criteria=CHEAP,
+        callback=lambda step: seen.append(step.step) or step.done == 2,
+        random_state=0,
+    )
     assert seen == ["silhouette", "davies_bouldin"]
     assert [each.criterion for each in result.votes] == seen
 
@@ -189,8 +202,8 @@ def test_progress_is_told_and_ends_it():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"methods": "silhoutte"}, "methods must be 'auto' or names from .*got 'silhoutte'"),
-        ({"methods": []}, "methods must be .*got an empty list"),
+        ({"criteria": "silhoutte"}, "criteria must be 'auto' or names from .*got 'silhoutte'"),
+        ({"criteria": []}, "criteria must be .*got an empty list"),
         ({"budget": 20}, "budget must be 'quick' or 'normal' or 'thorough'; got 20"),
         ({"ks": [0, 2]}, "ks must be whole numbers of at least 1"),
         ({"callback": 3}, "callback must be None or a function"),
@@ -205,10 +218,10 @@ def test_wrong_options(options, message):
 def test_more_clusters_than_rows_and_missing_values():
     X = blobs(2, 20)
     with pytest.raises(InputError, match=r"ks go up to 30, .* 20 distinct"):
-        choose_k(X, range(1, 31))
+        choose_k(X, range(1, 31), random_state=0)
     X[3, 1] = np.nan
     with pytest.raises(InputError, match="NaN"):
-        choose_k(X)
+        choose_k(X, random_state=0)
 
 
 def test_support_is_one_at_the_best_and_falls_off():

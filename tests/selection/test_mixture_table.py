@@ -77,7 +77,7 @@ def test_no_cell_is_less_likely_than_a_special_case_of_it(full):
 def test_nor_where_there_is_nothing_to_find(seed):
     """Rows without clusters have many optima: of these seeds, the second leaves EEV above VEV at first."""
     even = np.random.default_rng(0).random((120, 3))
-    found = mixture_table(even, [6], ("EEV", "VEV", "EVV", "VVV"), random_state=seed)
+    found = mixture_table(even, [6], structures=("EEV", "VEV", "EVV", "VVV"), random_state=seed)
     assert most_behind(found) < 0.05
 
 
@@ -106,23 +106,23 @@ def test_letters_say_what_is_a_special_case(special, general, truly):
 
 
 def test_the_same_bits_on_any_number_of_threads(rows):
-    one, three = (mixture_table(rows, [2, 3], SOME, n_jobs=n_jobs, random_state=0) for n_jobs in (1, 3))
+    one, three = (mixture_table(rows, [2, 3], structures=SOME, n_jobs=n_jobs, random_state=0) for n_jobs in (1, 3))
     for name in ("bic", "aic", "icl", "log_likelihood"):
         np.testing.assert_array_equal(getattr(one, name), getattr(three, name))
 
 
 def test_weight_two_is_the_row_twice(rows):
     w = np.where(np.arange(len(rows)) % 2 == 0, 2.0, 1.0)
-    weighted = mixture_table(rows, [1, 3], SOME, sample_weight=w, random_state=0)
-    repeated = mixture_table(np.repeat(rows, w.astype(int), axis=0), [1, 3], SOME, random_state=0)
+    weighted = mixture_table(rows, [1, 3], structures=SOME, sample_weight=w, random_state=0)
+    repeated = mixture_table(np.repeat(rows, w.astype(int), axis=0), [1, 3], structures=SOME, random_state=0)
     np.testing.assert_allclose(weighted.bic, repeated.bic, atol=0.05)
     np.testing.assert_allclose(weighted.icl, repeated.icl, atol=0.5)
 
 
 def test_float32_stays_and_frames_work(rows):
-    single = mixture_table(rows.astype(np.float32), [3], ["VVV"], random_state=0)
+    single = mixture_table(rows.astype(np.float32), [3], structures=["VVV"], random_state=0)
     assert single.models[3, "VVV"].means_.dtype == np.float32
-    frame = mixture_table(pd.DataFrame(rows, columns=["a", "b"]), [3], ["VVV"], random_state=0)
+    frame = mixture_table(pd.DataFrame(rows, columns=["a", "b"]), [3], structures=["VVV"], random_state=0)
     np.testing.assert_allclose(single.bic, frame.bic, rtol=1e-3)
 
 
@@ -136,7 +136,7 @@ def test_one_column_has_two_structures():
 def test_a_cell_without_a_sound_fit_says_so():
     """Five rows in four columns: no component of a shape of its own has rows enough."""
     X = np.random.default_rng(0).normal(size=(5, 4))
-    found = mixture_table(X, [2, 6], ["EII", "VVV"], random_state=0)
+    found = mixture_table(X, [2, 6], structures=["EII", "VVV"], random_state=0)
     assert set(found.failures) == {(2, "VVV"), (6, "EII"), (6, "VVV")}
     assert found.failures[2, "VVV"].startswith("a component")
     assert found.failures[6, "EII"] == "only 5 rows have a positive weight"
@@ -157,11 +157,11 @@ def test_rows_without_spread_in_some_direction_say_so(rows):
         (np.c_[one, one], []),
         (rows + 1e9, structures),
     ):
-        found = mixture_table(X, [1], structures)
+        found = mixture_table(X, [1], structures=structures)
         assert [name for name in structures if (1, name) not in found.failures] == sound
         assert all("drop columns" in why for why in found.failures.values())
         assert not np.isnan(found.bic).any()
-    assert not mixture_table(np.c_[x, one], [1], structures, prior="default").failures
+    assert not mixture_table(np.c_[x, one], [1], structures=structures, prior="default").failures
 
 
 def test_mclusts_sign_is_the_other_one(full):
@@ -178,15 +178,15 @@ def test_it_prints_the_table_and_the_best(full):
 
 def test_a_prior_saves_cells(rows):
     few = rows[:12]
-    plain = mixture_table(few, [4], ["VVV"], random_state=0)
-    careful = mixture_table(few, [4], ["VVV"], prior="default", random_state=0)
+    plain = mixture_table(few, [4], structures=["VVV"], random_state=0)
+    careful = mixture_table(few, [4], structures=["VVV"], prior="default", random_state=0)
     assert plain.failures
     assert not careful.failures
 
 
 def test_starts_come_from_a_sample_of_many_rows():
     X, _, _ = make_gaussians(3000, 2, 3, separation=3.0, random_state=0)
-    found = mixture_table(X, [2, 3], ["VVV"], random_state=0)
+    found = mixture_table(X, [2, 3], structures=["VVV"], random_state=0)
     assert found.best(1)[0].k == 3
     alone = GaussianMixture(3, random_state=0).fit(X)
     assert found.log_likelihood[1, 0] >= alone.log_likelihood_ - 0.1
@@ -194,7 +194,9 @@ def test_starts_come_from_a_sample_of_many_rows():
 
 def test_a_true_answer_to_progress_keeps_what_there_is(rows):
     seen = []
-    found = mixture_table(rows, [1, 2], SOME, callback=lambda report: seen.append(report.step) or len(seen) == 5)
+    found = mixture_table(
+        rows, [1, 2], structures=SOME, callback=lambda report: seen.append(report.step) or len(seen) == 5
+    )
     assert seen == ["EII,1", "VVI,1", "EEE,1", "VVV,1", "EII,2"]
     assert np.isfinite(found.bic).sum() == 5
     assert found.failures[2, "VVV"] == "not fitted"

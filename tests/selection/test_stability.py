@@ -147,7 +147,7 @@ def test_the_clear_number_is_chosen(measure, blobs):
 )
 @pytest.mark.parametrize("method", ["bootstrap", "subsample"])
 def test_any_estimator_will_do(estimator, method, blobs):
-    found = stability(estimator, blobs, [2, 4, 6], method=method, **FAST)
+    found = stability(estimator, blobs, [2, 4, 6], resampling=method, **FAST)
     assert found.best == 4
     assert estimator.get_params().get("n_clusters") == type(estimator)().get_params().get("n_clusters")
 
@@ -206,7 +206,7 @@ def test_a_cluster_that_dissolves_is_seen():
 
 @pytest.mark.parametrize("method", ["bootstrap", "subsample", "halves"])
 def test_the_same_bits_on_any_number_of_threads(method, cloud):
-    one, three = (stability(KMeans(), cloud, [2, 3], method=method, n_jobs=n_jobs, **FAST) for n_jobs in (1, 3))
+    one, three = (stability(KMeans(), cloud, [2, 3], resampling=method, n_jobs=n_jobs, **FAST) for n_jobs in (1, 3))
     np.testing.assert_array_equal(one.values, three.values)
     np.testing.assert_array_equal(one.divisions[1], three.divisions[1])
 
@@ -252,7 +252,7 @@ class Unweighted(Spy):
 )
 def test_as_many_rows_are_drawn_as_there_are(estimator, w, method, rows, weight, blobs):
     Spy.seen.clear()
-    stability(estimator, blobs, [3], method=method, sample_weight=w, n_jobs=1, **FAST)
+    stability(estimator, blobs, [3], resampling=method, sample_weight=w, n_jobs=1, **FAST)
     drawn, total = zip(*Spy.seen[1:], strict=True)  # the first fit is that of all rows
     assert rows[0] <= min(drawn) <= max(drawn) <= rows[1]
     assert set(total) == {weight}
@@ -299,12 +299,17 @@ def test_it_prints_a_table(blobs):
     "estimator, options, error, message",
     [
         (KMeans(), {"measure": "silhouette"}, ParameterError, "measure must be"),
-        (KMeans(), {"method": "jackknife"}, ParameterError, "method must be"),
-        (KMeans(), {"measure": "prediction_strength", "method": "bootstrap"}, ParameterError, "needs method='halves'"),
+        (KMeans(), {"resampling": "jackknife"}, ParameterError, "resampling must be"),
+        (
+            KMeans(),
+            {"measure": "prediction_strength", "resampling": "bootstrap"},
+            ParameterError,
+            "needs resampling='halves'",
+        ),
         (SklearnAgglomerative(), {"measure": "prediction_strength"}, ParameterError, "needs an estimator with predict"),
         (SklearnAgglomerative(), {"sample_weight": np.ones(160)}, InputError, "does not support it"),
         (KMeans(), {"n_resamples": 1}, ParameterError, "n_resamples must be a whole number of at least 2"),
-        (KMeans(), {"method": "subsample", "share": 1.0}, ParameterError, "share must be"),
+        (KMeans(), {"resampling": "subsample", "share": 1.0}, ParameterError, "share must be"),
         (KMeans(), {"ks": [2, 161]}, InputError, "only 160 rows"),
         (KMeans(), {"ks": []}, ParameterError, "ks must be"),
         (KMeans(), {"callback": 1}, ParameterError, "callback must be"),

@@ -24,11 +24,14 @@ from coterie import (
     MiniBatchKMeans,
     SphericalKMeans,
     choose_k,
+    diagnose,
+    plots,
 )
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import cut
 from coterie.medoids import fasterpam
 from coterie.metrics import inertia
+from coterie.mixture.warm_start import fit_with_copies
 from coterie.selection import Progress, estimator_sweeps, gap_statistic, mixture_table, stability, sweep, tendency
 from coterie.selection.kmeans_path import merge_centers
 from cuts import many_parts, many_strips, weights_of_many_digits
@@ -57,7 +60,7 @@ ESTIMATORS = [
     pytest.param(KMedians(metric="l2", random_state=0), id="geometric-medians"),
     pytest.param(SphericalKMeans(random_state=0), id="spherical"),
     pytest.param(FuzzyCMeans(random_state=0), id="fuzzy"),
-    pytest.param(FuzzyCMeans(m=1.2, random_state=0), id="fuzzy-almost-hard"),
+    pytest.param(FuzzyCMeans(fuzzifier=1.2, random_state=0), id="fuzzy-almost-hard"),
     pytest.param(MiniBatchKMeans(batch_size=8, random_state=0), id="batches"),
     pytest.param(BisectingKMeans(random_state=0), id="bisecting"),
     pytest.param(KMedoids(random_state=0), id="medoids"),
@@ -95,16 +98,16 @@ def rises(found):
 @pytest.mark.parametrize("X, w, ks", DATA)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_more_clusters_never_fit_worse(estimator, X, w, ks):
-    found = quietly(estimator, ks, X, w)
+    found = quietly(estimator, X, ks, sample_weight=w)
     assert rises(found) <= 1e-12
     assert found.ks.tolist() == sorted(set(ks))
 
 
 def test_one_step_from_a_poor_start_is_no_worse():
     estimator = KMeans(init=poor, n_init=1, max_iter=1)
-    alone = [quietly(estimator, [k], BLOBS).objectives[0] for k in (7, 8)]
+    alone = [quietly(estimator, BLOBS, [k]).objectives[0] for k in (7, 8)]
     assert alone[0] < alone[1]
-    assert rises(quietly(estimator, [1, 7, 8], BLOBS)) <= 0
+    assert rises(quietly(estimator, BLOBS, [1, 7, 8])) <= 0
 
 
 @pytest.mark.parametrize("structure", ["VVV", "EEE", "VVI", "EEI", "VII", "EII", "VEV", "EVE", "VEI", "EVV"])
@@ -114,7 +117,7 @@ def test_a_copy_of_a_component_is_as_likely(structure):
     X = wide.normal(size=(60, 2)) * np.repeat([0.2, 1, 4], 20)[:, None] + np.repeat([0, 20, 60], 20)[:, None]
     estimator = GaussianMixture(covariance_type=structure, init_params="kmeans", reg_covar=0.05, random_state=0)
     fewer = clone(estimator).set_params(n_components=3).fit(X)
-    more = estimator_sweeps._with_copies(estimator, fewer, 5, 0.0, X, None)
+    more = fit_with_copies(estimator, fewer, 5, 0.0, X, None)
     assert more.means_.shape == (5, 2)
     start = -(more.history_.lower_bound[0] + more.history_.log_prior[0])
     before = estimator_sweeps.objective_of(fewer) * (1 + 1e-12)
@@ -131,24 +134,24 @@ def test_medoids_never_fit_worse_wherever_they_start(monkeypatch):
 
     monkeypatch.setattr(fasterpam, "descend", stay)
     for seed in range(5):
-        assert rises(sweep(KMedoids(init="random", n_init=1, random_state=seed), range(2, 9), BLOBS)) <= 0
+        assert rises(sweep(KMedoids(init="random", n_init=1, random_state=seed), BLOBS, range(2, 9))) <= 0
 
 
 @pytest.mark.parametrize("estimator", [case for case in ESTIMATORS if of_centers(case.values[0])])
 def test_nor_do_they_on_ties_and_for_compiled_kernels(estimator):
     if isinstance(estimator, SphericalKMeans):
-        assert rises(quietly(estimator, range(1, 12), GRID)) <= 1e-12
+        assert rises(quietly(estimator, GRID, range(1, 12))) <= 1e-12
     else:
-        assert rises(quietly(estimator, range(1, 17), GRID)) <= 1e-12
+        assert rises(quietly(estimator, GRID, range(1, 17))) <= 1e-12
     if estimator.get_params().get("metric_weights") is None and estimator.get_params().get("frozen_centers") is None:
-        assert rises(quietly(estimator, [1, 2, 5, 12], MANY)) <= 1e-12
+        assert rises(quietly(estimator, MANY, [1, 2, 5, 12])) <= 1e-12
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_models_are_fits_of_the_estimator(estimator):
     X = BLOBS[:, :2]
     before = estimator.get_params()
-    found = quietly(estimator, [1, 2, 4], pd.DataFrame(X, columns=["a", "b"]))
+    found = quietly(estimator, pd.DataFrame(X, columns=["a", "b"]), [1, 2, 4])
     number = "n_components" if isinstance(estimator, GaussianMixture) else "n_clusters"
     for k, model, labels in zip(found.ks, found.models, found.labels, strict=True):
         options = model.get_params()
@@ -166,14 +169,14 @@ def test_models_are_fits_of_the_estimator(estimator):
 def test_objectives_are_those_of_the_centers(estimator):
     """By `score`, which knows nothing of the sweep; what a float32 copy rounds does not matter here."""
     w = np.random.default_rng(3).integers(1, 4, 60).astype(float)
-    found = quietly(estimator, [1, 3, 6], BLOBS[:, :2], w)
+    found = quietly(estimator, BLOBS[:, :2], [1, 3, 6], sample_weight=w)
     scores = [-model.score(BLOBS[:, :2], sample_weight=w) for model in found.models]
     np.testing.assert_allclose(found.objectives, scores, rtol=1e-9)
 
 
 def test_one_cluster_is_the_mean():
     w = np.random.default_rng(3).exponential(size=60)
-    found = sweep(KMeans(random_state=0), [1], BLOBS, w)
+    found = sweep(KMeans(random_state=0), BLOBS, [1], sample_weight=w)
     np.testing.assert_allclose(found.models[0].cluster_centers_[0], np.average(BLOBS, axis=0, weights=w), rtol=1e-12)
 
 
@@ -183,12 +186,12 @@ def test_weight_two_is_the_row_twice():
     X = BLOBS[:, :2] @ [[1.0, 0.3], [0.2, 1.1]]
     twice = np.repeat(X, w, axis=0)
     for estimator in (KMeans(search="fast", random_state=0), AgglomerativeClustering()):
-        a, b = sweep(estimator, range(1, 5), X, w), sweep(estimator, range(1, 5), twice)
+        a, b = sweep(estimator, X, range(1, 5), sample_weight=w), sweep(estimator, twice, range(1, 5))
         np.testing.assert_allclose(a.objectives, b.objectives, rtol=1e-9)
 
 
 def test_the_tree_of_ward_is_cut_as_cut_does():
-    found = sweep(AgglomerativeClustering(), [2, 5, 11], BLOBS)
+    found = sweep(AgglomerativeClustering(), BLOBS, [2, 5, 11])
     for k, model, value in zip(found.ks, found.models, found.objectives, strict=True):
         np.testing.assert_array_equal(model.labels_, cut(found.models[0].linkage_matrix_, n_clusters=int(k)))
         assert value == pytest.approx(inertia(BLOBS, model.labels_), rel=1e-9)
@@ -197,7 +200,7 @@ def test_the_tree_of_ward_is_cut_as_cut_does():
 
 
 def test_the_tree_of_cuts_is_that_of_each_fit_alone():
-    found = sweep(BisectingKMeans(random_state=3), [1, 2, 4, 7], BLOBS)
+    found = sweep(BisectingKMeans(random_state=3), BLOBS, [1, 2, 4, 7])
     for k, model in zip(found.ks, found.models, strict=True):
         alone = BisectingKMeans(int(k), random_state=3).fit(BLOBS)
         np.testing.assert_array_equal(model.labels_, alone.labels_)
@@ -212,7 +215,7 @@ def test_threads_change_nothing(estimator, monkeypatch):
     many_parts(monkeypatch, X)
     many_strips(monkeypatch, 1 << 14)
     w = weights_of_many_digits(X)
-    one, more = (quietly(clone(estimator).set_params(n_jobs=jobs), [1, 3, 6], X, sample_weight=w) for jobs in (1, 3))
+    one, more = (quietly(clone(estimator).set_params(n_jobs=jobs), X, [1, 3, 6], sample_weight=w) for jobs in (1, 3))
     np.testing.assert_array_equal(one.objectives, more.objectives)
     for a, b in zip(one.models, more.models, strict=True):
         np.testing.assert_array_equal(a.labels_, b.labels_)
@@ -224,14 +227,14 @@ def test_no_worse_than_ten_starts_for_each_k():
     hard = np.random.default_rng(5)
     X = hard.normal(size=(800, 2)) * 0.1 + hard.uniform(0, 4, size=(16, 2))[hard.integers(0, 16, 800)]
     ks = range(2, 20, 3)
-    found = np.mean([sweep(KMeans(random_state=s), ks, X).objectives for s in range(3)], axis=0)
+    found = np.mean([sweep(KMeans(random_state=s), X, ks).objectives for s in range(3)], axis=0)
     alone = np.mean([[KMeans(k, n_init=10, random_state=s).fit(X).inertia_ for k in ks] for s in range(3)], axis=0)
     assert np.log(found / alone).mean() <= 0
 
 
 def test_the_optimum_of_one_column_stays_the_optimum():
     X = np.random.default_rng(6).exponential(size=(200, 1))
-    found = sweep(KMeans(random_state=0), range(1, 8), X)
+    found = sweep(KMeans(random_state=0), X, range(1, 8))
     alone = [KMeans(k, random_state=0).fit(X).inertia_ for k in range(1, 8)]
     assert found.objectives.tolist() == alone
 
@@ -240,17 +243,17 @@ def test_sparse_rows_and_rows_with_holes():
     counts = sparse.random_array((300, 20), density=0.2, rng=np.random.default_rng(7), format="csr")
     holes = np.where(np.random.default_rng(8).random(BLOBS.shape) < 0.2, np.nan, BLOBS)
     holes = holes[~np.isnan(holes).all(axis=1)]
-    assert rises(sweep(KMeans(random_state=0), [1, 2, 4, 9], counts)) <= 1e-12
-    assert rises(sweep(KMeans(missing="ignore", random_state=0), [1, 2, 4, 9], holes)) <= 1e-12
+    assert rises(sweep(KMeans(random_state=0), counts, [1, 2, 4, 9])) <= 1e-12
+    assert rises(sweep(KMeans(missing="ignore", random_state=0), holes, [1, 2, 4, 9])) <= 1e-12
 
 
 def test_other_estimators_are_fitted_one_by_one():
-    found = sweep(KernelKMeans(random_state=0), [2, 3], BLOBS)
+    found = sweep(KernelKMeans(random_state=0), BLOBS, [2, 3])
     assert [model.inertia_ for model in found.models] == found.objectives.tolist()
 
 
 def test_single_floats_stay_single():
-    found = sweep(KMeans(random_state=0), [2, 3], BLOBS.astype(np.float32))
+    found = sweep(KMeans(random_state=0), BLOBS.astype(np.float32), [2, 3])
     assert {model.cluster_centers_.dtype for model in found.models} == {np.dtype(np.float32)}
 
 
@@ -263,8 +266,8 @@ def test_a_sweep_that_is_stopped_keeps_what_there_is(estimator, stop):
         told.append(step)
         return step.done == stop
 
-    found = sweep(estimator, [2, 3, 4], BLOBS, callback=progress)
-    whole = sweep(estimator, [2, 3, 4], BLOBS)
+    found = sweep(estimator, BLOBS, [2, 3, 4], callback=progress)
+    whole = sweep(estimator, BLOBS, [2, 3, 4])
     assert [step.done for step in told] == list(range(1, len(told) + 1))
     assert len(told) == stop or (isinstance(estimator, KMedoids) and stop > 3)
     assert found.ks.tolist() == [2, 3, 4][: {1: 1, 2: 2, 4: 3 if isinstance(estimator, KMedoids) else 1}[stop]]
@@ -273,7 +276,7 @@ def test_a_sweep_that_is_stopped_keeps_what_there_is(estimator, stop):
 
 
 def test_the_table_prints():
-    text = str(sweep(KMeans(random_state=0), [1, 2], BLOBS))
+    text = str(sweep(KMeans(random_state=0), BLOBS, [1, 2]))
     assert text.split()[:3] == ["k", "objective", "left"]
     assert len(text.splitlines()) == 3
 
@@ -286,7 +289,7 @@ def test_the_table_prints():
         (KMeans(), [2.5], BLOBS, ParameterError, "got 2.5"),
         (KMeans(), ["3"], BLOBS, ParameterError, "got '3'"),
         (KMeans(), [True], BLOBS, ParameterError, "got True"),
-        ("KMeans", [2], BLOBS, ParameterError, "estimator must have fit, and n_clusters or n_components"),
+        ("KMeans", [2], BLOBS, ParameterError, "estimator must have n_clusters or n_components"),
         (KMeans(init=BLOBS[:2]), [2], BLOBS, ParameterError, "init must be the name of a method or a callable"),
         (KMeans(), [2, 61], BLOBS, InputError, "n_samples=60 rows"),
         (KMeans(), [2, 5], np.repeat(BLOBS[:3], 9, axis=0), InputError, "X has 3 distinct rows"),
@@ -312,7 +315,7 @@ def test_the_table_prints():
 )
 def test_invalid_input_raises_an_error(estimator, ks, X, error, message):
     with pytest.raises(error, match=message):
-        quietly(estimator, ks, X)
+        quietly(estimator, X, ks)
 
 
 def as_lists(X):
@@ -323,28 +326,52 @@ def as_lists(X):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda X: sweep(KMeans(), X, range(2, 4)),
+        lambda X: sweep(KMeans(), range(2, 4), X),
         lambda X: stability(KMeans(), range(2, 4), X),
         lambda X: gap_statistic(range(2, 4), X),
         lambda X: tendency(range(2, 4), X),
         lambda X: mixture_table(range(2, 4), X),
-        lambda X: choose_k(range(2, 4), X),
+        lambda X: choose_k(range(2, 4), X, random_state=0),
     ],
     ids=["sweep", "stability", "gap_statistic", "tendency", "mixture_table", "choose_k"],
 )
 def test_rows_in_the_place_of_ks_raise_an_error(call, given):
-    with pytest.raises(ParameterError, match=r"ks must be whole numbers.* check the order of the arguments"):
+    with pytest.raises(ParameterError, match=r" as ks: write \w+\((estimator, )?X, ks"):
         call(given(BLOBS))
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda X, model: sweep(X, model, [2]), ParameterError, r"KMeans as X: write sweep\(estimator, X, ks"),
+        (lambda X, model: sweep(X, X, [2]), ParameterError, r"ndarray as estimator: write sweep\(estimator, X, ks"),
+        (lambda X, model: sweep(model, [2], "a.csv"), ParameterError, "str as ks: write sweep"),
+        (lambda X, model: sweep(model, X, [2], np.ones(60)), TypeError, "4 positional arguments: write sweep"),
+        (lambda X, model: choose_k(model, X), ParameterError, r"KMeans as X: write choose_k\(X, ks"),
+        (lambda X, model: choose_k(X, model), ParameterError, r"KMeans as ks: write choose_k\(X, ks"),
+        (lambda X, model: choose_k(X, [2], ["gap"]), TypeError, "3 positional arguments: write choose_k.*criteria="),
+        (lambda X, model: diagnose(X, model), TypeError, r"write diagnose\(X, model=model\)"),
+        (lambda X, model: plots.clusters(X, model), ParameterError, r"KMeans as X: write plots.clusters\(model, X\)"),
+    ],
+)
+def test_another_order_of_arguments_raises_an_error_that_shows_the_order(call, error, message):
+    with pytest.raises(error, match=message):
+        call(BLOBS, KMeans(2, random_state=0).fit(BLOBS))
+
+
+def test_a_table_with_a_column_named_fit_is_no_estimator():
+    frame = pd.DataFrame(BLOBS[:, :2], columns=["fit", "b"])
+    assert sweep(KMeans(random_state=0), frame, [2]).ks.tolist() == [2]
 
 
 def test_progress_must_be_a_function():
     with pytest.raises(ParameterError, match="callback must be None or a function"):
-        sweep(KMeans(), [2], BLOBS, callback=3)
+        sweep(KMeans(), BLOBS, [2], callback=3)
 
 
 def test_a_k_that_was_not_fitted_raises_an_error():
     with pytest.raises(ParameterError, match=r"k=5 was not fitted: use one of \[2, 3\]"):
-        sweep(KMeans(random_state=0), [2, 3], BLOBS).model(5)
+        sweep(KMeans(random_state=0), BLOBS, [2, 3]).model(5)
 
 
 def test_merging_takes_the_cheapest_pair():

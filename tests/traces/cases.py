@@ -59,21 +59,21 @@ SOFT = {
     "gaussians without a penalty": (GaussianMixture(3, reg_covar=0, init_params="random", random_state=0), X),
     "gaussians with a prior": (GaussianMixture(4, prior="default", init_params="random", random_state=0), X),
     "gaussians with holes": (GaussianMixture(3, missing="ignore", init_params="random", random_state=0), HOLES),
-    "gaussians of a mixture": (Mixture("gaussian", 4, init_params="random_from_data", random_state=0), X),
-    "tails": (Mixture("student_t", 3, random_state=0, max_iter=40), X),
-    "poisson": (Mixture("poisson", 3, random_state=0), COUNTS),
-    "poisson with a concentration": (Mixture("poisson", 3, concentration=2.0, random_state=0), COUNTS),
-    "product": (Mixture(Product([(Poisson(), [0]), ("gaussian", [1])]), 3, random_state=0), COUNTS),
+    "gaussians of a mixture": (Mixture(4, "gaussian", init_params="random_from_data", random_state=0), X),
+    "tails": (Mixture(3, "student_t", random_state=0, max_iter=40), X),
+    "poisson": (Mixture(3, "poisson", random_state=0), COUNTS),
+    "poisson with a concentration": (Mixture(3, "poisson", concentration=2.0, random_state=0), COUNTS),
+    "product": (Mixture(3, Product([(Poisson(), [0]), ("gaussian", [1])]), random_state=0), COUNTS),
 }
 BELIEFS = {
     "beliefs": (BayesianGaussianMixture(6, random_state=0), X),
-    "process": (Mixture("gaussian", "auto", random_state=0), X),
-    "process of counts": (Mixture("poisson", "auto", random_state=0), COUNTS),
+    "process": (Mixture("auto", "gaussian", random_state=0), X),
+    "process of counts": (Mixture("auto", "poisson", random_state=0), COUNTS),
 }
 OTHERS = {
     "hard": (GaussianMixture(4, e_step="hard", init_params="random", random_state=0), X),
     "stochastic": (GaussianMixture(4, e_step="stochastic", max_iter=15, init_params="random", random_state=0), X),
-    "hard poisson": (Mixture("poisson", 3, e_step="hard", random_state=0), COUNTS),
+    "hard poisson": (Mixture(3, "poisson", e_step="hard", random_state=0), COUNTS),
     "accelerated": (GaussianMixture(4, accelerate=True, init_params="random_from_data", random_state=0), X),
     "batches": (MiniBatchKMeans(4, batch_size=64, random_state=0), X),
 }

@@ -9,7 +9,7 @@ import pytest
 import coterie
 from coterie import BalancedKMeans, GaussianMixture, KMeans, MiniBatchKMeans
 from coterie.data import as_source
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.traces.traced import MAX_ROWS
 from traces.cases import (
     ALL,
@@ -238,7 +238,7 @@ def test_rows_of_constrained_clusters_are_shown_in_their_cluster():
     many = np.tile(X, (-(-90_000 // len(X)), 1))
     assert len(as_source(many).parts()) > 1
     trace = BalancedKMeans(3, init="forgy", n_init=1, max_iter=2, random_state=0).fit_trace(many)
-    kept = some(len(many), MAX_ROWS)
+    kept = sample_rows(len(many), MAX_ROWS)
     np.testing.assert_array_equal(trace.rows, many[kept])
     np.testing.assert_array_equal(trace.steps[-1].labels, trace.model.labels_[kept])
     np.testing.assert_array_equal(trace.steps[-1].sizes, trace.model.cluster_sizes_)

@@ -71,15 +71,15 @@ def test_components_keep_their_number_if_steps_sort_them():
 
 def test_components_that_change_their_order_are_followed():
     from coterie.families import Gaussian
-    from coterie.mixture.beliefs import Sticks
-    from coterie.mixture.dirichlet import Believed, DirichletProcess, with_conjugate_prior
+    from coterie.mixture.conjugate_priors import StickBreaking
+    from coterie.mixture.dirichlet_process import DirichletProcess, PosteriorFamily, with_conjugate_prior
     from coterie.traces.half_steps import HalfSteps
 
     family = with_conjugate_prior(Gaussian().learned(Gaussian().survey(X)))
-    model = DirichletProcess(4, Believed(family), sticks=Sticks(1.0))
+    model = DirichletProcess(4, PosteriorFamily(family), sticks=StickBreaking(1.0))
     resp = np.eye(4)[np.random.default_rng(5).permutation(np.repeat([0, 1, 2, 3], [30, 90, 180, 300]))]
     stats = family.statistics(None, family.features(X), resp)
-    backwards = replace(model, start=model.believed(resp.sum(axis=0), stats))  # the smallest first
+    backwards = replace(model, start=model.posterior(resp.sum(axis=0), stats))  # the smallest first
     recorder, source = recording.Recorder(), in_thirds()
     watch = recorder.watching(None, backwards, *source)
     loop.fit(backwards, *source, rng=np.random.default_rng(0), max_iter=30, callback=watch)

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 import coterie
 from coterie import jobs
-from coterie.algorithms import Algorithm
+from coterie.algorithms import AlgorithmName
 from coterie.cli import options as cli
 from coterie.cli.printable import printable
 from coterie.cli.screen import progress_of, show
@@ -60,7 +60,7 @@ def fit(
     k: Annotated[str, Parameter(
         name="-k", help="Number of clusters: a number, a range (2:12) to choose from, or auto.",
     )] = "auto",
-    algorithm: Annotated[Algorithm, Parameter(alias="-a", help="Clustering algorithm.")] = "kmeans",
+    algorithm: Annotated[AlgorithmName, Parameter(alias="-a", help="Clustering algorithm.")] = "kmeans",
     budget: Annotated[Budget, Parameter(help="Effort spent on choosing K.")] = "normal",
     sample: Annotated[int | None, Parameter(
         help="Fit on N random rows; assign the others to the nearest cluster.",
@@ -95,8 +95,8 @@ def choose_k(
     k: Annotated[str, Parameter(
         name="-k", help="Numbers of clusters to compare: a range (2:12), or auto.",
     )] = "auto",
-    algorithm: Annotated[Algorithm, Parameter(alias="-a", help="Algorithm to evaluate.")] = "kmeans",
-    methods: Annotated[list[str] | None, Parameter(
+    algorithm: Annotated[AlgorithmName, Parameter(alias="-a", help="Algorithm to evaluate.")] = "kmeans",
+    criteria: Annotated[list[str] | None, Parameter(
         help="Criteria, separated by commas: silhouette, gap, bic, icl, elbow, stability and others. Default: depends "
         "on the budget.",
     )] = None,
@@ -111,7 +111,7 @@ def choose_k(
     """Choose the number of clusters of a table."""
     _run(
         jobs.choose, jobs.ChooseJob, printing, page, table, running, path=data, method=algorithm, k=cli.as_number(k),
-        criteria=cli.split(methods), budget=budget, force=force, batch_rows=batch_rows,
+        criteria=cli.split(criteria), budget=budget, force=force, batch_rows=batch_rows,
     )  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def compare(
     data: Table,
     /,
     *,
-    algorithm: Annotated[list[Algorithm], Parameter(
+    algorithm: Annotated[list[AlgorithmName], Parameter(
         alias="-a", help="Clustering algorithm; repeat the option for each.",
     )],
     k: Annotated[str, Parameter(

@@ -8,7 +8,7 @@ from typing import Any
 
 from coterie.cli.options import PrintOptions
 from coterie.cli.printable import printable, printable_lines, printable_result
-from coterie.jobs import Step
+from coterie.jobs import Progress
 
 
 def show(result: Any, options: PrintOptions) -> None:
@@ -32,36 +32,36 @@ def show_warning(message: Warning | str, *_: Any) -> None:
 
 
 @contextmanager
-def progress_of(options: PrintOptions) -> Iterator[Callable[[Step], None] | None]:
+def progress_of(options: PrintOptions) -> Iterator[Callable[[Progress], None] | None]:
     """A progress bar with the remaining time, if standard error is a terminal."""
     if options.quiet or not sys.stderr.isatty():
         yield None
         return
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
     from coterie.core.clock import Clock, time_left_text
 
     columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),  # names in brackets must not be read as markup
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}", markup=False),
+        bars.SpinnerColumn(),
+        bars.TextColumn("{task.description}", markup=False),  # names in brackets must not be read as markup
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn("{task.fields[left]}", markup=False),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task("starting", total=None, left="")
-        clock, last = Clock(), Step("starting")
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        bar = display.add_task("starting", total=None, left="")
+        clock, last = Clock(), Progress("starting")
 
-        def update(step: Step) -> None:
+        def update(stage: Progress) -> None:
             nonlocal bar, clock, last
-            if step.done < last.done or (step.done == 0 and step.what != last.what):
+            if stage.done < last.done or (stage.done == 0 and stage.step != last.step):
                 clock = Clock()
-                bars.remove_task(bar)  # the total of a task cannot be removed
-                bar = bars.add_task(printable(step.what), total=step.total, left="")
-            last = step
-            left = clock.left(step.done / step.total) if step.left is None and step.total else step.left
+                display.remove_task(bar)  # the total of a task cannot be removed
+                bar = display.add_task(printable(stage.step), total=stage.total, left="")
+            last = stage
+            left = clock.left(stage.done / stage.total) if stage.left is None and stage.total else stage.left
             words = time_left_text(left) if left else ""
-            bars.update(bar, description=printable(step.what), completed=step.done, total=step.total, left=words)
+            display.update(bar, description=printable(stage.step), completed=stage.done, total=stage.total, left=words)
 
         yield update

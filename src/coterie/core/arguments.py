@@ -2,11 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from os import PathLike
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from coterie.core.protocols import is_estimator
 from coterie.errors import ParameterError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def in_order(call: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a public function: arguments in another order raise an error that shows `call`, the order to write."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        kinds = signature(function).parameters.values()
+        names = [parameter.name for parameter in kinds if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            if len(args) > len(names):
+                raise TypeError(f"{function.__name__} got {len(args)} positional arguments: write {call}")
+            values: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
+            wrong = {
+                "X": is_estimator(values.get("X")),
+                "estimator": "estimator" in names[:1] and not is_estimator(values.get("estimator")),
+                "ks": _is_not_ks(values.get("ks")),
+            }
+            for name in wrong:
+                if name in values and wrong[name]:
+                    raise ParameterError(
+                        f"{function.__name__} got {type(values[name]).__name__} as {name}: write {call}"
+                    )
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+def _is_not_ks(ks: Any) -> bool:
+    """Whether `ks` is an estimator, a table or the path of one, instead of numbers of clusters."""
+    if is_estimator(ks):
+        return True
+    if isinstance(ks, str | PathLike):
+        return ks != "auto"
+    return len(getattr(ks, "shape", ())) > 1 or (isinstance(ks, list | tuple) and any(np.ndim(k) for k in ks))
 
 
 def as_floats(value: Any) -> np.ndarray[Any, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-
-import numpy as np
+from itertools import pairwise
 
 MIN_ELAPSED = 1.0  # seconds before the first estimate
 GAINS = (4, 10)  # minimum and maximum number of iterations from which a rate of convergence is estimated
@@ -73,14 +73,14 @@ class Descents:
 
     def _by_rate(self, iteration: int) -> float | None:
         """The iteration in which gains will be small enough if they shrink at the same rate; None if they do not."""
-        if len(self.objectives) < 2 + GAINS[0] or not np.isfinite(self.objectives).all():
+        if len(self.objectives) < 2 + GAINS[0] or not all(map(math.isfinite, self.objectives)):
             return None
-        with np.errstate(over="ignore"):
-            gains, total = -np.diff(self.objectives[1:]), self.objectives[0] - self.objectives[-1]
-        if not (np.isfinite(gains).all() and gains.min() > 0 and gains[-1] < gains[0] and 0 < total < np.inf):
+        gains = [before - after for before, after in pairwise(self.objectives[1:])]
+        total = self.objectives[0] - self.objectives[-1]
+        if not (min(gains) > 0 and gains[-1] < gains[0] and max(*gains, total) < math.inf and total > 0):
             return None
-        rate = (np.log(gains[-1]) - np.log(gains[0])) / (len(gains) - 1)
-        return iteration + float((np.log(FINAL_GAIN) + np.log(total) - np.log(gains[-1])) / rate)
+        rate = (math.log(gains[-1]) - math.log(gains[0])) / (len(gains) - 1)
+        return iteration + (math.log(FINAL_GAIN) + math.log(total) - math.log(gains[-1])) / rate
 
 
 def time_left_text(seconds: float | None) -> str:

@@ -8,7 +8,7 @@ def count(number: float, noun: str = "row", plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def in_bytes(size: float) -> str:
+def format_bytes(size: float) -> str:
     """A number of bytes, such as ``1.23 GB``."""
     unit = "bytes"
     for unit in ("bytes", "KB", "MB", "GB", "TB"):

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from coterie.core.protocols import Chunk, Params
-from coterie.core.stats import Stats
 from coterie.core.stored import stored
 
 
@@ -16,7 +15,7 @@ class State:
     """The state of an online fit."""
 
     params: Params
-    seen: Stats | None = None  # of all rows so far, expressed relative to `params`
+    seen: Any = None  # statistics of all rows so far, relative to `params`; None before the first batch
 
 
 def step(model: Any, state: State, chunk: Chunk, decay: float = 1.0) -> tuple[State, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from coterie.core.clock import Clock
@@ -14,10 +14,10 @@ from coterie.errors import ParameterError
 class Progress:
     """Progress of a computation. If a callback returns True, the computation stops with what is complete by then."""
 
-    step: str  # the unit of work, such as "iteration", or the one that was completed last, such as "K = 3"
-    done: int  # units completed
+    step: str  # the unit of work ("iteration"), the one completed last ("K = 3"), or the stage ("reading x.csv")
+    done: int = 0  # units completed
     total: int | None = None  # all units; None: unknown
-    left: float | None = None  # estimated seconds until the end; None: too early to estimate
+    left: float | None = field(default=None, compare=False)  # estimated seconds left; None: too early to estimate
     run: int = 0  # number of the restart, from 0
     params: Any = None  # parameters of the model after this iteration
     objective: Any = None  # at exactly these parameters
@@ -30,6 +30,10 @@ class Progress:
 
 
 Callback = Callable[[Progress], bool | None]
+
+
+def silent(progress: Progress) -> None:
+    """Ignore progress."""
 
 
 def check_callback(callback: Any) -> Callback | None:

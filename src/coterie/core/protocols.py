@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -45,10 +45,10 @@ class Source(Protocol):
     def subset(self, rows: Any) -> Source:
         """Many rows, by index, as a new source."""
 
-    def changed(self, function: Callable[[Array], Array], engine: Engine) -> Source:
+    def map_rows(self, function: Callable[[Array], Array], engine: Engine) -> Source:
         """A source with rows ``function(X)``, of the same shape and dtype; a sparse X keeps its sparsity pattern."""
 
-    def room(self, fill: Any, dtype: Any) -> list[Array | None]:
+    def allocate(self, fill: Any, dtype: Any) -> list[Array | None]:
         """An array of `fill`, one value per row, in parts: views of one array, or None if a part creates its own."""
 
     def join(self, pieces: list[Any]) -> Array:
@@ -104,3 +104,85 @@ class Model(Protocol):
 
     def assign(self, params: Params, chunk: Chunk, memo: Memo | None = None) -> Array:
         """The label of every row; `memo` is that of the last E-step, which used the same parameters."""
+
+
+# Optional abilities of a model: `isinstance` tells whether it has them.
+
+
+@runtime_checkable
+class Maximizer(Protocol):
+    """A model whose negative objective is a quantity that a fit maximises, such as a log-likelihood."""
+
+    @property
+    def climbs(self) -> str:
+        """Name of the quantity."""
+
+
+@runtime_checkable
+class SoftAssignment(Protocol):
+    """A model with degrees of membership of each row in all clusters (m, k)."""
+
+    def memberships(self, params: Params, chunk: Chunk) -> Array: ...
+
+
+@runtime_checkable
+class Posterior(Protocol):
+    """A model with responsibilities: the probability of each component for a row (m, k)."""
+
+    def probabilities(self, params: Params, chunk: Chunk) -> Array: ...
+
+
+@runtime_checkable
+class JointAssignment(Protocol):
+    """A model in which the cluster of a row depends on all rows."""
+
+    def labels_at(self, params: Params, rows: Array) -> Array:
+        """The clusters of the rows with these indices."""
+
+
+@runtime_checkable
+class SortedComponents(Protocol):
+    """A model whose M-step sorts the components by their weights."""
+
+    def order(self, weight: Array) -> Array: ...
+
+
+@runtime_checkable
+class EStepKind(Protocol):
+    """A mixture whose E-step may be 'soft', 'hard' or 'stochastic'."""
+
+    @property
+    def e_step_kind(self) -> str: ...
+
+
+@runtime_checkable
+class CovarianceForm(Protocol):
+    """A model with covariances of the form 'full', 'tied', 'diag' or 'spherical'."""
+
+    @property
+    def form(self) -> str: ...
+
+
+# Abilities of estimators, of this library and of others.
+
+
+@runtime_checkable
+class FittedRows(Protocol):
+    """An estimator that assigns the rows of the fit differently from new ones, and recognises them."""
+
+    def _is_of_fit(self, X: Any, sample_weight: Any) -> bool: ...
+
+
+def is_estimator(value: Any) -> bool:
+    """Whether `value` is an estimator or a class of estimators. A table with a column named "fit" is not."""
+    return hasattr(value if isinstance(value, type) else type(value), "fit")
+
+
+def can_predict(estimator: Any, method: str = "predict") -> bool:
+    """Whether an estimator has `predict`, or another method; scikit-learn's own may depend on their options."""
+    return hasattr(estimator, method)
+
+
+def parameters_of(estimator: Any) -> dict[str, Any]:
+    """The parameters of an estimator by name; empty if it does not declare them."""
+    return estimator.get_params(deep=False) if hasattr(type(estimator), "get_params") else {}

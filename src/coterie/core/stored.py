@@ -42,7 +42,7 @@ CLASSES: dict[str, type] = {}  # by tag
 
 
 def stored(
-    tag: str,
+    tag: str | None = None,
     *,
     attributes: str | None = None,
     optional: str = "",
@@ -52,6 +52,7 @@ def stored(
 ) -> Callable[[C], C]:
     """Declare that files may contain instances of a class, under a tag that never changes.
 
+    The tag of an estimator is by default its name, as registered in `coterie.algorithms`.
     All fields of dataclasses and named tuples are stored. Options and fitted attributes of estimators are stored; an
     attribute with a rule is required. Other classes list their `attributes`. `check` receives the fields and the
     lengths of the axes, and returns whether they are consistent.
@@ -59,10 +60,11 @@ def stored(
     listed = None if attributes is None else tuple(attributes.split())
 
     def declare(kind: C) -> C:
-        if tag in CLASSES and CLASSES[tag].__qualname__ != kind.__qualname__:
-            raise ValueError(f"the tag {tag!r} of {kind} is already that of {CLASSES[tag]}")
-        CLASSES[tag] = kind
-        kind.__stored__ = Declaration(tag, rules, listed, tuple(optional.split()), check, in_checkpoints)  # type: ignore[attr-defined]
+        name = tag or kind.__name__
+        if name in CLASSES and CLASSES[name].__qualname__ != kind.__qualname__:
+            raise ValueError(f"the tag {name!r} of {kind} is already that of {CLASSES[name]}")
+        CLASSES[name] = kind
+        kind.__stored__ = Declaration(name, rules, listed, tuple(optional.split()), check, in_checkpoints)  # type: ignore[attr-defined]
         return kind
 
     return declare

@@ -1,4 +1,4 @@
-"""From where: `as_source` is the only place that looks at the type of the user's data."""
+"""Data sources: `as_source` is the only function that depends on the type of the user's data."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ __all__ = ["as_source", "opened"]
 
 
 def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
-    """The rows of `X`, their weights, and what is known of their clusters, as a source.
+    """Convert `X`, sample weights and known labels to a source.
 
     `X` may be
 
     - a NumPy array (memory-mapped too), a SciPy sparse matrix, or a PyTorch tensor;
-    - a pandas, Polars or Arrow table; columns of Polars that are lists of numbers (embeddings) become a column for
-      each place in them, also in files and LazyFrames;
-    - a Polars LazyFrame, or the path of a .csv, .tsv, .txt, .parquet, .arrow, .feather, .ndjson, .jsonl, .xlsx, .xls,
-      .ods, .npy, .npz or .safetensors file, or a pattern of Parquet files (``"year/*.parquet"``): read once, in batches
-      where the format allows it, into memory or, where they would take more than a quarter of what is free, into a
-      file without a name (in the folder TMPDIR);
+    - a pandas, Polars or Arrow table; Polars columns of lists of numbers (embeddings) become one column for each
+      element, also in files and LazyFrames;
+    - a Polars LazyFrame, the path of a .csv, .tsv, .txt, .parquet, .arrow, .feather, .ndjson, .jsonl, .xlsx, .xls,
+      .ods, .npy, .npz or .safetensors file, or a pattern of Parquet files (``"year/*.parquet"``). It is read once, in
+      batches if the format allows it, into memory; or into a temporary file in TMPDIR if it needs more than a quarter
+      of the free memory;
     - a Dask array or DataFrame.
 
-    float32 stays float32, other numbers become float64; what needs no copy is not copied.
+    float32 stays float32, other numbers become float64. Data is copied only if necessary.
     """
     if "dask" in sys.modules and hasattr(X, "__dask_graph__"):
         from coterie.data.dask import dask_source
@@ -37,9 +37,9 @@ def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
 
 
 def opened(X: Any) -> Any:
-    """`X`; if it is the path of a file, or a LazyFrame, or a tensor, the rows it stands for; vectors in columns.
+    """Read `X` if it is a path or a LazyFrame, and convert tensors and vector columns; return other data unchanged.
 
-    What looks at `X` more than once opens it first, so that no file is read twice.
+    Functions that use `X` more than once call it first, so that no file is read twice.
     """
     from coterie.data import tensors
     from coterie.data.tables import numeric_rows

@@ -1,4 +1,4 @@
-"""Tables of any frame library, through narwhals."""
+"""Data frames of any library, through narwhals."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ import numpy as np
 
 from coterie.errors import InputError
 
-ENCODE = "Drop them, or encode them first (one column a category)"
+ENCODE = "Drop them, or encode them first (one column for each category)"
 
 
 def is_frame(X: Any) -> bool:
-    """Whether `X` is a table in memory; one of Dask is not."""
+    """Whether `X` is a data frame in memory, not of Dask."""
     if hasattr(X, "__dask_graph__"):
         return False
     return hasattr(X, "__dataframe__") or hasattr(X, "__narwhals_dataframe__") or hasattr(X, "__arrow_c_stream__")
 
 
 def frame_to_array(X: Any) -> tuple[np.ndarray[Any, Any], list[str]]:
-    """The columns as a C-ordered array, float32 if all of them are; and their names."""
+    """Convert columns to a C-ordered array, float32 if all of them are; and return their names."""
     import narwhals.stable.v2 as nw
 
-    refuse_odd_shapes(X)
+    check_columns(X)
     table = nw.from_native(X, eager_only=True)
-    values = np.empty(table.shape, number_type(table))
-    put(table, values)
+    values = np.empty(table.shape, common_dtype(table))
+    copy_columns(table, values)
     return values, [str(name) for name in table.columns]
 
 
-def header(columns: list[str]) -> Any:
-    """A frame of these columns and no rows."""
+def empty_frame(columns: list[str]) -> Any:
+    """A data frame with these columns and no rows."""
     import narwhals.stable.v2 as nw
 
     library = "polars" if "polars" in sys.modules else "pandas"
-    kinds = dict.fromkeys(columns, nw.Float64())
-    return nw.from_dict({name: [] for name in columns}, kinds, backend=library).to_native()
+    dtypes = dict.fromkeys(columns, nw.Float64())
+    return nw.from_dict({name: [] for name in columns}, dtypes, backend=library).to_native()
 
 
-def number_type(frame: Any, remedy: str = ENCODE) -> type[np.floating[Any]]:
-    """What holds the columns of a frame side by side: float32 if all of them are, else float64."""
+def common_dtype(frame: Any, remedy: str = ENCODE) -> type[np.floating[Any]]:
+    """dtype of an array of all columns: float32 if all of them are, otherwise float64."""
     import narwhals.stable.v2 as nw
 
-    kinds = dict(nw.from_native(frame, eager_only=True).schema)
-    text = {name: str(kind) for name, kind in kinds.items() if not (kind.is_numeric() or kind == nw.Boolean)}
+    dtypes = dict(nw.from_native(frame, eager_only=True).schema)
+    text = {name: str(dtype) for name, dtype in dtypes.items() if not (dtype.is_numeric() or dtype == nw.Boolean)}
     if text:
-        found = ", ".join(f"{name!r} ({kind})" for name, kind in text.items())
-        raise InputError(f"X has columns that are not numbers: {found}. {remedy}")
-    return np.float32 if kinds and all(kind == nw.Float32 for kind in kinds.values()) else np.float64
+        listed = ", ".join(f"{name!r} ({dtype})" for name, dtype in text.items())
+        raise InputError(f"X has columns that are not numbers: {listed}. {remedy}")
+    return np.float32 if dtypes and all(dtype == nw.Float32 for dtype in dtypes.values()) else np.float64
 
 
-def put(frame: Any, values: np.ndarray[Any, Any]) -> None:
-    """The columns of a frame into an array of its shape."""
+def copy_columns(frame: Any, values: np.ndarray[Any, Any]) -> None:
+    """Copy the columns of a data frame to an array of its shape."""
     import narwhals.stable.v2 as nw
 
     target = nw.Float32 if values.dtype == np.float32 else nw.Float64
@@ -60,11 +60,13 @@ def put(frame: Any, values: np.ndarray[Any, Any]) -> None:
         values[:, j] = column.cast(target).to_numpy()
 
 
-def refuse_odd_shapes(X: Any) -> None:
-    """Refuses one column without a table, and two of one name."""
+def check_columns(X: Any) -> None:
+    """Raise an error if `X` is a series, or if two columns have the same name."""
     if hasattr(X, "to_frame"):
-        raise InputError("X is a series, one column without a table: pass X.to_frame()")
+        raise InputError("X is a series, but a table is expected: pass X.to_frame()")
     names = [str(name) for name in getattr(X, "column_names", getattr(X, "columns", []))]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"X has more than one column called {', '.join(map(repr, twice))}: rename or drop the others")
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
+        raise InputError(
+            f"X has more than one column called {', '.join(map(repr, duplicates))}: rename or drop the others"
+        )

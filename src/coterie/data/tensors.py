@@ -1,4 +1,4 @@
-"""PyTorch tensors as arrays."""
+"""Conversion of PyTorch tensors to arrays."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ def is_tensor(X: Any) -> bool:
 
 
 def as_array(X: Any) -> np.ndarray[Any, Any]:
-    """The numbers of a tensor in this machine's memory, without a copy if they are there already.
-
-    float16 and bfloat16 become float32, which holds every one of their numbers.
-    """
+    """Convert a tensor to an array, without a copy if it is in main memory; float16 and bfloat16 become float32."""
     torch = sys.modules["torch"]
     if X.layout != torch.strided:
-        raise InputError(f"X is a tensor of layout {X.layout}: pass X.to_dense(), or a SciPy CSR matrix of it")
+        raise InputError(
+            f"X is a tensor with layout {X.layout}, which is not supported: pass X.to_dense(), or a SciPy CSR matrix"
+        )
     X = X.detach().cpu()
     rows: np.ndarray[Any, Any] = (X.float() if X.dtype in (torch.float16, torch.bfloat16) else X).numpy()
     return rows

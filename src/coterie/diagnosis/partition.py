@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coterie.core.protocols import FittedRows, can_predict, is_estimator, parameters_of
 from coterie.data import opened
 from coterie.diagnosis.sample import Array, Sample
 from coterie.errors import InputError, ParameterError
@@ -61,7 +62,7 @@ class Partition:
 
 def partition_of(model: Any, X: Any, sample: Sample, sample_weight: Any = None) -> Partition:
     """Return the clusters of a fitted model, or of labels with one entry for each row of `X`."""
-    if hasattr(model, "fit"):
+    if is_estimator(model):
         labels, source = labels_by(model, X, sample.n_given, sample_weight), type(model).__name__
     else:
         labels, source = model, "the given labels"
@@ -82,14 +83,14 @@ def partition_of(model: Any, X: Any, sample: Sample, sample_weight: Any = None) 
 
 def check_model(model: Any) -> None:
     """Raise an error if `model` is an estimator that is not fitted, or not fitted to rows; labels pass."""
-    if not hasattr(model, "fit"):
+    if not is_estimator(model):
         return
     try:
         check_is_fitted(model)
     except NotFittedError:
         raise ParameterError(f"model must be fitted: call {type(model).__name__}.fit(X) first") from None
     is_series = isinstance(model, TimeSeriesKMeans)
-    if is_series or getattr(model, "metric", None) == "precomputed":
+    if is_series or parameters_of(model).get("metric") == "precomputed":
         reason = "clusters time series" if is_series else "was fitted to precomputed distances"
         raise InputError(
             f"model is a {type(model).__name__} that {reason}: diagnose supports only models of rows of numbers"
@@ -107,9 +108,9 @@ def labels_by(model: Any, X: Any, n: int, sample_weight: Any = None) -> Any:
     """
     labels = getattr(model, "labels_", None)
     has_labels = labels is not None and len(labels) == n
-    if has_labels and hasattr(model, "_is_of_fit") and model._is_of_fit(X, sample_weight):
+    if has_labels and isinstance(model, FittedRows) and model._is_of_fit(X, sample_weight):
         return np.asarray(labels)
-    if hasattr(model, "predict"):
+    if can_predict(model):
         return _predict(model, X, labels)
     if not has_labels:
         raise InputError(
@@ -123,7 +124,7 @@ def labels_by(model: Any, X: Any, n: int, sample_weight: Any = None) -> Any:
 
 def _predict(model: Any, X: Any, labels: Any) -> Any:
     predicted = np.asarray(model.predict(X))
-    metric = getattr(model, "metric", None)
+    metric = parameters_of(model).get("metric")
     if isinstance(metric, str) and metric == "precomputed" and not np.array_equal(predicted, labels):
         raise InputError(
             "X must be the matrix of distances that the model was fitted to, with rows and columns in the same order: "
@@ -137,9 +138,10 @@ def _assumptions(model: Any) -> tuple[bool, bool]:
 
     Labels are treated like those of K-means.
     """
-    if hasattr(model, "covariance_type"):
-        return model.covariance_type in ("spherical", "EII", "VII"), False
-    if hasattr(model, "linkage") or hasattr(model, "kernel"):
-        is_ward = getattr(model, "linkage", None) == "ward"
+    parameters = parameters_of(model)
+    if "covariance_type" in parameters:
+        return parameters["covariance_type"] in ("spherical", "EII", "VII"), False
+    if "linkage" in parameters or "kernel" in parameters:
+        is_ward = parameters.get("linkage") == "ward"
         return is_ward, is_ward
     return True, True

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie import interrupts, machine
-from coterie.core.arguments import as_rng, whole_number
+from coterie.core.arguments import as_rng, in_order, whole_number
 from coterie.data import opened
 from coterie.diagnosis import (
     column_checks,
@@ -41,10 +41,11 @@ CLUSTER_CHECKS = (
 )
 
 
+@in_order("diagnose(X, model=model)")
 def diagnose(
     X: Any,
-    model: Any = None,
     *,
+    model: Any = None,
     sample_weight: Any = None,
     sample_size: int = 10_000,
     random_state: Any = None,

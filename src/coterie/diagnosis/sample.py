@@ -13,8 +13,8 @@ from coterie.core.protocols import Chunk
 from coterie.core.scale import Scale
 from coterie.core.stats import Stats
 from coterie.data import as_source
-from coterie.data.scale import divided
-from coterie.data.summary import Summary, summarize
+from coterie.data.scale_check import divide_by_scale
+from coterie.data.summary import Summary, column_names, summarize
 from coterie.engines import as_engine
 from coterie.errors import InputError, ScaleError
 
@@ -67,7 +67,7 @@ def draw_sample(
             "to a few dense ones with sklearn.decomposition.TruncatedSVD"
         )
     n_given = source.shape[0]
-    names = getattr(source, "columns", None) or [f"column {j}" for j in range(source.shape[1])]
+    names = column_names(source)
     engine = as_engine("auto", source, n_jobs)
     missing = engine.sum(_count_missing, source)
     complete = np.flatnonzero(np.asarray(source.join(engine.map(_is_complete, source))))
@@ -84,7 +84,7 @@ def draw_sample(
     try:
         summary = summarize(source, engine)
     except ScaleError as error:  # no check depends on the scale
-        source = divided(source, Scale(error.rows, error.weights), engine)
+        source = divide_by_scale(source, Scale(error.rows, error.weights), engine)
         summary = summarize(source, engine)
     hashes = np.sort(np.asarray(source.join(engine.map(partial(_hash, _odd_factors(len(names))), source))))
     index = np.arange(n) if n <= sample_size else np.sort(rng.choice(n, sample_size, replace=False))

@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.stored import stored
-from coterie.data.scale import unsafe_exponent
+from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import multiply
 from coterie.distances.series import Series, as_one_series, as_series, check_same_channels, concatenated
@@ -126,8 +126,8 @@ def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared") -> Wa
     low, high = as_window(window).band(n, m)
     ops = kernels.select("dtw", 1, n, m)
     absolute = as_cost(cost) == "absolute"
-    table = ops.accumulated(A(0), B(0), low, high, absolute)
-    path = ops.path(table)
+    table = ops.accumulated_costs(A(0), B(0), low, high, absolute)
+    path = ops.warping_path(table)
     return Warping(_in_units(table, exponent if absolute else 2 * exponent), path)
 
 
@@ -194,7 +194,7 @@ def bounded_path_costs(ops: Any, A: Series, B: Series, window: Any, absolute: bo
         a, b = A[rows], B[columns]
         part = np.empty((len(a), len(b)), out.dtype)
         bound = limit[columns] if len(limit) else limit
-        ops.between(a.values, a.start, a.length, b.values, b.start, b.length, low, high, absolute, bound, part)
+        ops.path_costs(a.values, a.start, a.length, b.values, b.start, b.length, low, high, absolute, bound, part)
         out[np.ix_(rows, columns)] = part
 
 

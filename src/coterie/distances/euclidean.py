@@ -10,7 +10,7 @@ import numpy as np
 from coterie import kernels
 from coterie.core.arguments import as_floats
 from coterie.core.stored import stored
-from coterie.data.scale import unsafe_exponent
+from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Array, Distance
 from coterie.errors import InputError, ParameterError
 

@@ -11,7 +11,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 from coterie import machine
 from coterie.core.arguments import as_floats
 from coterie.core.stored import stored
-from coterie.data.scale import unsafe_exponent
+from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean, too_far_apart, weighted
 from coterie.distances.whitening import Whitening, centered, of_covariance, of_inverse, of_rows, of_shrunk, to_unit_size

@@ -33,10 +33,12 @@ class Hamming(Distance):
 class Jaccard(Distance):
     r"""Jaccard distance :math:`1 - |x \cap y| / |x \cup y|`; a row is the set of its columns that are not 0 [1]_.
 
-    The distance of two empty sets is 0.
+    The weights `w` of the columns are 1 by default. The distance of two empty sets is 0.
 
     .. [1] Jaccard (1901), Étude comparative de la distribution florale, Bull. Soc. Vaud. Sci. Nat. 37.
     """
+
+    w: Any = None
 
     name = "jaccard"
     definite = False  # all values other than 0 are equivalent
@@ -45,6 +47,7 @@ class Jaccard(Distance):
         return np.ascontiguousarray(X != 0, dtype=X.dtype)
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        intersection = A @ B.T
-        union = A.sum(axis=1)[:, None] + B.sum(axis=1) - intersection
-        out[:] = (union - intersection) / np.maximum(union, 1)
+        w = np.ones(A.shape[1], A.dtype) if self.w is None else as_column_weights(self.w, A.shape[1]).astype(A.dtype)
+        intersection = (A * w) @ B.T
+        union = (A @ w)[:, None] + B @ w - intersection
+        out[:] = np.where(union > 0, (union - intersection) / np.where(union > 0, union, 1), 0)

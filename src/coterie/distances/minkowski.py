@@ -61,7 +61,10 @@ class Chebyshev(Distance):
 @stored("distance.Minkowski")
 @dataclass(frozen=True)
 class Minkowski(Distance):
-    r"""Minkowski distance :math:`\bigl(\sum_j w_j |x_j - y_j|^p\bigr)^{1/p}` with `p` >= 1; 2 is Euclidean."""
+    r"""Minkowski distance :math:`\bigl(\sum_j w_j |x_j - y_j|^p\bigr)^{1/p}` with `p` > 0; 2 is Euclidean.
+
+    For `p` below 1 the triangle inequality does not hold.
+    """
 
     p: float = 2.0
     w: Any = None
@@ -71,10 +74,12 @@ class Minkowski(Distance):
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.p, int | float | np.number) and not isinstance(self.p, bool)
-        if not is_number or not self.p >= 1:
-            raise ParameterError(
-                f"p must be a number >= 1, because p < 1 violates the triangle inequality; got {self.p!r}"
-            )
+        if not is_number or not self.p > 0:
+            raise ParameterError(f"p must be a number above 0; got {self.p!r}")
+
+    @property
+    def triangle(self) -> bool:  # type: ignore[override]
+        return self.p >= 1
 
     def fitted(self, X: Array, Y: Any = None) -> Self:
         check_range(self, X, Y)

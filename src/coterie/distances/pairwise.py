@@ -137,7 +137,7 @@ def _output(out: Any, shape: tuple[int, ...], dtype: Any) -> Array:
             raise ParameterError(f"out must be the path of an .npy file, or an array; got {str(out)!r}")
         return np.lib.format.open_memmap(out, mode="w+", dtype=dtype, shape=shape)
     if out is None:
-        machine.check_room(int(np.prod(shape, dtype=object)) * dtype.itemsize, f"{shape} distances", REMEDY)
+        machine.check_memory(int(np.prod(shape, dtype=object)) * dtype.itemsize, f"{shape} distances", REMEDY)
         return np.empty(shape, dtype)
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:
         description = f"{out.shape} of {out.dtype}" if isinstance(out, np.ndarray) else repr(out)

@@ -132,7 +132,7 @@ def lower_bounds(ops: Any, rows: Series, centers: Series, window: Any, absolute:
         for center in group_centers:
             x = centers(int(center))
             envelope = ops.envelope(x, low, high)
-            ops.bounds(x, *envelope, group.values, group.start, group.length, absolute, values)
+            ops.lower_bounds(x, *envelope, group.values, group.start, group.length, absolute, values)
             bound[members, center] = values
     max_terms = (rows.longest + centers.longest) * rows.channels
     bound *= 1 - 4 * max_terms * np.finfo(np.float64).eps

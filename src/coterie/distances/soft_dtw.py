@@ -88,7 +88,7 @@ def soft_values(ops: Any, A: Series, B: Series, window: Any, gamma: float, out: 
     for rows, columns, (low, high) in window_groups(A, B, window):
         a, b = A[rows], B[columns]
         part = np.empty((len(a), len(b)))
-        ops.soft_between(a.values, a.start, a.length, b.values, b.start, b.length, low, high, gamma, part)
+        ops.soft_path_costs(a.values, a.start, a.length, b.values, b.start, b.length, low, high, gamma, part)
         out[np.ix_(rows, columns)] = part
 
 

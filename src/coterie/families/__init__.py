@@ -41,6 +41,7 @@ _HOME = {  # class: its module, which is imported at first use
     "VonMisesFisher": "von_mises_fisher",
     "Product": "product",
 }
+CLASSES = {module: name for name, module in _HOME.items() if name != "Product"}  # a Product needs its groups
 
 
 def __getattr__(name: str) -> Any:
@@ -69,9 +70,8 @@ def as_family(family: Any) -> Family:
     """
     if isinstance(family, Family):
         return family
-    classes = {home: name for name, home in _HOME.items() if name != "Product"}  # a Product needs its groups
-    if isinstance(family, str) and family in classes:
-        instance: Family = getattr(import_module(f"coterie.families.{family}"), classes[family])()
+    if isinstance(family, str) and family in CLASSES:
+        instance: Family = getattr(import_module(f"coterie.families.{family}"), CLASSES[family])()
         return instance
-    names = ", ".join(map(repr, sorted(classes)))
+    names = ", ".join(map(repr, sorted(CLASSES)))
     raise ParameterError(f"family must be {names} or a coterie.families.Family; got {family!r}")

@@ -101,6 +101,8 @@ class Categorical(ExponentialFamily):
                     "these rows, include them in the fit, or set n_categories"
                 )
 
+    _levels: tuple[np.ndarray, ...]  # categories of each column, after they were learned
+
     def _allowed(self, j: int, d: int) -> np.ndarray | None:
         """Categories of column j of d; None if they are not known yet."""
         if hasattr(self, "_levels"):

@@ -109,7 +109,7 @@ def factors(form: str, covariances: np.ndarray, k: int, d: int) -> Factors:
         log_scale = np.log(covariances) / 2
         if form == "spherical":
             return Factors(covariances, covariances**-0.5, -d * log_scale, singular)
-        return Factors(covariances, covariances**-0.5, -log_scale.sum(axis=-1), singular.any(axis=-1))
+        return Factors(covariances, covariances**-0.5, -log_scale.sum(axis=-1), np.any(singular, axis=-1))
     scale = np.sqrt(np.maximum(np.diagonal(covariances, axis1=-2, axis2=-1), tiny))
     units = scale[..., :, None] * scale[..., None, :]
     correlations, lower, singular = _cholesky(covariances / units)

@@ -32,6 +32,7 @@ class Grouped(Family):
     """Families of groups of columns; `Product` adds densities and estimates."""
 
     groups: Any
+    _groups: list[tuple[Family, Any]]
 
     @property
     def families(self) -> list[tuple[Family, Any]]:
@@ -64,7 +65,7 @@ class Grouped(Family):
 
     # valid values
 
-    def survey(self, X: np.ndarray) -> Groups:
+    def survey(self, X: np.ndarray) -> Any:
         width = sum(len(column_indices(columns)) for _, columns in self.families)
         if X.shape[1] != width:
             raise ParameterError(f"groups have {width} columns, but X has {X.shape[1]}: assign each column to a group")

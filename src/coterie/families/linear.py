@@ -148,7 +148,7 @@ class ExponentialFamily(Family):
         if isinstance(features, ObservedStatistics):
             return Sums(resp.T @ features.observed, resp.T @ features.T)
         weight = np.repeat((np.ones(len(resp)) @ resp)[:, None], self._n_weights(features.shape[1]), axis=1)
-        return Sums(weight, kernels.select("products", features, resp.shape[1]).weighted(features, resp))
+        return Sums(weight, kernels.select("products", features, resp.shape[1]).weighted_sums(features, resp))
 
     def blank(self, params: Any) -> Sums:
         natural = self.natural(params)

@@ -58,8 +58,8 @@ class NormalPosterior:
             return (columns + 0.5 * np.log(2.0 * np.pi / self.shrinkage)).sum(axis=1)
         d = self.mean.shape[1]
         volume = np.linalg.slogdet(self.scale)[1] - d * np.log(2.0)
-        half = 0.5 * (self.dof[:, None] - np.arange(d))
-        size = special.gammaln(half).sum(axis=1) + 0.25 * d * (d - 1) * np.log(np.pi)
+        halves = 0.5 * (self.dof[:, None] - np.arange(d))
+        size = special.gammaln(halves).sum(axis=1) + 0.25 * d * (d - 1) * np.log(np.pi)
         return size - 0.5 * self.dof * volume + 0.5 * d * np.log(2.0 * np.pi / self.shrinkage)
 
     def expected(self, by_column: bool) -> Linear:

@@ -130,7 +130,8 @@ def as_penalty(prior: Any, reg_covar: float, k: int, mean: np.ndarray, variance:
             raise ParameterError("prior: scale must be symmetric and positive definite")
     dof = d + 2 if prior.dof is None else prior.dof
     for name, value, bound in (("shrinkage", prior.shrinkage, 0), ("dof", dof, d - 1)):
-        if not (np.isscalar(value) and np.isfinite(value) and (value > bound or value == bound == 0)):
+        is_scalar = bool(np.isscalar(value))
+        if not (is_scalar and np.isfinite(value) and (value > bound or value == bound == 0)):
             raise ParameterError(f"prior: {name} must be a number above {bound}; got {value!r}")
     if np.any(concentration <= 0):
         raise ParameterError(f"prior: concentration must be above 0; got {prior.concentration!r}")

@@ -73,10 +73,12 @@ class Product(Grouped):
 
     def scores(self, prepared: Any, features: Any) -> np.ndarray:
         parts = zip(self.families, prepared, features, strict=True)
-        return sum(family.scores(part, columns) for (family, _), part, columns in parts)
+        total: Any = sum(family.scores(part, columns) for (family, _), part, columns in parts)
+        return total
 
     def row_base(self, X: np.ndarray) -> np.ndarray:
-        return sum(family.row_base(X[:, columns]) for family, columns in self.families)
+        total: Any = sum(family.row_base(X[:, columns]) for family, columns in self.families)
+        return total
 
     # parameters
 
@@ -115,12 +117,13 @@ class Product(Grouped):
     # the posterior: that of each group
 
     def expected(self, stats: Groups) -> tuple[Any, ...]:
-        parts = zip(self.families, stats.groups, strict=True)
-        return tuple(family.expected(sums) for (family, _), sums in parts)
+        families: Any = self.families
+        return tuple(family.expected(sums) for (family, _), sums in zip(families, stats.groups, strict=True))
 
     def log_evidence(self, stats: Groups) -> np.ndarray:
-        parts = zip(self.families, stats.groups, strict=True)
-        return sum(family.log_evidence(sums) for (family, _), sums in parts)
+        families: Any = self.families
+        total: Any = sum(family.log_evidence(sums) for (family, _), sums in zip(families, stats.groups, strict=True))
+        return total
 
     # sampling
 

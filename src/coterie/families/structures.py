@@ -50,7 +50,7 @@ class Structure:
         """The form in which its covariances and scatters are stored; see `covariances`."""
         if self.name == "EEE":
             return "tied"
-        _, shape, orientation = self.name
+        _, shape, orientation = tuple(self.name)
         return "spherical" if shape == "I" else "diag" if orientation == "I" else "full"
 
     def n_parameters(self, k: int, d: int) -> int:
@@ -66,7 +66,7 @@ class Structure:
 
 SPHERICAL, DIAGONAL = ("EII", "VII"), ("EEI", "VEI", "EVI", "VVI")
 ELLIPSOIDAL = ("EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
-STRUCTURES = {name: Structure(name) for name in SPHERICAL + DIAGONAL + ELLIPSOIDAL}
+STRUCTURES: dict[str, Structure] = {name: Structure(name) for name in SPHERICAL + DIAGONAL + ELLIPSOIDAL}
 ALIASES = {
     "full": "VVV",  # names of scikit-learn
     "tied": "EEE",
@@ -136,7 +136,7 @@ def covariances(
            [1., 3.]])
     """
     structure = as_structure(structure)
-    volume, shape, axes = structure.name
+    volume, shape, axes = tuple(structure.name)
     weight, scatter = np.asarray(weight, np.float64), np.asarray(scatter, np.float64)
     total = weight.sum(axis=-1, keepdims=True)
     weight = np.maximum(weight, FLOOR * np.where(total > 0, total, 1.0))
@@ -179,7 +179,7 @@ def _varying_shapes(volume: str, weight: np.ndarray, scatter: np.ndarray) -> np.
     return scatter * _volume_factor(volume, weight, np.log(scatter).mean(axis=-1))[..., None]
 
 
-def _volume_factor(volume: str, weight: np.ndarray, log_size: np.ndarray | None) -> np.ndarray:
+def _volume_factor(volume: str, weight: np.ndarray, log_size: Any) -> np.ndarray:
     r"""The factor (..., k) between scatter and covariance, if shapes vary.
 
     With :math:`g_k = |W_k|^{1/d}`, whose logarithm is `log_size`, the volume is :math:`g_k / N_k`, or

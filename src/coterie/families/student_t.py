@@ -134,8 +134,8 @@ class StudentT(LocationScaleFamily):
 
     def blank(self, params: StudentTParameters) -> StudentTSums:
         templates = (params.dof, params.dof, params.location, params.scale, *[params.dof] * 3)
-        likelihood = np.zeros((len(params.dof), 1 + len(student_t_em.FACTORS)))
-        return StudentTSums(*(np.zeros(template.shape) for template in templates), likelihood)
+        shapes = [*(template.shape for template in templates), (len(params.dof), 1 + len(student_t_em.FACTORS))]
+        return StudentTSums(*map(np.zeros, shapes))
 
     def expected_log_prob(self, params: StudentTParameters, stats: StudentTSums) -> float:
         bounds = self._bounds(params, stats)

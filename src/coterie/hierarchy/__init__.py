@@ -7,10 +7,11 @@ from coterie.hierarchy.banner_coefficient import banner_coefficient
 from coterie.hierarchy.cophenetic import cophenet, cophenetic_correlation
 from coterie.hierarchy.cut import cut, inconsistent
 from coterie.hierarchy.divisive import DivisiveClustering
-from coterie.hierarchy.leaf_order import leaf_order
+from coterie.hierarchy.fcluster import cut_tree, fcluster
 from coterie.hierarchy.linkage import linkage
 from coterie.hierarchy.newick import to_newick
-from coterie.hierarchy.tree import check_tree, leaves
+from coterie.hierarchy.optimal_leaf_ordering import optimal_leaf_ordering
+from coterie.hierarchy.tree import check_tree, leaves_list
 
 __all__ = [
     "AgglomerativeClustering",
@@ -20,9 +21,11 @@ __all__ = [
     "cophenet",
     "cophenetic_correlation",
     "cut",
+    "cut_tree",
+    "fcluster",
     "inconsistent",
-    "leaf_order",
-    "leaves",
+    "leaves_list",
     "linkage",
+    "optimal_leaf_ordering",
     "to_newick",
 ]

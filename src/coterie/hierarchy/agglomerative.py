@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_memory
 
 from coterie.core.arguments import one_of
+from coterie.core.progress import Progress
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
@@ -25,7 +29,6 @@ CONNECTIVITY_LINKAGES = ("ward", "complete", "average", "single")
 
 
 @stored(
-    "AgglomerativeClustering",
     labels_="index<K N",
     _columns="tuple",
     _distance="none | <distance.*>",
@@ -52,21 +55,30 @@ class AgglomerativeClustering(TreeEstimator):
         distances.
     metric_params : dict or None, default=None
         Parameters of the metric.
-    linkage : {'ward', 'complete', 'average', 'single', 'weighted', 'centroid', 'median'}, default='ward'
-        Distance between clusters.
+    memory : str, joblib.Memory or None, default=None
+        Folder, or cache of joblib, in which trees are stored: a second fit of the same rows, for example with another
+        `n_clusters`, reads the tree from there.
     connectivity : sparse matrix or array (n, n), function of `X` that returns one, or None, default=None
         Graph of neighbours: only clusters connected by an edge are merged. Each stored entry is an edge, in both
         directions. Supported for 'ward', 'complete', 'average' and 'single'. 'complete' and 'average' use only the
         distances along edges. If the graph has several connected components, edges between their nearest rows are
         added, with a warning.
+    compute_full_tree : 'auto' or bool, default='auto'
+        As in scikit-learn, but without effect: the full tree is always computed. False is rejected together with
+        `distance_threshold`.
+    linkage : {'ward', 'complete', 'average', 'single', 'weighted', 'centroid', 'median'}, default='ward'
+        Distance between clusters.
     distance_threshold : float or None, default=None
         The number of clusters is one plus the number of merges at this height or above. `n_clusters` must be None. If
         heights never decrease, the clusters are those after all merges below the threshold. If some decrease (see
         Notes), the last merges are undone, as in scikit-learn.
+    compute_distances : bool, default=False
+        As in scikit-learn, but without effect: `distances_` are always computed.
     n_jobs : int or None, default=None
         Number of threads. None uses all cores. The result does not depend on it.
     callback : function or None, default=None
-        Called from time to time as ``callback(merges_done, merges_total)``.
+        Called from time to time with a `coterie.core.progress.Progress`, whose `done` and `total` count merges. If it
+        returns True, `KeyboardInterrupt` is raised, because a part of a tree is not a result.
 
     Attributes
     ----------
@@ -93,8 +105,6 @@ class AgglomerativeClustering(TreeEstimator):
     -----
     Time and memory are those of `coterie.hierarchy.linkage`: O(n d) memory for 'ward' and 'single' of Euclidean rows,
     n² distances otherwise. With a graph of m edges, it takes O(m) memory and about m log m steps, with a heap of edges.
-    The full tree and all heights are always computed. scikit-learn's `compute_full_tree`, `compute_distances` and
-    `memory` are therefore not needed.
 
     Heights can decrease with 'centroid' and 'median', and with a graph, where a merge can connect clusters that are
     nearer to each other. Then a merge above `distance_threshold` can come before merges below it. Like scikit-learn,
@@ -128,18 +138,24 @@ class AgglomerativeClustering(TreeEstimator):
         *,
         metric="euclidean",
         metric_params=None,
-        linkage="ward",
+        memory=None,
         connectivity=None,
+        compute_full_tree="auto",
+        linkage="ward",
         distance_threshold=None,
+        compute_distances=False,
         n_jobs=None,
         callback=None,
     ):
         self.n_clusters = n_clusters
         self.metric = metric
         self.metric_params = metric_params
-        self.linkage = linkage
+        self.memory = memory
         self.connectivity = connectivity
+        self.compute_full_tree = compute_full_tree
+        self.linkage = linkage
         self.distance_threshold = distance_threshold
+        self.compute_distances = compute_distances
         self.n_jobs = n_jobs
         self.callback = callback
 
@@ -161,6 +177,11 @@ class AgglomerativeClustering(TreeEstimator):
         """
         n_clusters, threshold = self._stopping_rule()
         one_of("linkage", self.linkage, tuple(METHODS))
+        one_of("compute_full_tree", self.compute_full_tree, ("auto", True, False))
+        if threshold is not None and self.compute_full_tree is False:
+            raise ParameterError(
+                "compute_full_tree must be True if distance_threshold is set; got False: use compute_full_tree='auto'"
+            )
         X = opened(X)
         objects = self._objects(X)
         n, rows = len(objects.A), X
@@ -202,8 +223,8 @@ class AgglomerativeClustering(TreeEstimator):
         if self.connectivity is None:
             metric = "precomputed" if objects.distance is None else objects.distance
             rows = objects.A if objects.distance is None else X
-            Z = linkage(rows, self.linkage, metric, sample_weight=weight, n_jobs=self.n_jobs, callback=self.callback)
-            return Z, 1
+            options = {"sample_weight": weight, "n_jobs": self.n_jobs, "callback": self.callback}
+            return self._cached(linkage, "n_jobs", "callback")(rows, self.linkage, metric, **options), 1
         self._check_connectivity(objects)
         if callable(self.connectivity):
             ends = edges(self.connectivity(X), len(leaf_rows))
@@ -211,14 +232,22 @@ class AgglomerativeClustering(TreeEstimator):
             ends = edges_among(edges(self.connectivity, n), leaf_rows, n)
         weight, exponent = scaled_weights(weight, objects.A.dtype)
         distance = objects.distance and objects.distance.up_to_scale()
-        Z, n_components = merge_neighbours(ends, self.linkage, distance, objects.A, weight, self.n_jobs)
+        merge = self._cached(merge_neighbours, "n_jobs")
+        Z, n_components = merge(ends, self.linkage, distance, objects.A, weight, self.n_jobs)
         heights = np.ldexp(Z[:, 2], exponent // 2 if self.linkage == "ward" else 0)
         if objects.distance is not None:
             objects.distance.put_to_scale(heights)
         Z[:, 2] = heights
         if self.callback is not None:
-            self.callback(len(Z), len(Z))
+            self.callback(Progress("merge", len(Z), len(Z)))
         return Z, n_components
+
+    def _cached(self, function: Callable[..., Any], *without_effect: str) -> Callable[..., Any]:
+        """The function, with its results in the cache `memory` if there is one."""
+        if self.memory is None:
+            return function
+        cached: Callable[..., Any] = check_memory(self.memory).cache(function, ignore=list(without_effect))
+        return cached
 
     def _check_connectivity(self, objects: Objects) -> None:
         if self.linkage not in CONNECTIVITY_LINKAGES:
@@ -237,3 +266,28 @@ class AgglomerativeClustering(TreeEstimator):
                 "linkage='ward' with connectivity computes means: it requires rows and metric='euclidean' or "
                 f"'mahalanobis'; got metric={self.metric!r}"
             )
+
+
+def cuts(
+    model: AgglomerativeClustering, ks: list[int], X: Any, sample_weight: Any
+) -> Iterator[tuple[AgglomerativeClustering, float]]:
+    """Copies of a fitted model, cut into each number of clusters, with the cost of each.
+
+    The cost is the sum of squares within clusters for Ward, and the height of the highest merge for other linkages.
+    """
+    n, rows = model._columns
+    weight = as_weights(sample_weight, n)
+    weight = np.ones(len(rows)) if weight is None else weight[rows]
+    objects = model._objects(X if len(rows) == n else model._subset(X, rows))
+    tree = as_tree(model.linkage_matrix_)
+    costs = 0.5 * np.cumsum(tree.height**2) if model.linkage == "ward" else np.maximum.accumulate(tree.height)
+    for k in ks:
+        n_merges = tree.n_leaves - k
+        cut = copy.copy(model).set_params(n_clusters=k)
+        labels = clusters_below(tree, np.arange(len(tree.height)) < n_merges)
+        cut._clusters = assign.clusters_of_tree(model.linkage, tree, labels, weight, *objects)
+        cut.labels_, cut.n_clusters_ = labels, k
+        if len(rows) < n:
+            cut.labels_ = cut.predict(X)
+            cut.labels_[rows] = labels
+        yield cut, float(costs[n_merges - 1]) if n_merges else 0.0

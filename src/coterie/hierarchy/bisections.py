@@ -82,4 +82,4 @@ def _splits(growth: Growth, n: int) -> tuple[Array, Splits]:
 def _check_memory(source: Source, n_clusters: int) -> None:
     nbytes = 2 * n_clusters * (source.shape[1] * source.dtype.itemsize + NODE)
     remedy = "use compute_full_tree=False, or a sample of the rows"
-    machine.check_room(nbytes, f"the tree of {n_clusters} clusters", remedy)
+    machine.check_memory(nbytes, f"the tree of {n_clusters} clusters", remedy)

@@ -20,10 +20,10 @@ UpperRows = Callable[[int, int], Array]
 def upper_rows(X: Any, n: int, metric: Any, params: dict[str, Any]) -> UpperRows:
     """Return a function of `start` and `stop`: the distances of these rows to all later ones, row after row.
 
-    `X` has `n` rows, and their distances are computed when needed. For metric='precomputed', `X` is the matrix of
-    distances, square or condensed.
+    `X` has `n` rows, and their distances are computed when needed; or `X` is the matrix of distances: a condensed
+    vector, or a square matrix with metric='precomputed'.
     """
-    if is_precomputed(metric, params):
+    if is_precomputed(X, metric, params):
         return upper_rows_of(as_square_or_condensed(X, n), n)
     distance, A, _ = fit_and_prepare(as_distance(metric, **params), X)
     check_leaves(len(A), n)
@@ -49,7 +49,10 @@ def upper_rows_of(D: Array, n: int) -> UpperRows:
 
 def square_distances(X: Any, n: int, metric: Any, params: dict[str, Any], n_jobs: int | None) -> Array:
     """All distances of the `n` rows (n, n)."""
-    D = symmetric_matrix(X) if is_precomputed(metric, params) else pairwise(X, metric=metric, n_jobs=n_jobs, **params)
+    if is_precomputed(X, metric, params):
+        D = symmetric_matrix(X)
+    else:
+        D = pairwise(X, metric=metric, n_jobs=n_jobs, **params)
     check_leaves(len(D), n)
     return D
 
@@ -80,11 +83,16 @@ def check_leaves(rows: int, n: int, name: str = "X") -> None:
         raise InputError(f"{name} has {rows} rows and the tree {n} leaves: pass the rows that the tree was made of")
 
 
-def is_precomputed(metric: Any, params: dict[str, Any]) -> bool:
-    if not isinstance(metric, str) or metric != "precomputed":
+def is_precomputed(X: Any, metric: Any, params: dict[str, Any]) -> bool:
+    """Whether `X` are distances: metric='precomputed', or `X` has one dimension."""
+    if isinstance(X, list | tuple):
+        has_one_dimension = all(np.isscalar(value) for value in X)
+    else:
+        has_one_dimension = getattr(X, "ndim", None) == 1 and X.dtype != object  # not an array of series
+    if not has_one_dimension and not (isinstance(metric, str) and metric == "precomputed"):
         return False
     if params:
-        raise ParameterError(f"metric='precomputed' takes no parameters; got {', '.join(params)}")
+        raise ParameterError(f"X are distances, which take no metric parameters; got {', '.join(params)}")
     return True
 
 

@@ -42,18 +42,18 @@ def merge_neighbours(
             stacklevel=4,
         )
         ends = np.concatenate([ends, _bridges(component, int(count), _as_block(distance, A))])
-    kernel, Z = kernels.select("merging", n, len(ends)), np.empty((n - 1, 4))
+    kernel, Z = kernels.select("graph_linkage", n, len(ends)), np.empty((n - 1, 4))
     if method == "ward":
-        kernel.merge_along(ends, kernel.WARD, np.zeros(len(ends)), weight, A.astype(np.float64), Z)
+        kernel.merge_shortest_edges(ends, kernel.WARD, np.zeros(len(ends)), weight, A.astype(np.float64), Z)
         Z[:, 2] = np.sqrt(2 * Z[:, 2])
         return Z, int(count)
     length = _edge_lengths(ends, distance, A, n_jobs)
     if method == "single":
         order = np.argsort(length, kind="stable")
-        kernel.merge_in_order(ends[order], length[order], Z)
+        kernel.kruskal(ends[order], length[order], Z)
     else:
         rule = kernel.COMPLETE if method == "complete" else kernel.AVERAGE
-        kernel.merge_along(ends, rule, length, weight, np.empty((n, 0)), Z)
+        kernel.merge_shortest_edges(ends, rule, length, weight, np.empty((n, 0)), Z)
     return Z, int(count)
 
 
@@ -113,7 +113,7 @@ def _measure(distance: Distance, A: Any, ends: Array, length: Array, start: int,
 
 def _bridges(component: Array, count: int, block: Block) -> Array:
     """The nearest rows of each pair of components (m, 2)."""
-    machine.check_room(
+    machine.check_memory(
         32 * count**2, f"edges between {count} connected components", "pass a graph with fewer components"
     )
     order = np.argsort(component, kind="stable")

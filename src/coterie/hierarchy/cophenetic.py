@@ -59,7 +59,7 @@ def cophenet(Z: Any, Y: Any = None, *, dtype: Any = "float64", n_jobs: int | Non
     n = tree.n_leaves
     dtype = np.dtype(one_of("dtype", np.dtype(dtype).name, ("float64", "float32")))
     pairs = row_start(n, n)
-    machine.check_room(pairs * dtype.itemsize, f"{pairs} cophenetic distances", REMEDY)
+    machine.check_memory(pairs * dtype.itemsize, f"{pairs} cophenetic distances", REMEDY)
     distances = np.empty(pairs, dtype)
     heights = _CommonHeights(tree)
 
@@ -85,8 +85,8 @@ def cophenetic_correlation(
     ----------
     Z : array (n - 1, 4)
         Linkage matrix.
-    X : array or frame (n, d); distances (n, n) or (n (n - 1) / 2,) for metric='precomputed'
-        The rows from which the tree was computed.
+    X : array or frame (n, d); distances (n (n - 1) / 2,), or (n, n) for metric='precomputed'
+        The rows or distances from which the tree was computed.
     metric : str, function, Distance or 'precomputed', default='euclidean'
         See `coterie.distances.pairwise`.
     n_jobs : int or None, default=None
@@ -122,7 +122,7 @@ class _CommonHeights:
 
     def rows(self, start: int, stop: int, out: Array) -> None:
         line = np.empty(self.n, out.dtype)
-        kernels.select("trees", self.n).cophenetic_rows(*self.nodes, start, stop, True, line, out)
+        kernels.select("dendrograms", self.n).cophenetic_rows(*self.nodes, start, stop, True, line, out)
 
 
 def _correlation(tree: Tree, distances: UpperRows, n_jobs: int | None) -> float:

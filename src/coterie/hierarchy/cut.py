@@ -93,14 +93,14 @@ def _lowest_merges(tree: Tree, n_clusters: int) -> Array:
     return merge_mask
 
 
-def inconsistent(Z: Any, depth: int = 2) -> Array:
+def inconsistent(Z: Any, d: int = 2) -> Array:
     """Compare the height of each merge with the heights of the merges shortly below it.
 
     Parameters
     ----------
     Z : array (n - 1, 4)
         Linkage matrix.
-    depth : int, default=2
+    d : int, default=2
         Number of levels: 1 is the merge itself, 2 includes the merges of its children, and so on.
 
     Returns
@@ -116,10 +116,11 @@ def inconsistent(Z: Any, depth: int = 2) -> Array:
     >>> inconsistent([[0, 1, 1.0, 2], [2, 3, 1.0, 2], [4, 5, 4.0, 4]])[2].round(3).tolist()
     [2.0, 1.732, 3.0, 1.155]
     """
-    return _inconsistencies(as_tree(Z), whole_number("depth", depth, 1))
+    return _inconsistencies(as_tree(Z), whole_number("d", d, 1))
 
 
 def _inconsistencies(tree: Tree, depth: int) -> Array:
+    """The result of `inconsistent`."""
     n, m = tree.n_leaves, tree.n_leaves - 1
     upper, lower = _merge_pairs(tree, depth)
     count = np.bincount(upper, minlength=m).astype(np.float64)

@@ -28,7 +28,6 @@ REMEDY = "use float32 rows, a sample of the rows, or method='bisecting', which n
 
 
 @stored(
-    "DivisiveClustering",
     optional="_columns _distance",
     labels_="index<K N",
     _splits="<hierarchy.Splits> | <Bisections>",
@@ -275,7 +274,7 @@ class DivisiveClustering(TreeEstimator):
             raise ParameterError(
                 f"metric={distance.name!r} is not symmetric: diameters need d(x, y) = d(y, x); use a symmetric metric"
             )
-        machine.check_room(n * n * objects.A.dtype.itemsize, f"the distances of {n} rows", REMEDY)
+        machine.check_memory(n * n * objects.A.dtype.itemsize, f"the distances of {n} rows", REMEDY)
         return pairwise(X, metric=distance, n_jobs=self.n_jobs)
 
     def _check_euclidean(self) -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
 from typing import Any
 
 import numpy as np
 
 from coterie import kernels, machine
+from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.distances import Distance, as_distance
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import fit_and_prepare
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import linkage_from_matrix, linkage_from_rows
+from coterie.hierarchy.condensed import is_precomputed
 from coterie.hierarchy.linkage_input import positive_weights, scaled_weights, symmetric_matrix
-from coterie.hierarchy.linkage_methods import METHODS, Method, Progress
+from coterie.hierarchy.linkage_methods import METHODS, Method, ReportMerges
+from coterie.hierarchy.optimal_leaf_ordering import optimal_leaf_ordering
 from coterie.kernels.plain.linkage import WARD, Merges
 
 Array = np.ndarray[Any, Any]
@@ -25,13 +28,14 @@ LINEAR_MEMORY = ("'single'", "'ward'", "'centroid'", "'median'")
 
 def linkage(
     X: Any,
-    method: str = "ward",
+    method: str = "single",
     metric: Any = "euclidean",
+    optimal_ordering: bool = False,
     *,
     sample_weight: Any = None,
     memory: str = "auto",
     n_jobs: int | None = None,
-    callback: Callable[[int, int], Any] | None = None,
+    callback: Callback | None = None,
     **params: Any,
 ) -> Array:
     r"""Compute the linkage matrix: merge the two nearest clusters until one is left.
@@ -50,21 +54,27 @@ def linkage(
        \text{ward}     &: \Bigl(\tfrac{2 |A| |B|}{|A| + |B|}\Bigr)^{1/2} \lVert \mu_A - \mu_B \rVert
        \end{aligned}
 
-    Start with 'ward' for compact clusters: each merge increases the sum of squares within clusters as little as
-    possible. 'single' finds clusters of any shape, but joins two clusters if a chain of noise rows lies between them.
+    The default 'single' is that of SciPy, so that the same call gives the same tree. It finds clusters of any shape,
+    but joins two clusters if a chain of noise rows lies between them. For compact clusters, start with 'ward', the
+    default of `AgglomerativeClustering`: each merge increases the sum of squares within clusters as little as possible.
     Do not use 'centroid' or 'median' if heights must not decrease: a merged cluster may be nearer to a third cluster
     than each of its parts was.
 
     Parameters
     ----------
     X : array or frame (n, d), or distances
-        The rows. float32 input is computed in float32, which halves time and memory. With ``metric='precomputed'``, a
-        symmetric matrix (n, n) of distances, or SciPy's condensed vector. It is not modified.
-    method : {'ward', 'single', 'complete', 'average', 'weighted', 'centroid', 'median'}, default='ward'
+        The rows. float32 input is computed in float32, which halves time and memory. An array with one dimension is a
+        condensed distance matrix, as SciPy's `pdist` returns it; `metric` is then ignored. A symmetric matrix (n, n) of
+        distances needs ``metric='precomputed'``: without it, its rows are clustered, with a warning. `X` is not
+        modified.
+    method : {'single', 'complete', 'average', 'weighted', 'centroid', 'median', 'ward'}, default='single'
         Distance between clusters, see the formulas above.
     metric : str, function, Distance or 'precomputed', default='euclidean'
         See `coterie.distances.pairwise`. 'ward', 'centroid' and 'median' use centers of clusters: rows require
         'euclidean' or 'mahalanobis', and precomputed distances are assumed to be Euclidean.
+    optimal_ordering : bool, default=False
+        Order the two clusters of each merge by `optimal_leaf_ordering`, so that adjacent leaves of a dendrogram are
+        near to each other.
     sample_weight : array (n,), optional
         Weights of the rows, above 0. A row of weight 2 is equivalent to two equal rows that are already merged. Used by
         'average', 'centroid' and 'ward'. The last column of the result counts rows, not weights.
@@ -74,7 +84,8 @@ def linkage(
     n_jobs : int or None, default=None
         Number of threads. None uses all cores. The result does not depend on it.
     callback : function, optional
-        Called from time to time as ``callback(merges_done, merges_total)``.
+        Called from time to time with a `coterie.core.progress.Progress`, whose `done` and `total` count merges. If it
+        returns True, `KeyboardInterrupt` is raised, because a part of a tree is not a result.
     **params
         Parameters of the metric.
 
@@ -82,8 +93,8 @@ def linkage(
     -------
     array (n - 1, 4)
         Linkage matrix in SciPy's format. Row i merges clusters ``Z[i, 0] < Z[i, 1]`` at height ``Z[i, 2]`` into cluster
-        n + i of ``Z[i, 3]`` rows. Clusters 0 to n - 1 are the rows of X. The functions of `scipy.cluster.hierarchy`
-        accept it.
+        n + i of ``Z[i, 3]`` rows. Clusters 0 to n - 1 are the rows of X. With `optimal_ordering`, ``Z[i, 0]`` may be
+        the larger number. The functions of `scipy.cluster.hierarchy` accept it.
 
     Notes
     -----
@@ -113,26 +124,46 @@ def linkage(
     array([[0., 1., 1., 2.],
            [2., 3., 2., 2.],
            [4., 5., 4., 4.]])
+    >>> from scipy.spatial.distance import pdist
+    >>> linkage(pdist([[0.0], [1.0], [5.0]]), "average")
+    array([[0. , 1. , 1. , 2. ],
+           [2. , 3. , 4.5, 3. ]])
     """
     if not isinstance(method, str) or method not in METHODS:
         raise ParameterError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
     if memory not in ("auto", "linear", "matrix"):
         raise ParameterError(f"memory must be 'auto', 'linear' or 'matrix'; got {memory!r}")
     machine.thread_count(n_jobs)  # rejects invalid values before the computation starts
-    rule = METHODS[method]
+    rule, callback = METHODS[method], check_callback(callback)
     X = opened(X)
-    if isinstance(metric, str) and metric == "precomputed":
-        if params or memory == "linear":
-            raise ParameterError(
-                "metric='precomputed' does not support metric parameters or memory='linear': leave these arguments out"
-            )
+    if is_precomputed(X, metric, params):
+        if memory == "linear":
+            raise ParameterError("memory='linear' does not support precomputed distances: use memory='auto'")
         D = symmetric_matrix(X)
         weight, exponent = scaled_weights(positive_weights(sample_weight, len(D)), D.dtype)
-        merges = linkage_from_matrix.merge_distances(D, rule, weight, _as_progress(callback, len(D) - 1))
-        return _linkage_matrix(merges, rule, exponent)
-    distance, rows = _prepared(X, as_distance(metric, **params), method)
+        merges = linkage_from_matrix.merge_distances(D, rule, weight, _report(callback, len(D) - 1))
+    else:
+        merges, exponent = _merge_rows(
+            X, as_distance(metric, **params), method, sample_weight, memory, n_jobs, callback
+        )
+    Z = _linkage_matrix(merges, rule, exponent)
+    return optimal_leaf_ordering(Z, X, metric, n_jobs=n_jobs, **params) if optimal_ordering else Z
+
+
+def _merge_rows(
+    X: Any,
+    distance: Distance,
+    method: str,
+    sample_weight: Any,
+    memory: str,
+    n_jobs: int | None,
+    callback: Callback | None,
+) -> tuple[Merges, int]:
+    """The merges of rows, and the exponent of 2 by which their weights were divided."""
+    rule = METHODS[method]
+    distance, rows = _prepared(X, distance, method)
     weight, exponent = scaled_weights(positive_weights(sample_weight, len(rows)), rows.dtype)
-    progress = _as_progress(callback, len(rows) - 1)
+    progress = _report(callback, len(rows) - 1)
     if linkage_from_rows.is_supported(rule, distance) and linkage_from_rows.is_preferred(rows, memory):
         merges = linkage_from_rows.merge_rows(rows, rule, distance, weight, n_jobs, progress)
     elif rule.is_single and (memory == "linear" or (memory == "auto" and not linkage_from_rows.matrix_is_small(rows))):
@@ -144,7 +175,7 @@ def linkage(
         )
     else:
         merges = linkage_from_matrix.merge_rows(X, rows, rule, distance, weight, n_jobs, progress)
-    return _linkage_matrix(merges, rule, exponent)
+    return merges, exponent
 
 
 def _prepared(X: Any, distance: Distance, method: str) -> tuple[Distance, Any]:
@@ -164,17 +195,29 @@ def _prepared(X: Any, distance: Distance, method: str) -> tuple[Distance, Any]:
         distance = distance.up_to_scale()
     if len(rows) < 2:
         raise InputError(f"X has {len(rows)} row: there is nothing to merge; pass at least 2")
+    if isinstance(rows, np.ndarray) and rows.shape == (len(rows), len(rows)) and _looks_like_distances(np.asarray(X)):
+        from scipy.cluster.hierarchy import ClusterWarning
+
+        warnings.warn(
+            f"X looks like a distance matrix of {len(rows)} rows, but its rows are clustered: pass "
+            "metric='precomputed', or the condensed matrix squareform(X)",
+            ClusterWarning,
+            stacklevel=4,
+        )
     return distance, rows
 
 
-def _as_progress(callback: Callable[[int, int], Any] | None, total: int) -> Progress:
-    if callback is None:
-        return lambda done: None
-    if not callable(callback):
-        raise ParameterError(
-            f"callback must be None or a function of two numbers, merges_done and merges_total; got {callback!r}"
-        )
-    return lambda done: callback(done, total) and None
+def _looks_like_distances(X: Array) -> bool:
+    """Whether a square matrix is symmetric and not negative, with a zero diagonal."""
+    return not np.diagonal(X).any() and bool((X >= 0).all() and X.any() and np.allclose(X, X.T))
+
+
+def _report(callback: Callback | None, total: int) -> ReportMerges:
+    def report(done: int) -> None:
+        if callback is not None and callback(Progress("merge", done, total)):
+            raise KeyboardInterrupt(f"the callback returned True after {done} of {total} merges")
+
+    return report
 
 
 def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> Array:
@@ -193,5 +236,5 @@ def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> Array:
     if rule.is_monotone:
         order = np.argsort(merges.height, kind="stable")
         merges = Merges(*(values[order] for values in merges))
-    Z: Array = kernels.select("linkage", n, 1).labelled(merges, n)
+    Z: Array = kernels.select("linkage", n, 1).linkage_matrix(merges, n)
     return Z

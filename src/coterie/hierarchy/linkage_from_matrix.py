@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
-from coterie.data.scale import unsafe_exponent
+from coterie.data.scale_check import unsafe_exponent
 from coterie.distances import Distance, pairwise
 from coterie.distances.euclidean import Euclidean, SquaredEuclidean
 from coterie.distances.pairwise import strips
 from coterie.distances.precomputed import check_values
 from coterie.hierarchy.linkage_from_rows import rescale_heights, scale_to_unit
 from coterie.hierarchy.linkage_input import empty_matrix
-from coterie.hierarchy.linkage_methods import Method, Progress
-from coterie.kernels.plain.linkage import CENTER, LARGEST, WARD, Merges
+from coterie.hierarchy.linkage_methods import Method, ReportMerges
+from coterie.kernels.plain.linkage import CENTROID, COMPLETE, WARD, Merges
 
 Array = np.ndarray[Any, Any]
 
 
 def merge_rows(
-    X: Any, rows: Any, method: Method, distance: Distance, weight: Array, n_jobs: int | None, progress: Progress
+    X: Any, rows: Any, method: Method, distance: Distance, weight: Array, n_jobs: int | None, progress: ReportMerges
 ) -> Merges:
     """Compute the distances of the rows of `X`, and merge; `rows` are these rows prepared for the distance."""
     D = empty_matrix(len(rows), rows.dtype)
@@ -46,7 +46,7 @@ def fill(D: Array, rows: Array, distance: Distance, n_jobs: int | None) -> None:
         pass
 
 
-def merge_distances(D: Array, method: Method, weight: Array, progress: Progress) -> Merges:
+def merge_distances(D: Array, method: Method, weight: Array, progress: ReportMerges) -> Merges:
     """Merge by precomputed distances, which are overwritten."""
     exponent = _scale_distances(D, method)
     if method.squared:
@@ -54,7 +54,7 @@ def merge_distances(D: Array, method: Method, weight: Array, progress: Progress)
     return _merge(D, method, weight, exponent, 1, progress)
 
 
-def _merge(D: Array, method: Method, weight: Array, exponent: int, d: int, progress: Progress) -> Merges:
+def _merge(D: Array, method: Method, weight: Array, exponent: int, d: int, progress: ReportMerges) -> Merges:
     """Merge by `D` (n, n), the distances of rows with `d` columns.
 
     They are divided by 2^exponent, and squared if the method needs it.
@@ -63,12 +63,12 @@ def _merge(D: Array, method: Method, weight: Array, exponent: int, d: int, progr
     if method.is_single:
         merges: Merges = kernel.prim(D)
         progress(len(D) - 1)
-    elif method.kind == CENTER:
-        merges = kernel.closest(D, weight, method.equal, progress)
+    elif method.kind == CENTROID:
+        merges = kernel.generic_linkage(D, weight, method.equal, progress)
     else:
         if method.kind == WARD and (weight != 1).any():
             _weight_squares(D, weight)
-        merges = kernel.chain(D, weight, method.kind, method.equal, progress)
+        merges = kernel.nearest_neighbour_chain(D, weight, method.kind, method.equal, progress)
     height = np.sqrt(merges.height) if method.squared else merges.height
     return merges._replace(height=rescale_heights(height, exponent))
 
@@ -78,7 +78,7 @@ def _scale_distances(D: Array, method: Method) -> int:
 
     Single and complete linkage add no distances, so theirs stay as they are.
     """
-    if method.kind in (None, LARGEST):
+    if method.kind in (None, COMPLETE):
         return 0
     largest = float(D.max(initial=0.0))
     exponent = int(np.frexp(largest)[1]) if method.squared else unsafe_exponent(largest, D.dtype)

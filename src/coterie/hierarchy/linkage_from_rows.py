@@ -12,13 +12,13 @@ from coterie import machine
 from coterie.distances import Distance
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
-from coterie.hierarchy.linkage_methods import Method, Progress
+from coterie.hierarchy.linkage_methods import Method, ReportMerges
 from coterie.kernels import SMALL
 from coterie.kernels.plain.linkage import WARD, Merges
 
 Array = np.ndarray[Any, Any]
 
-FEW_ROWS = 2500  # minimum number of rows for which a tree of bounding boxes is faster: times 2 to the number of columns
+FEW_ROWS = 2500  # minimum number of rows for which a k-d tree is faster: times 2 to the number of columns
 WIDE = 64  # with more columns, a matrix that fits into memory is faster than computing distances repeatedly
 LARGE = 1 << 31  # bytes of a matrix that memory="auto" avoids where the method allows it
 SAFE_EXPONENT = 16  # squares of numbers between 2^-16 and 2^16 are far from underflow and overflow in every type
@@ -43,19 +43,19 @@ def matrix_is_small(rows: Any) -> bool:
 
 
 def merge_rows(
-    rows: Array, method: Method, distance: Any, weight: Array, n_jobs: int | None, progress: Progress
+    rows: Array, method: Method, distance: Any, weight: Array, n_jobs: int | None, progress: ReportMerges
 ) -> Merges:
     """Merge along a minimum spanning tree, or by the centers of clusters."""
     if method.is_single:
         return _merge_along_spanning_tree(rows, distance, n_jobs, progress)
-    from coterie.kernels.cpu import centers, ward
+    from coterie.kernels.cpu import centroid_linkage, ward
 
     X, exponent = center_rows(rows)
     if method.kind == WARD:
         unit = 4.0 ** np.round(np.log2(weight.mean()) / 2)
-        merges = (ward.ward_in_boxes if _use_boxes(X) else ward.ward)(X, weight / unit, progress)
+        merges = (ward.ward_in_kd_tree if _use_kd_tree(X) else ward.ward)(X, weight / unit, progress)
         return merges._replace(height=rescale_heights(np.sqrt(merges.height) * np.sqrt(unit), exponent))
-    merges = centers.centers(X, np.ones(len(X)) if method.equal else weight, method.equal, progress)
+    merges = centroid_linkage.centroid_linkage(X, np.ones(len(X)) if method.equal else weight, method.equal, progress)
     return merges._replace(height=rescale_heights(np.sqrt(merges.height), exponent))
 
 
@@ -66,7 +66,7 @@ def rescale_heights(height: Array, exponent: int) -> Array:
     return rescaled
 
 
-def prim_by_rows(rows: Any, distance: Distance, progress: Progress) -> Merges:
+def prim_by_rows(rows: Any, distance: Distance, progress: ReportMerges) -> Merges:
     """Prim's minimum spanning tree for any distance, with one row of distances in memory at a time."""
     n, new = len(rows), 0
     nearest, link, is_outside = np.full(n, np.inf), np.zeros(n, np.int64), np.ones(n, bool)
@@ -99,21 +99,21 @@ def center_rows(rows: Array) -> tuple[Array, int]:
     return centered.astype(rows.dtype), first + second
 
 
-def _merge_along_spanning_tree(rows: Array, distance: Any, n_jobs: int | None, progress: Progress) -> Merges:
-    from coterie.kernels.cpu import spanning
+def _merge_along_spanning_tree(rows: Array, distance: Any, n_jobs: int | None, progress: ReportMerges) -> Merges:
+    from coterie.kernels.cpu import spanning_tree
 
     X, exponent = scale_to_unit(rows)
-    if _use_boxes(X):
-        left, right = spanning.boruvka(X, partial(machine.in_threads, n_jobs=n_jobs), progress)
+    if _use_kd_tree(X):
+        left, right = spanning_tree.boruvka(X, partial(machine.in_threads, n_jobs=n_jobs), progress)
     else:
-        left, right = spanning.prim(X, progress)
+        left, right = spanning_tree.prim(X, progress)
     squares = _edge_squares(X, left, right) * distance.factor
     height = np.sqrt(squares) if distance.root else squares
     replace(distance, exponent_=exponent).put_to_scale(height)
     return Merges(left, right, height)
 
 
-def _use_boxes(X: Array) -> bool:
+def _use_kd_tree(X: Array) -> bool:
     n, d = X.shape
     return n >= FEW_ROWS << min(d, 32)
 

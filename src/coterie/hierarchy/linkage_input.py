@@ -10,7 +10,7 @@ from coterie import machine
 from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.data.memory import as_weights
-from coterie.data.scale import unsafe_exponent
+from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import dense_rows
 from coterie.distances.precomputed import as_square, put_symmetric
 from coterie.errors import InputError
@@ -27,7 +27,7 @@ REMEDY = (
 
 def empty_matrix(n: int, dtype: Any) -> Array:
     """Allocate an (n, n) matrix; raise an error if there is not enough memory."""
-    machine.check_room(n * n * np.dtype(dtype).itemsize, f"the distances of {n} rows", REMEDY)
+    machine.check_memory(n * n * np.dtype(dtype).itemsize, f"the distances of {n} rows", REMEDY)
     return np.empty((n, n), dtype)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coterie.kernels.plain.linkage import CENTER, LARGEST, MEAN, WARD
+from coterie.kernels.plain.linkage import AVERAGE, CENTROID, COMPLETE, WARD
 
-Progress = Callable[[int], None]  # called with the number of merges done
+ReportMerges = Callable[[int], None]  # called with the number of merges done
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Method:
     @property
     def is_monotone(self) -> bool:
         """Whether heights never fall from one merge to the next."""
-        return self.kind != CENTER
+        return self.kind != CENTROID
 
 
 METHODS = {
     "single": Method(None),
-    "complete": Method(LARGEST),
-    "average": Method(MEAN),
-    "weighted": Method(MEAN, equal=True),
-    "centroid": Method(CENTER, squared=True),
-    "median": Method(CENTER, equal=True, squared=True),
+    "complete": Method(COMPLETE),
+    "average": Method(AVERAGE),
+    "weighted": Method(AVERAGE, equal=True),
+    "centroid": Method(CENTROID, squared=True),
+    "median": Method(CENTROID, equal=True, squared=True),
     "ward": Method(WARD, squared=True),
 }

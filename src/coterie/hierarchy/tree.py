@@ -19,7 +19,7 @@ class Tree(NamedTuple):
     height: Array  # (n - 1,)
     parent: Array  # (2 n - 1,) the root is its own parent
     size: Array  # (2 n - 1,) number of leaves below the node
-    first: Array  # (2 n - 1,) position of the node's first leaf in the order of `leaves`
+    first: Array  # (2 n - 1,) position of the node's first leaf in the order of the leaves
 
     @property
     def n_leaves(self) -> int:
@@ -155,7 +155,7 @@ def _reject(is_invalid: Any, message: Any) -> None:
         raise InputError(message(int(np.flatnonzero(is_invalid)[0])))
 
 
-def leaves(Z: Any) -> Array:
+def leaves_list(Z: Any) -> Array:
     """Return the leaves of a tree from left to right.
 
     The first cluster of each merge is placed to the left of the second.
@@ -171,8 +171,8 @@ def leaves(Z: Any) -> Array:
 
     Examples
     --------
-    >>> from coterie.hierarchy import leaves
-    >>> leaves([[2, 0, 0.5, 2], [1, 3, 1.0, 3]]).tolist()
+    >>> from coterie.hierarchy import leaves_list
+    >>> leaves_list([[2, 0, 0.5, 2], [1, 3, 1.0, 3]]).tolist()
     [1, 2, 0]
     """
     return as_tree(Z).leaves()

@@ -13,7 +13,7 @@ from coterie.base import DistanceEstimator
 from coterie.core.arguments import not_negative, whole_number
 from coterie.data import opened
 from coterie.data.memory import as_weights
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.distances.distance import Distance
 from coterie.distances.precomputed import as_cross, as_square
 from coterie.errors import InputError, ParameterError
@@ -80,7 +80,7 @@ class TreeEstimator(ClusterMixin, DistanceEstimator):
         if Z is None or not (w is None or w[leaf_rows].all()):
             return False
         pairs = np.flatnonzero((Z[:, :2] <= len(Z)).all(axis=1))
-        pairs = pairs[some(len(pairs), PAIRS)]
+        pairs = pairs[sample_rows(len(pairs), PAIRS)]
         heights = [self._merge_height(new, w, leaf_rows, *Z[i, :2].astype(np.int64)) for i in pairs]
         return bool(np.allclose(heights, Z[pairs, 2], rtol=1e-3, atol=1e-6 * np.abs(Z[:, 2]).max()))
 

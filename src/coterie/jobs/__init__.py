@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from coterie.core.job_progress import Progress, Step, silent
+from coterie.core.progress import Callback, Progress, silent
 from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ __all__ = [
     "ModelMissing",
     "Number",
     "PredictJob",
+    "Progress",
     "ReportJob",
     "Scale",
-    "Step",
     "TableJob",
     "choose",
     "compare",
@@ -98,7 +98,7 @@ class Job(TableJob):
     Attributes
     ----------
     method : str
-        The algorithm, one of `coterie.algorithms.METHODS`.
+        The algorithm, one of `coterie.algorithms.ALGORITHMS`.
     k : int, (int, int) or "auto"
         Number of clusters, or the smallest and largest to choose from.
     options : mapping
@@ -224,14 +224,15 @@ class ReportJob(TableJob):
     force: bool = False
 
 
-def run(job: Job, progress: Progress | None = None) -> JobResult:
+def run(job: Job, callback: Callback | None = None) -> JobResult:
     """Run `job`.
 
     Parameters
     ----------
     job : Job
-    progress : callable, optional
-        Called with a `Step` at the start of each stage, and repeatedly during long ones.
+    callback : callable or None, default=None
+        Called with a `Progress` at the start of each stage, and repeatedly during long ones. If it returns True during
+        a fit, the fit stops with the best result so far.
 
     Returns
     -------
@@ -250,35 +251,35 @@ def run(job: Job, progress: Progress | None = None) -> JobResult:
     """
     from coterie.jobs.fit_job import execute
 
-    return execute(job, progress or silent)
+    return execute(job, callback or silent)
 
 
-def choose(job: ChooseJob, progress: Progress | None = None) -> ChoiceResult:
-    """Choose the number of clusters of a table; errors and `progress` are as in `run`."""
+def choose(job: ChooseJob, callback: Callback | None = None) -> ChoiceResult:
+    """Choose the number of clusters of a table; errors and `callback` are as in `run`."""
     from coterie.jobs.choose_k_job import execute
 
-    return execute(job, progress or silent)
+    return execute(job, callback or silent)
 
 
-def compare(job: CompareJob, progress: Progress | None = None) -> ComparisonResult:
-    """Run several algorithms on the same rows; errors and `progress` are as in `run`."""
+def compare(job: CompareJob, callback: Callback | None = None) -> ComparisonResult:
+    """Run several algorithms on the same rows; errors and `callback` are as in `run`."""
     from coterie.jobs.compare_job import execute
 
-    return execute(job, progress or silent)
+    return execute(job, callback or silent)
 
 
-def report(job: ReportJob, progress: Progress | None = None) -> JobResult:
-    """Write a report about existing clusters; errors and `progress` are as in `run`."""
+def report(job: ReportJob, callback: Callback | None = None) -> JobResult:
+    """Write a report about existing clusters; errors and `callback` are as in `run`."""
     from coterie.jobs.report_job import execute
 
-    return execute(job, progress or silent)
+    return execute(job, callback or silent)
 
 
-def predict(job: PredictJob, progress: Progress | None = None) -> PredictionResult:
-    """Assign rows to the clusters of a fitted model; errors and `progress` are as in `run`."""
+def predict(job: PredictJob, callback: Callback | None = None) -> PredictionResult:
+    """Assign rows to the clusters of a fitted model; errors and `callback` are as in `run`."""
     from coterie.jobs.predict_job import execute
 
-    return execute(job, progress or silent)
+    return execute(job, callback or silent)
 
 
 def inspect(path: Path) -> TableInfo | ModelInfo:

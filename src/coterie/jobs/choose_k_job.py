@@ -1,10 +1,11 @@
 """The command ``coterie choose-k``: the number of clusters of a table."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from coterie.algorithms import METHODS, method_of, sweep_parameters
-from coterie.core.job_progress import Progress, Step
+from coterie.algorithms import ALGORITHMS, algorithm_of, sweep_parameters
+from coterie.core.progress import Callback, Progress
 from coterie.data.tables.reader import read
 from coterie.errors import ParameterError
 from coterie.jobs import ChooseJob, CompareJob, Job
@@ -22,7 +23,7 @@ from coterie.selection.reasons import describe_votes
 DISAGREEMENT = 0.4  # share of the weight of votes for other numbers, from which there is a warning
 
 
-def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
+def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_table_options(job)
     check_k(job.k)
     check_budget(job.budget)
@@ -31,11 +32,11 @@ def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
     check_k_can_be_chosen(job.method)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
-    progress(Step(f"reading {job.path.name}"))
+    callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows)
-    prepared = prepare(table, job, method_of(job.method), progress)
+    prepared = prepare(table, job, algorithm_of(job.method), callback)
     X = prepared.rows.model_input
-    choice, details = choose(job, job.method, X, prepared.weight, prepared, progress, criteria=job.criteria)
+    choice, details = choose(job, job.method, X, prepared.weight, prepared, callback, criteria=job.criteria)
     result = ChoiceResult(
         **table_fields(table, prepared, job.weight, job.seed),
         method=job.method,
@@ -51,12 +52,12 @@ def execute(job: ChooseJob, progress: Progress) -> ChoiceResult:
         code = python_code.choice_code(source, job.method, job.k, job.criteria, job.budget)
         return choice_report.build(result, source, choice=details, python=code)
 
-    return with_report(job, result, build_report, progress)
+    return with_report(job, result, build_report, callback)
 
 
 def check_k_can_be_chosen(method: str) -> None:
     """Reject series and mixed columns: criteria need rows of numbers."""
-    algorithm = method_of(method)
+    algorithm = algorithm_of(method)
     if algorithm.series or algorithm.mixed:
         kind = "series" if algorithm.series else "mixed column types"
         raise ParameterError(f"K cannot be chosen for {kind}: set it for {method}, for example -k 3.")
@@ -68,14 +69,14 @@ def choose(
     X: Any,
     weight: Any,
     prepared: PreparedTable,
-    progress: Progress,
+    callback: Callback,
     *,
     criteria: tuple[str, ...] = (),
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Choice, ChooseK]:
     """Run `choose_k` with clusters of the algorithm if it has a sweep, otherwise with those of K-means."""
-    progress(Step("choosing K"))
-    algorithm, k = method_of(method), job.k
+    callback(Progress("choosing K"))
+    algorithm, k = algorithm_of(method), job.k
     estimator: Any = None
     if algorithm.has_sweep and (method != "kmeans" or options):
         parameters = sweep_parameters(method, options or {})
@@ -84,15 +85,13 @@ def choose(
         result = choose_k(
             X,
             "auto" if isinstance(k, str) else range(k[0], k[1] + 1) if isinstance(k, tuple) else [k],
-            criteria or "auto",
+            criteria=criteria or "auto",
             budget=job.budget,
             estimator=estimator,
             sample_weight=weight,
             n_jobs=job.threads,
             random_state=job.seed,
-            callback=lambda state: progress(
-                Step(f"choosing K: {NAMES[state.step]}", state.done, state.total, state.left)
-            ),
+            callback=lambda state: callback(replace(state, step=f"choosing K: {NAMES[state.step]}")),
         )
     choice = Choice(
         recommended=result.recommended,
@@ -103,7 +102,7 @@ def choose(
             for vote in result.votes
         ),
         table=tuple(result.table()),
-        clusters_by=METHODS[method if algorithm.has_sweep else "kmeans"].title,
+        clusters_by=ALGORITHMS[method if algorithm.has_sweep else "kmeans"].title,
         rows_looked_at=result.rows,
         rows=result.n,
         warnings=(*warnings, *_choice_warnings(result)),

@@ -36,7 +36,7 @@ def command_line(job: TableJob) -> str:
     if isinstance(job, ReportJob):
         words += ["--model", str(job.model)] if job.model is not None else ["--labels", str(job.labels)]
     if isinstance(job, ChooseJob) and job.criteria:
-        words += ["--methods", ",".join(job.criteria)]
+        words += ["--criteria", ",".join(job.criteria)]
     if isinstance(job, Job):
         words += [part for name, value in job.options.items() for part in (_option(name), str(value))]
         words += ["--sample", str(job.sample)] if job.sample is not None else []

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.algorithms import METHODS, method_of
+from coterie.algorithms import ALGORITHMS, algorithm_of
 from coterie.core.formatting import count
-from coterie.core.job_progress import Progress, Step, silent
+from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import read
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import CompareJob
@@ -26,24 +26,24 @@ from coterie.report.results import ComparisonResult, Contestant
 from coterie.selection import Sweep
 
 
-def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
+def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
     check_table_options(job)
     check_k(job.k)
     check_budget(job.budget)
     _check_methods(job)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
-    progress(Step(f"reading {job.path.name}"))
+    callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows)
-    prepared = prepare(table, job, METHODS["kmeans"], progress)
-    ks, k_notes, sweep = _ks(job, prepared, progress)
+    prepared = prepare(table, job, ALGORITHMS["kmeans"], callback)
+    ks, k_notes, sweep = _ks(job, prepared, callback)
     pairs = [(method, k) for method in dict.fromkeys(job.methods) for k in ks]
     runs: list[Contestant] = []
     labels: list[NDArray[np.integer]] = []
     warnings: list[str] = []
     swept: dict[tuple[str, int], FittedModel] = {}
     for done, (method, k) in enumerate(pairs):
-        progress(Step(f"fitting {method}, K = {k}", done, len(pairs)))
+        callback(Progress(f"fitting {method}, K = {k}", done, len(pairs)))
         result = fit(job, method, k, prepared, {}, silent, sweep=sweep if method == "kmeans" else None)
         if result.sweep_ks is not None:
             swept[method, k] = result
@@ -70,14 +70,14 @@ def execute(job: CompareJob, progress: Progress) -> ComparisonResult:
             comparison, source, labels=best, python=python_code.comparison_code(source, best, swept)
         )
 
-    return with_report(job, comparison, build_report, progress)
+    return with_report(job, comparison, build_report, callback)
 
 
 def _check_methods(job: CompareJob) -> None:
     if not job.methods:
         raise ParameterError("compare needs algorithms: -a kmeans -a gmm.")
     for name in job.methods:
-        method = method_of(name)
+        method = algorithm_of(name)
         if method.mixed or method.series:
             raise ParameterError(f"{name} cannot be compared: the others do not accept its kind of rows.")
     if job.missing == "ignore":
@@ -85,12 +85,12 @@ def _check_methods(job: CompareJob) -> None:
 
 
 def _ks(
-    job: CompareJob, prepared: PreparedTable, progress: Progress
+    job: CompareJob, prepared: PreparedTable, callback: Callback
 ) -> tuple[list[int], tuple[str, ...], Sweep | None]:
     """The numbers of clusters, a note on their choice, and the fits of K-means that were evaluated for it."""
     n = prepared.rows.n
     if isinstance(job.k, str):
-        choice, details = choose(job, "kmeans", prepared.rows.model_input, prepared.weight, prepared, progress)
+        choice, details = choose(job, "kmeans", prepared.rows.model_input, prepared.weight, prepared, callback)
         note = f"K = {choice.recommended}: {choice.reason}"
         return [max(2, choice.recommended)], (note,), reusable_sweep(details)
     first, last = job.k if isinstance(job.k, tuple) else (job.k, job.k)

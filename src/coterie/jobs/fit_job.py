@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from coterie.algorithms import check_options, method_of
-from coterie.core.job_progress import Progress, Step
+from coterie.algorithms import algorithm_of, check_options
+from coterie.core.progress import Callback, Progress
 from coterie.data.tables.reader import Table, read
 from coterie.data.tables.writer import LABELS_ONLY
 from coterie.errors import InputError, NotConvergedError
@@ -28,7 +28,7 @@ from coterie.report.results import Choice, JobResult
 from coterie.selection import ChooseK
 
 
-def execute(job: Job, progress: Progress) -> JobResult:
+def execute(job: Job, callback: Callback) -> JobResult:
     _check_options(job)
     check_outputs(
         job.path,
@@ -39,13 +39,13 @@ def execute(job: Job, progress: Progress) -> JobResult:
         animate=job.animate,
         checkpoint=job.checkpoint,
     )
-    progress(Step(f"reading {job.path.name}"))
+    callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows)
     if job.output is not None:
         check_new_columns(table, (LABEL, DISTANCE, PROBABILITY), force=job.force)
-    method = method_of(job.method)
-    prepared = prepare(table, job, method, progress)
-    k, choice, details = _k(job, prepared, progress)
+    method = algorithm_of(job.method)
+    prepared = prepare(table, job, method, callback)
+    k, choice, details = _k(job, prepared, callback)
     with _resume_hint(job.checkpoint):
         fitted = fit(
             job,
@@ -53,7 +53,7 @@ def execute(job: Job, progress: Progress) -> JobResult:
             k,
             prepared,
             job.options,
-            progress,
+            callback,
             sample=job.sample,
             engine=job.engine,
             checkpoint=job.checkpoint,
@@ -63,24 +63,24 @@ def execute(job: Job, progress: Progress) -> JobResult:
     if job.strict and not fitted.converged:
         raise NotConvergedError(not_converged(job.method, fitted))
     columns = NewColumns(partial(fitted.columns, prepared.rows.model_input), prepared.rows.n)
-    progress(Step("silhouettes"))
+    callback(Progress("silhouettes"))
     measured = silhouettes(prepared, fitted.labels, fitted.model, job.threads)
     result = _result(job, table, prepared, fitted, choice, columns, measured)
     with OutputFiles(force=job.force) as files:
         if job.output is not None:
-            progress(Step(f"writing {job.output.name}"))
-            write = table_writer(table, prepared.rows, columns, job.output, progress, safe_csv=job.safe_csv)
+            callback(Progress(f"writing {job.output.name}"))
+            write = table_writer(table, prepared.rows, columns, job.output, callback, safe_csv=job.safe_csv)
             files.write(job.output, write)
         if job.model is not None:
-            progress(Step(f"writing {job.model.name}"))
+            callback(Progress(f"writing {job.model.name}"))
             files.write(job.model, lambda temporary: write_model(fitted.model, prepared.preparation, temporary))
         animation = None if job.animate is None else fitted.trace.animate()
         if job.animate is not None and animation is not None:
-            progress(Step(f"writing {job.animate.name}"))
+            callback(Progress(f"writing {job.animate.name}"))
             files.write(job.animate, partial(animation.save, overwrite=True))
         if job.report is None:
             return result
-        progress(Step(f"writing {job.report.name}"))
+        callback(Progress(f"writing {job.report.name}"))
         from coterie.report.build import fit_report, python_code
 
         source = report_source(job, table, prepared)
@@ -88,7 +88,7 @@ def execute(job: Job, progress: Progress) -> JobResult:
         report = fit_report.build(
             result, source, silhouettes=measured, fit=fitted, choice=details,
             animation=None if animation is None else animation.to_dict(),
-            python=python_code.fit_code(source, job.method, code_k, fitted, job.sample), progress=progress,
+            python=python_code.fit_code(source, job.method, code_k, fitted, job.sample), callback=callback,
         )  # fmt: skip
         return files.write_report(job.report, report, job.static, report.result)
 
@@ -111,7 +111,7 @@ def _check_options(job: Job) -> None:
     option_checks.check_budget(job.budget)
     option_checks.check_engine(job.engine, job.method)
     option_checks.check_long_work(job)
-    option_checks.check_batches(job.batch_rows, method_of(job.method).mixed)
+    option_checks.check_batches(job.batch_rows, algorithm_of(job.method).mixed)
     option_checks.check_static(job)
     option_checks.check_safe_csv(job)
     for name in ("n_init", "max_iter"):
@@ -121,18 +121,18 @@ def _check_options(job: Job) -> None:
         option_checks.at_least("sample", job.sample, 1)
 
 
-def _k(job: Job, prepared: PreparedTable, progress: Progress) -> tuple[int | str, Choice | None, ChooseK | None]:
+def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str, Choice | None, ChooseK | None]:
     """The number of clusters, and how it was chosen; a mixture of mixed columns chooses it during the fit."""
     n = prepared.rows.n if job.sample is None else min(job.sample, prepared.rows.n)
     if isinstance(job.k, int):
         if job.k > n:
             raise InputError(f"-k {job.k:,} asks for more clusters than there are rows ({n:,}).")
         return job.k, None, None
-    if method_of(job.method).mixed and job.k == "auto":
+    if algorithm_of(job.method).mixed and job.k == "auto":
         return "auto", None, None
     check_k_can_be_chosen(job.method)
     X, weight, _ = sample_rows(prepared, job.sample, job.seed)
-    choice, details = choose(job, job.method, X, weight, prepared, progress, options=job.options)
+    choice, details = choose(job, job.method, X, weight, prepared, callback, options=job.options)
     return choice.recommended, choice, details
 
 
@@ -145,7 +145,7 @@ def _result(
     columns: NewColumns,
     measured: SilhouetteDisplay | Absent,
 ) -> JobResult:
-    method = method_of(job.method)
+    method = algorithm_of(job.method)
     k = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, method.k_parameter))
     clusters = summaries(prepared, fitted.labels, k, measured)
     choice_notes: tuple[str, ...] = ()

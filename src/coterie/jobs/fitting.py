@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie.algorithms import Method, method_of, parameters, sweep_parameters
-from coterie.core.job_progress import Progress, Step
+from coterie.algorithms import Algorithm, algorithm_of, parameters, sweep_parameters
+from coterie.core.progress import Callback, Progress
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.families.frame_columns import product_of
 from coterie.jobs import TableJob
-from coterie.machine import check_room
+from coterie.machine import check_memory
 from coterie.metrics import adjusted_rand_score
 from coterie.plots.convergence_plot import Starts
 from coterie.preparation.fit_preparation import PreparedTable
@@ -31,7 +31,7 @@ def fit(
     k: int | str,
     prepared: PreparedTable,
     options: Mapping[str, Any],
-    progress: Progress,
+    callback: Callback,
     *,
     sample: int | None = None,
     engine: str = "local",
@@ -43,14 +43,14 @@ def fit(
 
     If K was chosen by fits to the same rows (`sweep`), the fit for K is taken from there.
     """
-    method, fit_options = method_of(name), parameters(name, options)
+    method, fit_options = algorithm_of(name), parameters(name, options)
     X, weight, indices = sample_rows(prepared, sample, job.seed)
     if sweep is not None and fit_options.get("covariance_type") != "auto":
-        animated = fit(job, name, k, prepared, options, progress, sample=sample, traced=True) if traced else None
+        animated = fit(job, name, k, prepared, options, callback, sample=sample, traced=True) if traced else None
         return _from_sweep(name, int(k), prepared, options, sweep, animated)
     if method.all_pairs:
         what = f"the distances of {len(X):,} rows for {method.title}"
-        check_room(len(X) ** 2 * X.itemsize, what, f"try -a bisecting or ward, or --sample {TREE_ROWS}.")
+        check_memory(len(X) ** 2 * X.itemsize, what, f"try -a bisecting or ward, or --sample {TREE_ROWS}.")
     notes: list[str] = []
     if fit_options.get("covariance_type") == "auto":
         fit_options["covariance_type"] = _best_covariance(X, int(k), weight, job.seed, job.threads)
@@ -61,7 +61,7 @@ def fit(
     if method.mixed:
         model.set_params(family=product_of(X))
         notes.append(f"families: {_family_names(model.families_)}.")
-    restarts = _watch(model, f"fitting {method.title}", progress, fit_options.get("n_init"))
+    restarts = _watch(model, f"fitting {method.title}", callback, fit_options.get("n_init"))
     start = time.perf_counter()
     trace = None
     with caught_warnings() as messages, _rows_of_engine(engine, X) as rows:
@@ -92,12 +92,15 @@ def fit(
 def fitted_model(model: Any, labels: Any, scores: dict[str, float], **fields: Any) -> FittedModel:
     """A `FittedModel` with iterations and convergence of the model, and the other fields as given or empty."""
     defaults: dict[str, Any] = {"seconds": None, "options": {}, "notes": (), "warnings": ()}
+    converged = bool(getattr(model, "converged_", True))
+    # A fit of a sweep continues converged fits for other K: its last few iterations are not those of the whole fit.
+    has_iterations = hasattr(model, "n_iter_") and not ("sweep_ks" in fields and converged)
     return FittedModel(
         model=model,
         labels=np.asarray(labels),
         scores=scores,
-        iterations=int(model.n_iter_) if hasattr(model, "n_iter_") else None,
-        converged=bool(getattr(model, "converged_", True)),
+        iterations=int(model.n_iter_) if has_iterations else None,
+        converged=converged,
         **defaults | fields,
     )
 
@@ -122,7 +125,7 @@ def _from_sweep(
 
 
 def build_estimator(
-    method: Method, k: int | str, options: Mapping[str, Any], missing: str, seed: int, threads: int | None
+    method: Algorithm, k: int | str, options: Mapping[str, Any], missing: str, seed: int, threads: int | None
 ) -> Any:
     """The unfitted estimator."""
     model = method.build(**{method.k_parameter: k}, **options)
@@ -202,25 +205,23 @@ def _family_names(families: Mapping[str, str]) -> str:
     return "; ".join(f"{family} {', '.join(columns)}" for family, columns in by_family.items())
 
 
-def _watch(model: Any, what: str, progress: Progress, n_init: Any) -> Starts | None:
+def _watch(model: Any, stage: str, callback: Callback, n_init: Any) -> Starts | None:
     """Report merges or restarts and the remaining time; record the objectives of several restarts."""
     known = model.get_params(deep=False)
-    progress(Step(what))
+    callback(Progress(stage))
     if "linkage" in known:
-        model.set_params(callback=lambda done, total: progress(Step(what, done, total)))
+        model.set_params(callback=lambda state: callback(Progress(stage, state.done, state.total)))
         return None
     if "callback" not in known:
         return None
     count = n_init if isinstance(n_init, int) and n_init > 1 else None
     restarts = None if count is None else Starts()
 
-    def callback(state: Any) -> None:
+    def count_restarts(iteration: Progress) -> bool | None:
         if restarts is not None:
-            restarts(state)
-        if count is None:
-            progress(Step(what, left=state.left))
-        else:  # a search follows the last restart
-            progress(Step(what, min(state.run, count), count, state.left))
+            restarts(iteration)
+        done = 0 if count is None else min(iteration.run, count)  # a search follows the last restart
+        return callback(Progress(stage, done, count, iteration.left))
 
-    model.set_params(callback=callback)
+    model.set_params(callback=count_restarts)
     return restarts

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coterie.core.job_progress import Progress, Step, silent
+from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.file_formats import TEXT
 from coterie.data.tables.reader import Table
 from coterie.data.tables.writer import LABELS_ONLY, write
@@ -53,7 +53,7 @@ def table_writer(
     rows: PreparedRows,
     columns: NewColumns,
     path: Path,
-    progress: Progress = silent,
+    callback: Callback = silent,
     *,
     safe_csv: bool = False,
 ) -> Callable[[Path], object]:
@@ -67,7 +67,7 @@ def table_writer(
         return lambda temporary: np.save(temporary, labels)
 
     def report(done: int) -> None:
-        progress(Step(f"writing {path.name}", done, table.n_rows))
+        callback(Progress(f"writing {path.name}", done, table.n_rows))
 
     def write_to(temporary: Path) -> None:
         batches = table.raw_batches() if suffix in TEXT else table.batches(table.columns)

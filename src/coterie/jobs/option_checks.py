@@ -6,7 +6,7 @@ from pathlib import Path
 from shutil import which
 from typing import get_args
 
-from coterie.algorithms import METHODS, Method, method_of
+from coterie.algorithms import ALGORITHMS, Algorithm, algorithm_of
 from coterie.errors import ParameterError
 from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, PredictJob, Scale, TableJob
 
@@ -39,21 +39,21 @@ def check_engine(engine: str, method: str) -> None:
     name, colon, address = engine.partition(":")
     if name not in ("local", "dask") or (colon and (name == "local" or not address)):
         raise ParameterError(f'--engine takes local, dask or dask:tcp://host:8786, not "{engine}".')
-    if name == "dask" and not method_of(method).distributed:
-        others = ", ".join(other for other, each in METHODS.items() if each.distributed)
+    if name == "dask" and not algorithm_of(method).distributed:
+        others = ", ".join(other for other, each in ALGORITHMS.items() if each.distributed)
         raise ParameterError(f"--engine dask is for {others}; {method} needs all rows in one memory.")
 
 
 def check_long_work(job: Job) -> None:
     """Reject --checkpoint and --animate for algorithms that do not support them."""
-    supported: dict[str, Callable[[Method], bool]] = {
+    supported: dict[str, Callable[[Algorithm], bool]] = {
         "checkpoint": lambda method: "checkpoint" in method.build().get_params(deep=False),
         "animate": lambda method: hasattr(method.build(), "fit_trace") and not method.mixed,  # numeric columns only
     }
     check_animation(job.animate)
     for option, supports in supported.items():
-        if getattr(job, option) is not None and not supports(method_of(job.method)):
-            others = ", ".join(name for name, method in METHODS.items() if supports(method))
+        if getattr(job, option) is not None and not supports(algorithm_of(job.method)):
+            others = ", ".join(name for name, method in ALGORITHMS.items() if supports(method))
             raise ParameterError(f"--{option} belongs to {others}; not to {job.method}.")
     if job.animate is not None and job.checkpoint is not None:
         raise ParameterError("--animate plays a fit from its start: leave out --checkpoint.")

@@ -14,7 +14,7 @@ import polars as pl
 
 from coterie.core import writing
 from coterie.core.formatting import join_words
-from coterie.core.job_progress import Progress, Step
+from coterie.core.progress import Callback, Progress
 from coterie.data.tables.read_errors import first_line
 from coterie.data.tables.writer import WRITABLE
 from coterie.errors import InputError, ParameterError
@@ -156,11 +156,11 @@ class OutputFiles:
                 path.unlink(missing_ok=True)
 
 
-def with_report(job: ChooseJob | CompareJob, result: Result, build: Callable[[], Any], progress: Progress) -> Result:
+def with_report(job: ChooseJob | CompareJob, result: Result, build: Callable[[], Any], callback: Callback) -> Result:
     """Write the report that `build` returns, if the job has one, and return the result."""
     if job.report is None:
         return result
-    progress(Step(f"writing {job.report.name}"))
+    callback(Progress(f"writing {job.report.name}"))
     with OutputFiles(force=job.force) as files:
         return files.write_report(job.report, build(), job.static, result)
 

@@ -6,7 +6,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.job_progress import Progress, Step
+from coterie.core.progress import Callback, Progress
+from coterie.core.protocols import can_predict, parameters_of
 from coterie.data.tables.reader import read
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, PredictJob
@@ -20,31 +21,31 @@ from coterie.preparation.sklearn_steps import load_preparation
 from coterie.report.results import PredictionResult
 
 
-def execute(job: PredictJob, progress: Progress) -> PredictionResult:
+def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     one_of("missing", job.missing, get_args(ModelMissing))
     if job.batch_rows is not None:
         at_least("batch_rows", job.batch_rows, 1)
     check_safe_csv(job)
     check_outputs(job.path, force=job.force, output=job.output)
-    progress(Step(f"reading {job.model.name}"))
+    callback(Progress(f"reading {job.model.name}"))
     saved = read_model(job.model)
     model = saved.model
     _check_model(job, model)
     check_batches(job.batch_rows, saved.mixed)
-    progress(Step(f"reading {job.path.name}"))
+    callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows)
     preparation = load_preparation(saved, table, job.missing)
-    rows = preparation.apply(table, progress)
-    progress(Step("predicting"))
+    rows = preparation.apply(table, callback)
+    callback(Progress("predicting"))
     labels = np.asarray(model.predict(rows.model_input))
     added: tuple[str, ...] = ()
     if job.output is not None:
         columns = NewColumns(partial(_new_columns, job, model, rows, labels), rows.n)
         added = columns.names
         check_new_columns(table, added, force=job.force)
-        progress(Step(f"writing {job.output.name}"))
+        callback(Progress(f"writing {job.output.name}"))
         with OutputFiles(force=job.force) as files:
-            files.write(job.output, table_writer(table, rows, columns, job.output, progress, safe_csv=job.safe_csv))
+            files.write(job.output, table_writer(table, rows, columns, job.output, callback, safe_csv=job.safe_csv))
     return PredictionResult(
         source=table.name,
         model=job.model.name,
@@ -53,7 +54,7 @@ def execute(job: PredictJob, progress: Progress) -> PredictionResult:
         rows_used=len(labels),
         columns=preparation.columns,
         missing=rows.treatment,
-        seed=getattr(model, "random_state", None),
+        seed=parameters_of(model).get("random_state"),
         sizes=dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True)),
         labels=rows.expand(labels),
         output=None if job.output is None else str(job.output),
@@ -63,11 +64,11 @@ def execute(job: PredictJob, progress: Progress) -> PredictionResult:
 
 def _check_model(job: PredictJob, model: Any) -> None:
     name = type(model).__name__
-    if not hasattr(model, "predict"):
+    if not can_predict(model):
         raise InputError(f"{name} cannot assign new rows to clusters.")
-    if job.proba and not hasattr(model, "predict_proba"):
+    if job.proba and not can_predict(model, "predict_proba"):
         raise ParameterError(f"--proba is for mixtures and fuzzy clusters; {job.model.name} is a {name}.")
-    if job.distance and not hasattr(model, "transform"):
+    if job.distance and not can_predict(model, "transform"):
         raise ParameterError(f"--distance is for clusters with centers; {job.model.name} is a {name}.")
     if (job.proba or job.distance) and job.output is None:
         raise ParameterError("--proba and --distance need an output file: name it with -o.")

@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coterie.algorithms import METHODS
+from coterie.algorithms import ALGORITHMS
 from coterie.core.formatting import count
-from coterie.core.job_progress import Progress, Step
+from coterie.core.progress import Callback, Progress
+from coterie.core.protocols import can_predict
 from coterie.data.tables.reader import Table, read
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, ReportJob, Scale
@@ -38,47 +39,47 @@ MANY_LABELS = 50  # above this number the column may be a mistake
 Labels = NDArray[np.integer]
 
 
-def execute(job: ReportJob, progress: Progress) -> JobResult:
+def execute(job: ReportJob, callback: Callback) -> JobResult:
     check_table_options(job)
     if job.model is None and job.labels is None:
         raise ParameterError("a report needs clusters: add either --labels COLUMN or --model FILE.")
     if job.model is not None and job.labels is not None:
         raise ParameterError("--labels and --model both define the clusters: leave out one of them.")
     check_outputs(job.path, force=job.force, page=job.output)
-    progress(Step(f"reading {job.path.name}"))
+    callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows)
     all_rows: PreparedTable | None = None
     fitted: FittedModel | None = None
     code: str | Absent
     if job.labels is not None:
-        all_rows, prepared, codes, names = _from_column(table, job, progress)
+        all_rows, prepared, codes, names = _from_column(table, job, callback)
         title = f'clusters of the column "{job.labels}"'
         code = Absent(f"The clusters are those of the column {job.labels}: there was no fit.")
     else:
         assert job.model is not None
-        prepared, fitted, title = _from_model(table, job, progress)
+        prepared, fitted, title = _from_model(table, job, callback)
         labels, codes = np.unique(fitted.labels, return_inverse=True)
         names = [str(label) for label in labels.tolist()]
         preparation = prepared.preparation
         code = python_code.model_code(job.model, table, preparation.names, bool(preparation.categories))
-    progress(Step("silhouettes"))
+    callback(Progress("silhouettes"))
     measured = silhouettes(prepared, codes, None if fitted is None else fitted.model, job.threads)
     result = _result(job, table, prepared, codes, names, fitted, title, measured)
     source = report_source(job, table, prepared)
     report = fit_report.build(
-        result, source, silhouettes=measured, python=code, fit=fitted, all_rows=all_rows, progress=progress
+        result, source, silhouettes=measured, python=code, fit=fitted, all_rows=all_rows, callback=callback
     )
     with OutputFiles(force=job.force) as files:
         return files.write_report(job.output, report, job.static, report.result)
 
 
 def _from_column(
-    table: Table, job: ReportJob, progress: Progress
+    table: Table, job: ReportJob, callback: Callback
 ) -> tuple[PreparedTable, PreparedTable, Labels, list[str]]:
     """All rows, the rows with a label, their codes, and the labels."""
     name = str(job.labels)
     check_categories(table, name)
-    prepared = prepare(table, replace(job, exclude=(*job.exclude, name)), METHODS["kmeans"], progress)
+    prepared = prepare(table, replace(job, exclude=(*job.exclude, name)), ALGORITHMS["kmeans"], callback)
     column = table.column(name)
     texts = column.cast(pl.String).fill_null("").str.strip_chars()
     has_label = ~texts.is_in(NO_CLUSTER).to_numpy()
@@ -120,16 +121,16 @@ def _copy_rows(X: Matrix, mask: NDArray[np.bool_], target: Matrix) -> None:
         start, stop = start + len(block), stop + len(selected)
 
 
-def _from_model(table: Table, job: ReportJob, progress: Progress) -> tuple[PreparedTable, FittedModel, str]:
+def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[PreparedTable, FittedModel, str]:
     """The rows prepared for the model, the model with the clusters that it predicts, and a title."""
     for name in ("columns", "exclude", "one_hot"):
         if getattr(job, name):
             option = f"--{name.replace('_', '-')}"
             raise ParameterError(f"{option} is not for --model, which uses the columns that it was fitted to.")
     assert job.model is not None
-    progress(Step(f"reading {job.model.name}"))
+    callback(Progress(f"reading {job.model.name}"))
     saved = read_model(job.model)
-    if not hasattr(saved.model, "predict"):
+    if not can_predict(saved.model):
         raise InputError(
             f"{type(saved.model).__name__} cannot assign rows to clusters: write labels to a column and use --labels."
         )
@@ -138,12 +139,12 @@ def _from_model(table: Table, job: ReportJob, progress: Progress) -> tuple[Prepa
     missing = cast(ModelMissing, "auto" if job.missing == "error" else job.missing)
     preparation = load_preparation(saved, table, missing)
     preparation = replace(preparation, scale=cast(Scale, saved.scale or "none"))
-    rows = preparation.apply(table, progress)
+    rows = preparation.apply(table, callback)
     skipped = tuple(
         SkippedColumn(name, "not of the model") for name in table.columns if name not in preparation.columns
     )
     weight = None if job.weight is None else row_weights(table, job.weight, rows.row_mask)
-    progress(Step("predicting"))
+    callback(Progress("predicting"))
     with caught_warnings():
         labels = saved.model.predict(rows.model_input)
     fitted = fitted_model(saved.model, labels, scores_of(saved.model, rows.model_input, weight), seconds=0.0)

@@ -1,4 +1,4 @@
-"""Kernels: arrays in, arrays out. `select` chooses the implementation of a task by type and size, from one table."""
+"""Kernels are functions of arrays. `select` chooses the implementation of a task by type and size, from one table."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ SMALL = 1 << 17  # multiply-adds up to which NumPy is faster than loading compil
 class Task(NamedTuple):
     """A task with kernels of the same name in `plain` (NumPy) and `cpu` (compiled), which give the same results."""
 
-    work: Callable[..., int]  # multiply-adds, from the sizes that `select` gets
-    limit: int = SMALL  # work up to which the plain kernels are used
+    work: Callable[..., int]  # number of multiply-adds, from the arguments of `select`
+    limit: int = SMALL  # maximum work for which the plain kernels are used
 
 
 def _warping(pairs: int, n: int, m: int) -> int:
-    """NumPy computes a diagonal of a table at a time: diagonals count, unless the table is too large for memory."""
+    """NumPy computes one antidiagonal at a time, so their number counts, unless the table is too large for memory."""
     return pairs * (n + m) if n * m <= 1 << 24 else 1 << 62
 
 
 def _products(X: Any, k: int) -> int:
-    """NumPy's own products are best for dense rows; those of sparse rows are compiled."""
+    """NumPy is fastest for dense rows, so only products of sparse rows are compiled."""
     return (X.shape[0] + len(X.data)) * k if hasattr(X, "indptr") else 0
 
 
-def _rows(X: Any, k: int) -> int:
+def _assignment(X: Any, k: int) -> int:
     return X.shape[0] * X.shape[1] * k
 
 
 TASKS = {
+    "dendrograms": Task(lambda n: n * n),  # all pairs of n leaves
     "diana": Task(lambda n: n * n),  # splits of n objects
-    "dtw": Task(_warping, limit=1 << 12),  # pairs of series of n and m values
-    "linkage": Task(lambda n, d: n * n * d),  # merges by distances of n rows of d columns; d = 1 if precomputed
-    "medians": Task(_rows),  # unsquared distances of rows X to k centers
+    "dtw": Task(_warping, limit=1 << 12),  # pairs of series with n and m values
+    "graph_linkage": Task(lambda n, edges: n * edges),  # merges of n rows along the edges of a graph
+    "kmeans_1d": Task(lambda m, k: m * m * k, limit=1 << 24),  # optimal k clusters of m sorted values
+    "linkage": Task(lambda n, d: n * n * d),  # merges by distances of n rows with d columns; d = 1 if precomputed
+    "medians": Task(_assignment),  # L1 and Euclidean distances of rows X to k centers
     "medoids": Task(lambda n, m, k: n * m * k),  # swaps of k medoids among n candidates for m objects
-    "merging": Task(lambda n, edges: n * edges),  # merges of n rows along the edges of a graph
-    "observed": Task(_rows),  # rows X with missing values, k centers
-    "one_column": Task(lambda m, k: m * m * k, limit=1 << 24),  # optimal k clusters of m sorted values
+    "nan_kmeans": Task(_assignment),  # rows X with missing values, k centers
     "pairwise": Task(lambda A, B: A.shape[0] * B.shape[0] * A.shape[1]),  # distances between rows of A and B
     "posteriors": Task(lambda n, k: 40 * n * k),  # n rows, k components; an exponential counts as 40
-    "products": Task(_products),  # inner products of rows X with k others
-    "silhouette": Task(lambda n, d: n * n * d),  # sums over clusters of distances of n rows of d columns
+    "products": Task(_products),  # inner products of rows X with k dense rows
+    "silhouette": Task(lambda n, d: n * n * d),  # sums of distances of n rows with d columns
     "soft_dtw": Task(_warping, limit=1 << 12),
-    "transport": Task(lambda n, k: n * k, limit=1 << 12),  # n rows divided among k clusters of given sizes
-    "trees": Task(lambda n: n * n),  # all pairs of n leaves of a tree
+    "transport": Task(lambda n, k: n * k, limit=1 << 12),  # assignment of n rows to k clusters of bounded sizes
 }
 
 
 def select(task: str, *sizes: Any) -> ModuleType:
-    """The kernels of a task in `TASKS`, for arrays or sizes as its entry takes them."""
+    """The kernels of a task; `sizes` are the arguments of its `work` in `TASKS`."""
     entry = TASKS[task]
     return _load(f"{'plain' if entry.work(*sizes) <= entry.limit else 'cpu'}.{task}")
 
 
 def for_centers(X: Any, k: int, n_total: int = 0) -> ModuleType:
-    """The kernels of rows like `X` and `k` centers or components.
+    """The kernels for rows `X` and `k` centers or components.
 
-    `plain` is NumPy; `cpu` is compiled for dense rows, `sparse` for CSR rows. All have the same functions, except those
-    of Gaussian components and fuzzy clusters, whose rows are dense. `X` may be one part of a table of `n_total` rows.
+    `plain` is NumPy; `cpu` is compiled for dense rows, `sparse` for CSR rows. All have the same functions, except that
+    `sparse` has none for Gaussian components and fuzzy clusters. `X` may be one part of a table with `n_total` rows.
     """
     if max(X.shape[0], n_total) * X.shape[1] * k <= SMALL:
         return _load("plain")
@@ -71,10 +71,10 @@ def for_centers(X: Any, k: int, n_total: int = 0) -> ModuleType:
 def compile_pair(
     function: Callable[..., Any], arguments: tuple[Any, ...] = ()
 ) -> tuple[Callable[..., None], type[Exception]]:
-    """A kernel made of a user's function of two rows, and the exception it raises if that cannot be compiled."""
-    from coterie.kernels.cpu.pairwise import CannotCompile, compiled
+    """Compile a user's function of two rows into a kernel; and the exception that is raised if this fails."""
+    from coterie.kernels.cpu.pairwise import CannotCompile, compile_function
 
-    block = compiled(function)
+    block = compile_function(function)
     return lambda A, B, out: block(A, B, out, arguments), CannotCompile
 
 

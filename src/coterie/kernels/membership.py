@@ -9,7 +9,7 @@ from scipy import sparse
 
 
 def membership(labels: Any, k: int, w: Any = None) -> Any:
-    """The sparse matrix (k, n) whose entry (j, i) is the weight of row i if its label is j, else 0.
+    """The sparse matrix (k, n) whose entry (j, i) is the weight of row i if its label is j, and 0 otherwise.
 
     Its product with rows (n, d) is the weighted sum of the rows of each cluster (k, d).
     """

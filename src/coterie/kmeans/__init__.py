@@ -1,20 +1,10 @@
 """K-means and its variants."""
 
+from coterie.algorithms import estimators_of
 from coterie.core.lazy import attach
 
-__all__ = [
-    "BalancedKMeans",
-    "BisectingKMeans",
-    "FuzzyCMeans",
-    "KMeans",
-    "KMedians",
-    "KernelKMeans",
-    "MiniBatchKMeans",
-    "SphericalKMeans",
-    "TimeSeriesKMeans",
-    "k_means",
-    "kmeans_plusplus",
-]
-_FUNCTIONS = dict.fromkeys(["k_means", "kmeans_plusplus"], "coterie.kmeans.kmeans_functions")
+_HOME = estimators_of(__name__) | dict.fromkeys(["k_means", "kmeans_plusplus"], "coterie.kmeans.kmeans_functions")
 
-__getattr__ = attach("coterie.kmeans", dict.fromkeys(__all__, "coterie") | _FUNCTIONS)
+__all__ = [*_HOME]
+
+__getattr__ = attach(__name__, _HOME)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.base import CENTERS_STORED, Summary
-from coterie.core.protocols import Chunk, Source
+from coterie.core.protocols import Chunk
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.kmeans.balanced_lloyd import BalancedAssignment, BalancedLloyd, split_by_part
@@ -19,7 +19,7 @@ from coterie.kmeans.pairwise_constraints import as_constraints, check_constraint
 from coterie.seeding import check_start
 
 
-@stored("BalancedKMeans", **CENTERS_STORED, cluster_sizes_="integer K")
+@stored(**CENTERS_STORED, cluster_sizes_="integer K")
 class BalancedKMeans(CenterEstimator):
     r"""K-means with bounded cluster sizes, and optional must-link and cannot-link constraints.
 
@@ -193,7 +193,7 @@ class BalancedKMeans(CenterEstimator):
         cost = np.ldexp(model.objective(params, stats), 2 * self._scale.rows + self._scale.weights)
         return bool(np.isclose(cost, self.inertia_, rtol=1e-6))
 
-    def _constrained(self, source: Source, summary: Summary) -> BalancedLloyd:
+    def _constrained(self, source: Any, summary: Summary) -> BalancedLloyd:
         """Model of the fit. Sizes and constraints are checked before any work."""
         w = source.w
         size_min, size_max = as_sizes(self.size_min, self.size_max, self.n_clusters, summary.rows)

@@ -67,7 +67,7 @@ class BalancedLloyd:
         (n, _), k = chunk.X.shape, len(centers)
         w = np.ones(n) if chunk.w is None else chunk.w
         weight = np.bincount(labels, w, k)
-        cost = np.bincount(labels, w * kernels.for_centers(chunk.X, k).own_squares(chunk.X, centers, labels), k)
+        cost = np.bincount(labels, w * kernels.for_centers(chunk.X, k).assigned_squares(chunk.X, centers, labels), k)
         membership = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k)).T
         if sparse.issparse(chunk.X):
             sum_dx = (membership @ chunk.X.astype(np.float64)).toarray() - weight[:, None] * centers
@@ -159,7 +159,8 @@ class BalancedLloyd:
 
 def split_by_part(values: np.ndarray, source: Source) -> list[np.ndarray]:
     """Split values of all rows (n, ...) by the parts of the source."""
-    return np.split(values, np.cumsum([len(part) for part in source.room(0, np.int8)])[:-1])
+    parts: list[Any] = source.allocate(0, np.int8)
+    return np.split(values, np.cumsum([len(part) for part in parts])[:-1])
 
 
 def _put_costs(centers: np.ndarray, unit: float, chunk: Chunk, squares: np.ndarray) -> np.ndarray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import heapq
 import warnings
 from collections.abc import Callable
@@ -53,6 +54,25 @@ class Tree(NamedTuple):
         leaves = np.flatnonzero(self.clusters >= 0)
         return leaves[np.argsort(self.clusters[leaves])]
 
+    def first_nodes(self, count: int) -> tuple[Tree, np.ndarray]:
+        """The tree when it had `count` nodes, and for each final cluster its cluster in that tree."""
+        children = self.children[:count].copy()
+        children[children[:, 0] >= count] = -1
+        clusters = np.full(count, -1, np.int32)
+        new_labels, stack = np.empty(len(self.leaves()), np.int32), [(0, -1)]
+        n_clusters = 0
+        while stack:
+            node, cluster = stack.pop()
+            if cluster < 0 and children[node, 0] < 0:
+                cluster = clusters[node] = n_clusters
+                n_clusters += 1
+            first, second = self.children[node]
+            if first < 0:
+                new_labels[self.clusters[node]] = cluster
+            else:
+                stack += [(second, cluster), (first, cluster)]
+        return Tree(children, self.centers[:count], clusters), new_labels
+
 
 @dataclass(frozen=True)
 class Cost(Stats):
@@ -83,14 +103,14 @@ class TreeModel:
     def e_step(self, tree: Tree, chunk: Chunk, memo: None = None) -> tuple[Cost, None]:
         labels = self.assign(tree, chunk)
         chunk, centers = same_dtype(chunk, tree.centers[tree.leaves()])
-        squares = kernels.for_centers(chunk.X, len(centers)).own_squares(chunk.X, centers, labels)
+        squares = kernels.for_centers(chunk.X, len(centers)).assigned_squares(chunk.X, centers, labels)
         return Cost(float(squares.sum() if chunk.w is None else chunk.w @ squares)), None
 
     def objective(self, tree: Tree, stats: Cost) -> float:
         return float(stats.cost)
 
 
-@stored("BisectingKMeans", **CENTERS_STORED, tree_="<bisecting.Tree>")
+@stored(**CENTERS_STORED, tree_="<bisecting.Tree>")
 class BisectingKMeans(Partitional):
     r"""Bisecting K-means: start with one cluster and split the worst cluster in two until there are `n_clusters`.
 
@@ -126,6 +146,10 @@ class BisectingKMeans(Partitional):
         Called after every split with a `coterie.core.Progress`. A true return value stops the fit.
     verbose : int, default=0
         1 prints a line from time to time, 2 prints a line for every split.
+    copy_x : bool, default=True
+        Ignored, because `X` is never modified. For compatibility with scikit-learn.
+    algorithm : {'lloyd', 'elkan'}, default='lloyd'
+        Ignored, because both give the same result. For compatibility with scikit-learn.
 
     Attributes
     ----------
@@ -137,6 +161,10 @@ class BisectingKMeans(Partitional):
         Objective at exactly `cluster_centers_` and `labels_`.
     history_ : array (k,)
         Objective with 1, 2, ... clusters.
+    n_iter_ : int
+        Number of splits.
+    converged_ : bool
+        Whether K-means converged before `max_iter` in every split.
     tree_ : Tree
         Three arrays over the 2k - 1 nodes; node 0 has all rows. `children` (m, 2) are the indices of the two children
         of a node, or -1 for a leaf. `centers` (m, d) are the centers. `clusters` (m,) are the labels of the leaves, or
@@ -183,6 +211,8 @@ class BisectingKMeans(Partitional):
         random_state=None,
         callback=None,
         verbose=0,
+        copy_x=True,
+        algorithm="lloyd",
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -195,6 +225,8 @@ class BisectingKMeans(Partitional):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.copy_x = copy_x
+        self.algorithm = algorithm
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Split the rows of `X` in two, repeatedly, until there are `n_clusters` clusters.
@@ -225,6 +257,7 @@ class BisectingKMeans(Partitional):
         self._learn_columns(X, growth.source)
         self.tree_, self.cluster_centers_, self.labels_ = tree, tree.centers[tree.leaves()], labels
         self.inertia_, self.history_ = history[-1], np.array(history)
+        self.n_iter_, self.converged_ = len(history) - 1, growth.converged
         self._n_features_out = len(history)
         if growth.exhausted:
             warn_of_few_rows(len(history), self.n_clusters)
@@ -290,6 +323,8 @@ class BisectingKMeans(Partitional):
 
     def _check_options(self) -> tuple[int, int]:
         one_of("bisecting_strategy", self.bisecting_strategy, ("biggest_inertia", "largest_cluster"))
+        one_of("algorithm", self.algorithm, ("lloyd", "elkan"))
+        one_of("copy_x", self.copy_x, (True, False))
         not_negative("tol", self.tol)
         if not isinstance(self.init, str) and not callable(self.init):
             raise ParameterError(
@@ -297,6 +332,17 @@ class BisectingKMeans(Partitional):
                 f"got {type(self.init).__name__}"
             )
         return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1)
+
+
+def with_first_splits(model: BisectingKMeans, k: int) -> BisectingKMeans:
+    """A copy of a fitted model with `k` clusters: those after its first k - 1 splits."""
+    smaller = copy.copy(model).set_params(n_clusters=k)
+    smaller.tree_, new_labels = model.tree_.first_nodes(2 * k - 1)
+    smaller.cluster_centers_ = smaller.tree_.centers[smaller.tree_.leaves()]
+    smaller.labels_, smaller._n_features_out = new_labels[model.labels_], k
+    smaller.history_, smaller.n_iter_ = model.history_[:k], k - 1
+    smaller.inertia_ = float(smaller.history_[-1])
+    return smaller
 
 
 def warn_of_few_rows(count: int, n_clusters: int) -> None:
@@ -345,7 +391,7 @@ class Growth:
         self.rows: list[Any] = []  # of a leaf; None for a node that was split
         self.splits: list[tuple[int, float]] = []  # node that was split, and its cost or weight, which decided
         self.queue: list[Leaf] = []
-        self.exhausted = False
+        self.exhausted, self.converged = False, True
         mean = summary.mean.astype(source.dtype)
         stats, _ = engine.scan(partial(Lloyd(1, bounds=False).e_step, mean[None]), source, None)
         self._add(mean, None, float(stats.weight[0]), float(stats.cost[0]))
@@ -357,6 +403,7 @@ class Growth:
             result, is_second = self.split_leaf(leaf)
             if (result.stats.weight > 0).all():  # otherwise all its rows are equal
                 self._add_split(leaf, result, is_second)
+                self.converged = self.converged and result.converged
                 return result
         self.exhausted = not self.queue
         return None
@@ -393,7 +440,7 @@ class Growth:
 
     def labels(self, tree: Tree) -> Any:
         """Label of every row. The fit already knows it if the source has memory for labels."""
-        parts = self.source.room(-1, np.int32)
+        parts = self.source.allocate(-1, np.int32)
         if parts[0] is None:
             return self.source.join(self.engine.map(partial(TreeModel().assign, tree), self.source))
         labels = self.source.join(parts)

@@ -23,7 +23,6 @@ class CenterEstimator(Traced, Partitional):
     A subclass creates its model in `_model`, names the attribute of its objective, and checks its own options.
     """
 
-    _objective = "inertia_"
     _powers = CENTERS
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1}
     _distinct = "rows"  # noun of the warning about too few distinct rows

@@ -107,7 +107,7 @@ class DTWLloyd:
         return seeding.forgy(source, engine, rng, k, self.unit, self.cost)
 
     def initial_memos(self, source: Source) -> list[np.ndarray | None]:
-        return source.room(-1, np.int32)
+        return source.allocate(-1, np.int32)
 
     def e_step(
         self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray | None = None

@@ -57,7 +57,7 @@ class Exact(Lloyd):
         if k == m:
             return np.arange(m)
         if d == 1:
-            starts = kernels.select("one_column", m, k).cuts(rows[:, 0], weight, k)
+            starts = kernels.select("kmeans_1d", m, k).interval_starts(rows[:, 0], weight, k)
             return np.repeat(np.arange(k), np.diff(starts, append=m))
         if k == 1:
             return np.zeros(m, np.int64)
@@ -124,7 +124,7 @@ def branch_and_bound(X: np.ndarray, w: np.ndarray, k: int, labels: np.ndarray, n
     With `n_rows`, X is a random sample of a table with `n_rows` rows, and only the time for that table is estimated.
     The labels are then not optimal if the estimate needs more than twice `UNSURE` of the limit.
     """
-    from coterie.kernels.cpu.branch import best_partition
+    from coterie.kernels.cpu.branch_and_bound import best_partition
 
     (m, d), order = X.shape, interleaved(X, w, k, labels)
     X, w, initial = X[order].copy(), w[order].copy(), labels[order].astype(np.int64)

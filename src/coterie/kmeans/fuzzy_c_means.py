@@ -92,8 +92,8 @@ class Fuzzy:
         """
         if np.all(stats.weight > 0):
             return centers
-        _, memos = engine.scan(partial(self._hard.e_step, centers), source, None)
-        return self._hard.repair(centers, stats, source, engine, memos)
+        _, bounds = engine.scan(partial(self._hard.e_step, centers), source, None)
+        return self._hard.repair(centers, stats, source, engine, bounds)
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> FuzzyStats:
         """Statistics with the memberships of the centers `before`, measured from the centers `after`."""
@@ -154,7 +154,7 @@ class Fuzzy:
         return Lloyd(self.n_clusters, self.start, self.unit, bounds=False)
 
 
-@stored("FuzzyCMeans", **CENTERS_STORED)
+@stored(**CENTERS_STORED)
 class FuzzyCMeans(CenterEstimator):
     r"""Fuzzy c-means: find `n_clusters` centers, and the membership of every row in every cluster.
 
@@ -173,9 +173,9 @@ class FuzzyCMeans(CenterEstimator):
     ----------
     n_clusters : int, default=8
         Number of clusters, and of centers.
-    m : float, default=2.0
-        Fuzziness, greater than 1. As m approaches 1, the result approaches that of `KMeans`. As m grows, all
-        memberships approach 1 / n_clusters.
+    fuzzifier : float, default=2.0
+        Exponent m of the memberships, greater than 1. As m approaches 1, the result approaches that of `KMeans`. As m
+        grows, all memberships approach 1 / n_clusters.
     init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
         Initialisation method, or the initial centers, as in `KMeans`. Default: 'k-means++'. A named method is followed
         by one iteration of K-means.
@@ -240,7 +240,7 @@ class FuzzyCMeans(CenterEstimator):
         self,
         n_clusters=8,
         *,
-        m=2.0,
+        fuzzifier=2.0,
         init="k-means++",
         n_init="auto",
         search="auto",
@@ -254,7 +254,7 @@ class FuzzyCMeans(CenterEstimator):
         checkpoint=None,
     ):
         self.n_clusters = n_clusters
-        self.m = m
+        self.fuzzifier = fuzzifier
         self.init = init
         self.n_init = n_init
         self.search = search
@@ -344,12 +344,12 @@ class FuzzyCMeans(CenterEstimator):
 
     def _model(self, summary: Summary | None = None) -> Fuzzy:
         if summary is None:
-            return Fuzzy(len(self.cluster_centers_), float(self.m))
+            return Fuzzy(len(self.cluster_centers_), float(self.fuzzifier))
         tol = float(self.tol) * float(summary.variance.mean())
-        return Fuzzy(self.n_clusters, float(self.m), self.init, summary.unit, tol)
+        return Fuzzy(self.n_clusters, float(self.fuzzifier), self.init, summary.unit, tol)
 
     def _check_options(self) -> tuple[int, int, Any]:
-        above_one("m", self.m)
+        above_one("fuzzifier", self.fuzzifier)
         return super()._check_options()
 
 

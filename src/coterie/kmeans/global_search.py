@@ -72,7 +72,8 @@ def search_start(
         rng = rng.spawn(1)[0]
         rows = _rows(source, model.n_clusters, summary, rng)
         run = seeding_passes(model.n_clusters) + first.passes
-        limit = work_limit(budget, run, *rows.X.shape, model.n_clusters)
+        n, d = rows.X.shape
+        limit = work_limit(budget, run, n, d, model.n_clusters)
         search = KMeansSearch(kind, rows, model.n_clusters, rng, limit, callback, n_init, store)
         search.run(centers, None if store is None else store.read("search", model))
         stopped = search.stopped
@@ -125,15 +126,17 @@ class KMeansSearch:
         run_index: int,
         store: Store | None = None,
     ):
-        from coterie.kernels.cpu import search as ops
-        from coterie.kernels.cpu import solution
+        from coterie.kernels.cpu import incremental_lloyd
+        from coterie.kernels.cpu import local_search as ops
 
-        self.ops, self.X, self.w, self.rows = ops, rows.X, rows.w, rows
+        self.ops, self.copy_solution = ops, incremental_lloyd.copy
+        self.X, self.w, self.rows = rows.X, rows.w, rows
         self.kind, self.k, self.rng, self.limit = kind, k, rng, limit
         self.callback, self.run_index = callback, run_index
-        self.current, self.base, self.trial = (_solution(solution, *rows.X.shape, k) for _ in range(3))
-        self.moves, self.base_moves = (_moves(solution, rows.X.shape[1], k) for _ in range(2))
-        self.iterations_per_call = int(max(1, min(ops.LONGEST, CALL_WORK / (rows.X.size * k))))
+        n, d = rows.X.shape
+        self.current, self.base, self.trial = (_solution(incremental_lloyd, n, d, k) for _ in range(3))
+        self.moves, self.base_moves = (_moves(incremental_lloyd, d, k) for _ in range(2))
+        self.iterations_per_call = int(max(1, min(ops.MAX_ITER, CALL_WORK / (rows.X.size * k))))
         self.best, self.best_objective = np.empty(0), np.inf
         eps = float(np.finfo(np.float64).eps)
         # Bound of the relative rounding error of a sum of n products, each of a square of d columns.
@@ -199,8 +202,17 @@ class KMeansSearch:
         """Improve by swaps, and by single rows if no swap helps, until nothing helps."""
         while not self.is_over:
             u = self.rng.random(self.k)
-            helped = self.ops.improve(
-                self.X, self.w, self.current, self.trial, self.moves, u, TRIES, HOPE, self.ops.LONGEST, self.limit.spent
+            helped = self.ops.improve_by_swap(
+                self.X,
+                self.w,
+                self.current,
+                self.trial,
+                self.moves,
+                u,
+                TRIES,
+                HOPE,
+                self.ops.MAX_ITER,
+                self.limit.spent,
             )
             if not helped and (self.is_over or not self._polish()):
                 break
@@ -214,24 +226,24 @@ class KMeansSearch:
         split = np.argsort(draws[0] / gain)[:jumps]
         draws[1, split] = np.inf
         removed = np.argsort(draws[1] * np.maximum(loss, 1e-12 * self.objective))[:jumps]
-        is_unfinished = self.ops.kick(
+        is_unfinished = self.ops.swap_several(
             self.X, self.w, self.current, self.moves, split, removed, self.iterations_per_call, self.limit.spent
         )
         self._run_lloyd(is_unfinished)
 
     def mutate(self) -> None:
         """Make one random swap of a solution that was not improved yet."""
-        self.ops.survey(self.X, self.w, self.current, self.moves, self.rng.random(self.k), self.limit.spent)
+        self.ops.evaluate_moves(self.X, self.w, self.current, self.moves, self.rng.random(self.k), self.limit.spent)
         self.kick(1)
 
     def set_base(self) -> None:
         """Store the current solution as the one from which to jump."""
         self.state = None
-        self.ops.copy(self.current, self.base)
+        self.copy_solution(self.current, self.base)
         _copy(self.moves, self.base_moves)
 
     def return_to_base(self) -> None:
-        self.ops.copy(self.base, self.current)
+        self.copy_solution(self.base, self.current)
         _copy(self.base_moves, self.moves)
 
     def add_to_population(self) -> None:
@@ -251,7 +263,8 @@ class KMeansSearch:
     def _make_state(self, numbers: Any, rng_state: Any, population: Any) -> SearchState:
         rng = copy.deepcopy(self.rng)
         rng.bit_generator.state = rng_state
-        return SearchState(*numbers, rng, tuple(self.base), tuple(self.base_moves), population)
+        arguments: list[Any] = [*numbers, rng, tuple(self.base), tuple(self.base_moves), population]
+        return SearchState(*arguments)
 
     def _store_state(self, at_once: bool = False) -> None:
         if self.store is not None and self.state is not None:
@@ -282,16 +295,16 @@ class KMeansSearch:
         Otherwise rows that fit two clusters equally well could change between them forever.
         """
         before = self.objective
-        changes = self.ops.polish(self.X, self.w, self.current, self.moves, self.limit.spent)
+        changes = self.ops.move_rows(self.X, self.w, self.current, self.moves, self.limit.spent)
         self._run_lloyd(changes > 0)
         return changes > 0 and before - self.objective > 2 * self.rounding * before
 
     def _run_lloyd(self, is_unfinished: bool) -> None:
-        """Run Lloyd's algorithm until it converges, or for `LONGEST` iterations, in calls short enough for Ctrl-C."""
-        for _ in range(-(-self.ops.LONGEST // self.iterations_per_call)):
+        """Run Lloyd's algorithm until it converges, or for `MAX_ITER` iterations, in calls short enough for Ctrl-C."""
+        for _ in range(-(-self.ops.MAX_ITER // self.iterations_per_call)):
             if not is_unfinished:
                 break
-            is_unfinished = self.ops.go_on(
+            is_unfinished = self.ops.continue_lloyd(
                 self.X, self.w, self.current, self.moves, self.iterations_per_call, self.limit.spent
             )
 
@@ -372,10 +385,10 @@ def _solution(kernels: Any, n: int, d: int, k: int) -> Any:
         weight=np.zeros(k),
         count=np.zeros(k, np.int64),
         labels=np.zeros(n, np.int64),
-        near=np.zeros(n),
-        other=np.zeros(n, np.int64),
-        far=np.zeros(n),
-        low=np.zeros(n),
+        square=np.zeros(n),
+        second=np.zeros(n, np.int64),
+        second_square=np.zeros(n),
+        lower_bound=np.zeros(n),
         state=np.zeros(2),
     )
 
@@ -389,13 +402,13 @@ def _moves(kernels: Any, d: int, k: int) -> Any:
         stale=np.zeros(k, np.bool_),
         tried=np.zeros((k, k), np.bool_),
         moved=np.zeros(k, np.bool_),
-        touched=np.zeros(k, np.bool_),
-        jumped=np.zeros(k, np.bool_),
-        listed=np.zeros(k, np.int64),
+        has_moved=np.zeros(k, np.bool_),
+        relocated=np.zeros(k, np.bool_),
+        indices=np.zeros(k, np.int64),
         squares=np.zeros(k),
         before=np.zeros((k, d)),
         cost=np.zeros((2, k)),
-        half=np.zeros((2, k, d + 1)),
+        half_sums=np.zeros((2, k, d + 1)),
     )
 
 

@@ -27,8 +27,15 @@ DIAGONAL_ROWS = 32  # rows of the square blocks that give the diagonal of a user
 class Kernel:
     """Base class of kernels k(x, y), for dense rows or CSR matrices."""
 
-    is_definite = True  # positive semi-definite: no sum of a_i a_j k(x_i, x_j) is negative
-    factor = 1.0  # kernel values are in units of this factor
+    @property
+    def is_definite(self) -> bool:
+        """Whether it is positive semi-definite: no sum of a_i a_j k(x_i, x_j) is negative."""
+        return True
+
+    @property
+    def factor(self) -> float:
+        """Kernel values are in units of this factor."""
+        return 1.0
 
     def prepare(self, X: Any) -> Any:
         """Rows in the form that `block` and `diagonal` need."""

@@ -41,7 +41,6 @@ def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
 
 
 @stored(
-    "KernelKMeans",
     check=_is_consistent,
     _kernel="<kernel.*>",
     _centers="real K R | <kernel_kmeans.Means>",
@@ -203,6 +202,8 @@ class KernelKMeans(Partitional):
         self.callback = callback
         self.verbose = verbose
 
+    _features: Any  # the features of the Nyström approximation; None if the kernel is exact
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of `X`.
 
@@ -295,6 +296,7 @@ class KernelKMeans(Partitional):
         return with_kernel_parts(source) if self._features is None else self._features.source(source, engine)
 
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
+        source: Any
         source, engine, summary = super()._open_rows(X, sample_weight, first, y)
         if source.engine == "dask":
             raise InputError(

@@ -68,9 +68,9 @@ class KernelMemo(NamedTuple):
 
     first: int  # index of its first row; -1 if these are not rows of the fit
     labels: np.ndarray  # (n,)
-    diagonal: np.ndarray | None = None  # (n,) k(x, x); None before the first pass
-    sums: np.ndarray | None = None  # (n, k) weighted sums of the kernel values with the rows of each mean
-    members: np.ndarray | None = None  # labels of all rows, for the means of `sums`
+    diagonal: Any = None  # (n,) k(x, x); None before the first pass
+    sums: Any = None  # (n, k) weighted sums of the kernel values with the rows of each mean; None before the first pass
+    members: Any = None  # labels of all rows, for the means of `sums`; None before the first pass
 
     def belongs_to(self, means: Means) -> bool:
         return self.sums is not None and np.array_equal(self.members, means.labels)
@@ -126,7 +126,7 @@ class KernelLloyd:
         counts[counts < MIN_WEIGHT] = 0
         rows = None if self.stored else stacked(engine.map(self._rows, source))
         diagonal = np.concatenate(engine.map(self._diagonal, source))
-        labels = self._initial_labels(source, engine, rng, rows, FeatureSpace(diagonal, counts, None, None))
+        labels = self._initial_labels(source, engine, rng, rows, FeatureSpace(diagonal, counts))
         labels = np.where(counts > 0, labels, -1).astype(np.int32)
         zeros = np.zeros(self.n_clusters)
         first = first_weighted_rows(self._first_equal_rows(rows, source, engine), counts)
@@ -138,7 +138,7 @@ class KernelLloyd:
         return no_means._replace(labels=labels, weight=self._by_cluster(labels, counts), norms=norms)
 
     def initial_memos(self, source: Source) -> list[KernelMemo]:
-        labels = source.room(-1, np.int32)
+        labels: list[Any] = source.allocate(-1, np.int32)
         firsts = accumulate(map(len, labels), initial=0)
         return [KernelMemo(first, part_labels) for first, part_labels in zip(firsts, labels, strict=False)]
 
@@ -274,9 +274,8 @@ class KernelLloyd:
         If most rows changed, all sums are computed again. Otherwise they are updated by the changed rows.
         """
         changed = np.flatnonzero(labels != means.labels)
-        from_scratch = not all(memo.belongs_to(means) for memo in memos) or 2 * len(changed) > np.count_nonzero(
-            labels >= 0
-        )
+        has_many_changes = bool(2 * len(changed) > np.count_nonzero(labels >= 0))
+        from_scratch = has_many_changes or not all(memo.belongs_to(means) for memo in memos)
         columns = np.flatnonzero(labels >= 0) if from_scratch else changed
         shares = one_hot(labels[columns], means.counts[columns], self.n_clusters)
         if not from_scratch:

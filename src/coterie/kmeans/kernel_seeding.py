@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +16,8 @@ class FeatureSpace(NamedTuple):
 
     diagonal: np.ndarray  # (n,) k(x, x)
     counts: np.ndarray  # (n,) weights
-    columns: Callable[[np.ndarray], np.ndarray]  # kernel values of all rows with some rows (n, m)
-    mean_products: Callable[[], np.ndarray]  # inner product of every row with the mean of all rows (n,)
+    columns: Any = None  # function: kernel values of all rows with some rows (n, m)
+    mean_products: Any = None  # function: inner product of every row with the mean of all rows (n,)
 
     def squares_to(self, rows: np.ndarray) -> np.ndarray:
         """Squared distances of all rows to some rows (n, m)."""

@@ -23,7 +23,7 @@ from coterie.seeding import check_start, starts
 from coterie.traces import Trace, Traced
 
 
-@stored("KMeans", **CENTERS_STORED, _roots="none | real D", _scaled_centers="none | real K D")
+@stored(**CENTERS_STORED, _roots="none | real D", _scaled_centers="none | real K D")
 class KMeans(Traced, Partitional):
     r"""K-means clustering: find `n_clusters` centers that minimise the squared distances of the rows to them.
 
@@ -212,7 +212,7 @@ class KMeans(Traced, Partitional):
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight)
-        if summary.gaps:
+        if summary.n_missing:
             check_options_with_missing(self.algorithm, self.search)
         model = self._model(summary)
         frozen = 0 if model.frozen is None else len(model.frozen)
@@ -252,7 +252,7 @@ class KMeans(Traced, Partitional):
         tol = float(self.tol) * float(summary.variance.mean())
         frozen = as_frozen(self.frozen_centers, self.n_clusters, len(summary.variance))
         options = (self.n_clusters, self.init, summary.unit, tol)
-        if summary.gaps:
+        if summary.n_missing:
             return MissingLloyd(*options, bounds=False, frozen=frozen, fill=summary.mean)
         return Lloyd(*options, bounds=self.algorithm != "lloyd", frozen=frozen)
 
@@ -275,7 +275,7 @@ class KMeans(Traced, Partitional):
 
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         roots = as_roots(self.metric_weights, source.shape[1]) if first else getattr(self, "_roots", None)
-        return source if roots is None else source.changed(partial(scale_columns, roots), engine)
+        return source if roots is None else source.map_rows(partial(scale_columns, roots), engine)
 
     def _in_own_units(self, trace: Trace) -> Trace:
         """Trace in the units of `X`, without the columns of weight 0."""

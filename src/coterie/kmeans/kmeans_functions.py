@@ -120,6 +120,7 @@ def kmeans_plusplus(
     whole_number("n_clusters", n_clusters, 1)
     if n_local_trials is not None:
         whole_number("n_local_trials", n_local_trials, 1)
+    source: Any
     source, engine, summary = KMeans(n_clusters)._open(X, sample_weight, first=True)
     rows = getattr(source, "X", None)
     if rows is None or not (isinstance(rows, np.ndarray) or hasattr(rows, "indptr")):

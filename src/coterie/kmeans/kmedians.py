@@ -14,7 +14,7 @@ from coterie.kmeans.median_models import Euclidean, Manhattan
 METRICS = {"l1": Manhattan, "l2": Euclidean}
 
 
-@stored("KMedians", **CENTERS_STORED)
+@stored(**CENTERS_STORED)
 class KMedians(CenterEstimator):
     r"""K-medians clustering: find `n_clusters` centers that minimise the distances of the rows to them, not squared.
 

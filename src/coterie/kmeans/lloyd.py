@@ -88,8 +88,9 @@ class Lloyd:
         return np.concatenate([frozen, others])
 
     def initial_memos(self, source: Source) -> list[Bounds | None]:
-        labels = source.room(-1, np.int32)
-        lower = source.room(0, np.float32) if self._uses_bounds(source.shape[1]) else [NO_BOUNDS] * len(labels)
+        labels = source.allocate(-1, np.int32)
+        uses_bounds = self._uses_bounds(source.shape[1])
+        lower: list[Any] = source.allocate(0, np.float32) if uses_bounds else [NO_BOUNDS] * len(labels)
         return [
             None if part_labels is None else Bounds(None, part_labels, part_lower)
             for part_labels, part_lower in zip(labels, lower, strict=True)
@@ -103,13 +104,13 @@ class Lloyd:
         sums = ops.lloyd(chunk.X, chunk.w, centers, before, memo.labels, memo.lower)
         return KMeansStats(*sums), memo._replace(centers=centers)
 
-    def m_step(self, centers: np.ndarray, stats: KMeansStats) -> np.ndarray:
+    def m_step(self, centers: np.ndarray, stats: Any) -> np.ndarray:
         filled = self._free(stats.weight > 0)
         step = stats.sum_dx / np.where(filled, stats.weight, 1)[:, None]
         return (centers + np.where(filled[:, None], step, 0)).astype(centers.dtype)
 
     def repair(
-        self, centers: np.ndarray, stats: KMeansStats, source: Source, engine: Engine, memos: list[Bounds]
+        self, centers: np.ndarray, stats: Any, source: Source, engine: Engine, memos: list[Bounds]
     ) -> np.ndarray:
         """Move an empty cluster to the row with the largest cost. It stays if every row equals a center."""
         empty = np.flatnonzero(self._free(stats.weight == 0))
@@ -127,13 +128,13 @@ class Lloyd:
         The labels are not updated first, because only a few rows are needed.
         """
         ops = kernels.for_centers(chunk.X, len(centers), self.n_total)
-        return costliest_of(chunk, ops.own_squares(chunk.X, centers, memo.labels), count, ops.take), memo
+        return costliest_of(chunk, ops.assigned_squares(chunk.X, centers, memo.labels), count, ops.take), memo
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> KMeansStats:
         """Statistics of the clusters of the centers `before`, measured from the centers `after`."""
         labels = self.assign(before, chunk)
         chunk, after = same_dtype(chunk, after)
-        squares = kernels.for_centers(chunk.X, len(after), self.n_total).own_squares(chunk.X, after, labels)
+        squares = kernels.for_centers(chunk.X, len(after), self.n_total).assigned_squares(chunk.X, after, labels)
         return KMeansStats(*by_cluster(chunk, labels, squares, len(after)), 0)
 
     def objective(self, centers: np.ndarray, stats: KMeansStats) -> float:

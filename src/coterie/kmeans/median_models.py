@@ -98,7 +98,7 @@ class Manhattan:
         return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit, cost=self.cost)
 
     def initial_memos(self, source: Source) -> list[np.ndarray | None]:
-        return source.room(-1, np.int32)
+        return source.allocate(-1, np.int32)
 
     def e_step(
         self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray | None = None
@@ -180,7 +180,7 @@ class Euclidean:
         """The nearest center is that of K-means, because squaring does not change the order."""
         sums, memo = self._squares.e_step(centers, chunk, memo)
         pulls, _ = _weiszfeld_sums(centers, chunk, memo)
-        return EuclideanStats(*pulls.leaves(), sums.weight, sums.moved), memo
+        return EuclideanStats(**vars(pulls), weight=sums.weight, moved=sums.moved), memo
 
     def m_step(self, centers: np.ndarray, stats: WeiszfeldStats) -> np.ndarray:
         length = np.linalg.norm(stats.pull, axis=1)
@@ -342,14 +342,14 @@ def _costliest(metric: str, centers: np.ndarray, count: int, chunk: Chunk, memo:
     The labels are not updated first, because only a few rows are needed.
     """
     labels = memo.labels if isinstance(memo, Bounds) else memo
-    cost = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
+    cost = kernels.select("medians", chunk.X, len(centers)).assigned_distances(chunk.X, centers, labels, metric)
     return costliest_of(chunk, cost, count, lambda X, rows: X[rows]), memo
 
 
 def _staying(metric: str, labels: np.ndarray, centers: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
     """Weight and cost of each cluster (k,), for given labels."""
     chunk, centers = same_dtype(chunk, centers)
-    distances = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, labels, metric)
+    distances = kernels.select("medians", chunk.X, len(centers)).assigned_distances(chunk.X, centers, labels, metric)
     weight, _, cost = by_cluster(chunk, labels, distances, len(centers))
     return weight, cost
 
@@ -358,11 +358,11 @@ def _counts(
     low: np.ndarray, high: np.ndarray, edges: np.ndarray, chunk: Chunk, labels: np.ndarray
 ) -> tuple[Counts, np.ndarray]:
     ops = kernels.select("medians", chunk.X, len(low))
-    return Counts(*ops.counts(chunk.X, chunk.w, labels, low, high, edges)), labels
+    return Counts(*ops.bin_counts(chunk.X, chunk.w, labels, low, high, edges)), labels
 
 
 def _nearest(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[NearestRows, Bounds]:
-    distances = kernels.select("medians", chunk.X, len(centers)).own_distances(chunk.X, centers, memo.labels, "l2")
+    distances = kernels.select("medians", chunk.X, len(centers)).assigned_distances(chunk.X, centers, memo.labels, "l2")
     if chunk.w is not None:
         distances = np.where(chunk.w > 0, distances, np.inf)
     minimum, rows = np.full(len(centers), np.inf), centers.copy()
@@ -376,4 +376,4 @@ def _nearest(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[NearestRo
 def _weiszfeld_sums(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[WeiszfeldStats, Bounds]:
     chunk, centers = same_dtype(chunk, centers)
     ops = kernels.select("medians", chunk.X, len(centers))
-    return WeiszfeldStats(*ops.pulls(chunk.X, chunk.w, centers, memo.labels)), memo
+    return WeiszfeldStats(*ops.weiszfeld_sums(chunk.X, chunk.w, centers, memo.labels)), memo

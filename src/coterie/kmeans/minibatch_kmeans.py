@@ -16,7 +16,7 @@ from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.checkpoint import MiniBatchState, Store
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
-from coterie.core.protocols import Chunk
+from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stored import stored
 from coterie.errors import FitInterruptedWarning, ScaleError
@@ -26,7 +26,7 @@ from coterie.seeding import check_start, starts
 from coterie.traces import Traced
 
 
-@stored("MiniBatchKMeans", **CENTERS_STORED, _state="<online.State>", _random="generator", counts_="real K")
+@stored(**CENTERS_STORED, _state="<online.State>", _random="generator", counts_="real K")
 class MiniBatchKMeans(Traced, Partitional):
     r"""Mini-batch K-means: update the centers from small random batches of rows.
 
@@ -75,6 +75,8 @@ class MiniBatchKMeans(Traced, Partitional):
         Number of passes over the data, rounded up.
     n_steps_ : int
         Number of batches.
+    converged_ : bool
+        Whether `tol` or `max_no_improvement` ended the fit.
     history_ : array (n_steps,)
         Mean cost of a row of every batch, before its update.
 
@@ -180,7 +182,7 @@ class MiniBatchKMeans(Traced, Partitional):
         labels = source.join(engine.map(partial(model.assign, state.params), source, memos))
         self._learn_columns(X, source)
         self.n_steps_, self.n_iter_ = len(history), -(-len(history) * batch_size // rows.count)
-        self.history_ = np.array(history)
+        self.history_, self.converged_ = np.array(history), batch_fit.converged
         self._publish(state, rows.rng, labels, stats)
         if store is not None:
             store.remove()
@@ -265,6 +267,23 @@ class MiniBatchKMeans(Traced, Partitional):
         return starts(self.init, self.n_init, if_random=3), callbacks(self.callback, self.verbose)
 
 
+def full_models(
+    estimator: MiniBatchKMeans, ks: list[int], X: Any, sample_weight: Any
+) -> tuple[dict[int, Lloyd], Source, Engine]:
+    """Models of all rows for ascending numbers of clusters, the rows and their engine."""
+    source, engine, summary = estimator._open(X, sample_weight, first=True)
+    check_enough_rows(ks[-1], summary)
+    return {k: Lloyd(k, "k-means++", summary.unit, bounds=False) for k in ks}, source, engine
+
+
+def use_if_better(fitted: MiniBatchKMeans, centers: np.ndarray, model: Lloyd, source: Source, engine: Engine) -> None:
+    """Replace the centers of a fitted estimator if these have a smaller inertia."""
+    stats, memos = engine.scan(partial(model.e_step, centers), source, None)
+    if model.objective(centers, stats) < fitted.inertia_:
+        labels = source.join(engine.map(partial(model.assign, centers), source, memos))
+        fitted._publish(online.State(centers, stats), fitted._random, labels, stats)
+
+
 class _BatchFit:
     """Fit by batches that keeps its state, so that it can be interrupted and resumed."""
 
@@ -276,7 +295,7 @@ class _BatchFit:
         self.model, self.rows, self.batch_size, self.ratio = model, rows, batch_size, ratio
         self.stopping, self.store = stopping, store
         self.history: list[float] = []
-        self.done = False
+        self.converged = self.done = False
         self.complete: tuple[online.State, int, Any, Any] | None = None  # last state that the callback received
 
     def resume(self) -> bool:
@@ -286,7 +305,7 @@ class _BatchFit:
             return False
         self.state, self.history = online.State(saved.params, saved.seen), saved.history.tolist()
         self.rows.rng = saved.rng
-        self.done = self.stopping.resume(saved.stopping)
+        self.converged = self.done = self.stopping.resume(saved.stopping)
         return True
 
     def run(self, steps: int, callback: Callback) -> None:
@@ -310,7 +329,8 @@ class _BatchFit:
         left = self.clock.left(len(self.history) / steps) if self.stopping.is_disabled else None
         progress = Progress("batch", len(self.history), None, left, 0, self.state.params, self.history[-1])
         stopped = bool(callback(progress))
-        self.done = self.stopping(before, self.state.params, self.history[-1]) or stopped
+        self.converged = self.stopping(before, self.state.params, self.history[-1])
+        self.done = self.converged or stopped
         if self.store is not None:
             self.complete = self.state, len(self.history), rng.bit_generator.state, self.stopping.state()
             self._save(at_once=stopped)
@@ -346,18 +366,19 @@ class _Stopping:
         self.alpha = min(1.0, 2.0 * share)
         self.patience = options.max_no_improvement
         self.tol = float(options.tol) * float(summary.variance.mean())
-        self.cost = self.step = None
+        self.cost: float | None = None
+        self.step: float | None = None
         self.best, self.failures, self.batches = np.inf, 0, 0
 
     def __call__(self, before: np.ndarray, after: np.ndarray, cost: float) -> bool:
         self.batches += 1
         if self.batches == 1:  # its cost is too low, because the initial centers were chosen on such rows
             return False
-        self.cost = cost if self.cost is None else self.alpha * cost + (1 - self.alpha) * self.cost
+        cost = cost if self.cost is None else self.alpha * cost + (1 - self.alpha) * self.cost
         moved = float(((after.astype(np.float64) - before) ** 2).sum())
         self.step = moved if self.step is None else self.alpha * moved + (1 - self.alpha) * self.step
-        self.failures = 0 if self.cost < self.best else self.failures + 1
-        self.best = min(self.best, self.cost)
+        self.failures = 0 if cost < self.best else self.failures + 1
+        self.cost, self.best = cost, min(self.best, cost)
         return self._is_over()
 
     @property

@@ -43,7 +43,7 @@ class MissingLloyd(Lloyd):
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[MissingStats, Bounds]:
         chunk, centers = same_dtype(chunk, centers)
         memo = memo or self._initial_bounds(*chunk.X.shape)
-        ops = kernels.select("observed", chunk.X, len(centers))
+        ops = kernels.select("nan_kmeans", chunk.X, len(centers))
         return MissingStats(*ops.lloyd(chunk.X, chunk.w, centers, memo.labels)), memo
 
     def m_step(self, centers: np.ndarray, stats: MissingStats) -> np.ndarray:
@@ -54,23 +54,23 @@ class MissingLloyd(Lloyd):
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> KMeansStats:
         labels = self.assign(before, chunk)
         chunk, after = same_dtype(chunk, after)
-        squares = kernels.select("observed", chunk.X, len(after)).own_squares(chunk.X, after, labels)
+        squares = kernels.select("nan_kmeans", chunk.X, len(after)).assigned_squares(chunk.X, after, labels)
         return KMeansStats(*by_cluster(chunk, labels, squares, len(after)), 0)
 
     def assign(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
         if memo is not None:
             return memo.labels
         chunk, centers = same_dtype(chunk, centers)
-        return kernels.select("observed", chunk.X, len(centers)).nearest(chunk.X, centers)
+        return kernels.select("nan_kmeans", chunk.X, len(centers)).nearest(chunk.X, centers)
 
     def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
         chunk, centers = same_dtype(chunk, centers)
-        return kernels.select("observed", chunk.X, len(centers)).distances(chunk.X, centers)
+        return kernels.select("nan_kmeans", chunk.X, len(centers)).distances(chunk.X, centers)
 
     def costliest(self, centers: np.ndarray, count: int, chunk: Chunk, memo: Bounds) -> tuple[Costliest, Bounds]:
-        ops = kernels.select("observed", chunk.X, len(centers))
-        cost = ops.own_squares(chunk.X, centers, memo.labels)
-        return costliest_of(chunk, cost, count, lambda X, rows: ops.filled(X[rows], self.fill)), memo
+        ops = kernels.select("nan_kmeans", chunk.X, len(centers))
+        cost = ops.assigned_squares(chunk.X, centers, memo.labels)
+        return costliest_of(chunk, cost, count, lambda X, rows: ops.fill_missing(X[rows], self.fill)), memo
 
     def _uses_bounds(self, d: int) -> bool:
         return False

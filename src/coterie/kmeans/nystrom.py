@@ -78,8 +78,8 @@ class FeatureSource:
         chunk = self.base.pick(rows)
         return chunk._replace(X=self.features.of(chunk.X))
 
-    def room(self, fill: Any, dtype: Any) -> list[Any]:
-        return self.base.room(fill, dtype)
+    def allocate(self, fill: Any, dtype: Any) -> list[Any]:
+        return self.base.allocate(fill, dtype)
 
     def join(self, pieces: list[Any]) -> Any:
         return self.base.join(pieces)
@@ -99,12 +99,12 @@ class FeatureLloyd(Lloyd):
         if self.labels is None:
             return super().init(source, engine, rng)
         labels = self.labels(rng) if callable(self.labels) else self.labels
-        labelled = (
+        labelled: Any = (
             FeatureSource(replace(source.base, y=labels), source.features)
             if isinstance(source, FeatureSource)
-            else None
+            else replace(source, y=labels)
         )
-        sums = engine.sum(partial(_sums_by_label, self.n_clusters), labelled or replace(source, y=labels))
+        sums = engine.sum(partial(_sums_by_label, self.n_clusters), labelled)
         return (sums.sum_x / sums.weight[:, None]).astype(source.dtype)
 
     def has_converged(

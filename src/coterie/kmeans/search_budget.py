@@ -73,7 +73,7 @@ class WorkLimit:
 
 def work_limit(budget: Budget, run: float, n: int, d: int, k: int) -> WorkLimit:
     """Limit of a search over n rows of d columns, if one run takes `run` passes."""
-    from coterie.kernels.cpu.solution import PAIR
+    from coterie.kernels.cpu.incremental_lloyd import PAIR
 
     allowed = max(budget.runs * run * n * k * (d + PAIR), budget.floor)
     return WorkLimit(allowed, time.perf_counter() + budget.seconds, budget.ceiling, budget.seconds)

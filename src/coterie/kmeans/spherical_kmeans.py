@@ -66,7 +66,7 @@ class Spherical(Lloyd):
         return super().distances(centers, chunk) ** 2 / 2
 
 
-@stored("SphericalKMeans", **CENTERS_STORED)
+@stored(**CENTERS_STORED)
 class SphericalKMeans(CenterEstimator):
     r"""Spherical K-means: find `n_clusters` directions that minimise the cosine distances of the rows to them.
 
@@ -190,7 +190,7 @@ class SphericalKMeans(CenterEstimator):
             raise InputError(
                 f"{zeros} rows of X are zero in every column and have no direction: remove them, or use KMeans"
             )
-        return source.changed(unit_rows, engine)
+        return source.map_rows(unit_rows, engine)
 
 
 def unit_rows(X: Any) -> Any:

@@ -40,7 +40,6 @@ def _is_center(center: Any, channels: int) -> bool:
 
 
 @stored(
-    "TimeSeriesKMeans",
     check=_is_consistent,
     cluster_centers_="float K * | float K * * | list K",
     _channels="positive",
@@ -191,7 +190,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         check_enough_rows(self.n_clusters, summary)
         model = replace(self._model(summary), channels=channels, start=self._start(source, channels))
         result, labels = self._descend(model, source, engine, n_init, max_iter, callback)
-        vars(self).pop("n_features_in_", None)
+        self.__dict__.pop("n_features_in_", None)
         if table is X:
             self._learn_columns(X, source)
         self.cluster_centers_ = centers_as_arrays(
@@ -225,7 +224,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         self._check_lengths(source, summary, self._params.shape[1])
         return source, engine, summary
 
-    def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
+    def _prepare_rows(self, source: Any, engine: Engine, first: bool) -> Any:
         """Source with parts small enough for threads, because each series takes long."""
         invalid = engine.sum(_first_invalid, source).at
         if invalid < np.inf:
@@ -252,7 +251,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         return tags
 
     def _check_lengths(self, source: Source, summary: Summary, longest: int) -> None:
-        if self.metric == "euclidean" and (summary.gaps or source.shape[1] != longest):
+        if self.metric == "euclidean" and (summary.n_missing or source.shape[1] != longest):
             raise InputError(
                 "metric='euclidean' needs series of equal length: use metric='dtw', or cut the series to one length"
             )

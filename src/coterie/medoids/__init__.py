@@ -1,7 +1,10 @@
 """K-medoids: clusters whose centers are rows, with any distance."""
 
+from coterie.algorithms import estimators_of
 from coterie.core.lazy import attach
 
-__all__ = ["KMedoids"]
+_HOME = estimators_of(__name__)
 
-__getattr__ = attach("coterie.medoids", dict.fromkeys(__all__, "coterie"))
+__all__ = [*_HOME]
+
+__getattr__ = attach(__name__, _HOME)

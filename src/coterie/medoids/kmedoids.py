@@ -20,7 +20,7 @@ from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
-from coterie.data.scale import unsafe_exponent
+from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.pairwise import strips
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.medoids import fasterpam, medoid_search, medoid_seeding
@@ -30,7 +30,7 @@ from coterie.medoids.medoid_objects import DistanceRows, Rows, as_objects
 EXACT_ROWS = 100_000  # with more rows, distances that do not fit in memory are sampled, not recomputed
 
 
-@stored("KMedoids", _medoids="<medoids.Columns> | <medoids.Rows>", medoid_indices_="index K", labels_="index<K *")
+@stored(_medoids="<medoids.Columns> | <medoids.Rows>", medoid_indices_="index K", labels_="index<K *")
 class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DistanceEstimator):
     r"""K-medoids clustering: choose `n_clusters` rows that minimise the distances of all rows to them.
 
@@ -391,6 +391,11 @@ def _check_initial_medoids(init: Any, k: int, positive: Array) -> Array:
 
 def _fits(table: ComputedDistances) -> bool:
     return table.nbytes <= machine.free_memory() // 2
+
+
+def objects_of(estimator: KMedoids, X: Any) -> Any:
+    """The rows of `X` with the distance of the estimator."""
+    return as_objects(X, estimator._as_distance())
 
 
 def _two_nearest(D: Array) -> tuple[Array, Array, Array]:

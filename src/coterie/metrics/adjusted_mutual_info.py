@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import one_of
-from coterie.metrics.contingency import Contingency, contingency, entropy, mutual_information
+from coterie.metrics.contingency import Contingency, contingency_table, entropy, mutual_information
 from coterie.metrics.labels import Array
 from coterie.metrics.normalized_mutual_info import AVERAGES
 
@@ -57,7 +57,7 @@ def adjusted_mutual_info_score(
     0.2988
     """
     average = AVERAGES[one_of("average_method", average_method, tuple(AVERAGES))]
-    table = contingency(labels_true, labels_pred, sample_weight, whole=True)
+    table = contingency_table(labels_true, labels_pred, sample_weight, whole=True)
     if table.identical:
         return 1.0
     expected = expected_mutual_information(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.metrics.contingency import contingency, pairs
+from coterie.metrics.contingency import contingency_table, pairs
 
 
 def adjusted_rand_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
@@ -43,7 +43,7 @@ def adjusted_rand_score(labels_true: Any, labels_pred: Any, *, sample_weight: An
     >>> round(adjusted_rand_score([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]), 4)
     0.2424
     """
-    table = contingency(labels_true, labels_pred, sample_weight, whole=True)
+    table = contingency_table(labels_true, labels_pred, sample_weight, whole=True)
     if table.identical:
         return 1.0
     n = int(table.total)

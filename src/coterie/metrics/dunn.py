@@ -22,11 +22,11 @@ def dunn_score(
     labels: Any,
     *,
     metric: Any = "euclidean",
-    metric_params: dict[str, Any] | None = None,
     intercluster: str = "single",
     intracluster: str = "complete",
     sample_weight: Any = None,
     n_jobs: int | None = None,
+    **metric_params: Any,
 ) -> float:
     r"""Compute the Dunn index: the minimum distance between clusters divided by the maximum diameter of a cluster.
 
@@ -45,8 +45,6 @@ def dunn_score(
         ordinary cluster, not noise.
     metric : str, function or Distance, default='euclidean'
         Any metric of `coterie.distances.pairwise`, or 'precomputed'.
-    metric_params : dict, optional
-        Parameters of the metric.
     intercluster : {'single', 'complete', 'average', 'centroid'}, default='single'
         The distance :math:`\delta` between clusters: the minimum, maximum or mean distance between a row of one and a
         row of the other, or the distance between their means.
@@ -57,6 +55,8 @@ def dunn_score(
         Number of times that each row is counted. Rows of weight 0 are ignored; other weights only influence means.
     n_jobs : int or None, default=None
         Number of threads. None uses all cores. The result does not depend on it.
+    **metric_params
+        Parameters of the metric.
 
     Returns
     -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from coterie.metrics.contingency import contingency, pairs
+from coterie.metrics.contingency import contingency_table, pairs
 
 
 def fowlkes_mallows_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
@@ -44,7 +44,7 @@ def fowlkes_mallows_score(labels_true: Any, labels_pred: Any, *, sample_weight: 
     >>> round(fowlkes_mallows_score([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]), 4)
     0.4714
     """
-    table = contingency(labels_true, labels_pred, sample_weight, whole=True)
+    table = contingency_table(labels_true, labels_pred, sample_weight, whole=True)
     if table.identical:
         return 1.0
     both, true, pred = pairs(table.cells), pairs(table.rows), pairs(table.columns)

@@ -8,10 +8,12 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from coterie import machine
+from coterie.data import as_source
 from coterie.data.memory import as_weights
-from coterie.data.scale import unsafe_exponent
+from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Distance, as_distance
 from coterie.distances.pairwise import fit_and_prepare, strips
 from coterie.distances.precomputed import as_square
@@ -30,6 +32,26 @@ class Precomputed(Distance):
 
     def between(self, A: Array, B: Array, out: Array) -> None:
         out[:] = self.D[np.ix_(A, B)]
+
+
+@dataclass(frozen=True)
+class SparseEuclidean(Distance):
+    """Euclidean distances of sparse rows from their dot products: a few digits are lost for nearly equal rows.
+
+    With `root` False they are squared, and half of the squares if `is_cosine`: the cosine distances of unit rows.
+    """
+
+    root: bool
+    is_cosine: bool = False
+
+    def between(self, A: Any, B: Any, out: Array) -> None:
+        squares = [np.asarray(part.multiply(part).sum(axis=1), np.float64).ravel() for part in (A, B)]
+        np.subtract(squares[0][:, None] + squares[1], 2 * (A @ B.T).toarray(), out=out, casting="same_kind")
+        np.maximum(out, 0, out=out)
+        if self.root:
+            np.sqrt(out, out=out)
+        elif self.is_cosine:
+            out /= 2
 
 
 @dataclass(frozen=True)
@@ -78,11 +100,13 @@ class LabelledRows:
 
     def with_positive_weight(self) -> LabelledRows:
         """Only the rows with positive weight, with clusters renumbered."""
-        if self.w is None or self.w.all():
-            return self
-        positive = np.flatnonzero(self.w)
-        names, codes = np.unique(self.codes[positive], return_inverse=True)
-        return LabelledRows(self.distance, self.rows[positive], self.dtype, codes.ravel(), self.w[positive], len(names))
+        return self if self.w is None or self.w.all() else self.subset(np.flatnonzero(self.w))
+
+    def subset(self, index: Array) -> LabelledRows:
+        """Only these rows, with clusters renumbered."""
+        names, codes = np.unique(self.codes[index], return_inverse=True)
+        w = None if self.w is None else self.w[index]
+        return LabelledRows(self.distance, self.rows[index], self.dtype, codes.ravel(), w, len(names))
 
     def strips(self, rows: Array, n_jobs: int | None, reduce: Any) -> Iterator[Any]:
         """Yield ``reduce(indices, distances)`` for strips of `rows`, in parallel.
@@ -117,22 +141,43 @@ def weight_of_others(codes: Array, w: Array, cluster_weight: Array) -> Array:
     return rest
 
 
-def as_labelled_rows(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weight: Any) -> LabelledRows:
+SPARSE_METRICS = {
+    "euclidean": SparseEuclidean(True),
+    "l2": SparseEuclidean(True),
+    "sqeuclidean": SparseEuclidean(False),
+    "cosine": SparseEuclidean(False, is_cosine=True),
+}
+
+
+def as_labelled_rows(
+    X: Any, labels: Any, metric: Any, metric_params: dict[str, Any], sample_weight: Any
+) -> LabelledRows:
     """Rows or precomputed distances with labels of at least two clusters."""
-    params = dict(metric_params or {})
     if isinstance(metric, str) and metric == "precomputed":
-        if params:
-            raise ParameterError(f"metric='precomputed' takes no parameters; got {', '.join(params)}")
-        D = as_square(X)
+        if metric_params:
+            raise ParameterError(f"metric='precomputed' takes no parameters; got {', '.join(metric_params)}")
+        D = as_square(X.toarray() if sparse.issparse(X) else X)
         distance: Distance = Precomputed(D)
         rows: Any = np.arange(len(D))
         dtype = D.dtype
+    elif sparse.issparse(X) and isinstance(metric, str) and metric in SPARSE_METRICS and not metric_params:
+        distance, dtype = SPARSE_METRICS[metric], np.dtype(np.float64)
+        rows = as_source(X).pick(slice(None)).X.astype(np.float64)
+        if not np.isfinite(rows.data).all():
+            raise InputError("Input X contains NaN or infinity: drop these rows")
+        if distance.is_cosine:
+            lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+            if not lengths.all():
+                i = int(lengths.argmin())
+                raise InputError(f"row {i} is zero in every column: it has no direction; drop such rows")
+            rows = sparse.csr_array(sparse.diags_array(1 / lengths) @ rows)
     else:
-        distance, rows, _ = fit_and_prepare(as_distance(metric, **params), X)
+        distance, rows, _ = fit_and_prepare(as_distance(metric, **metric_params), X)
         distance, dtype = distance.up_to_scale(), rows.dtype  # the indices are ratios of distances
-    encoded = labels_of_rows(labels, len(rows))
+    n = rows.shape[0] if sparse.issparse(rows) else len(rows)
+    encoded = labels_of_rows(labels, n)
     check_several(encoded)
-    w = as_weights(sample_weight, len(rows))
+    w = as_weights(sample_weight, n)
     if w is not None and (exponent := unsafe_exponent(float(w.max()), np.float64)):
         raise ScaleError(weights=exponent)
     return LabelledRows(distance, rows, dtype, encoded.codes, w, encoded.k)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from coterie import machine
-from coterie.metrics.contingency import contingency, labels_of_both
+from coterie.metrics.contingency import contingency_table, labels_of_both
 from coterie.metrics.labels import Array
 
 
@@ -77,8 +77,8 @@ def matched_confusion(labels_true: Any, labels_pred: Any, *, sample_weight: Any 
     (True, 0.8)
     """
     true, pred = labels_of_both(labels_true, labels_pred)
-    nonzero = contingency(true.codes, pred.codes, sample_weight)
-    machine.check_room(true.k * pred.k * 8, f"a table of {true.k} x {pred.k} labels", "pass fewer different labels")
+    nonzero = contingency_table(true.codes, pred.codes, sample_weight)
+    machine.check_memory(true.k * pred.k * 8, f"a table of {true.k} x {pred.k} labels", "pass fewer different labels")
     table = np.zeros((true.k, pred.k), nonzero.cells.dtype)
     table[nonzero.row, nonzero.column] = nonzero.cells
     rows, columns = linear_sum_assignment(table, maximize=True)

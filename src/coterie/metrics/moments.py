@@ -18,7 +18,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Scale
 from coterie.core.stats import Stats
 from coterie.data import as_source
-from coterie.data.scale import divided
+from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import summarize
 from coterie.engines import as_engine
 from coterie.errors import InputError, ScaleError
@@ -98,7 +98,7 @@ def as_labelled_source(X: Any, labels: Any, sample_weight: Any, n_jobs: int | No
         summarize(source, engine, rescales=True)
     except ScaleError as error:
         scale = Scale(error.rows, error.weights)
-        source = divided(source, scale, engine)
+        source = divide_by_scale(source, scale, engine)
     return LabelledSource(source, engine, encoded, scale)
 
 
@@ -142,7 +142,7 @@ def scatter_about(means: Means, chunk: Chunk) -> Scatter:
     """The scatter of the rows of each cluster about its mean, or about another center."""
     k, w, labels = len(means.pivot), chunk.w, chunk.y.astype(np.int32)
     shifted = _as_float64(chunk.X) if sparse.issparse(chunk.X) else _as_float64(chunk.X) - means.pivot[labels]
-    squares = kernels.for_centers(shifted, k).own_squares(shifted, means.offset, labels)
+    squares = kernels.for_centers(shifted, k).assigned_squares(shifted, means.offset, labels)
     distances = np.sqrt(squares)
     return Scatter(*(np.bincount(labels, part if w is None else part * w, k) for part in (squares, distances)))
 

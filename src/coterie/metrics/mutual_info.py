@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.metrics.contingency import contingency, mutual_information
+from coterie.metrics.contingency import contingency_table, mutual_information, table_of_matrix
 
 
-def mutual_info_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
+def mutual_info_score(
+    labels_true: Any, labels_pred: Any, *, contingency: Any = None, sample_weight: Any = None
+) -> float:
     r"""Compute the mutual information of two labellings, in nats.
 
     .. math:: I = \sum_{ij} p_{ij} \log \frac{p_{ij}}{p_i p_j}
@@ -19,6 +21,8 @@ def mutual_info_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any 
     ----------
     labels_true, labels_pred : array (n,)
         Two labellings of the same rows: integers, strings or other hashable values. Their order does not matter.
+    contingency : array or sparse matrix (classes, clusters), optional
+        Result of `contingency_matrix`. The labels and `sample_weight` are then ignored.
     sample_weight : array (n,), optional
         Sample weights.
 
@@ -40,4 +44,6 @@ def mutual_info_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any 
     >>> round(mutual_info_score([0, 0, 1, 1], ["a", "a", "b", "b"]), 4)
     0.6931
     """
-    return mutual_information(contingency(labels_true, labels_pred, sample_weight))
+    if contingency is not None:
+        return mutual_information(table_of_matrix(contingency))
+    return mutual_information(contingency_table(labels_true, labels_pred, sample_weight))

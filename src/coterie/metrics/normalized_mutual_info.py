@@ -7,7 +7,7 @@ from math import sqrt
 from typing import Any
 
 from coterie.core.arguments import one_of
-from coterie.metrics.contingency import contingency, entropy, mutual_information
+from coterie.metrics.contingency import contingency_table, entropy, mutual_information
 
 AVERAGES: dict[str, Callable[[float, float], float]] = {
     "min": min,
@@ -57,7 +57,7 @@ def normalized_mutual_info_score(
     0.5158
     """
     average = AVERAGES[one_of("average_method", average_method, tuple(AVERAGES))]
-    table = contingency(labels_true, labels_pred, sample_weight)
+    table = contingency_table(labels_true, labels_pred, sample_weight)
     if table.identical:
         return 1.0
     normalizer = average(entropy(table.rows), entropy(table.columns))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.metrics.contingency import contingency
+from coterie.metrics.contingency import contingency_table
 
 
 def purity_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
@@ -45,7 +45,7 @@ def purity_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = Non
     >>> purity_score(["x", "x", "o", "o"], [0, 0, 0, 1])
     0.75
     """
-    table = contingency(labels_true, labels_pred, sample_weight)
+    table = contingency_table(labels_true, labels_pred, sample_weight)
     largest = np.zeros(len(table.columns), table.cells.dtype)
     np.maximum.at(largest, table.column, table.cells)
     return float(min(1.0, largest.sum() / table.total))

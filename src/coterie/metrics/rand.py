@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.metrics.contingency import contingency, pairs
+from coterie.metrics.contingency import contingency_table, pairs
 
 
 def rand_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
@@ -42,7 +42,7 @@ def rand_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None)
     >>> round(rand_score([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]), 4)
     0.6667
     """
-    table = contingency(labels_true, labels_pred, sample_weight, whole=True)
+    table = contingency_table(labels_true, labels_pred, sample_weight, whole=True)
     n = int(table.total)
     both, true, pred, all_ = pairs(table.cells), pairs(table.rows), pairs(table.columns), n * (n - 1) // 2
     return (all_ + 2 * both - true - pred) / all_ if all_ else 1.0

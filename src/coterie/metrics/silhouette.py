@@ -15,7 +15,7 @@ from coterie.metrics.moments import check_several_weighted
 from coterie.metrics.silhouette_exact import check_not_all_single, silhouettes, silhouettes_of
 from coterie.metrics.silhouette_simplified import silhouettes_about_medoids, sums_about_means
 
-METHODS = ("exact", "sampled", "simplified", "medoid")
+APPROXIMATIONS = ("exact", "sampled", "simplified", "medoid")
 
 
 def silhouette_samples(
@@ -23,9 +23,9 @@ def silhouette_samples(
     labels: Any,
     *,
     metric: Any = "euclidean",
-    metric_params: dict[str, Any] | None = None,
     sample_weight: Any = None,
     n_jobs: int | None = None,
+    **metric_params: Any,
 ) -> Array:
     r"""Compute the silhouette coefficient of each row.
 
@@ -39,20 +39,21 @@ def silhouette_samples(
 
     Parameters
     ----------
-    X : array or frame (n, d), or any input that `metric` accepts
-        The rows; with 'precomputed', the square matrix of distances.
+    X : array, frame or sparse matrix (n, d), or any input that `metric` accepts
+        The rows; with 'precomputed', the square matrix of distances. Sparse rows require 'euclidean', 'sqeuclidean' or
+        'cosine', whose distances are computed from dot products, as in scikit-learn.
     labels : array (n,)
         The cluster of each row: integers, strings or other hashable values, at least two different ones. -1 is an
         ordinary cluster, not noise.
     metric : str, function or Distance, default='euclidean'
         Any metric of `coterie.distances.pairwise`, or 'precomputed'.
-    metric_params : dict, optional
-        Parameters of the metric.
     sample_weight : array (n,), optional
         Number of times that each row is counted. Rows of weight 0 have a silhouette, but do not influence that of other
         rows. The mean within its own cluster excludes the row itself: its whole weight if that is below 1, else 1.
     n_jobs : int or None, default=None
         Number of threads. None uses all cores. The result does not depend on it.
+    **metric_params
+        Parameters of the metric, such as ``p=3`` for 'minkowski'.
 
     Returns
     -------
@@ -84,14 +85,14 @@ def silhouette_score(
     labels: Any,
     *,
     metric: Any = "euclidean",
-    metric_params: dict[str, Any] | None = None,
     sample_weight: Any = None,
-    method: str = "exact",
+    approximation: str = "exact",
     average: str | None = "micro",
     sample_size: int | None = None,
     random_state: Any = None,
     return_error: bool = False,
     n_jobs: int | None = None,
+    **metric_params: Any,
 ) -> Any:
     r"""Compute the mean silhouette coefficient of all rows or of each cluster, or an estimate for many rows.
 
@@ -99,10 +100,11 @@ def silhouette_score(
 
     Parameters
     ----------
-    X, labels, metric, metric_params, sample_weight, n_jobs
-        As in `silhouette_samples`; with method='simplified', `X` can also be a Dask array or a sparse matrix.
-    method : {'exact', 'sampled', 'simplified', 'medoid'}, default='exact'
-        'exact': the mean of `silhouette_samples`, O(n² d) operations.
+    X, labels, metric, sample_weight, n_jobs, **metric_params
+        As in `silhouette_samples`; with approximation='simplified', `X` can also be a Dask array.
+    approximation : {'exact', 'sampled', 'simplified', 'medoid'}, default='exact'
+        'exact': the mean of `silhouette_samples`, O(n² d) operations. With `sample_size`, that of a random sample of
+        rows, which are compared with each other only, as in scikit-learn.
         'sampled': an unbiased estimate of it, with its standard error, from a random sample of `sample_size` rows. Each
         is compared with all n rows.
         'simplified': another index, with the distances to the means of clusters instead of all their rows [2]_. It
@@ -113,11 +115,11 @@ def silhouette_score(
         'micro': the mean over rows. 'macro': the mean over the means of the clusters, so that small clusters have the
         same weight as large ones. None: the means of the clusters, in the order of the sorted labels.
     sample_size : int, optional
-        Number of rows for method='sampled'; by default 1000, or all if there are fewer.
+        Number of sampled rows for 'exact' (default: all) and 'sampled' (default: 1000, or all if there are fewer).
     random_state : None, int, RandomState or Generator, default=None
-        Random state of method='sampled'.
+        Random state of the sample.
     return_error : bool, default=False
-        Also return the standard error, which is 0 for the other methods.
+        Also return the standard error, which is 0 for all others.
 
     Returns
     -------
@@ -142,25 +144,31 @@ def silhouette_score(
     >>> silhouette_score(X, labels, average=None).round(3)
     array([0.889, 0.889, 0.   ])
     """
-    one_of("method", method, METHODS)
+    one_of("approximation", approximation, APPROXIMATIONS)
     one_of("average", average, ("micro", "macro", None))
-    if metric_params and method == "simplified":
+    if metric_params and approximation == "simplified":
         raise ParameterError(
-            f"metric_params must be None with method='simplified'; got {metric_params!r}. method='medoid' supports them"
+            f"approximation='simplified' takes no parameters of the metric; got {', '.join(metric_params)}: "
+            "use approximation='medoid'"
         )
-    if sample_size is not None and method != "sampled":
-        raise ParameterError(f"sample_size requires method='sampled'; got method={method!r}")
+    if sample_size is not None and approximation not in ("exact", "sampled"):
+        raise ParameterError(
+            f"sample_size requires approximation='exact' or 'sampled'; got approximation={approximation!r}"
+        )
     error = 0.0
-    if method == "simplified":
+    if approximation == "simplified":
         sums, weight = sums_about_means(X, labels, metric, sample_weight, n_jobs)
         score = _average(sums, weight, average)
     else:
         labelled = _labelled_rows(X, labels, metric, metric_params, sample_weight)
+        if approximation == "exact" and sample_size is not None:
+            size = min(whole_number("sample_size", sample_size, 2), len(labelled))
+            labelled = _checked(labelled.subset(np.sort(as_rng(random_state).permutation(len(labelled))[:size])))
         with machine.one_blas_thread:
-            if method == "sampled":
+            if approximation == "sampled":
                 score, error = _sampled(labelled, average, sample_size, random_state, n_jobs)
             else:
-                exact = method == "exact"
+                exact = approximation == "exact"
                 values = silhouettes(labelled, n_jobs) if exact else silhouettes_about_medoids(labelled, n_jobs)
                 sums = np.bincount(labelled.codes, values * labelled.weights, labelled.k)
                 score = _average(sums, labelled.cluster_weight, average)
@@ -168,7 +176,11 @@ def silhouette_score(
 
 
 def _labelled_rows(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weight: Any) -> LabelledRows:
-    labelled = as_labelled_rows(X, labels, metric, metric_params, sample_weight)
+    return _checked(as_labelled_rows(X, labels, metric, metric_params, sample_weight))
+
+
+def _checked(labelled: LabelledRows) -> LabelledRows:
+    """These rows; an error if they have no silhouettes."""
     check_several_weighted(labelled.cluster_weight)
     check_not_all_single(bool((labelled.rest_weight[labelled.weights > 0] > 0).any()))
     return labelled
@@ -191,7 +203,7 @@ def _sampled(
     """
     if average != "micro":
         raise ParameterError(
-            f"average must be 'micro' with method='sampled', which samples rows of all clusters; got {average!r}"
+            f"average must be 'micro' with approximation='sampled', which samples rows of all clusters; got {average!r}"
         )
     n, rng = len(labelled), as_rng(random_state)
     size = min(1000, n) if sample_size is None else whole_number("sample_size", sample_size, 2)

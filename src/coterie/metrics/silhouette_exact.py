@@ -34,7 +34,7 @@ def silhouettes(labelled: LabelledRows, n_jobs: int | None) -> Array:
         if not distance.root:
             return _from_means(labelled, n_jobs)
         ops = kernels.select("silhouette", *labelled.rows.shape)
-        padded = ops.places(labelled.counts, labelled.rows.itemsize)
+        padded = ops.padded_size(labelled.counts, labelled.rows.itemsize)
         if padded <= MAX_PADDING * len(labelled) and padded * labelled.k <= MAX_SUMS:
             return _from_fused_sums(ops, labelled, padded, n_jobs)
     return silhouettes_of(labelled, np.arange(len(labelled)), n_jobs)
@@ -61,7 +61,7 @@ def _from_fused_sums(ops: Any, labelled: LabelledRows, padded: int, n_jobs: int 
             sums[clusters, rows] += values
 
     def step(start: int, stop: int) -> Array:
-        return _from_sums(sums[:, layout.where[start:stop]].T, labelled, np.arange(start, stop))
+        return _from_sums(sums[:, layout.position[start:stop]].T, labelled, np.arange(start, stop))
 
     return np.concatenate(list(machine.in_threads(step, strips(len(labelled), labelled.k), n_jobs)))
 

@@ -21,7 +21,7 @@ def sums_about_means(X: Any, labels: Any, metric: Any, sample_weight: Any, n_job
     """The sum of the silhouettes of each cluster (k,), and its weight (k,), on any engine."""
     if not isinstance(metric, str) or metric not in ("euclidean", "sqeuclidean"):
         raise ParameterError(
-            "metric must be 'euclidean' or 'sqeuclidean' with method='simplified', which computes means; "
+            "metric must be 'euclidean' or 'sqeuclidean' with approximation='simplified', which computes means; "
             f"got {metric!r}. method='medoid' supports any metric"
         )
     source, engine, encoded, scale = as_labelled_source(X, labels, sample_weight, n_jobs)

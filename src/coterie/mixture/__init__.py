@@ -1,8 +1,11 @@
 """Mixture models fitted by EM and variational Bayes."""
 
+from coterie.algorithms import estimators_of
 from coterie.core.lazy import attach
 from coterie.families.normal_prior import Prior
 
-__all__ = ["BayesianGaussianMixture", "GaussianMixture", "Mixture", "Prior"]
+_HOME = estimators_of(__name__)
 
-__getattr__ = attach("coterie.mixture", dict.fromkeys(__all__[:3], "coterie"))
+__all__ = ["Prior", *_HOME]
+
+__getattr__ = attach(__name__, _HOME)

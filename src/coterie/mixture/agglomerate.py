@@ -37,7 +37,7 @@ def agglomerate(X: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
     """
     X = np.asarray(X, np.float64)
     n = len(X)
-    weight = np.ones(n) if w is None else np.asarray(w, np.float64)
+    weight: np.ndarray = np.ones(n) if w is None else np.asarray(w, np.float64)
     weight = np.maximum(weight, 1e-12 * weight.mean())  # a row without weight still has its place in the tree
     first, which = _distinct(X)
     merges, node = [], first.copy()

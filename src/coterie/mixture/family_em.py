@@ -12,7 +12,6 @@ from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
-from coterie.families import Family
 from coterie.kernels.plain.gaussian import posterior
 from coterie.mixture.em import DEAD, EM, RESEEDS, Event, Worst, blocks
 from coterie.seeding.plusplus import uniform
@@ -54,7 +53,7 @@ class MixtureEM(EM):
     """
 
     n_components: int
-    family: Family
+    family: Any  # a Family, or what a subclass uses in its place
     concentration: Any = 1.0  # of a Dirichlet density of the weights: a number, or (k,)
     start: Any = None  # a Mix, or a function of (model, source, engine, rng) that finds one
     e_step_kind: str = "soft"
@@ -80,7 +79,7 @@ class MixtureEM(EM):
         u = uniform(c.steps, chunk.part, chunk.X.shape[0]) if self.e_step_kind == "stochastic" else None
         prepared, offset = self.family.prepare(c.parts), self._offset(c)
         posteriors = kernels.select("posteriors", chunk.X.shape[0], self.n_components).posteriors
-        total = None
+        total: Any = None
         for X, w, known, u_block in blocks(chunk, self._block_rows(chunk.X), u):
             features = self.family.features(X)
             scores = self.family.scores(prepared, features)

@@ -16,19 +16,19 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers, multiplied
 from coterie.core.stored import stored
 from coterie.errors import ParameterError, ScaleError
-from coterie.families import Family, Product, as_family
+from coterie.families import CLASSES, Family, Product, as_family
 from coterie.families.frame_columns import product_of
-from coterie.mixture import family_starts, given, starts
-from coterie.mixture.answers import MixtureEstimator
-from coterie.mixture.auto import FindsComponents
+from coterie.mixture import family_starts, parameter_checks, starts
+from coterie.mixture.base_mixture import MixtureEstimator
+from coterie.mixture.dirichlet_mixture import DirichletMixture
 from coterie.mixture.family_em import MixtureEM
-from coterie.mixture.gaussian import GaussianEM, has_covariances_of_structure
-from coterie.mixture.mixture import GaussianMixture
+from coterie.mixture.gaussian_em import GaussianEM, has_covariances_of_structure
+from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.search import sound_first
 
-STORED = 1 << 18  # values that a part of sparse rows has about
+CHUNK_VALUES = 1 << 18  # approximate number of stored values in a chunk of sparse rows
 
-POWERS = {  # of the unit of the rows, with which parameters grow, of families of lengths
+POWERS = {  # by family and parameter: the power of the unit of the rows with which it scales
     "gaussian": {"mean": 1, "covariance": 2},
     "student_t": {"location": 1, "scale": 2},
     "exponential": {"rate": -1},
@@ -37,7 +37,7 @@ POWERS = {  # of the unit of the rows, with which parameters grow, of families o
 
 
 def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
-    """Whether the parameters of families that take sparse rows have as many columns as the rows."""
+    """Whether the parameters of families that accept sparse rows have as many columns as the rows."""
     components, family = model["_components"], model["family_"]
     if not family.takes_sparse:
         return has_covariances_of_structure(model, lengths)
@@ -48,7 +48,6 @@ def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
 
 
 @stored(
-    "Mixture",
     check=_is_consistent,
     optional="_batches _learned _state _width",
     _components="<mixture.Parameters> | <gaussian_mixture.Components> | <dirichlet_process.Parameters>",
@@ -56,76 +55,82 @@ def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
     family_="family",
     weights_="real K",
 )
-class Mixture(FindsComponents):
-    r"""A mixture of any family of distributions, fitted by EM.
+class Mixture(DirichletMixture):
+    r"""Mixture of any family of distributions, fitted by EM.
 
     .. math:: \max_{\pi, \theta} \sum_i w_i \log \sum_k \pi_k p(x_i; \theta_k)
 
-    The E-step finds how likely each row is to come from each component, the M-step is the family's own estimate under
-    these probabilities [1]_. The likelihood never falls. Counts, yes and no, categories, word counts, directions,
-    tables of mixed columns: what a family can fit, this can cluster.
+    The E-step computes the posterior probability of each component for each row. The M-step is the estimate of the
+    family with these probabilities as weights [1]_. The likelihood never falls. There are families for counts, yes/no
+    answers, categories, word counts, directions and tables of mixed columns.
 
-    Do not use it where rows of a cluster do not look like draws of the family: such a cluster is split into several.
+    Do not use it if the rows of a cluster do not follow the family: such a cluster is split into several components.
 
     Parameters
     ----------
-    family : str or `coterie.families.Family`, default='gaussian'
-        What components are: 'bernoulli', 'categorical', 'multinomial', 'poisson' ..., or a family with options of its
-        own, such as `Categorical(prior='default')`. See `coterie.families`.
     n_components : int or 'auto', default=1
-        How many components. 'auto' finds out, by a Dirichlet process whose components split and merge as long as the
-        evidence rises; for families with a conjugate prior (Gaussian of structure 'full' or 'diag', Poisson,
-        Exponential, Bernoulli, Categorical, Multinomial, products of them). `fit` then ignores `init_params`, `n_init`,
-        `accelerate` and `warm_start`, and takes no `known_labels`.
+        Number of components. 'auto' estimates it with a Dirichlet process, whose components split and merge as long as
+        the evidence lower bound rises. It needs a family with a conjugate prior: Gaussian of structure 'full' or
+        'diag', Poisson, Exponential, Bernoulli, Categorical, Multinomial, and products of them. `fit` then ignores
+        `init_params`, `n_init`, `accelerate` and `warm_start`, and rejects `known_labels`.
+    family : str or `coterie.families.Family`, default='gaussian'
+        Distribution of the components: 'bernoulli', 'categorical', 'multinomial', 'poisson' ..., or a family with
+        options, such as `Categorical(prior='default')`. See `coterie.families`.
     e_step : {'soft', 'hard', 'stochastic'}, default='soft'
-        Posterior probabilities (EM); all to the likeliest component (classification EM); or to a component drawn by
-        them (the fit runs for `max_iter` iterations).
-    init_params : {'auto', 'k-means++', 'random_from_data', 'random'} or array
-        Where to start. 'auto' takes the best of many short runs from rows drawn far from one another (by what log
-        density they lose) and at random; the others are one such start. Starts are sought on a sample of the rows where
-        these are many. Labels (n,) or responsibilities (n, k) are taken as given. Gaussians start as `GaussianMixture`.
+        'soft' weights rows with posterior probabilities (EM). 'hard' assigns each row to its most probable component
+        (classification EM). 'stochastic' assigns each row to a random component with these probabilities; the fit then
+        runs for `max_iter` iterations.
+    init_params : {'auto', 'k-means++', 'random_from_data', 'random'} or array, default='auto'
+        Initialisation. 'auto' takes the best of many short runs, from random rows and from rows far from each other (by
+        their loss of log density). The other names are one such start. Large tables are initialised on a random sample
+        of rows. Labels (n,) or responsibilities (n, k) are used as they are. Gaussians are initialised as by
+        `GaussianMixture`.
     n_init : int, default=1
-        Starts, of which the best is kept.
-    prior : optional
-        Of each component, in place of the family's own: 'default', or a prior of the family.
+        Number of initialisations; the best result is kept.
+    prior : None, 'default' or a prior of the family, default=None
+        Prior of each component, which replaces that of `family`.
     concentration : float or array (k,), default=1
-        Of a Dirichlet prior of the weights; 1 is flat. For 'auto' that of the Dirichlet process: more components, the
-        larger it is.
+        Concentration of the Dirichlet prior of the weights; 1 is flat. For 'auto' it is the concentration of the
+        Dirichlet process: a larger value gives more components.
     tol : float, default=1e-3
-        A fit ends when the log-likelihood still to be gained, by Aitken's estimate, is below `tol` (1 + n / 1000).
+        Tolerance. Iterations stop when the log-likelihood still to be gained, estimated by Aitken's method, is below
+        `tol` (1 + n / 1000).
     max_iter : int, default=1000
-        Iterations of one start at most.
+        Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False
-        Extrapolate (SQUAREM): the same answer in fewer iterations where components overlap; the likelihood never falls.
+        Extrapolate with SQUAREM: the same result in fewer iterations if components overlap. The likelihood never falls.
     missing : {'error', 'ignore'}, default='error'
-        NaN: refuse it, or leave the column out of that row's density, for families whose columns are independent.
+        Treatment of NaN: raise an error, or leave the column out of the density of that row (for Gaussians and for
+        families with independent columns).
     warm_start : bool, default=False
-        Start from the last fit.
+        Initialise with the parameters of the previous fit.
     engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
     ----------
     weights_ : array (k,)
+        Weights of the components.
     components_ : named tuple of arrays
-        The family's parameters; the first axis is the component. Of a Product a dict of these, by the families' names.
+        Parameters of the family; the first axis is the component. For a `Product`, a dict of these by family name.
     family_ : `coterie.families.Family`
-        The family, with what it learned of the columns.
+        The family, with properties of the columns that it learned.
     labels_ : array (n,) of int32
-        Always what `predict` says of the same rows.
-    lower_bound_, log_likelihood_, n_parameters_, converged_, n_iter_, history_
-        As in `GaussianMixture`; for 'auto' `lower_bound_` is that of the log evidence of all rows, `history_` a
-        `coterie.mixture.variational.BoundHistory`, and `components_` are the most probable parameters.
+        Most probable component of each row, equal to `predict` of the same rows.
+    lower_bound_, lower_bounds_, log_likelihood_, n_parameters_, converged_, n_iter_, history_
+        As in `GaussianMixture`. For 'auto', `lower_bound_` and `lower_bounds_` are the evidence lower bound of all
+        rows, `history_` is a `coterie.mixture.variational.BoundHistory`, and `components_` are the most probable
+        parameters.
     n_components_, counts_, moves_
-        For 'auto': how many components there are, their rows in expectation, and the splits and merges that led there
+        For 'auto': the number of components, their expected numbers of rows, and the splits and merges of the search
         (`coterie.mixture.moves.Move`).
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    An iteration is one pass over the rows: for an exponential family of p statistics about 4 n k p operations, two
-    matrix products of blocks that stay in the cache. Responsibilities are never stored.
+    An iteration is one pass over the rows. For an exponential family with p statistics it costs about 4 n k p
+    operations, two matrix products of blocks that stay in the cache. Responsibilities are never stored.
 
     References
     ----------
@@ -137,7 +142,7 @@ class Mixture(FindsComponents):
     >>> import numpy as np
     >>> from coterie import Mixture
     >>> X = np.array([[0, 9], [1, 8], [0, 11], [7, 1], [8, 0], [6, 2]])
-    >>> model = Mixture("poisson", 2, random_state=0).fit(X)
+    >>> model = Mixture(2, "poisson", random_state=0).fit(X)
     >>> sorted(model.components_.rate.round(2).tolist())
     [[0.33, 9.33], [7.0, 1.0]]
     >>> model.predict([[1, 10], [9, 1]]).tolist() == model.labels_[[0, 3]].tolist()
@@ -146,8 +151,8 @@ class Mixture(FindsComponents):
 
     def __init__(
         self,
-        family="gaussian",
         n_components=1,
+        family="gaussian",
         *,
         e_step="soft",
         init_params="auto",
@@ -166,8 +171,15 @@ class Mixture(FindsComponents):
         verbose=0,
         checkpoint=None,
     ):
-        self.family = family
+        # Only a call can confuse the order, not set_params: so it is checked here, and not in fit.
+        if isinstance(n_components, Family) or (isinstance(n_components, str) and n_components in CLASSES):
+            number = 3 if isinstance(family, Family) or family in CLASSES else family
+            raise ParameterError(
+                f"the first argument of Mixture is n_components, a whole number or 'auto'; got {n_components!r}. "
+                f"Put the family second: Mixture({number!r}, {n_components!r})"
+            )
         self.n_components = n_components
+        self.family = family
         self.e_step = e_step
         self.init_params = init_params
         self.n_init = n_init
@@ -197,28 +209,35 @@ class Mixture(FindsComponents):
         known_labels: Any = None,
         **options: Any,
     ) -> Self:
-        """A mixture fitted to a table of mixed columns (pandas, Polars, Arrow), each with a family of its own.
+        """Fit a mixture to a table of mixed columns, with a family for each column.
 
-        Text, categories and yes/no are Categorical. Whole numbers are Bernoulli if they are zeros and ones; Poisson if
-        they are not negative, their mean is below 30 and their variance at least half of it; and else Categorical if
-        there are at most ten different ones, each five times on average. Other numbers are Gaussian. Columns are
-        independent given the component. `predict` and all else take frames with the same columns; `families_` and the
-        `repr` say which column got which family.
+        Text, categories and yes/no columns are Categorical. Whole numbers are Bernoulli if they are zeros and ones;
+        Poisson if they are not negative, their mean is below 30 and their variance is at least half of it; and
+        otherwise Categorical if there are at most ten distinct values, each five times on average. Other numbers are
+        Gaussian. Columns are independent given the component. `predict` and all other methods need frames with the
+        same columns. `families_` and the `repr` show the family of each column.
 
         Parameters
         ----------
-        frame : table (n, d)
-        n_components : int, default=1
-        families : dict, optional
-            Column names to families, or their names, where the choice should be another; None leaves a column out.
+        frame : pandas, Polars or Arrow table (n, d)
+            The rows.
+        n_components : int or 'auto', default=1
+            Number of components.
+        families : dict or None, default=None
+            Column names to families or their names, to override the choice; None leaves a column out.
         missing : {'ignore', 'error'}, default='ignore'
-            A value that is missing drops out of its row, or is an error.
+            Treatment of missing values: leave them out of the density of their row, or raise an error.
         sample_weight, known_labels
             As in `fit`.
         **options
             As in `Mixture`.
+
+        Returns
+        -------
+        Mixture
+            The fitted mixture.
         """
-        model = cls(product_of(frame, families), n_components, missing=missing, **options)
+        model = cls(n_components, product_of(frame, families), missing=missing, **options)
         if model.verbose:
             for name, family in model.families_.items():
                 print(f"{name}: {family}")
@@ -226,28 +245,28 @@ class Mixture(FindsComponents):
 
     @property
     def families_(self) -> dict[str, str]:
-        """The family of each column, where columns have their own."""
+        """The family of each column, for a `Product` of families."""
         family = as_family(self.family)
         if not isinstance(family, Product):
-            raise AttributeError("families_ is for a Product of families, such as Mixture.from_frame makes")
+            raise AttributeError("families_ is for a Product of families, such as that of Mixture.from_frame")
         return family.by_name()
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
         if not self._auto:
             return super().fit(X, y, sample_weight, known_labels=known_labels)
         if known_labels is not None:
-            raise ParameterError("n_components='auto' takes no known_labels: set n_components to a whole number")
+            raise ParameterError(
+                "n_components='auto' does not support known_labels: set n_components to a whole number"
+            )
         return self._fit_auto(X, sample_weight)
 
     fit.__doc__ = MixtureEstimator.fit.__doc__
 
-    @available_if(lambda self: not self._auto)
+    @available_if(lambda self: not self._auto)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
         return super().partial_fit(X, y, sample_weight, known_labels=known_labels)
 
     partial_fit.__doc__ = MixtureEstimator.partial_fit.__doc__
-
-    # rows
 
     @property
     def _has_lengths(self) -> bool:
@@ -276,58 +295,57 @@ class Mixture(FindsComponents):
         return f"Mixture of {type(as_family(self.family)).__name__}"
 
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
-        source, engine, summary = super()._open_rows(self._coded(X), sample_weight, first, y)
-        rows = getattr(source, "X", None)
-        if hasattr(rows, "indptr"):  # parts by what is stored; with fewer rows than columns, statistics would be larger
+        source: Any
+        source, engine, summary = super()._open_rows(self._encoded(X), sample_weight, first, y)
+        rows: Any = getattr(source, "X", None)
+        if hasattr(rows, "indptr"):  # with fewer rows than columns, the statistics of a chunk are larger than the chunk
             n, d = source.shape
-            source = replace(source, chunk_rows=max(d, STORED * n // max(1, len(rows.data))))
+            source = replace(source, chunk_rows=max(d, CHUNK_VALUES * n // max(1, len(rows.data))))
         return source, engine, summary
 
-    def _coded(self, X: Any) -> Any:
-        """A frame of mixed columns as one of numbers; other rows as they are."""
+    def _encoded(self, X: Any) -> Any:
+        """A frame of mixed columns, converted to numbers; other inputs unchanged."""
         return X if self._table is None else self._table.encode(X)
 
     @property
     def _table(self) -> Any:
-        """What is known of the frame that the family was made for, if it was."""
+        """The columns of the frame that the family was built for; None if it was not built for a frame."""
         return self.family.table if isinstance(self.family, Product) else None
 
     def _learn_columns(self, X: Any, source: Source) -> None:
-        super()._learn_columns(self._coded(X), source)
+        super()._learn_columns(self._encoded(X), source)
 
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
-        """Rows that the family takes, as it wants them."""
-        family = self._asked_family() if first else self.family_
+        """Check the rows for the family, and convert them to the form that the family needs."""
+        family = self._family_with_prior() if first else self.family_
         if family.surveys:
             survey = engine.sum(partial(_survey, family), source)
             family.check(survey, getattr(source, "columns", None))
         if first:
-            has_missing = self._allows_missing and (
-                self._auto or family.name != "gaussian"
-            )  # whose model has its own way with them
+            # EM for Gaussians treats missing values in its model, not in the family.
+            has_missing = self._allows_missing and (self._auto or family.name != "gaussian")
             family = family.learned(survey if family.surveys else None, has_missing)
             self._learned, self._width = family, source.shape[1]
-        return source.changed(family.translate, engine) if family.translates else source
+        return source.map_rows(family.translate, engine) if family.translates else source
 
-    def _asked_family(self) -> Family:
+    def _family_with_prior(self) -> Family:
         family = as_family(self.family)
         return family if self.prior is None else family.with_prior(self.prior)
-
-    # how the parts come together
 
     def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> Any:
         if summary is None:
             return self._fitted_model
-        concentration = given.concentration(self.concentration, self.n_components)
+        concentration = parameter_checks.concentration(self.concentration, self.n_components)
         if self._learned.name == "gaussian":
             model = self._as_gaussians(self._learned)._model(summary, dtype)
-            told = np.any(concentration != 1.0)
-            return replace(model, penalty=replace(model.penalty, concentration=concentration)) if told else model
+            if np.all(concentration == 1.0):
+                return model
+            return replace(model, penalty=replace(model.penalty, concentration=concentration))
         family = self._learned.in_units(summary.weight / self.n_components, summary.mean, summary.variance)
         return MixtureEM(self.n_components, family, concentration, e_step_kind=self.e_step, tol=float(self.tol))
 
     def _as_gaussians(self, family: Any) -> GaussianMixture:
-        """The estimator of Gaussians alone that this one is with that family."""
+        """The equivalent `GaussianMixture`, for a Gaussian family."""
         return GaussianMixture(
             self.n_components,
             covariance_type=family.structure,
@@ -341,19 +359,17 @@ class Mixture(FindsComponents):
     def _start(self, model: Any, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
         if self.warm_start and hasattr(self, "_components"):
             return self._warm_start(model)
-        start = self.init_params if known is None or known.min() < 0 else known  # nothing to seek if all are known
+        start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
         if isinstance(start, str):
             return starts.Start(start) if isinstance(model, GaussianEM) else family_starts.FamilyStart(start)
         return self._from_responsibilities(model, X, sample_weight, rows, start)
 
     def _warm_start(self, model: Any) -> Any:
-        same = len(self._components.weights) == self.n_components and self.n_features_in_ == self._width
+        is_same = len(self._components.weights) == self.n_components and self.n_features_in_ == self._width
         if isinstance(model, GaussianEM):
-            same = same and getattr(self._fitted_model, "structure", None) == model.structure
-        if not same or not self.family_.alike(self._learned):
-            raise ParameterError(
-                "warm_start cannot go on from a fit with another family, n_components or columns: set warm_start=False"
-            )
+            is_same = is_same and getattr(self._fitted_model, "structure", None) == model.structure
+        is_same = is_same and self.family_.alike(self._learned)
+        self._check_warm_start(is_same, "another family, n_components or columns")
         return self._components._replace(reseeds=0, events=())
 
     def _publish(self, model: Any, c: Any, dtype: Any) -> None:
@@ -369,21 +385,21 @@ class Mixture(FindsComponents):
         self.n_parameters_ = k - 1 + free
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Rows drawn from the mixture (n_samples, d), and the component of each; of a frame, a frame."""
+        """Sample rows from the mixture (n_samples, d), a frame if the fit was to a frame, and their components."""
         rows, labels = super().sample(n_samples)
         rows = self.family_.restore(rows)
         return rows if self._table is None else self._table.decode(rows), labels
 
     @staticmethod
-    def _rank(model: Any, rows: int, found: loop.Fit) -> Any:
+    def _rank(model: Any, rows: int, result: loop.Fit) -> Any:
         if isinstance(model, GaussianEM):
-            return sound_first(model, rows, found.params), found.objective
-        return found.objective
+            return sound_first(model, rows, result.params), result.objective
+        return result.objective
 
     def _check_options(self) -> tuple[int, int]:
         if isinstance(self.init_params, str):
-            gaussian = as_family(self.family).name == "gaussian"
-            one_of("init_params", self.init_params, starts.METHODS if gaussian else family_starts.METHODS)
+            is_gaussian = as_family(self.family).name == "gaussian"
+            one_of("init_params", self.init_params, starts.METHODS if is_gaussian else family_starts.METHODS)
         return super()._check_options()
 
 

@@ -59,7 +59,7 @@ class Trials:
         if family.starts_smoothed and family.prior is None:
             family = family.with_prior("default")
         self.model, self.family, self.k, self.rng = replace(model, family=family), family, model.n_components, rng
-        self.X, self.w, self.known = chunk.X, chunk.w, chunk.y
+        self.X, self.w, self.known = chunk.X, np.asarray(chunk.w), chunk.y
         self.features = self.family.features(chunk.X)
         self.n = chunk.X.shape[0]
         self.kind = "hard" if model.e_step_kind == "hard" else "soft"
@@ -101,7 +101,7 @@ class Trials:
 
     def advance(self, c: Mix, steps: int) -> tuple[Mix, np.ndarray]:
         """The runs after so many EM steps, or when all have settled; and their objectives."""
-        before = -np.inf
+        before: Any = -np.inf
         for _ in range(steps):
             interrupts.check()
             prepared, resp, bound = self.posterior(c)

@@ -1,4 +1,4 @@
-"""The way of EM, half step by half step."""
+"""The history of EM: log-likelihood and lower bound after each E-step and M-step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from coterie.core.progress import Progress
 from coterie.core.stored import stored
 from coterie.errors import ObjectiveRoseWarning
-from coterie.mixture.em import EM, Event
+from coterie.mixture.em import Event
 
 
 @stored("mixture.History")
@@ -19,35 +19,35 @@ from coterie.mixture.em import EM, Event
 class History:
     r"""EM as coordinate ascent on :math:`J(q, \theta) = \sum_i w_i E_q[\log p(x_i, z_i; \theta) - \log q_i(z_i)]`.
 
-    The log-likelihood is J plus the divergence KL of q from the posterior. A soft E-step makes q the posterior: it
-    closes the gap. An M-step raises J + `log_prior`, and with it the log-likelihood at least as much. One entry each
-    half step, from the E-step at the start on.
+    The log-likelihood is J plus the KL divergence of q from the posterior. A soft E-step sets q to the posterior, so
+    that J equals the log-likelihood. An M-step raises J + `log_prior`, and the penalised log-likelihood by at least as
+    much. There is one entry for each E-step and M-step, beginning with the E-step of the initialisation.
     """
 
-    iteration: np.ndarray  # (m,) M-steps taken
+    iteration: np.ndarray  # (m,) number of M-steps so far
     step: np.ndarray  # (m,) "E" or "M"
     log_likelihood: np.ndarray  # (m,)
     lower_bound: np.ndarray  # (m,) J
     kl: np.ndarray  # (m,) log_likelihood - lower_bound
-    log_prior: np.ndarray  # (m,) up to a constant; what reg_covar and the prior add to the objective
-    events: tuple[Event, ...] = ()  # components that had to be floored or reseeded
+    log_prior: np.ndarray  # (m,) up to a constant: the contribution of reg_covar and the prior to the objective
+    events: tuple[Event, ...] = ()  # components that were floored or reseeded
 
     def __len__(self) -> int:
         return len(self.step)
 
-    def rescaled(self, less: float, exponent: int) -> History:
-        """Of rows in another unit, which takes `less` from every sum of log densities, and weights times 2^exponent."""
-        if less == 0 and exponent == 0:
+    def rescaled(self, log_volume: float, exponent: int) -> History:
+        """The history in other units: `log_volume` is subtracted from sums, and weights are scaled by 2^exponent."""
+        if log_volume == 0 and exponent == 0:
             return self
-        likelihood, bound = (np.ldexp(sums - less, exponent) for sums in (self.log_likelihood, self.lower_bound))
+        likelihood, bound = (np.ldexp(sums - log_volume, exponent) for sums in (self.log_likelihood, self.lower_bound))
         kl, prior = (np.ldexp(sums, exponent) for sums in (self.kl, self.log_prior))
         return replace(self, log_likelihood=likelihood, lower_bound=bound, kl=kl, log_prior=prior)
 
 
 class Recorder:
-    """A callback that writes the history of each run, and checks that EM climbs."""
+    """A callback that records the history of each restart, and warns if the log-likelihood falls."""
 
-    def __init__(self, model: EM):
+    def __init__(self, model: Any):
         self.model = model
         self.runs: dict[int, list[tuple[Any, ...]]] = {}
         self.events: dict[int, list[Event]] = {}
@@ -59,10 +59,10 @@ class Recorder:
         events = self.events.setdefault(progress.run, [])
         likelihood, prior = float(stats.log_likelihood), float(self.model.log_prior(c, stats))
         if i > 0 and self.last is not None:
-            before, earlier, objective = self.last
-            # the entropy of q is what J has beside E[log p(x, z)]; the M-step leaves it alone
-            raised = self.model.expected(c, before, earlier) - self.model.expected(before, before, earlier)
-            record.append((i, "M", likelihood, float(earlier.bound) + raised, prior))
+            before, before_stats, objective = self.last
+            # J is E[log p(x, z)] plus the entropy of q, which the M-step does not change.
+            gain = self.model.expected(c, before, before_stats) - self.model.expected(before, before, before_stats)
+            record.append((i, "M", likelihood, float(before_stats.bound) + gain, prior))
             self._check(i, progress.objective - objective, c, stats, progress.objective)
         record.append((i, "E", likelihood, float(stats.bound), prior))
         events += [event._replace(iteration=i) for event in c.events]
@@ -73,22 +73,22 @@ class Recorder:
             return
         if rise > 16 * self.model.rounding(c, stats, objective):
             warnings.warn(
-                f"the log-likelihood fell by {rise:.3g} in iteration {iteration}, more than rounding allows",
+                f"the log-likelihood fell by {rise:.3g} in iteration {iteration}, more than rounding errors explain",
                 ObjectiveRoseWarning,
                 stacklevel=2,
             )
 
-    # for a fit that is cut short
+    # for checkpoints
 
     def records_until(self, run: int, iteration: int) -> dict[int, Any]:
-        found = {}
+        records = {}
         for each, record in self.runs.items():
-            kept = [entry for entry in record if each < run or (each == run and entry[0] <= iteration)]
-            if kept:
-                last = kept[-1][0]
+            entries = [entry for entry in record if each < run or (each == run and entry[0] <= iteration)]
+            if entries:
+                last = entries[-1][0]
                 events = tuple(event for event in self.events[each] if event.iteration <= last)
-                found[each] = (*map(np.array, zip(*kept, strict=True)), events)
-        return found
+                records[each] = (*map(np.array, zip(*entries, strict=True)), events)
+        return records
 
     def restore(self, records: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
         for run, (*columns, events) in records.items():

@@ -15,7 +15,7 @@ from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.kernels.plain.gaussian import posterior
-from coterie.mixture.beliefs import Sticks
+from coterie.mixture.conjugate_priors import StickBreaking
 from coterie.mixture.family_em import repeated
 
 TRIES = 4  # pairs of rows about which a component is cut in two
@@ -51,7 +51,7 @@ class Move(NamedTuple):
 class Search:
     """Rows in memory, on which the number of components is sought."""
 
-    def __init__(self, family: Any, sticks: Sticks, chunk: Chunk, tol: float = 1e-3):
+    def __init__(self, family: Any, sticks: StickBreaking, chunk: Chunk, tol: float = 1e-3):
         self.family, self.sticks, self.tol = family, sticks, tol
         self.X, self.w = chunk.X, np.ones(chunk.X.shape[0]) if chunk.w is None else chunk.w
         self.features, self.base = family.features(chunk.X), family.row_base(chunk.X)
@@ -83,7 +83,7 @@ class Search:
         return state
 
     def step(self, state: State) -> State:
-        offset = self.sticks.expected_log(self.sticks.after(state.counts))
+        offset = self.sticks.expected_log(self.sticks.posterior(state.counts))
         scores = self.family.scores(self.family.expected(state.parts), self.features)
         return self.divided(posterior(scores + offset)[0])
 

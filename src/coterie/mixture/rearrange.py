@@ -7,10 +7,17 @@ from itertools import product
 import numpy as np
 
 from coterie.families import forms
-from coterie.mixture.gaussian import Components
-from coterie.mixture.trials import Trials, chosen
+from coterie.mixture.gaussian_em import Components
+from coterie.mixture.trials import Trials
 
 PROMISING = 12  # pairs of components to merge, and components to split
+
+
+def required_rows(structure: str, d: int) -> float:
+    """Rows on which a component must rest: more than this number, by what it does not share with the others."""
+    if "V" in (structure[1:] if d > 1 else structure):
+        return d + 1.0
+    return 2.5 if structure[0] == "V" else 1.5
 
 
 def split_and_merge(trials: Trials, c: Components, runs: int, skip: int) -> np.ndarray:
@@ -50,17 +57,25 @@ def _longest_axis(dx: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 
 def relocate(trials: Trials, parents: Components, runs: int, rng: np.random.Generator) -> np.ndarray:
-    """Posteriors (runs, n, k) after a random component of a random parent has moved to a random row and its neighbours.
+    """Posteriors (runs, n, k) after a random component of a random parent has moved to a row and its neighbours.
 
-    Neighbours are near in the metric of the parent's mean covariance. Their number is random, from just enough for a
-    covariance to an equal share of all rows: so small clusters are found as well as large ones.
+    Half of the rows are uniform, the others are sampled in proportion to the square of the log density that they lose
+    under the parent, compared with the densest row: so two outliers are found among many rows. Neighbours are near in
+    the metric of the parent's mean covariance. Their number is random, from just enough for a covariance of the
+    structure to an equal share of all rows: so small clusters are found as well as large ones.
     """
-    (n, d), k = trials.X.shape, parents.means.shape[-2]
+    n, k = len(trials.X), parents.means.shape[-2]
     parent, lost = rng.integers(len(parents.weights), size=runs), rng.integers(k, size=runs)
-    rows = rng.choice(n, runs, p=trials.w / trials.w.sum())
+    resp, log_density = trials.posterior_and_log_density(parents)
+    loss = trials.w * (log_density.max(axis=1, keepdims=True) - log_density) ** 2
+    loss = np.where(loss.sum(axis=1, keepdims=True) > 0, loss, trials.w)[parent]
+    loss[::2] = trials.w
+    cumulated = loss.cumsum(axis=1)
+    rows = np.minimum((cumulated <= rng.random((runs, 1)) * cumulated[:, -1:]).sum(axis=1), n - 1)
     most = max(n // k, 2)
-    size = np.exp(rng.uniform(np.log(min(d + 2, most)), np.log(most), runs)).astype(int)
-    moved = trials.posterior(chosen(parents, parent))
+    least = min(int(required_rows(trials.model.structure.name, trials.X.shape[1])) + 1, most)
+    size = np.exp(rng.uniform(np.log(least), np.log(most), runs)).astype(int)
+    moved = resp[parent]
     metrics = _mean_metrics(trials, parents)
     for resp, p, j, row, m in zip(moved, parent, lost, rows, size, strict=True):
         near = (((trials.X - trials.X[row]) @ metrics[p]) ** 2).sum(axis=1)

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.families import forms
-from coterie.mixture.gaussian import Components, GaussianEM
-from coterie.mixture.rearrange import cross, relocate, split_and_merge
+from coterie.mixture.gaussian_em import Components, GaussianEM
+from coterie.mixture.rearrange import cross, relocate, required_rows, split_and_merge
 from coterie.mixture.trials import Trials, chosen, replaced, together
 
-RUNS = 60  # short runs
-MANY = 240  # the same where rows are few
+RUNS = 240  # short runs
 SHORT = 10  # steps of a short run
 ROUND = 20  # steps between two comparisons of the runs
 ELITE = 10  # distinct best runs that are kept, and from which new starts are made
@@ -45,8 +44,7 @@ def search(rows: Any) -> Components:
     finalists.append(rows.trials.first(rows.posteriors("kmeans", 1)))
     if rows.can_afford_tree():
         finalists.append(rows.trials.first(rows.posteriors("hierarchical", 1)))
-    patience = 2 * PATIENCE if contest.light else PATIENCE
-    elite = contest.improved(contest.settled(together(finalists)), rows.rng, patience)
+    elite = contest.improved(contest.settled(together(finalists)), rows.rng)
     return chosen(contest.finished(elite, rows.rng).runs, [0])
 
 
@@ -68,7 +66,7 @@ class Contest:
         step = n * self.model.n_components * (monomials + 40)
         self.light = STEPS * step < LIGHT
         self.left = int(min(MORE, LIGHT / step) if self.light else min(STEPS, WORK / step))
-        self.runs = min(MANY, self.left // (10 * SHORT)) if self.light else min(RUNS, self.left // (8 * SHORT))
+        self.runs = min(RUNS, self.left // ((10 if self.light else 4) * SHORT))
         self.least = max(1, int(CALL / step))
         self.reserve = self.left // 10  # to finish the best runs with
         self.left -= self.reserve
@@ -130,10 +128,10 @@ class Contest:
                 elite.append(int(i))
         return Elite(chosen(c, elite), suspect[elite], objective[elite], gains[:, elite])
 
-    def improved(self, elite: Elite, rng: np.random.Generator, patience: int) -> Elite:
+    def improved(self, elite: Elite, rng: np.random.Generator) -> Elite:
         """The best runs after rounds of new starts made from them, until these no longer help."""
         idle = skip = 0
-        while self.left > 0 and idle < patience:
+        while self.left > 0 and idle < (2 * PATIENCE if self.light else PATIENCE):
             runs = max(4, min(self.runs // 2, self.left // (4 * SHORT)))
             splits = split_and_merge(self.trials, chosen(elite.runs, [0]), -(-runs // 3), skip)
             moves = [splits, relocate(self.trials, elite.runs, runs // 3, rng)]
@@ -190,11 +188,11 @@ def spurious(
     component that shares shape and orientation with the others is sound on fewer rows than one whose covariance is
     all its own. Flat is thinner than the mixture is anywhere; unless its rows are few, also much thinner than the
     component is otherwise: a tight round cluster is not flat. A component with a share of `LARGE` of the rows is not
-    flat by accident, unless its covariance is at the floor.
+    flat by accident, unless its covariance is at the floor of `reg_covar`; one that shares everything is flat there.
     """
     letters, d = model.structure.name, covariances.shape[-1]
-    own = "V" in (letters[1:] if d > 1 else letters)
-    enough, flat = (d + 1.0, 2e-3) if own else (2.5, 2e-3) if letters[0] == "V" else (1.5, 0.0)
+    enough = required_rows(letters, d)
+    flat = 0.0 if enough == 1.5 else 2e-3
     away = means - weights[..., None, :] @ means
     whole = (weights[..., None, None] * covariances).sum(axis=-3)
     whole = whole + np.swapaxes(weights[..., None] * away, -1, -2) @ away
@@ -205,9 +203,10 @@ def spurious(
         thin |= np.linalg.eigvalsh(covariances / scale)[..., 0] < flat * least
     whiten = np.linalg.inv(np.linalg.cholesky(whole / scale + 1e-12 * np.eye(d)))[..., None, :, :]
     values = np.linalg.eigvalsh(whiten @ (covariances / scale) @ np.swapaxes(whiten, -1, -2))
-    collapsed = (values[..., 0] < flat * values[..., -1]) & (weights < LARGE) | (values[..., 0] < 20 * model.reg_covar)
+    at_floor = values[..., 0] < 20 * model.reg_covar
+    collapsed = (values[..., 0] < flat * values[..., -1]) & (weights < LARGE) | at_floor
     counts = weights * rows
-    few, thin = counts < enough, thin & (collapsed | (counts < 5 * enough))
+    few, thin = counts < enough, thin & (collapsed | (counts < 5 * enough)) | (at_floor & (flat == 0))
     return np.where(few.any(axis=-1), 2, thin.any(axis=-1))
 
 

@@ -13,7 +13,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.errors import InputError
 from coterie.kmeans.lloyd import Lloyd
 from coterie.mixture.agglomerate import agglomerate, cut
-from coterie.mixture.gaussian import Components, GaussianEM
+from coterie.mixture.gaussian_em import Components, GaussianEM
 from coterie.mixture.search import search
 from coterie.mixture.trials import Trials
 
@@ -65,7 +65,7 @@ class Rows:
         self.model, self.rng = model, rng
         self.w: Any = chunk.w
         self.known = chunk.y
-        self.trials = Trials(model, chunk.X, chunk.w, chunk.y)
+        self.trials = Trials(model, chunk.X, np.asarray(chunk.w), chunk.y)
         self.Z = self.standardised(chunk.X)
 
     def standardised(self, X: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.families import forms
-from coterie.mixture.gaussian import Components, GaussianEM, GaussianStats
+from coterie.mixture.gaussian_em import Components, GaussianEM, GaussianStats
 
 BLOCK = 1 << 17  # numbers of a block of densities
 KEPT = 1 << 20  # monomials that are kept; more are made anew when they are needed
@@ -64,7 +64,8 @@ class Trials:
         resp = self._respecting_known(resp)
         runs, _, k = resp.shape
         d = self.X.shape[1]
-        nowhere = Components(np.full((runs, k), 1 / k), np.zeros((runs, k, d)), *[np.zeros(0)] * 3)
+        empty = np.zeros(0)
+        nowhere = Components(np.full((runs, k), 1 / k), np.zeros((runs, k, d)), empty, empty, empty)
         sums = np.zeros((runs, k, self.size[1]))
         for part in self._parts(runs * k):
             sums += np.swapaxes(self.w[part, None] * resp[:, part], 1, 2) @ self._monomials(part)
@@ -94,8 +95,12 @@ class Trials:
 
     def posterior(self, c: Components) -> np.ndarray:
         """Of every run and row (runs, n, k)."""
-        resp = np.concatenate([resp for _, resp, _ in self._posteriors(c)])
-        return np.ascontiguousarray(resp.transpose(2, 0, 1))
+        return self.posterior_and_log_density(c)[0]
+
+    def posterior_and_log_density(self, c: Components) -> tuple[np.ndarray, np.ndarray]:
+        """Of every run and row (runs, n, k) and (runs, n)."""
+        _, resp, log_density = zip(*self._posteriors(c), strict=True)
+        return np.ascontiguousarray(np.concatenate(resp).transpose(2, 0, 1)), np.concatenate(log_density).T
 
     def _posteriors(self, c: Components) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Blocks of rows: which, their posteriors (rows, k, runs), and their shares of the bounds (rows, runs).
@@ -199,13 +204,15 @@ def chosen(c: Components, runs: Any) -> Components:
 
 def together(parts: list[Components]) -> Components:
     """Runs of several batches as one."""
-    orientation = None if parts[0].orientation is None else np.concatenate([c.orientation for c in parts])
-    return Components(*(np.concatenate([c[i] for c in parts]) for i in range(5)), orientation)
+    arrays: list[Any] = [np.concatenate([c[i] for c in parts]) for i in range(5)]
+    if parts[0].orientation is not None:
+        arrays.append(np.concatenate([c.orientation for c in parts]))
+    return Components(*arrays)
 
 
 def replaced(c: Components, runs: np.ndarray, by: Components) -> Components:
     """The batch with some of its runs replaced."""
-    arrays = []
+    arrays: list[Any] = []
     for old, new in zip(c[:6], by[:6], strict=True):
         if old is not None:
             old = old.copy()

@@ -1,9 +1,8 @@
-"""Gaussian mixtures by variational Bayes: distributions of the parameters in place of parameters."""
+"""Variational Bayes for Gaussian mixtures: posterior distributions of the parameters instead of estimates."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,8 +15,9 @@ from coterie.core.stored import stored
 from coterie.errors import ObjectiveRoseWarning
 from coterie.families import forms
 from coterie.kernels.plain.gaussian import Gaussians
-from coterie.mixture.beliefs import Dirichlet, Moments, NormalWishart, Sticks
-from coterie.mixture.gaussian import BY_FORM, LOG_TWO_PI, MODEL_STORED, Components, Event, GaussianEM, GaussianStats
+from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, NormalWishartPosterior, StickBreaking
+from coterie.mixture.em import Event
+from coterie.mixture.gaussian_em import BY_FORM, LOG_TWO_PI, MODEL_STORED, Components, GaussianEM, GaussianStats
 
 
 @stored(
@@ -32,7 +32,7 @@ from coterie.mixture.gaussian import BY_FORM, LOG_TWO_PI, MODEL_STORED, Componen
     concentration="real K | real 2 K",
 )
 class Posterior(NamedTuple):
-    """What is believed of the parameters. `weights`, `means` and `covariances` are those of the mean mixture."""
+    """Posterior of all parameters. `weights` and `means` are expectations; `covariances` invert expected precisions."""
 
     weights: np.ndarray  # (k,)
     means: np.ndarray  # (k, d)
@@ -50,7 +50,7 @@ class Posterior(NamedTuple):
     "bayesian.Model",
     **MODEL_STORED,
     mixing="<bayesian.Dirichlet> | <bayesian.StickBreaking>",
-    belief="<bayesian.NormalWishart>",
+    component_prior="<bayesian.NormalWishart>",
 )
 @dataclass(frozen=True, kw_only=True)
 class VariationalGaussians(GaussianEM):
@@ -59,90 +59,86 @@ class VariationalGaussians(GaussianEM):
     .. math:: L = \sum_i w_i \log \sum_k \exp E_q[\log \pi_k N(x_i; \mu_k, \Lambda_k^{-1})]
               - \mathrm{KL}(q(\pi) \| p(\pi)) - \sum_k \mathrm{KL}(q(\mu_k, \Lambda_k) \| p(\mu_k, \Lambda_k))
 
-    with q(z) at its best. The E-step is that of EM for Gaussians at the mean parameters with other log weights, and
-    the M-step needs the same sums: so every engine runs it, and the bound belongs to the beliefs it is stated for.
+    with the optimal q(z). The E-step is that of EM for Gaussians at the mean parameters with other log weights, and the
+    M-step needs the same sums, so it runs on every engine. The bound belongs to exactly the posterior returned.
 
     .. [1] H. Attias (2000), A variational Bayesian framework for graphical models, NIPS 12.
     .. [2] C. M. Bishop (2006), Pattern recognition and machine learning, section 10.2.
     """
 
-    mixing: Dirichlet | Sticks
-    belief: NormalWishart
+    mixing: Dirichlet | StickBreaking
+    component_prior: NormalWishart
 
     climbs = "lower bound of the log evidence"
 
-    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Posterior:
-        """Beliefs after rows that are divided as the likeliest Gaussians of the start divide them."""
+    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Any:
+        """The initial posterior: an M-step with the responsibilities of an initial Gaussian mixture."""
         if isinstance(self.start, Posterior):
             return self.start
-        plain = self.plain
-        guess = plain.init(source, engine, rng)
-        stats, _ = engine.scan(partial(plain.e_step, guess), source, None)
-        return self.m_step(guess, stats)
-
-    @property
-    def plain(self) -> GaussianEM:
-        """EM for the same components."""
-        return GaussianEM(**{field.name: getattr(self, field.name) for field in fields(GaussianEM)})
+        em = GaussianEM(**{field.name: getattr(self, field.name) for field in fields(GaussianEM)})
+        initial = em.init(source, engine, rng)
+        stats, _ = engine.scan(partial(em.e_step, initial), source, None)
+        return self.m_step(initial, stats)
 
     def gaussians(self, c: Any) -> Gaussians:
-        """Gaussians whose log densities, unnormalised, are the expected ones."""
+        """Gaussians whose unnormalised log densities are the expected log densities."""
         if isinstance(c, Components):
             return super().gaussians(c)
         d = len(self.origin)
-        log_precision = self.belief.expected_log_det(c.dof, 2 * c.log_det)
+        log_precision = self.component_prior.expected_log_det(c.dof, 2 * c.log_det)
         offset = 0.5 * (log_precision - d * LOG_TWO_PI - d / c.mean_precision)
         return Gaussians(
             self.form, self.mixing.expected_log(c.concentration) + offset, c.means, c.factor, c.weights @ c.means
         )
 
-    def m_step(self, c: Any, stats: GaussianStats) -> Posterior:
-        """The beliefs after rows of these statistics, taken about the means of `c`."""
-        concentration = self.mixing.after(stats.weight)
-        found = self.belief.after(c.means, stats.weight, stats.sum_dx, stats.sum_dxx)
-        f = forms.factors(self.form, found.covariances, *found.means.shape)
+    def m_step(self, c: Any, stats: GaussianStats) -> Any:
+        """The posterior for statistics that were computed about the means of `c`."""
+        concentration = self.mixing.posterior(stats.weight)
+        posterior = self.component_prior.posterior(c.means, stats.weight, stats.sum_dx, stats.sum_dxx)
+        f = forms.factors(self.form, posterior.covariances, *posterior.means.shape)
         return Posterior(
             self.mixing.mean(concentration),
-            found.means,
+            posterior.means,
             f.covariances,
             f.factor,
             f.log_det,
             concentration,
-            found.mean_precision,
-            found.dof,
+            posterior.mean_precision,
+            posterior.dof,
             steps=c.steps + 1,
         )
 
     def repair(self, c: Any, stats: GaussianStats, source: Source, engine: Engine, memos: list[Any]) -> Any:
-        """A component without rows is as it was believed to be before any: nothing to put right."""
+        """No repair: the posterior of a component without rows is the prior."""
         return c
 
     def objective(self, c: Any, stats: GaussianStats) -> float:
         return -(float(stats.bound) - self.divergence(c))
 
     def divergence(self, c: Posterior) -> float:
-        """KL of all beliefs from what they were before the rows."""
-        moments = Moments(c.means, c.mean_precision, c.dof, c.covariances)
-        return self.mixing.divergence(c.concentration) + self.belief.divergence(moments, c.factor, 2 * c.log_det)
+        """KL divergence of the posterior from the prior."""
+        posterior = NormalWishartPosterior(c.means, c.mean_precision, c.dof, c.covariances)
+        components = self.component_prior.divergence(posterior, c.factor, 2 * c.log_det)
+        return self.mixing.divergence(c.concentration) + components
 
 
 @stored("bayesian.History")
 @dataclass(frozen=True, eq=False)
 class BoundHistory:
-    """The evidence lower bound at the start and after every iteration; it never falls."""
+    """The evidence lower bound of the initialisation and after each iteration; it never falls."""
 
     iteration: np.ndarray  # (m,)
     lower_bound: np.ndarray  # (m,) = fit - divergence
-    fit: np.ndarray  # (m,) of w log sum_k exp E[log p(x, z = k)]
-    divergence: np.ndarray  # (m,) of the beliefs from the prior
-    counts: np.ndarray  # (m, k) rows of each component
+    fit: np.ndarray  # (m,) sum of w log sum_k exp E[log p(x, z = k)]
+    divergence: np.ndarray  # (m,) KL divergence of the posterior from the prior
+    counts: np.ndarray  # (m, k) expected number of rows of each component
 
     def __len__(self) -> int:
         return len(self.iteration)
 
 
 class BoundRecorder:
-    """A callback that writes the history of each run, and checks that the bound climbs."""
+    """A callback that records the history of each restart, and warns if the lower bound falls."""
 
     def __init__(self, model: Any):
         self.model = model
@@ -154,20 +150,20 @@ class BoundRecorder:
         if record and record[-1][1] - bound > 16 * self.model.rounding(progress.params, stats, bound):
             warnings.warn(
                 f"the lower bound fell by {record[-1][1] - bound:.3g} in iteration {progress.iteration}, more than "
-                "rounding allows",
+                "rounding errors explain",
                 ObjectiveRoseWarning,
                 stacklevel=2,
             )
         record.append((progress.iteration, bound, fit, fit - bound, np.array(stats.weight)))
 
-    # for a fit that is cut short
+    # for checkpoints
 
     def records_until(self, run: int, iteration: int) -> dict[int, Any]:
-        kept = {
+        complete = {
             each: [entry for entry in record if each < run or (each == run and entry[0] <= iteration)]
             for each, record in self.runs.items()
         }
-        return {each: tuple(map(np.array, zip(*entries, strict=True))) for each, entries in kept.items() if entries}
+        return {each: tuple(map(np.array, zip(*entries, strict=True))) for each, entries in complete.items() if entries}
 
     def restore(self, records: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
         for run, (*numbers, counts) in records.items():
@@ -175,8 +171,3 @@ class BoundRecorder:
 
     def history(self, run: int) -> BoundHistory:
         return BoundHistory(*map(np.array, zip(*self.runs[run], strict=True)))
-
-
-def used(counts: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Which components have rows: at least one, by weight, in expectation."""
-    return np.asarray(counts) >= 1.0

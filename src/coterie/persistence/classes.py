@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-import coterie
+from coterie.algorithms import ESTIMATORS
 from coterie.core.stored import CLASSES, Declaration, declaration_of
 from coterie.errors import ModelFileError
 
@@ -34,8 +34,8 @@ DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "ui
 
 def class_of(tag: str) -> type | None:
     """The class with this tag; None if there is none."""
-    if tag in coterie.__all__:
-        getattr(coterie, tag)  # imports its module, and with it most classes that it stores
+    if tag in ESTIMATORS:
+        import_module(ESTIMATORS[tag])  # and with it most classes that it stores
     if tag not in CLASSES:
         _import_all()
     return CLASSES.get(tag)
@@ -88,7 +88,7 @@ def check_steps(steps: list[tuple[str, Any]]) -> None:
     """Reject a Pipeline unless it is an estimator of coterie after transformers that files can contain."""
     before = [type(step).__name__ for _, step in steps[:-1] if not (step is None or step == "passthrough")]
     last = type(steps[-1][1]).__name__ if steps else "nothing"
-    if last not in coterie.__all__ or not set(before) <= set(PREPROCESSING):
+    if last not in ESTIMATORS or not set(before) <= set(PREPROCESSING):
         raise ModelFileError(
             f"a Pipeline must end in an estimator of coterie, after {', '.join(PREPROCESSING)}; "
             f"its steps are {', '.join([*before, last])}"

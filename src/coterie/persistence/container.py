@@ -16,6 +16,7 @@ from coterie.persistence import format_1
 FORMAT = 2  # version of the format that is written; files of a higher version are rejected
 KEY = "coterie"
 KEYS = {"model": KEY, "checkpoint": "coterie checkpoint"}  # of the metadata, by the content of the file
+EXPECTED = {"model": "a model file written by coterie.save", "checkpoint": "a checkpoint of coterie"}
 SUFFIX = ".safetensors"
 LONGEST_HEADER = 100_000_000  # bytes; the limit of safetensors
 DTYPES = {
@@ -61,7 +62,7 @@ def check_path(path: Path, overwrite: bool) -> None:
 
 def read(path: Path, kind: str = "model") -> tuple[Any, dict[str, np.ndarray]]:
     """The content and the arrays of a file, after its checksum was verified."""
-    size = _check_length(path)
+    size = _check_length(path, kind)
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -72,7 +73,7 @@ def read(path: Path, kind: str = "model") -> tuple[Any, dict[str, np.ndarray]]:
     except (SafetensorError, UnicodeDecodeError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ModelFileError):
             raise
-        raise ModelFileError(f"it is damaged, or not a safetensors file: {error}") from None
+        raise ModelFileError(f"it is damaged, or not {EXPECTED[kind]}: {error}") from None
     text = head.get("content")
     if not isinstance(text, str) or head.get("sha256") != digest(text, tensors):
         remedy = "; save the model again" if kind == "model" else ""
@@ -91,27 +92,25 @@ def parse(text: str) -> Any:
         raise ModelFileError(f"its metadata is not valid JSON: {str(error) or type(error).__name__}") from None
 
 
-def _check_length(path: Path) -> int:
-    """The size of the file in bytes; `ModelFileError` if it is too small for its header."""
+def _check_length(path: Path, kind: str) -> int:
+    """The size of the file in bytes; `ModelFileError` if it cannot contain the header that its first bytes announce."""
     if path.is_dir():
         raise ModelFileError("it is a folder: pass the path of a file")
     with open(path, "rb") as file:
         start = file.read(8)
         size = os.fstat(file.fileno()).st_size
-    if len(start) < 8:
-        raise ModelFileError(f"it has {size} bytes, too few for a safetensors file")
     header = int.from_bytes(start, "little")
-    if header > min(size - 8, LONGEST_HEADER):
+    if len(start) < 8 or header > LONGEST_HEADER:
         hint = " (it looks like a pickle; pickles are never opened)" if start[:1] == b"\x80" and start[1] < 8 else ""
-        raise ModelFileError(
-            f"it is not a safetensors file, or truncated: a header of {header} bytes in a file of {size}{hint}"
-        )
+        raise ModelFileError(f"it is not {EXPECTED[kind]}{hint}")
+    if header > size - 8:
+        raise ModelFileError(f"it is truncated, or not {EXPECTED[kind]}")
     return size
 
 
 def _head(metadata: Any, kind: str) -> dict[str, Any]:
     if not isinstance(metadata, dict) or KEYS[kind] not in metadata:
-        raise ModelFileError(f"it is a safetensors file, but does not contain a {kind} of coterie")
+        raise ModelFileError(f"it is a safetensors file, but not {EXPECTED[kind]}")
     head = parse(metadata[KEYS[kind]])
     version = head.get("format") if isinstance(head, dict) else None
     if type(version) is not int or version < 1:

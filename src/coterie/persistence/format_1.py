@@ -95,7 +95,9 @@ TAGS = {
 _MISSING = {"holes": "has_missing"}
 RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by current tag: old and new names
     "DivisiveClustering": {"_way": "_splits"},
+    "FuzzyCMeans": {"m": "fuzzifier"},
     "KernelKMeans": {"_found": "_centers"},
+    "bayesian.Model": {"belief": "component_prior"},
     "dirichlet_process.Family": _MISSING,
     "dirichlet_process.Gaussian": _MISSING,
     "family.Bernoulli": _MISSING,
@@ -117,6 +119,7 @@ ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write
     "distance.Euclidean": _EXPONENT,
     "distance.SquaredEuclidean": _EXPONENT,
     "distance.DTW": _EXPONENT,
+    "distance.Jaccard": {"w": None},
     "distance.Mahalanobis": {**_EXPONENT, "pseudo_inverse": False, "VI": None},
 }
 
@@ -131,7 +134,7 @@ def upgraded(node: Any, tensors: dict[str, np.ndarray]) -> Any:
     if not isinstance(node, dict):
         return node
     node = {key: upgraded(value, tensors) for key, value in node.items()}
-    for kind, part in (("record", "fields"), ("object", "fields"), ("model", "state")):
+    for kind, part in (("record", "fields"), ("object", "fields"), ("model", "options"), ("model", "state")):
         tag, values = node.get(kind), node.get(part)
         if isinstance(tag, str) and isinstance(values, dict):
             if kind != "model":

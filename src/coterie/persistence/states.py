@@ -4,11 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.checkpoint import DescentState, MiniBatchState, RestartsState
+from coterie.core.checkpoint import DescentState
 from coterie.core.protocols import Source
 from coterie.errors import ModelFileError
-from coterie.kmeans.search_state import SearchState
-from coterie.mixture.em import Event
 from coterie.persistence import classes
 from coterie.persistence.rules import is_consistent, tag_of
 from coterie.persistence.trial import ROWS, as_model_file_errors, without_warnings
@@ -20,23 +18,28 @@ PARAMETERS = {  # tags of the parameters by estimator; the parameters of all oth
     "Mixture": ("dirichlet_process.Parameters", "mixture.Parameters", "gaussian_mixture.Components"),
 }
 WITH_RECORDS = ("BayesianGaussianMixture", "GaussianMixture", "Mixture")  # estimators with a history recorder
-STATES = {"starts": RestartsState, "end": RestartsState, "batches": MiniBatchState, "search": SearchState}
+STATES = {  # tags of the states
+    "starts": "checkpoint.Restarts",
+    "end": "checkpoint.Restarts",
+    "batches": "checkpoint.Batches",
+    "search": "checkpoint.Search",
+}
 
 
 def check_state(name: str, state: Any, estimator: str, model: Any, source: Source) -> None:
     """Reject a state that does not belong to a fit of this estimator to data of this shape."""
-    if name not in STATES or type(state) is not STATES[name]:
+    if name not in STATES or tag_of(state) != STATES[name]:
         raise ModelFileError(f"it contains {name!r}, which is not a state of a fit")
-    if isinstance(state, MiniBatchState):
+    if name == "batches":
         types = [type(value) for value in state.stopping] if isinstance(state.stopping, tuple) else []
         if types[3:] != [int, int] or not all(issubclass(kind, (float, type(None))) for kind in types[:3]):
             raise ModelFileError("the state of the stopping rule is malformed")
-    elif isinstance(state, SearchState):
+    elif name == "search":
         numbers = (state.best_objective, state.spent, state.allowed, state.seconds)
         are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in state.population)
         if not are_pairs or not all(isinstance(x, float) for x in (*numbers, *(pair[0] for pair in state.population))):
             raise ModelFileError("the state of the search is malformed")
-    elif isinstance(state, RestartsState):
+    else:
         descents = [descent for descent in (state.current, state.best) if descent is not None]
         for descent in descents:
             _check_descent(descent, estimator, model, source)
@@ -53,7 +56,11 @@ def _check_records(records: dict[Any, Any], descents: list[DescentState]) -> Non
         events = [event for part in parts if isinstance(part, tuple) for event in part]
         columns = [part for part in parts if not isinstance(part, tuple)]
         are_columns = all(isinstance(column, np.ndarray) and column.ndim > 0 for column in columns)
-        if not are_columns or not all(isinstance(event, Event) for event in events) or len(set(map(len, columns))) > 1:
+        if (
+            not are_columns
+            or not all(tag_of(event) == "mixture.Event" for event in events)
+            or len(set(map(len, columns))) > 1
+        ):
             raise ModelFileError("the history of a restart is malformed")
 
 
@@ -110,7 +117,7 @@ def _are_series(params: Any, k: int, d: int, channels: int) -> bool:
 
 
 def _is_division(params: Any, k: int, source: Source) -> bool:
-    sizes = [0 if part is None else len(part) for part in source.room(0, np.int8)]
+    sizes = [0 if part is None else len(part) for part in source.allocate(0, np.int8)]
     return len(sizes) == len(params.labels) and all(
         isinstance(labels, np.ndarray)
         and labels.dtype == np.int32

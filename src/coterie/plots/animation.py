@@ -11,7 +11,7 @@ import numpy as np
 from coterie.core.arguments import not_negative
 from coterie.core.formatting import count, join_words
 from coterie.core.writing import check_path, write_whole
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.errors import ParameterError
 from coterie.palette import blends, colours
 from coterie.plots.display import Array, check_result, plain
@@ -160,7 +160,7 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
     k = len(steps[-1].sizes)
     names, shades = [str(j) for j in range(k)], colours(k)
     paints = [*_paints(trace, steps, shades)]
-    index = some(len(rows), _max_points(paints))
+    index = sample_rows(len(rows), _max_points(paints))
     points = view.points(rows[index])
     points = points if len(view.axes) == 2 else _histogram_points(points[:, 0])
     frames = [_frame(trace, step, view, paint, index) for step, paint in zip(steps, paints, strict=True)]

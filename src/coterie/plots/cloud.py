@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.core.formatting import count, truncate
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.palette import INK, NOISE, as_rgb, colours
 from coterie.plots.display import amount
 from coterie.plots.projection import MANY, SHOWN, Array, Groups, Rows, View, grid_centers
@@ -58,7 +58,7 @@ class Cloud:
     def of(cls, rows: Rows, groups: Groups, view: View, centers: Array | None = None) -> Self:
         P, n = view.points(rows.X), len(rows.X)
         places = groups.means(P) if centers is None else view.points(centers)
-        index = some(n, n if n <= MANY else SHOWN)
+        index = sample_rows(n, n if n <= MANY else SHOWN)
         is_plane = P.shape[1] == 2
         return cls(
             view.axes, groups.names, groups.sizes, places, n, P[index], groups.codes[index],

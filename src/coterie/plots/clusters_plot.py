@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from coterie.core.arguments import in_order
 from coterie.core.formatting import count
 from coterie.plots.cloud import Cloud
 from coterie.plots.display import Display, axes_of, caption
@@ -38,7 +39,8 @@ class ClustersDisplay(Display):
         caption(ax, f"{count(len(self.cloud.names), 'cluster')}, {self.cloud.description}")
 
 
-def clusters(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
+@in_order("plots.clusters(model, X)")
+def clusters(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw a scatter plot of the rows, coloured by cluster.
 
     More than two columns are projected onto the first two principal axes; the axis labels state their shares of the
@@ -48,7 +50,7 @@ def clusters(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = N
 
     Parameters
     ----------
-    result : fitted estimator or labels of shape (n,)
+    model : fitted estimator or labels of shape (n,)
         The clusters are the predictions of the estimator for `X`. For hierarchical models and `BalancedKMeans`, they
         are those of the fit if `X` (with `sample_weight`) holds the fitted rows. An estimator without `predict` must
         have been fitted to these rows, in this order. Labels can be of any type; -1 means that a row is in no cluster.
@@ -74,4 +76,4 @@ def clusters(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = N
     >>> ax.get_title(loc="left")
     '2 clusters, 6 rows'
     """
-    return axes_of(ClustersDisplay, result, X, columns=columns, sample_weight=sample_weight, ax=ax)
+    return axes_of(ClustersDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)

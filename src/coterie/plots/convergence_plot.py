@@ -106,7 +106,7 @@ class ConvergenceDisplay(Display):
         ax.legend(loc="lower right", frameon=False, fontsize=9)
 
 
-def convergence(result: Any, *, ax: Any = None) -> Any:
+def convergence(model: Any, *, ax: Any = None) -> Any:
     """Draw the objective over the iterations of a fit.
 
     K-means and related methods minimise their objective. For mixtures, the figure shows the log-likelihood after each
@@ -114,7 +114,7 @@ def convergence(result: Any, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    result : fitted estimator with `history_`, or `Starts`
+    model : fitted estimator with `history_`, or `Starts`
         `history_` is the history of the best restart. `Starts` records all restarts.
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure.
@@ -133,6 +133,6 @@ def convergence(result: Any, *, ax: Any = None) -> Any:
     >>> len(plots.convergence(starts).lines) - 1  # without the line at the best value
     5
     """
-    if isinstance(result, Starts):
-        return ConvergenceDisplay.from_result(result, ax=ax).ax_
-    return ConvergenceDisplay.from_estimator(result, ax=ax).ax_
+    if isinstance(model, Starts):
+        return ConvergenceDisplay.from_result(model, ax=ax).ax_
+    return ConvergenceDisplay.from_estimator(model, ax=ax).ax_

@@ -60,12 +60,12 @@ class CriteriaDisplay(Display):
         return self
 
 
-def criteria(chosen: ChooseK, axes: Any = None) -> Any:
+def criteria(result: ChooseK, *, axes: Any = None) -> Any:
     """Draw the criteria of `choose_k`, one panel each: the best K of each circled, the recommended K as a line.
 
     Parameters
     ----------
-    chosen : ChooseK
+    result : ChooseK
         The result of `choose_k`.
     axes : sequence of matplotlib Axes or None, default=None
         Axes to draw into, at least as many as there are panels (see `CriteriaDisplay`). None creates a new figure.
@@ -79,11 +79,11 @@ def criteria(chosen: ChooseK, axes: Any = None) -> Any:
     >>> from coterie import choose_k
     >>> from coterie.datasets import make_blobs
     >>> X, _ = make_blobs(200, 2, centers=3, cluster_std=0.3, random_state=0)
-    >>> axes = choose_k(X, budget="quick").plot()
+    >>> axes = choose_k(X, budget="quick", random_state=0).plot()
     >>> axes[0].get_ylabel()
     'support'
     """
-    return CriteriaDisplay.from_result(chosen, axes=axes).axes_
+    return CriteriaDisplay.from_result(result, axes=axes).axes_
 
 
 def panels(chosen: ChooseK) -> list[Panel]:

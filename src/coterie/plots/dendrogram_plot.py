@@ -7,6 +7,7 @@ import numpy as np
 
 from coterie.core.arguments import whole_number
 from coterie.core.formatting import count
+from coterie.core.protocols import is_estimator
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.cut import cut
 from coterie.hierarchy.tree import Tree, as_tree
@@ -153,7 +154,7 @@ def _cut_height(tree: Tree, k: int) -> float | None:
 
 
 def dendrogram(
-    result: Any, *, n_clusters: int | None = None, merges: int = MERGES, names: Any = None, ax: Any = None
+    model: Any, *, n_clusters: int | None = None, merges: int = MERGES, names: Any = None, ax: Any = None
 ) -> Any:
     """Draw a dendrogram of the last merges of a hierarchical clustering, coloured by cluster.
 
@@ -162,7 +163,7 @@ def dendrogram(
 
     Parameters
     ----------
-    result : fitted hierarchical estimator, or linkage matrix of shape (n - 1, 4)
+    model : fitted hierarchical estimator, or linkage matrix of shape (n - 1, 4)
         An estimator must have a `linkage_matrix_`.
     n_clusters : int or None, default=None
         Number of clusters of the cut. None: the clusters of the estimator; no cut for a linkage matrix.
@@ -186,6 +187,6 @@ def dendrogram(
     ['a', 'b', 'c', 'd']
     """
     options: dict[str, Any] = {"n_clusters": n_clusters, "merges": merges, "names": names, "ax": ax}
-    if hasattr(result, "fit"):
-        return DendrogramDisplay.from_estimator(result, **options).ax_
-    return DendrogramDisplay.from_result(result, **options).ax_
+    if is_estimator(model):
+        return DendrogramDisplay.from_estimator(model, **options).ax_
+    return DendrogramDisplay.from_result(model, **options).ax_

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.formatting import count
+from coterie.core.protocols import is_estimator
 from coterie.errors import ParameterError
 
 Array = np.ndarray[Any, Any]
@@ -69,7 +70,7 @@ class Display:
 
 def axes_of(display: Any, result: Any, X: Any, **options: Any) -> Any:
     """Draw the display of a fitted estimator, or of labels or shares of the rows, and return its Axes."""
-    if hasattr(result, "fit"):
+    if is_estimator(result):
         return display.from_estimator(result, X, **options).ax_
     return display.from_predictions(X, result, **options).ax_
 

@@ -39,7 +39,7 @@ class ElbowDisplay(Display):
         caption(ax, "elbow" if self.knee is not None else f"elbow: {reason}")
 
 
-def elbow(sweep: Any, *, ax: Any = None) -> Any:
+def elbow(result: Any, *, ax: Any = None) -> Any:
     """Draw the objective over K, with its knee by Kneedle.
 
     The knee is the K from which more clusters reduce the objective only a little. Data without clusters can also have
@@ -47,7 +47,7 @@ def elbow(sweep: Any, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    sweep : coterie.selection.Sweep or ChooseK
+    result : coterie.selection.Sweep or ChooseK
         The result of `sweep` or `choose_k`.
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure.
@@ -62,8 +62,8 @@ def elbow(sweep: Any, *, ax: Any = None) -> Any:
     >>> from coterie.datasets import make_blobs
     >>> from coterie.selection import sweep
     >>> X, _ = make_blobs(200, 2, centers=3, cluster_std=0.3, random_state=0)
-    >>> ax = plots.elbow(sweep(KMeans(random_state=0), range(1, 9), X))
+    >>> ax = plots.elbow(sweep(KMeans(random_state=0), X, range(1, 9)))
     >>> ax.texts[0].get_text()
     'knee at K = 3'
     """
-    return ElbowDisplay.from_result(sweep, ax=ax).ax_
+    return ElbowDisplay.from_result(result, ax=ax).ax_

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from coterie.core.arguments import in_order
 from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.families.structures import as_structure
@@ -189,8 +190,9 @@ def _density(P: Array, weights: Array, means: Array, covariances: Array) -> Arra
     return total
 
 
+@in_order("plots.ellipses(model, X)")
 def ellipses(
-    result: Any,
+    model: Any,
     X: Any,
     *,
     deviations: Any = DEVIATIONS,
@@ -208,7 +210,7 @@ def ellipses(
 
     Parameters
     ----------
-    result : fitted mixture of Gaussians or Student's t, or labels of shape (n,)
+    model : fitted mixture of Gaussians or Student's t, or labels of shape (n,)
         For labels, the mean and covariance of each cluster are drawn.
     X : array or DataFrame of shape (n, d)
         The rows, as in `clusters`.
@@ -236,4 +238,4 @@ def ellipses(
     4
     """
     options: dict[str, Any] = {"deviations": deviations, "columns": columns, "sample_weight": sample_weight, "ax": ax}
-    return axes_of(EllipsesDisplay, result, X, **options)
+    return axes_of(EllipsesDisplay, model, X, **options)

@@ -30,7 +30,7 @@ class GapDisplay(Display):
         check_result("result", gap, (Gap, ChooseK), "gap_statistic or choose_k")
         result = gap.results.get("gap") if isinstance(gap, ChooseK) else gap
         if result is None:
-            raise ParameterError("the result of choose_k has no gap: call choose_k with methods that include 'gap'")
+            raise ParameterError("the result of choose_k has no gap: call choose_k with criteria that include 'gap'")
         errors, n_references = result.se_factor * result.se, len(result.reference_log_w)
         return cls(result.ks, result.gap, errors, result.recommended, result.rule, n_references)._plot_into(ax)
 
@@ -50,7 +50,7 @@ def gap(result: Any, *, ax: Any = None) -> Any:
     Parameters
     ----------
     result : coterie.selection.Gap or ChooseK
-        The result of `gap_statistic`, or of `choose_k` with 'gap' among its methods.
+        The result of `gap_statistic`, or of `choose_k` with 'gap' among its criteria.
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure.
 

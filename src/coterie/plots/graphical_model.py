@@ -8,9 +8,9 @@ import numpy as np
 from coterie.errors import ParameterError
 from coterie.families import Product, as_family
 from coterie.families.structures import as_structure
-from coterie.mixture.bayesian import BayesianGaussianMixture
+from coterie.mixture.bayesian_mixture import BayesianGaussianMixture
 from coterie.mixture.family_mixture import Mixture
-from coterie.mixture.mixture import GaussianMixture
+from coterie.mixture.gaussian_mixture import GaussianMixture
 
 GROUPS = 4  # maximum number of families of a product that are drawn
 PARAMETERS = {  # for each family: symbols of its parameters, and its conjugate prior

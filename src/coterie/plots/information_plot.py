@@ -35,7 +35,7 @@ class InformationDisplay(Display):
         result = table.results.get("mixtures") if isinstance(table, ChooseK) else table
         if result is None:
             raise ParameterError(
-                "the result of choose_k has no mixtures: call choose_k with methods that include 'bic' or 'icl'"
+                "the result of choose_k has no mixtures: call choose_k with criteria that include 'bic' or 'icl'"
             )
         one_of("criterion", criterion, CRITERIA)
         best = result.best(1, criterion)
@@ -69,7 +69,7 @@ def information(result: Any, *, criterion: str = "bic", ax: Any = None) -> Any:
     Parameters
     ----------
     result : coterie.selection.MixtureTable or ChooseK
-        The result of `mixture_table`, or of `choose_k` with 'bic' or 'icl' among its methods.
+        The result of `mixture_table`, or of `choose_k` with 'bic' or 'icl' among its criteria.
     criterion : {'bic', 'aic', 'icl'}, default='bic'
         Criterion to draw.
     ax : matplotlib Axes or None, default=None
@@ -85,7 +85,7 @@ def information(result: Any, *, criterion: str = "bic", ax: Any = None) -> Any:
     >>> from coterie.datasets import make_blobs
     >>> from coterie.selection import mixture_table
     >>> X, _ = make_blobs(150, 2, centers=3, cluster_std=0.2, random_state=0)
-    >>> ax = plots.information(mixture_table(X, range(1, 5), ["EII", "VVV"], random_state=0))
+    >>> ax = plots.information(mixture_table(X, range(1, 5), structures=["EII", "VVV"], random_state=0))
     >>> ax.texts[0].get_text()
     'EII, K = 3'
     """

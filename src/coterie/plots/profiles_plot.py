@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arguments import in_order
 from coterie.core.formatting import count, truncate
 from coterie.palette import as_rgb
 from coterie.plots.display import Array, Display, axes_of, caption, format_number
@@ -103,7 +104,8 @@ def _luminance(rgb: Array) -> Array:
     return luminance
 
 
-def profiles(result: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
+@in_order("plots.profiles(model, X)")
+def profiles(model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw a heat map of the means of the clusters.
 
     Each row of the map is a cluster, labelled with its size, and each column a column of `X`. The colour shows by how
@@ -113,7 +115,7 @@ def profiles(result: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) 
 
     Parameters
     ----------
-    result : fitted estimator or labels of shape (n,)
+    model : fitted estimator or labels of shape (n,)
         The clusters, as in `clusters`.
     X : array or DataFrame of shape (n, d)
         The rows, as in `clusters`.
@@ -135,4 +137,4 @@ def profiles(result: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) 
     >>> np.abs(ax.images[0].get_array()).round(3).tolist()
     [[1.0, 0.0], [1.0, 0.0]]
     """
-    return axes_of(ProfilesDisplay, result, X, sample_weight=sample_weight, ax=ax)
+    return axes_of(ProfilesDisplay, model, X, sample_weight=sample_weight, ax=ax)

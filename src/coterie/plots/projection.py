@@ -10,6 +10,7 @@ from scipy.sparse.linalg import svds
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.core.protocols import is_estimator
 from coterie.data import as_source, opened
 from coterie.data.memory import MemorySource
 from coterie.data.summary import summarize
@@ -179,7 +180,7 @@ def as_rows(X: Any, sample_weight: Any = None) -> Rows:
         )
     summary = summarize(source, Serial(), allow_missing=True)
     columns = source.columns or [f"column {j}" for j in range(source.shape[1])]
-    if summary.gaps == 0:
+    if summary.n_missing == 0:
         return Rows(source.X, columns, summary.mean, summary.variance, source.w)
     is_missing = np.isnan(source.X)
     X = np.where(is_missing, summary.mean, source.X).astype(source.X.dtype)
@@ -237,7 +238,7 @@ def call_method(model: Any, method: str, X: Array) -> Array:
 
 
 def check_fitted(model: Any) -> None:
-    if isinstance(model, type) or not hasattr(model, "fit"):
+    if isinstance(model, type) or not is_estimator(model):
         kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise ParameterError(f"model must be a fitted estimator; got {kind}")
     try:

@@ -5,8 +5,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arguments import in_order
 from coterie.core.formatting import count
-from coterie.data.picking import some
+from coterie.core.protocols import can_predict
+from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
@@ -49,7 +51,7 @@ class ResponsibilitiesDisplay(Display):
         """Responsibilities of a fitted model with `predict_proba`, such as a mixture or fuzzy c-means."""
         check_fitted(model)
         rows = as_rows(X, sample_weight).without_zero_weights()
-        if not hasattr(model, "predict_proba"):
+        if not can_predict(model, "predict_proba"):
             raise ParameterError(
                 f"{type(model).__name__} has no predict_proba, so no responsibilities: use plots.clusters"
             )
@@ -156,10 +158,11 @@ def _bin_means(x: Array, shares: Array, w: Array) -> tuple[Array, Array]:
 
 
 def _sample(n: int, k: int) -> Array:
-    return some(n, min(n if n <= MANY else SHOWN, max(MAX_VALUES // max(k, 1), 2000)))
+    return sample_rows(n, min(n if n <= MANY else SHOWN, max(MAX_VALUES // max(k, 1), 2000)))
 
 
-def responsibilities(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
+@in_order("plots.responsibilities(model, X)")
+def responsibilities(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw each row in a blend of the colours of the components, by its responsibilities.
 
     A row that belongs to one component has its colour; a row between two components has a mixture of both (mixed as
@@ -168,7 +171,7 @@ def responsibilities(result: Any, X: Any, *, columns: Any = None, sample_weight:
 
     Parameters
     ----------
-    result : fitted estimator with `predict_proba`, or responsibilities of shape (n, k)
+    model : fitted estimator with `predict_proba`, or responsibilities of shape (n, k)
         The responsibilities must be at least 0 and sum to 1 in every row.
     X : array or DataFrame of shape (n, d)
         If there are many rows, a sample is drawn; the caption says so.
@@ -193,4 +196,4 @@ def responsibilities(result: Any, X: Any, *, columns: Any = None, sample_weight:
     >>> ax.get_title(loc="left")
     'responsibilities as colours; 6 rows, 0 % of them below 0.9'
     """
-    return axes_of(ResponsibilitiesDisplay, result, X, columns=columns, sample_weight=sample_weight, ax=ax)
+    return axes_of(ResponsibilitiesDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)

@@ -5,10 +5,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arguments import in_order
 from coterie.core.formatting import truncate
+from coterie.core.protocols import is_estimator, parameters_of
 from coterie.data import opened
 from coterie.data.memory import as_weights
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError
 from coterie.metrics import silhouette_samples
 from coterie.palette import INK, MARK, colours
@@ -51,7 +53,7 @@ class SilhouetteDisplay(Display):
     ) -> Self:
         """Silhouettes for a fitted model, by default with its `metric` if `pairwise` supports it, else Euclidean."""
         check_fitted(model)
-        model_metric = getattr(model, "metric", None)
+        model_metric = parameters_of(model).get("metric")
         is_supported = isinstance(model_metric, str) and model_metric not in ("l1", "l2")
         metric = metric or (model_metric if is_supported else "euclidean")
         X = opened(X)
@@ -146,7 +148,7 @@ def _sample(groups: Groups) -> Array:
     if n <= EXACT:
         return np.sort(np.concatenate([order[:0], *members]))
     share = EXACT / n
-    sampled = [index[some(len(index), max(round(share * len(index)), MIN_ROWS))] for index in members]
+    sampled = [index[sample_rows(len(index), max(round(share * len(index)), MIN_ROWS))] for index in members]
     return np.sort(np.concatenate(sampled))
 
 
@@ -184,8 +186,9 @@ def _outline(values: Array, w: Array | None) -> Array:
     return values[np.minimum(index, len(values) - 1)] if len(values) else values
 
 
+@in_order("plots.silhouette(model, X)")
 def silhouette(
-    result: Any,
+    model: Any,
     X: Any,
     *,
     metric: Any = None,
@@ -201,7 +204,7 @@ def silhouette(
 
     Parameters
     ----------
-    result : fitted estimator or labels of shape (n,)
+    model : fitted estimator or labels of shape (n,)
         The clusters, as in `clusters`; rows with label -1 are left out.
     X : array or DataFrame of shape (n, d)
         The rows, without missing values; for metric='precomputed', the distances of shape (n, n).
@@ -226,6 +229,6 @@ def silhouette(
     'mean silhouette 0.89'
     """
     options: dict[str, Any] = {"sample_weight": sample_weight, "n_jobs": n_jobs, "ax": ax}
-    if hasattr(result, "fit"):
-        return SilhouetteDisplay.from_estimator(result, X, metric=metric, **options).ax_
-    return SilhouetteDisplay.from_predictions(X, result, metric=metric or "euclidean", **options).ax_
+    if is_estimator(model):
+        return SilhouetteDisplay.from_estimator(model, X, metric=metric, **options).ax_
+    return SilhouetteDisplay.from_predictions(X, model, metric=metric or "euclidean", **options).ax_

@@ -32,7 +32,7 @@ class StabilityDisplay(Display):
             result = stability.results.get("stability", stability.results.get("prediction_strength"))
         if result is None:
             raise ParameterError(
-                "the result of choose_k has no stability: call choose_k with methods that include 'stability'"
+                "the result of choose_k has no stability: call choose_k with criteria that include 'stability'"
             )
         clusters = list(result.clusters)
         values = result.ks, result.mean, result.standard_error, clusters, result.threshold, result.best
@@ -60,7 +60,7 @@ def stability(result: Any, *, ax: Any = None) -> Any:
     Parameters
     ----------
     result : coterie.selection.Stability or ChooseK
-        The result of `stability`, or of `choose_k` with 'stability' or 'prediction_strength' among its methods.
+        The result of `stability`, or of `choose_k` with 'stability' or 'prediction_strength' among its criteria.
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure.
 

@@ -6,7 +6,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arguments import in_order
 from coterie.core.formatting import count
+from coterie.core.protocols import can_predict
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, as_rgb
@@ -45,7 +47,7 @@ class VoronoiDisplay(Display):
     ) -> Self:
         """Regions of a fitted model with `predict`; parameters as in `voronoi`."""
         rows, groups = rows_of_model(model, X, sample_weight)
-        if not hasattr(model, "predict"):
+        if not can_predict(model):
             raise ParameterError(
                 f"{type(model).__name__} has no predict, so its regions are unknown: use plots.clusters"
             )
@@ -136,7 +138,8 @@ def _widen(extent: Array) -> Array:
     return np.concatenate([extent, [middle - half, middle + half]])
 
 
-def voronoi(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
+@in_order("plots.voronoi(model, X)")
+def voronoi(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw the region of each cluster, behind the rows.
 
     The regions are predictions of the model on a grid. They follow its distance and weights: borders are straight for
@@ -146,7 +149,7 @@ def voronoi(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = No
 
     Parameters
     ----------
-    result : fitted estimator or labels of shape (n,)
+    model : fitted estimator or labels of shape (n,)
         For labels, the regions are the places nearest to the mean of each cluster.
     X : array or DataFrame of shape (n, d)
         The rows, as in `clusters`.
@@ -170,4 +173,4 @@ def voronoi(result: Any, X: Any, *, columns: Any = None, sample_weight: Any = No
     >>> ax.get_title(loc="left")
     'cells of 2 clusters; 6 rows'
     """
-    return axes_of(VoronoiDisplay, result, X, columns=columns, sample_weight=sample_weight, ax=ax)
+    return axes_of(VoronoiDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)

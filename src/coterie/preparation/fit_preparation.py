@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coterie.algorithms import Method
+from coterie.algorithms import Algorithm
 from coterie.core.formatting import count
-from coterie.core.job_progress import Progress, silent
+from coterie.core.progress import Callback, silent
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError, ParameterError
 from coterie.preparation import DUPLICATE_SHARE, Missing, PreparationOptions, Scale, SkippedColumn
@@ -30,13 +30,13 @@ class PreparedTable:
     warnings: tuple[str, ...]
 
 
-def prepare(table: Table, options: PreparationOptions, method: Method, progress: Progress = silent) -> PreparedTable:
+def prepare(table: Table, options: PreparationOptions, method: Algorithm, callback: Callback = silent) -> PreparedTable:
     """Select columns, fit a preparation for `method`, and apply it."""
     _check_missing(options.missing, method)
     scale = _resolve_scale(options.scale, table, method)
     selection = select_columns(table, options, mixed=method.mixed)
     unscaled = _unscaled(table, selection, options.missing, method)
-    raw = unscaled.read_rows(table, progress)
+    raw = unscaled.read_rows(table, callback)
     weight = None if options.weight is None else row_weights(table, options.weight, raw.row_mask)
     filled, raw = _fill(unscaled, raw, weight)
     if len(raw.X) == 1:
@@ -78,7 +78,7 @@ def row_weights(table: Table, name: str, row_mask: NDArray[np.bool_]) -> NDArray
     return weights
 
 
-def _check_missing(missing: Missing, method: Method) -> None:
+def _check_missing(missing: Missing, method: Algorithm) -> None:
     if missing == "ignore" and not method.handles_missing:
         raise ParameterError(f"--missing ignore is not for {method.title}: use drop, mean or median.")
     if missing in ("mean", "median") and (method.mixed or method.series):  # series may have different lengths
@@ -86,7 +86,7 @@ def _check_missing(missing: Missing, method: Method) -> None:
         raise ParameterError(f"--missing {missing} is not for {method.title}: use {other}.")
 
 
-def _resolve_scale(scale: Scale, table: Table, method: Method) -> Scale:
+def _resolve_scale(scale: Scale, table: Table, method: Algorithm) -> Scale:
     if scale == "auto":
         return "none" if table.is_array or method.mixed or method.series else "standard"
     if (method.mixed or method.series) and scale != "none":
@@ -94,7 +94,7 @@ def _resolve_scale(scale: Scale, table: Table, method: Method) -> Scale:
     return scale
 
 
-def _unscaled(table: Table, selection: ColumnSelection, missing: Missing, method: Method) -> Preparation:
+def _unscaled(table: Table, selection: ColumnSelection, missing: Missing, method: Algorithm) -> Preparation:
     """A preparation that leaves numbers as they are."""
     dtypes = [table.schema[name] for name in selection.numbers]
     return Preparation(

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.core.formatting import count
-from coterie.core.job_progress import Progress, Step, silent
+from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError
 from coterie.preparation import Scale, missing_values
@@ -63,14 +63,14 @@ class Preparation:
         n_one_hot = len(self.names) - len(self.numbers)
         return np.array([*self.shift, *[0.0] * n_one_hot]), np.array([*self.spread, *[1.0] * n_one_hot])
 
-    def apply(self, table: Table, progress: Progress = silent) -> "PreparedRows":
+    def apply(self, table: Table, callback: Callback = silent) -> "PreparedRows":
         """The rows of `table`, prepared like those to which this was fitted."""
         for name in self.columns:
             check_column(name, table.columns)
         check_types(table, self.numbers, self.categories)
-        return self.finish(table, self.read_rows(table, progress))
+        return self.finish(table, self.read_rows(table, callback))
 
-    def read_rows(self, table: Table, progress: Progress = silent) -> "RawRows":
+    def read_rows(self, table: Table, callback: Callback = silent) -> "RawRows":
         """The values of all rows, or of the complete ones if others are dropped."""
         X = table.allocate((table.n_rows, len(self.names)), np.dtype(np.float32 if self.single else np.float64))
         row_mask = np.ones(table.n_rows, dtype=bool)
@@ -84,7 +84,7 @@ class Preparation:
             X[stop : stop + len(values)] = values
             has_missing = has_missing or bool(np.isnan(values).any())
             start, stop = start + batch.height, stop + len(values)
-            progress(Step(f"reading {table.name}", start, table.n_rows))
+            callback(Progress(f"reading {table.name}", start, table.n_rows))
         self._check_values(counts)
         return RawRows(X[:stop], row_mask, counts, has_missing)
 

@@ -155,7 +155,7 @@ class JobResult(TableResult):
     scores : dict of float
         Objective and other scores of the fit, on the scaled columns: ``inertia``, ...
     iterations : int or None
-        Iterations of the best restart; None if the algorithm has no iterations.
+        Iterations of the best restart; None if the algorithm has none, or if the fit was made while K was chosen.
     seconds : float or None
         Time of the fit, without reading and writing; None if there was no fit.
     labels : ndarray of shape (rows,)

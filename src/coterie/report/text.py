@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
-from coterie.core.formatting import count, first_names, in_bytes
+from coterie.core.formatting import count, first_names, format_bytes
 from coterie.report.formatting import columns, number, signed, two_places
 from coterie.report.inspection import MachineInfo, ModelInfo, TableInfo
 from coterie.report.results import Choice, ChoiceResult, ComparisonResult, JobResult, PredictionResult, TableResult
@@ -85,7 +85,7 @@ def _(result: PredictionResult) -> str:
 @as_text.register
 def _(info: TableInfo) -> str:
     """A line for the file, and one for each column."""
-    parts = [count(info.rows), count(len(info.columns), "column"), in_bytes(info.size)]
+    parts = [count(info.rows), count(len(info.columns), "column"), format_bytes(info.size)]
     parts += [f"{count(info.incomplete_rows)} with missing values"] if info.incomplete_rows else []
     parts += [count(info.duplicate_rows, "duplicate row")] if info.duplicate_rows else []
     rows = []
@@ -102,7 +102,7 @@ def _(info: ModelInfo) -> str:
     """A line for the file, then the estimator and the columns that it expects."""
     parameters = ", ".join(f"{name}={value!r}" for name, value in info.parameters.items())
     lines = [
-        f"{info.source}  a fitted model · {in_bytes(info.size)}",
+        f"{info.source}  a fitted model · {format_bytes(info.size)}",
         f"{info.estimator}({parameters}) · {count(info.clusters, 'cluster')}",
     ]
     if info.columns:
@@ -123,7 +123,7 @@ def _(info: MachineInfo) -> str:
     ]
     lines = [
         f"coterie {info.coterie} · Python {info.python} · {info.platform}",
-        f"{count(info.threads, 'thread')} of {count(info.cores, 'core')} · {in_bytes(info.free_memory)} free · "
+        f"{count(info.threads, 'thread')} of {count(info.cores, 'core')} · {format_bytes(info.free_memory)} free · "
         f"{info.processor}",
         f"compiled kernels: {info.cache}",
         "",
@@ -150,7 +150,7 @@ def _page_lines(result: TableResult) -> list[str]:
     """The line about the report, if one was written."""
     if result.report is None:
         return []
-    size = "" if result.report_size is None else f", {in_bytes(result.report_size)}"
+    size = "" if result.report_size is None else f", {format_bytes(result.report_size)}"
     return [f"wrote {result.report} (report{size})"]
 
 

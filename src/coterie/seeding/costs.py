@@ -87,13 +87,13 @@ class Squares(Cost):
         return squares
 
     def spread(self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False) -> Array:
-        potential: Array = kernels.for_centers(X, WORK).spread(X, w, unit, points, closest)
+        potential: Array = kernels.for_centers(X, WORK).potentials(X, w, unit, points, closest)
         return potential
 
     def add(self, X: Any, unit: float, points: Array, closest: Array, owner: Any = None) -> tuple[Array, Array]:
         ops = kernels.for_centers(X, len(points))
         owner = ops.nearest(X, points) if owner is None else owner
-        squares = ops.own_squares(X, points, owner) / unit**2
+        squares = ops.assigned_squares(X, points, owner) / unit**2
         is_nearer: Array = squares < closest
         closest[is_nearer] = squares[is_nearer]
         return owner, is_nearer
@@ -109,11 +109,11 @@ class ObservedSquares(Cost):
     has_means = True
 
     def table(self, X: Any, points: Array) -> Array:
-        squares: Array = kernels.select("observed", X, len(points)).distances(X, points).astype(np.float64) ** 2
+        squares: Array = kernels.select("nan_kmeans", X, len(points)).distances(X, points).astype(np.float64) ** 2
         return squares
 
     def as_centers(self, X: Any) -> Any:
-        return kernels.select("observed", X, 1).filled(X, self.fill)
+        return kernels.select("nan_kmeans", X, 1).fill_missing(X, self.fill)
 
     def take(self, X: Any, rows: Array) -> Array:
         centers: Array = self.as_centers(X[rows])

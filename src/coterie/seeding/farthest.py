@@ -49,7 +49,7 @@ def farthest(
     .. [1] Gonzalez (1985), Clustering to minimize the maximum intercluster distance, Theor. Comput. Sci. 38.
     """
     centers: list[np.ndarray[Any, Any]] = []
-    memos = source.room(np.inf, source.dtype)
+    memos = source.allocate(np.inf, source.dtype)
     if chosen is None:
         total = engine.sum(partial(_mean, cost), source)
         point = total.sum_x / total.weight
@@ -59,7 +59,7 @@ def farthest(
             _, memos = engine.scan(partial(_step, other.astype(source.dtype), unit, cost), source, memos)
     for _ in range(k):
         if chosen is None and len(centers) == 1:  # the mean is not a center: forget the distances to it
-            memos = source.room(np.inf, source.dtype)
+            memos = source.allocate(np.inf, source.dtype)
         farthest_row, memos = engine.scan(partial(_step, point.astype(source.dtype), unit, cost), source, memos)
         point = farthest_row.row
         centers.append(point)

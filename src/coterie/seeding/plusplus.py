@@ -94,7 +94,7 @@ class _Sampler:
     ):
         self.source, self.engine, self.rng, self.unit, self.count = source, engine, rng, unit, count
         self.cost, self.last_center = cost, np.empty((0, source.shape[1]))
-        self.memos = source.room(np.inf if has_centers else 1, source.dtype)
+        self.memos = source.allocate(np.inf if has_centers else 1, source.dtype)
 
     def sample_first(self) -> np.ndarray[Any, Any]:
         """One row, sampled in proportion to the weights."""

@@ -111,7 +111,7 @@ def _oversample(
     cost: Cost,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Candidates (m, d), and the weight of the rows nearest to each."""
-    room = zip(source.room(np.inf, np.float64), source.room(0, np.int32), strict=True)
+    room = zip(source.allocate(np.inf, np.float64), source.allocate(0, np.int32), strict=True)
     memos = [None if costs is None or owners is None else Nearest(costs, owners) for costs, owners in room]
     rounds, count, potential = [first], len(first), [np.inf]
     while _needs_round(len(rounds), count - len(first), k, potential):
@@ -172,7 +172,7 @@ class _SingleChunk:
     def __init__(self, chunk: Chunk):
         self.chunk, self.dtype, self.shape = chunk, chunk.X.dtype, chunk.X.shape
 
-    def room(self, fill: Any, dtype: Any) -> list[Any]:
+    def allocate(self, fill: Any, dtype: Any) -> list[Any]:
         return [np.full(len(self.chunk.X), fill, dtype)]
 
     def scan(self, step: Callable[..., Any], source: _SingleChunk, memos: list[Any]) -> tuple[Any, list[Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie import interrupts
-from coterie.core.arguments import as_rng, one_of
+from coterie.core.arguments import as_rng, in_order, one_of
 from coterie.core.progress import Callback, check_callback
 from coterie.errors import ParameterError
 from coterie.kmeans.kmeans import KMeans
@@ -29,16 +29,17 @@ EFFORTS = {
 }
 
 
+@in_order("choose_k(X, ks, criteria='auto', estimator=None)")
 def choose_k(
     X: Any,
     ks: Any = "auto",
-    methods: Any = "auto",
     *,
+    criteria: Any = "auto",
     budget: str = "normal",
     estimator: Any = None,
     sample_weight: Any = None,
     n_jobs: int | None = None,
-    random_state: Any = 0,
+    random_state: Any = None,
     callback: Callback | None = None,
 ) -> ChooseK:
     r"""Choose the number of clusters from many criteria, with a measure of confidence.
@@ -77,7 +78,7 @@ def choose_k(
     ks : 'auto' or iterable of int, default='auto'
         Numbers of clusters to compare. 'auto' fits every K from 1 to 10 and a coarse grid of larger K. It then adds
         the K near the optimum of each index.
-    methods : 'auto', str or iterable of str, default='auto'
+    criteria : 'auto', str or iterable of str, default='auto'
         Criteria, by their names in the table above. 'auto' uses the criteria of `budget`.
     budget : {'quick', 'normal', 'thorough'}, default='normal'
         Number of rows, reference data sets and criteria. 'normal' uses the criteria from ``tendency`` to ``bic`` in the
@@ -89,7 +90,7 @@ def choose_k(
         Row weights: a row of weight two is the same as that row twice.
     n_jobs : int or None, default=None
         Number of threads; None uses all cores. The result does not depend on it.
-    random_state : None, int, RandomState or Generator, default=0
+    random_state : None, int, RandomState or Generator, default=None
         Seed or random generator.
     callback : callable or None, default=None
         Called with a `coterie.selection.Progress` after each criterion. If it returns True, `choose_k` stops and
@@ -117,7 +118,7 @@ def choose_k(
     >>> from coterie import choose_k
     >>> from coterie.datasets import make_blobs
     >>> X, _ = make_blobs(300, 2, centers=4, cluster_std=0.3, random_state=0)
-    >>> result = choose_k(X, budget="quick")
+    >>> result = choose_k(X, budget="quick", random_state=0)
     >>> result.recommended
     4
     >>> print(result.reason.replace(". ", ".\n"))
@@ -125,7 +126,7 @@ def choose_k(
     The best silhouette is 0.93; for data without clusters it is 0.55 ± 0.02.
     """
     effort = EFFORTS[one_of("budget", budget, tuple(EFFORTS))]
-    names, callback = _criterion_names(methods, effort), check_callback(callback)
+    names, callback = _criterion_names(criteria, effort), check_callback(callback)
     requested_ks = None if isinstance(ks, str) and ks == "auto" else as_ks(ks)
     rng = as_rng(random_state)
     all_rows, all_weights = positive_weight_rows(X, sample_weight)
@@ -140,12 +141,12 @@ def choose_k(
     return ChooseK(np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows))
 
 
-def _criterion_names(methods: Any, effort: Effort) -> tuple[str, ...]:
-    if isinstance(methods, str) and methods == "auto":
-        return effort.methods
-    names = (methods,) if isinstance(methods, str) else tuple(methods)
+def _criterion_names(criteria: Any, effort: Effort) -> tuple[str, ...]:
+    if isinstance(criteria, str) and criteria == "auto":
+        return effort.criteria
+    names = (criteria,) if isinstance(criteria, str) else tuple(criteria)
     unknown = [name for name in names if name not in CRITERIA]
     if unknown or not names:
         value = f"got {unknown[0]!r}" if unknown else "got an empty list"
-        raise ParameterError(f"methods must be 'auto' or names from {', '.join(sorted(CRITERIA))}; {value}")
+        raise ParameterError(f"criteria must be 'auto' or names from {', '.join(sorted(CRITERIA))}; {value}")
     return tuple(name for name in CRITERIA if name in names)

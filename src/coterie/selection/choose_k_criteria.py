@@ -49,7 +49,7 @@ class Effort:
     resamples: int
     structures: tuple[str, ...] | str
     coarse: bool  # fit mixtures from the clusters of K-means, with a coarse tolerance
-    methods: tuple[str, ...]
+    criteria: tuple[str, ...]
 
 
 class CriteriaRun:
@@ -96,7 +96,7 @@ class CriteriaRun:
         ks = set(range(1, min(MAX_DENSE_K, top) + 1))
         if coarse[-1] > MAX_DENSE_K and ("tendency" not in names or self.clustered):
             for name in ("silhouette", "calinski_harabasz", "davies_bouldin"):
-                best = self.sweep.curve(name).best
+                best = self.sweep.curve(name, random_state=0).best
                 if best == top:
                     self.unbounded.add(name)
                 elif best is not None:
@@ -106,7 +106,7 @@ class CriteriaRun:
         return sorted(ks)
 
     def fit(self, ks: list[int]) -> None:
-        self.sweep = sweep(self.estimator, ks, self.X, self.w)
+        self.sweep = sweep(self.estimator, self.X, ks, sample_weight=self.w)
 
     @property
     def clustered(self) -> bool:
@@ -117,7 +117,7 @@ class CriteriaRun:
     def tendency_test(self) -> Tendency | None:
         """Test for clusters with small K and the K of the best silhouette; None if there are too few distinct rows."""
         if "tendency" not in self.results:
-            best = self.sweep.curve("silhouette").best
+            best = self.sweep.curve("silhouette", random_state=0).best
             ks = sorted({k for k in range(2, MAX_DENSE_K + 1) if k < self.distinct} | ({best} if best else set()))
             references, options = self.effort.references, self.random_options("tendency")
             test = tendency(self.X, ks, n_references=references, sample_weight=self.w, **options) if ks else None
@@ -196,7 +196,7 @@ def _below(ks: Array, limit: int) -> list[int]:
 
 
 def _curve(run: CriteriaRun, name: str, ks: Array) -> Vote:
-    curve = run.cached(name, lambda: run.sweep.curve(name))
+    curve = run.cached(name, lambda: run.sweep.curve(name, random_state=0))
     vote = voting.by_curve(curve, ks)
     return vote.without("not counted: best at the largest K that was tried") if name in run.unbounded else vote
 
@@ -229,7 +229,9 @@ def _information(run: CriteriaRun, name: str, ks: Array) -> Vote:
     starts = run.coarse_starts() if run.effort.coarse else "search"
     table: MixtureTable = run.cached(
         "mixtures",
-        lambda: mixture_table(rows, ks, run.structures, sample_weight=w, starts=starts, **run.random_options("icl")),
+        lambda: mixture_table(
+            rows, ks, structures=run.structures, sample_weight=w, starts=starts, **run.random_options("icl")
+        ),
     )
     return voting.by_mixtures(table, name, ks, float(len(rows) if w is None else w.sum()))
 
@@ -279,7 +281,7 @@ def _dirichlet(run: CriteriaRun, name: str, ks: Array) -> Vote:
     if run.distinct_few <= rows.shape[1] + 1:
         return voting.single_choice(name, ks, None, NO_SPLIT)
     seed = int(run.rngs[name].integers(2**31))
-    model = Mixture(Gaussian(), "auto", random_state=seed, n_jobs=run.n_jobs)
+    model = Mixture("auto", Gaussian(), random_state=seed, n_jobs=run.n_jobs)
     result = run.cached(name, lambda: model.fit(rows, sample_weight=w))
     return voting.single_choice(name, ks, result.n_components_)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import coterie
 from coterie.selection.reasons import reason_for
 from coterie.selection.sweep import Sweep
 from coterie.selection.tendency import Tendency
@@ -101,9 +102,7 @@ class ChooseK:
 
     def plot(self, axes: Any = None) -> Any:
         """Plot every criterion over K and mark the recommended K: see `coterie.plots.criteria`."""
-        from coterie.plots import criteria
-
-        return criteria(self, axes)
+        return coterie.plots.criteria(self, axes=axes)
 
     def __str__(self) -> str:
         rows = [

@@ -18,7 +18,7 @@ def consensus_matrix(divisions: Array) -> Array:
     there. Only clusterings where both rows have a cluster are counted; the value is 0 if there are none.
     """
     m = divisions.shape[1]
-    machine.check_room(2 * 4 * m * m, f"the consensus matrix of {m} rows", "use fewer `rows`, such as 2000")
+    machine.check_memory(2 * 4 * m * m, f"the consensus matrix of {m} rows", "use fewer `rows`, such as 2000")
     together, sampled_together = np.zeros((m, m), np.float32), np.zeros((m, m), np.float32)
     with machine.one_blas_thread:
         for labels in divisions:

@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie import metrics
 from coterie.core.arguments import as_rng, one_of
+from coterie.core.protocols import parameters_of
 from coterie.data import as_source
 from coterie.data.memory import as_weights
 from coterie.errors import InputError
@@ -60,7 +61,7 @@ class Curve:
         return aligned(self.table()) + (f"\n{self.note}" if self.note else "")
 
 
-def curve_of(sweep: Any, name: str, random_state: Any = 0) -> Curve:
+def curve_of(sweep: Any, name: str, random_state: Any) -> Curve:
     """Compute the criterion `name` of a `Sweep`."""
     one_of("name", name, NAMES)
     if name == "objective" or (name == "inertia" and hasattr(sweep.models[0], "inertia_")):
@@ -104,7 +105,7 @@ class _Rows:
         self.n, self.seed = len(sweep.labels[0]), int(as_rng(random_state).integers(2**31))
         w = as_weights(self.sample_weight, self.n)
         self.w = np.ones(self.n) if w is None else w
-        self.n_jobs = getattr(sweep.models[0], "n_jobs", None)
+        self.n_jobs = parameters_of(sweep.models[0]).get("n_jobs")
         self.metric = metric_of(sweep.models[0])
         self.is_large = self.n > MAX_ROWS
 
@@ -123,7 +124,7 @@ class _Rows:
             return None
         options: dict[str, Any] = {**self.metric, "sample_weight": self.sample_weight, "n_jobs": self.n_jobs}
         if self.is_large:
-            options |= {"method": "sampled", "sample_size": SILHOUETTE_ROWS, "random_state": self.seed}
+            options |= {"approximation": "sampled", "sample_size": SILHOUETTE_ROWS, "random_state": self.seed}
         value, error = metrics.silhouette_score(self.X, labels, return_error=True, **options)
         return value, error
 
@@ -169,8 +170,9 @@ def metric_of(model: Any) -> dict[str, Any]:
         return {"metric": "cosine"}
     if isinstance(model, KMedians):
         return {"metric": "manhattan" if model.metric == "l1" else "euclidean"}
-    if getattr(model, "metric_weights", None) is not None:
-        return {"metric": "euclidean", "metric_params": {"w": model.metric_weights}}
-    if hasattr(model, "metric_params"):
-        return {"metric": model.metric, "metric_params": model.metric_params}
+    parameters = parameters_of(model)
+    if parameters.get("metric_weights") is not None:
+        return {"metric": "euclidean", "w": model.metric_weights}
+    if "metric_params" in parameters:
+        return {"metric": model.metric, **(model.metric_params or {})}
     return {"metric": "euclidean"}

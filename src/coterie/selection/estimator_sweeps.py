@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from coterie.core import online
 from coterie.core.arguments import as_rng
+from coterie.core.protocols import parameters_of
 from coterie.data.memory import as_weights
 from coterie.errors import ParameterError
-from coterie.families import forms
-from coterie.hierarchy import assign
-from coterie.hierarchy.agglomerative import AgglomerativeClustering
-from coterie.hierarchy.cut import clusters_below
-from coterie.hierarchy.tree import as_tree
-from coterie.kmeans.bisecting_kmeans import BisectingKMeans, Tree
-from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
+from coterie.hierarchy.agglomerative import AgglomerativeClustering, cuts
+from coterie.kmeans.bisecting_kmeans import BisectingKMeans, with_first_splits
+from coterie.kmeans.exact_kmeans import Exact
 from coterie.kmeans.fuzzy_c_means import FuzzyCMeans
-from coterie.kmeans.kmeans import KMeans, check_enough_rows
+from coterie.kmeans.kmeans import KMeans
 from coterie.kmeans.kmedians import KMedians
-from coterie.kmeans.lloyd import Lloyd
-from coterie.kmeans.metric_weights import as_roots, scaled
-from coterie.kmeans.minibatch_kmeans import MiniBatchKMeans
+from coterie.kmeans.minibatch_kmeans import MiniBatchKMeans, full_models, use_if_better
 from coterie.kmeans.spherical_kmeans import SphericalKMeans
-from coterie.medoids.kmedoids import KMedoids
-from coterie.medoids.medoid_objects import as_objects
-from coterie.mixture.mixture import GaussianMixture
+from coterie.kmeans.sweep_models import sweep_models
+from coterie.medoids.kmedoids import KMedoids, objects_of
+from coterie.mixture.gaussian_mixture import GaussianMixture
+from coterie.mixture.warm_start import em_objective, fit_with_copies
 from coterie.selection.kmeans_path import Array, KMeansPath, too_few_distinct_rows
+from coterie.selection.resampling import count_option
 
 MIN_SEQUENCES = 2  # minimum number of initial center sequences, if the initialisation is random
 MEDOID_CANDIDATES = 32  # rows sampled by their distances; the best of them becomes a medoid
@@ -63,15 +56,7 @@ def by_centers(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[
             f"init is an array ({type(estimator.init).__name__}), but every K needs other centers: "
             "init must be the name of a method or a callable"
         )
-    n_init, max_iter, _ = estimator._check_options()
-    source, engine, summary = estimator._open(X, w, first=True)
-    check_enough_rows(ks[-1], summary)
-    models = {k: clone(estimator).set_params(n_clusters=k)._model(summary) for k in ks}
-    if isinstance(estimator, KMeans):
-        roots = as_roots(estimator.metric_weights, source.shape[1])
-        models = {
-            k: exact_if_possible(estimator.algorithm, scaled(model, roots), source) for k, model in models.items()
-        }
+    models, source, engine, n_init, max_iter = sweep_models(estimator, ks, X, w)
     if isinstance(models[ks[0]], Exact):
         yield from one_by_one(estimator, ks, X, w, report)
         return
@@ -87,7 +72,7 @@ def by_centers(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[
 
 def one_by_one(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
     """Fit each K independently: for exact solutions, and for estimators that cannot reuse other fits."""
-    name = "n_clusters" if hasattr(estimator, "n_clusters") else "n_components"
+    name = count_option(estimator)
     for k in ks:
         model = fitted_with(estimator, {name: k}, {}, X, w)
         yield Fitted(k, model, objective_of(model))
@@ -98,9 +83,7 @@ def by_batches(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[
 
     Batches may lead away from a good start; then the start itself is the result.
     """
-    source, engine, summary = estimator._open(X, w, first=True)
-    check_enough_rows(ks[-1], summary)
-    models = {k: Lloyd(k, "k-means++", summary.unit, bounds=False) for k in ks}
+    models, source, engine = full_models(estimator, ks, X, w)
     path = KMeansPath(models, source, engine, as_rng(estimator.random_state), max_iter=1)
     previous: Fitted | None = None
     for k in ks:
@@ -108,10 +91,7 @@ def by_batches(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[
         if previous is not None:
             start = path.add_centers(previous.model.cluster_centers_, k)
             warm = fitted_with(estimator, {"n_clusters": k}, {"init": FixedStart(start), "n_init": 1}, X, w)
-            stats, memos = engine.scan(partial(models[k].e_step, start), source, None)
-            if models[k].objective(start, stats) < warm.inertia_:
-                labels = source.join(engine.map(partial(models[k].assign, start), source, memos))
-                warm._publish(online.State(start, stats), warm._random, labels, stats)
+            use_if_better(warm, start, models[k], source, engine)
             model = min(model, warm, key=objective_of)
         previous = Fitted(k, model, objective_of(model))
         yield previous
@@ -123,33 +103,8 @@ def by_cuts(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str
     if len(full_model.history_) < ks[-1]:
         raise too_few_distinct_rows(len(full_model.history_))
     for k in ks:
-        model = copy.copy(full_model).set_params(n_clusters=k)
-        model.tree_, new_labels = first_nodes(full_model.tree_, 2 * k - 1)
-        model.cluster_centers_ = model.tree_.centers[model.tree_.leaves()]
-        model.labels_, model._n_features_out = new_labels[full_model.labels_], k
-        model.history_ = full_model.history_[:k]
-        model.inertia_ = float(model.history_[-1])
+        model = with_first_splits(full_model, k)
         yield Fitted(k, model, model.inertia_)
-
-
-def first_nodes(tree: Tree, count: int) -> tuple[Tree, Array]:
-    """The tree when it had `count` nodes, and for each final cluster its cluster in that tree."""
-    children = tree.children[:count].copy()
-    children[children[:, 0] >= count] = -1
-    clusters = np.full(count, -1, np.int32)
-    new_labels, stack = np.empty(len(tree.leaves()), np.int32), [(0, -1)]
-    n_clusters = 0
-    while stack:
-        node, cluster = stack.pop()
-        if cluster < 0 and children[node, 0] < 0:
-            cluster = clusters[node] = n_clusters
-            n_clusters += 1
-        first, second = tree.children[node]
-        if first < 0:
-            new_labels[tree.clusters[node]] = cluster
-        else:
-            stack += [(second, cluster), (first, cluster)]
-    return Tree(children, tree.centers[:count], clusters), new_labels
 
 
 def by_components(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
@@ -164,35 +119,9 @@ def by_components(estimator: Any, ks: list[int], X: Any, w: Any, report: Callabl
         model = fitted_with(estimator, {"n_components": k}, {}, X, w)
         for offset in (0.5, 0.0):
             if previous is not None and objective_of(model) > previous.objective:
-                model = min(model, _with_copies(estimator, previous.model, k, offset, X, w), key=objective_of)
+                model = min(model, fit_with_copies(estimator, previous.model, k, offset, X, w), key=objective_of)
         previous = Fitted(k, model, objective_of(model))
         yield previous
-
-
-def _with_copies(estimator: Any, smaller: Any, k: int, offset: float, X: Any, w: Any) -> Any:
-    """Fit from the components of `smaller` and copies of the largest, shifted by `offset` standard deviations."""
-    model, c = smaller._fitted_model, smaller._components
-    weights, means, covariances = c.weights, c.means, c.covariances
-    while len(weights) < k:
-        matrices = forms.dense(model.form, covariances, *means.shape)
-        j = int(np.argmax(weights)) if offset else _least_penalised(matrices, model.penalty.floor)
-        variance, axes = np.linalg.eigh(matrices[j])
-        step = offset * np.sqrt(variance[-1]) * axes[:, -1]
-        weights = np.append(weights, weights[j] / 2)
-        weights[j] /= 2
-        means = np.concatenate([means, means[j : j + 1] + step])
-        means[j] -= step
-        if model.form != "tied":
-            covariances = np.concatenate([covariances, covariances[j : j + 1]])
-    model_with_copies = clone(estimator).set_params(n_components=k, warm_start=True)
-    model_with_copies._fitted_model = replace(model, n_components=k)
-    model_with_copies._components = model.components(weights, means, covariances, c.orientation)
-    return model_with_copies.fit(X, sample_weight=w).set_params(warm_start=estimator.warm_start)
-
-
-def _least_penalised(matrices: Array, floor: Array) -> int:
-    precision = np.diagonal(np.linalg.inv(matrices), axis1=1, axis2=2)
-    return int(np.argmin(precision @ floor))
 
 
 def by_medoids(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
@@ -205,7 +134,7 @@ def by_medoids(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[
             "objective='silhouette' does not fall with more clusters, so it cannot be swept: use "
             "KMedoids(n_clusters='auto', objective='silhouette'), which chooses the number of clusters itself"
         )
-    objects = as_objects(X, estimator._as_distance())
+    objects = objects_of(estimator, X)
     weights = as_weights(w, len(objects))
     weights = np.ones(len(objects)) if weights is None else weights
     distances_table, rng = objects.table(np.arange(len(objects))), as_rng(estimator.random_state)
@@ -242,22 +171,8 @@ def _more_medoids(table: Any, w: Array, medoids: Array, k: int, rng: np.random.G
 def by_merges(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
     """Fit one tree and cut it at each K. The objective is the sum of squares for Ward, else the highest merge."""
     full_model = clone(estimator).set_params(n_clusters=ks[-1], distance_threshold=None).fit(X, sample_weight=w)
-    n, rows = full_model._columns
-    weight = as_weights(w, n)
-    weight = np.ones(len(rows)) if weight is None else weight[rows]
-    objects = full_model._objects(X if len(rows) == n else full_model._subset(X, rows))
-    tree = as_tree(full_model.linkage_matrix_)
-    costs = 0.5 * np.cumsum(tree.height**2) if full_model.linkage == "ward" else np.maximum.accumulate(tree.height)
-    for k in ks:
-        n_merges = tree.n_leaves - k
-        model = copy.copy(full_model).set_params(n_clusters=k)
-        labels = clusters_below(tree, np.arange(len(tree.height)) < n_merges)
-        model._clusters = assign.clusters_of_tree(full_model.linkage, tree, labels, weight, *objects)
-        model.labels_, model.n_clusters_ = labels, k
-        if len(rows) < n:
-            model.labels_ = model.predict(X)
-            model.labels_[rows] = labels
-        yield Fitted(k, model, float(costs[n_merges - 1]) if n_merges else 0.0)
+    for k, (model, cost) in zip(ks, cuts(full_model, ks, X, w), strict=True):
+        yield Fitted(k, model, cost)
 
 
 ESTIMATOR_SWEEPS: dict[type, Callable[..., Iterator[Fitted]]] = {
@@ -282,7 +197,7 @@ def fitted_with(estimator: Any, number: dict[str, int], start: dict[str, Any], X
 
 def drop_checkpoint(estimator: Any) -> Any:
     """Return the estimator without its checkpoint: a checkpoint file belongs to one fit, and a sweep has many."""
-    if getattr(estimator, "checkpoint", None) is None:
+    if parameters_of(estimator).get("checkpoint") is None:
         return estimator
     return clone(estimator).set_params(checkpoint=None)
 
@@ -290,8 +205,7 @@ def drop_checkpoint(estimator: Any) -> Any:
 def objective_of(model: Any) -> float:
     """Objective of a fitted estimator: lower is better."""
     if isinstance(model, GaussianMixture):
-        state: Any = model._state
-        return float(model._fitted_model.objective(model._components, state.seen))
+        return em_objective(model)
     for name, sign in (("inertia_", 1.0), ("objective_", 1.0), ("log_likelihood_", -1.0)):
         if hasattr(model, name):
             return sign * float(getattr(model, name))

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from coterie import machine, metrics
-from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.arguments import as_rng, in_order, not_negative, one_of, whole_number
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.data import as_source
 from coterie.data.memory import MemorySource
@@ -88,6 +88,7 @@ class Gap:
         return aligned(self.table())
 
 
+@in_order("gap_statistic(X, ks, estimator=None)")
 def gap_statistic(
     X: Any,
     ks: Any = range(1, 11),
@@ -254,7 +255,8 @@ def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generat
 
     Fitting estimators would take longer, because of their input checks. `ks` must ascend and all weights be positive.
     """
-    from coterie.kernels.cpu.ladder import climb, room
+    from coterie.kernels.cpu.small_kmeans_path import kmeans_path as run_path
+    from coterie.kernels.cpu.small_kmeans_path import new_workspace
 
     weight = np.ones(len(X)) if w is None else w
     rows = X - np.average(X, axis=0, weights=weight)  # float64, also for float32 data
@@ -266,9 +268,9 @@ def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generat
     u = rng.random(ks[-1] * (greedy + 2 * CANDIDATES))
     squares, clusters = np.empty(len(ks)), np.empty((len(ks), len(X)), np.int32)
     tol = TOL * float((variance / unit**2).mean())
-    has_enough_rows = climb(
+    has_enough_rows = run_path(
         rows, np.ascontiguousarray(rows.T), weight, np.array(ks), u, greedy, CANDIDATES, HOPE, tol, MAX_ITER,
-        room(n, d, len(ks), ks[-1]), squares, clusters,
+        new_workspace(n, d, len(ks), ks[-1]), squares, clusters,
     )  # fmt: skip
     if not has_enough_rows:
         raise too_few_distinct_rows(len(np.unique(X, axis=0)))
@@ -287,7 +289,7 @@ def _by_sweep(
     options = {"random_state": int(rng.integers(2**31)), "n_jobs": 1, "engine": "serial"}
     parameters = estimator.get_params()
     model = clone(estimator).set_params(**{name: value for name, value in options.items() if name in parameters})
-    result = sweep(model, ks, X, w)
+    result = sweep(model, X, ks, sample_weight=w)
     return np.array([dispersion(X, labels, w, power) for labels in result.labels])
 
 

@@ -10,16 +10,14 @@ import numpy as np
 from coterie import machine
 from coterie.core.protocols import Chunk, Source
 from coterie.mixture.agglomerate import agglomerate, cut
-from coterie.mixture.gaussian import Components, GaussianEM
+from coterie.mixture.gaussian_em import Components, GaussianEM
 from coterie.mixture.search import Contest, Elite
 from coterie.mixture.starts import TREE, Rows, sample
 from coterie.mixture.trials import chosen, together
 
 Array = np.ndarray[Any, Any]
 
-RANDOM_DIVISOR = 2  # random starts: the number for a search with one structure is divided by this
-WINNERS = 8  # short runs that are continued; more if there are more random starts
-PATIENCE = 2  # rounds of new starts without a gain before the search stops; twice as many for few rows
+WINNERS = 8  # short runs from the results of other structures that are continued
 
 
 class Trials(NamedTuple):
@@ -83,7 +81,7 @@ class Starts:
         n, k = len(rows.Z), rows.model.n_components
         if k == 1:
             return np.ones((1, n, 1))
-        pool = [rows.posteriors("kmeans", 1), rows.random_starts(max(3, Contest(rows.trials).runs // RANDOM_DIVISOR))]
+        pool = [rows.posteriors("kmeans", 1), rows.random_starts(max(3, Contest(rows.trials).runs))]
         if self.merges is not None and len(self.leaves) >= k:
             labels = cut(self.merges, k)
             resp = (labels[:, None] == np.arange(k)).astype(np.float64)[None]
@@ -103,8 +101,7 @@ class Starts:
         """Add runs from the results of other structures, continue the best and rearrange their components."""
         contest = trials.contest
         elite = contest.settled(together([trials.runs, contest.heats(others, WINNERS)]))
-        patience = 2 * PATIENCE if contest.light else PATIENCE
-        elite = contest.improved(elite, trials.rows.rng, patience)
+        elite = contest.improved(elite, trials.rows.rng)
         return trials._replace(runs=elite.runs, elite=elite)
 
     def _finished(self, trials: Trials, others: Array) -> Trials:

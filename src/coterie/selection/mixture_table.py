@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import interrupts, machine
-from coterie.core.arguments import as_rng, one_of, whole_number
+from coterie.core.arguments import as_rng, in_order, one_of, whole_number
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.protocols import Chunk
 from coterie.data import as_source
 from coterie.errors import ParameterError
 from coterie.families.structures import STRUCTURES, as_structure
-from coterie.mixture.gaussian import Components, GaussianEM
-from coterie.mixture.mixture import GaussianMixture
+from coterie.mixture.gaussian_em import Components, GaussianEM
+from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.search import sound_first
+from coterie.mixture.warm_start import em_of, fit_from
 from coterie.selection.mixture_starts import Starts
 from coterie.selection.sweep import Sweep, as_ks
 from coterie.selection.text_table import aligned
@@ -86,11 +87,12 @@ class MixtureTable:
         return "\n".join(lines)
 
 
+@in_order("mixture_table(X, ks, structures='all')")
 def mixture_table(
     X: Any,
     ks: Iterable[int] = range(1, 10),
-    structures: str | Iterable[str] = "all",
     *,
+    structures: str | Iterable[str] = "all",
     sample_weight: Any = None,
     prior: Any = None,
     reg_covar: float = 1e-6,
@@ -154,7 +156,7 @@ def mixture_table(
     these cases. A prior bounds it, and then every cell has a value.
 
     Structures that are the same for one component are fitted once. Cells of one K share their starts: the clusters of a
-    model-based tree, which all K share, K-means, thirty random starts, and the results of the other structures. So a
+    model-based tree, which all K share, K-means, up to 240 random starts, and the results of the other structures. So a
     structure is at least as likely as its special cases. The search for starts uses at most 2000 rows, or more for many
     components. EM then runs on all rows.
 
@@ -257,14 +259,12 @@ class _Grid:
     def _cell(self, em: GaussianEM, name: str, start: Components) -> Cell:
         """Fit from this start; if the result is degenerate, fit with an independent search."""
         k = em.n_components
-        model = self._mixture(k, name).set_params(warm_start=True)
-        model._fitted_model, model._components = em, start
-        model.fit(self.X, sample_weight=self.w)
+        model = fit_from(self._mixture(k, name), em, start, self.X, self.w)
         if self._degeneracy(model):
             model = self._mixture(k, name).set_params(random_state=self.seed).fit(self.X, sample_weight=self.w)
         if degeneracy := self._degeneracy(model):
             return Cell(k, name, None, failure=FAILURES[degeneracy])
-        model.set_params(warm_start=False, accelerate=False, n_jobs=self.n_jobs)
+        model.set_params(accelerate=False, n_jobs=self.n_jobs)
         return self._evaluated(k, name, model)
 
     def _evaluated(self, k: int, name: str, model: GaussianMixture) -> Cell:
@@ -274,7 +274,8 @@ class _Grid:
 
     def _degeneracy(self, model: GaussianMixture) -> int:
         """Key of `FAILURES` if the model is degenerate, else 0. With a prior, components cannot collapse."""
-        return 0 if self.prior is not None else sound_first(model._fitted_model, self.summary.rows, model._components)
+        em, components = em_of(model)
+        return 0 if self.prior is not None else sound_first(em, self.summary.rows, components)
 
     def _mixture(self, k: int, name: str) -> GaussianMixture:
         options = {"prior": self.prior, "reg_covar": self.reg_covar, "accelerate": True, "n_jobs": 1}

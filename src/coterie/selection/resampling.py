@@ -11,12 +11,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from coterie import machine
+from coterie.core.protocols import can_predict, parameters_of
 from coterie.data import as_source
 from coterie.errors import InputError, ParameterError
 
 Array = np.ndarray[Any, Any]
 
-METHODS = ("bootstrap", "subsample", "halves")
+RESAMPLINGS = ("bootstrap", "subsample", "halves")
 COUNT_OPTIONS = ("n_clusters", "n_components")  # names of the parameter for the number of clusters
 
 
@@ -55,15 +56,15 @@ class ResamplingData:
     def full_sample(self, rng: np.random.Generator) -> Resample:
         return Resample(self.positive_rows, None if self.w is None else self.w[self.positive_rows], _seed(rng))
 
-    def resamples(self, method: str, share: float, rng: np.random.Generator) -> Iterator[Resample]:
+    def resamples(self, resampling: str, share: float, rng: np.random.Generator) -> Iterator[Resample]:
         """Yield one resample, or two disjoint ones for 'halves'."""
         n = len(self.positive_rows)
-        if method == "bootstrap":
+        if resampling == "bootstrap":
             counts = self._bootstrap_counts(rng)
             yield Resample(self.positive_rows[counts > 0], counts[counts > 0], _seed(rng))
             return
-        order, size = rng.permutation(n), max(1, round(n * (0.5 if method == "halves" else share)))
-        for part in (order[:size], order[size:]) if method == "halves" else (order[:size],):
+        order, size = rng.permutation(n), max(1, round(n * (0.5 if resampling == "halves" else share)))
+        for part in (order[:size], order[size:]) if resampling == "halves" else (order[:size],):
             rows = self.positive_rows[np.sort(part)]
             yield Resample(rows, None if self.w is None else self.w[rows], _seed(rng))
 
@@ -75,7 +76,7 @@ class ResamplingData:
         elif resample.weights is not None:
             rows = np.repeat(rows, resample.weights.astype(np.int64))
         model.fit(self.X[np.ix_(rows, rows)] if self.pairwise else self.X[rows], **options)
-        if hasattr(model, "predict"):
+        if can_predict(model):
             predicted = model.predict(self.X[np.ix_(label_rows, rows)] if self.pairwise else self.X[label_rows])
             return np.maximum(np.asarray(predicted), -1).astype(np.int32)
         labels = np.full(self.X.shape[0], -1, np.int32)
@@ -102,9 +103,8 @@ class ResamplingData:
 
 def count_option(estimator: Any) -> str:
     """Name of the parameter for the number of clusters."""
-    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
     for name in COUNT_OPTIONS:
-        if name in parameters:
+        if name in parameters_of(estimator):
             return name
     raise ParameterError(
         f"{type(estimator).__name__} has no parameter for the number of clusters: estimator must have "

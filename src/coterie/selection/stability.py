@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from coterie import interrupts
-from coterie.core.arguments import as_rng, one_of, whole_number
+from coterie.core.arguments import as_rng, in_order, one_of, whole_number
 from coterie.core.progress import Callback, check_callback, reported
+from coterie.core.protocols import can_predict
 from coterie.errors import InputError, ParameterError
 from coterie.selection.agreement import adjusted_rand, contingency_table, jaccard, prediction_strengths
 from coterie.selection.consensus import ambiguous_share, area_under_cdf, consensus_matrix
-from coterie.selection.resampling import METHODS, Resample, ResamplingData, count_option, labels_of_resamples
+from coterie.selection.resampling import RESAMPLINGS, Resample, ResamplingData, count_option, labels_of_resamples
 from coterie.selection.sweep import as_ks
 from coterie.selection.text_table import aligned
 
@@ -33,7 +34,7 @@ class Stability:
     standard_error: Array  # (m,) of the mean
     best: int | None  # largest K of the most stable ones; None if none is stable
     measure: str
-    method: str
+    resampling: str
     threshold: float  # minimum mean of a stable K
     values: Array  # (m, resamples) measure of each resample
     clusters: tuple[Array, ...]  # (k,) for each K: stability of each cluster of the fit to all rows
@@ -98,13 +99,14 @@ class Stability:
         return int(positions[0])
 
 
+@in_order("stability(estimator, X, ks)")
 def stability(
     estimator: Any,
     X: Any,
     ks: Iterable[int] = range(2, 11),
     *,
     measure: str = "adjusted_rand",
-    method: str = "auto",
+    resampling: str = "auto",
     n_resamples: int = 50,
     share: float = 0.8,
     threshold: float | None = None,
@@ -145,18 +147,18 @@ def stability(
         Numbers of clusters.
     measure : {'adjusted_rand', 'jaccard', 'prediction_strength'}, default='adjusted_rand'
         Measure of agreement, as above.
-    method : {'auto', 'bootstrap', 'subsample', 'halves'}, default='auto'
+    resampling : {'auto', 'bootstrap', 'subsample', 'halves'}, default='auto'
         'bootstrap' samples n rows with replacement, 'subsample' samples a `share` of the rows without replacement, and
         'halves' splits the rows into two halves. 'auto' is 'halves' for 'prediction_strength', which requires it, and
         'bootstrap' otherwise.
     n_resamples : int, default=50
         Number of resamples, at least 2; for 'halves', number of pairs of halves.
     share : float, default=0.8
-        Share of the rows for method='subsample'.
+        Share of the rows for resampling='subsample'.
     threshold : float or None, default=None
         Minimum mean of a stable K; None uses 0.8 for 'prediction_strength' and 0.75 otherwise.
     sample_weight : array (n,) or None, default=None
-        Row weights. A bootstrap draws rows with probability proportional to them; other methods pass them to the fit.
+        Row weights. A bootstrap draws rows with probability proportional to them; others pass them to the fit.
         The measure uses them, too. Whole numbers are counts of rows.
     n_jobs : int or None, default=None
         Number of threads, one per resample; None uses all cores. The result does not depend on it.
@@ -197,18 +199,19 @@ def stability(
     4
     """
     one_of("measure", measure, tuple(THRESHOLDS))
-    one_of("method", method, ("auto", *METHODS))
-    if measure == "prediction_strength" and method not in ("auto", "halves"):
+    one_of("resampling", resampling, ("auto", *RESAMPLINGS))
+    if measure == "prediction_strength" and resampling not in ("auto", "halves"):
         raise ParameterError(
-            f"method={method!r} is not supported for measure='prediction_strength', which needs method='halves'"
+            f"resampling={resampling!r} is not supported for measure='prediction_strength', which needs "
+            "resampling='halves'"
         )
     whole_number("n_resamples", n_resamples, 2)
     count_option(estimator)
-    if method == "auto":
-        method = "halves" if measure == "prediction_strength" else "bootstrap"
-    if method == "halves" and not hasattr(estimator, "predict"):
+    if resampling == "auto":
+        resampling = "halves" if measure == "prediction_strength" else "bootstrap"
+    if resampling == "halves" and not can_predict(estimator):
         raise ParameterError(
-            f"{type(estimator).__name__} has no predict, but method='halves' needs an estimator with predict"
+            f"{type(estimator).__name__} has no predict, but resampling='halves' needs an estimator with predict"
         )
     k_values, callback = as_ks(ks), check_callback(callback)
     data = ResamplingData(estimator, X, sample_weight)
@@ -217,7 +220,7 @@ def stability(
             f"ks go up to {k_values[-1]}, but X has only {len(data.positive_rows)} rows of positive weight: "
             "use smaller ks"
         )
-    resamples = _Resamples(data, measure, method, n_resamples, _check_share(share), as_rng(random_state), n_jobs)
+    resamples = _Resamples(data, measure, resampling, n_resamples, _check_share(share), as_rng(random_state), n_jobs)
     with interrupts.outermost():
         results = list(reported(map(resamples.evaluate, k_values), [f"K = {k}" for k in k_values], callback, k_values))
     values, clusters, labels, divisions = zip(*results, strict=True)
@@ -232,7 +235,7 @@ def stability(
         error,
         best,
         measure,
-        method,
+        resampling,
         min_stability,
         np.array(values),
         clusters,
@@ -249,7 +252,7 @@ class _Resamples:
         self,
         data: ResamplingData,
         measure: str,
-        method: str,
+        resampling: str,
         n_resamples: int,
         share: float,
         rng: np.random.Generator,
@@ -259,7 +262,7 @@ class _Resamples:
         first, *children = rng.spawn(n_resamples + 1)
         self.full_sample = data.full_sample(first)
         self.resamples: list[Resample] = [
-            resample for child in children for resample in data.resamples(method, share, child)
+            resample for child in children for resample in data.resamples(resampling, share, child)
         ]
         n = len(data.positive_rows)
         self.rows = (

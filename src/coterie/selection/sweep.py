@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie import interrupts
+from coterie.core.arguments import in_order
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
@@ -15,6 +16,7 @@ from coterie.errors import ParameterError
 from coterie.selection.criteria import Curve, curve_of
 from coterie.selection.estimator_sweeps import ESTIMATOR_SWEEPS, Fitted, drop_checkpoint, one_by_one
 from coterie.selection.kmeans_path import Array
+from coterie.selection.resampling import count_option
 from coterie.selection.text_table import aligned
 
 
@@ -29,14 +31,14 @@ class Sweep:
     X: Any = field(repr=False)  # the rows; read from the file if a path was passed
     sample_weight: Any = field(default=None, repr=False)
 
-    def curve(self, name: str, *, random_state: Any = 0) -> Curve:
+    def curve(self, name: str, *, random_state: Any = None) -> Curve:
         """Compute a criterion for every K.
 
         Parameters
         ----------
         name : {'objective', 'inertia', 'silhouette', 'calinski_harabasz', 'davies_bouldin', 'dunn'}
             Criterion.
-        random_state : None, int, RandomState or Generator, default=0
+        random_state : None, int, RandomState or Generator, default=None
             Seed or random generator of the sample, if there are more than 10 000 rows.
 
         Returns
@@ -67,7 +69,8 @@ class Sweep:
         return aligned(self.table())
 
 
-def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, callback: Callback | None = None) -> Sweep:
+@in_order("sweep(estimator, X, ks, sample_weight=None)")
+def sweep(estimator: Any, X: Any, ks: Any, *, sample_weight: Any = None, callback: Callback | None = None) -> Sweep:
     r"""Fit an estimator for many numbers of clusters K, sharing work between the fits.
 
     The optimal objective never rises with K: :math:`J_K \ge J_{K'}` for :math:`K < K'`. Independent fits can break this
@@ -80,10 +83,10 @@ def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, callbac
     ----------
     estimator : estimator of coterie with `n_clusters` or `n_components`
         Estimator to fit; it is cloned. Its number of clusters is ignored, its other parameters are used.
-    ks : iterable of int
-        Numbers of clusters, at least 1, in any order.
     X : array, frame or path of a file
         Any input that the estimator accepts.
+    ks : iterable of int
+        Numbers of clusters, at least 1, in any order.
     sample_weight : array (n,) or None, default=None
         Row weights.
     callback : callable or None, default=None
@@ -123,17 +126,14 @@ def sweep(estimator: Any, ks: Any, X: Any, sample_weight: Any = None, *, callbac
     >>> from coterie import KMeans
     >>> from coterie.selection import sweep
     >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [9, 2], [9, 4], [9, 0]])
-    >>> result = sweep(KMeans(random_state=0), [1, 2, 3], X)
+    >>> result = sweep(KMeans(random_state=0), X, [1, 2, 3])
     >>> result.objectives.tolist()
     [112.0, 16.0, 10.0]
     >>> result.curve("silhouette").best
     2
     """
     k_values, callback = as_ks(ks), check_callback(callback)
-    if not any(hasattr(estimator, name) for name in ("n_clusters", "n_components")) or not hasattr(estimator, "fit"):
-        raise ParameterError(
-            f"estimator must have fit, and n_clusters or n_components, such as KMeans(); got {type(estimator).__name__}"
-        )
+    count_option(estimator)
     estimator, X = drop_checkpoint(estimator), opened(X)
     fit_all = ESTIMATOR_SWEEPS.get(type(estimator), one_by_one)
     report = _ProgressReport(callback, k_values)
@@ -157,23 +157,14 @@ def as_ks(ks: Any) -> list[int]:
     """Convert `ks` to a sorted list of distinct numbers of clusters."""
     expected = "ks must be whole numbers of at least 1, such as range(1, 11)"
     try:
-        values: list[Any] = [ks] if isinstance(ks, str) else list(ks)
+        values: list[Any] = list(ks)
     except TypeError:
         values = [ks]
-    if len(getattr(ks, "shape", ())) > 1 or any(np.ndim(k) for k in values):  # a table: probably X
-        raise ParameterError(
-            f"{expected}; got {_describe_table(ks)}, which looks like X: check the order of the arguments"
-        )
     invalid = [k for k in values if isinstance(k, bool | np.bool_) or not hasattr(k, "__index__") or k < 1]
     if invalid or not values:
         value = f"got {invalid[0]!r}" if invalid else "got an empty list"
         raise ParameterError(f"{expected}; {value}")
     return sorted({int(k) for k in values})
-
-
-def _describe_table(table: Any) -> str:
-    shape = getattr(table, "shape", None)
-    return f"a {type(table).__name__} of " + (f"{len(table)} lists" if shape is None else f"shape {shape}")
 
 
 class _ProgressReport:

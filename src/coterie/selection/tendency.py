@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from coterie import machine, metrics
-from coterie.core.arguments import as_rng, whole_number
+from coterie.core.arguments import as_rng, in_order, whole_number
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.errors import InputError
 from coterie.selection.gap import MIN_REFERENCES, kmeans_path, positive_weight_rows
@@ -60,6 +60,7 @@ class Tendency:
         return float(stats.t.sf(difference / spread, len(silhouettes) - 1))
 
 
+@in_order("tendency(X, ks)")
 def tendency(
     X: Any,
     ks: Any = (2, 3, 4, 5, 7, 10),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.protocols import Chunk
+from coterie.core.protocols import Chunk, JointAssignment, Maximizer, SoftAssignment, SortedComponents
 from coterie.traces import captions
 from coterie.traces.recorder import Iteration, Recorder
 from coterie.traces.row_passes import RowPasses
@@ -71,7 +71,7 @@ class HalfSteps:
 
     def _update(self, last: Step, before: Iteration, after: Iteration) -> Step:
         """The step after the update of centers or components."""
-        order = self.model.order(before.weight) if hasattr(self.model, "order") else None
+        order = self.model.order(before.weight) if isinstance(self.model, SortedComponents) else None
         halfway = self.passes.halfway(before.params, after.params, order)
         step = replace(
             last,
@@ -114,7 +114,7 @@ class HalfSteps:
     @property
     def _maximised(self) -> str | None:
         """The name of the objective if it is maximised; None if the model minimises."""
-        return getattr(self.model, "climbs", None)
+        return self.model.climbs if isinstance(self.model, Maximizer) else None
 
     @property
     def _has_bound(self) -> bool:
@@ -124,7 +124,7 @@ class HalfSteps:
     @property
     def _is_joint(self) -> bool:
         """Whether the cluster of a row depends on all rows."""
-        return hasattr(self.model, "labels_at")
+        return isinstance(self.model, JointAssignment)
 
     def _labels(self, iteration: Iteration) -> np.ndarray:
         """Return the clusters of the rows to show (m,), with the numbers that the model uses."""
@@ -162,7 +162,7 @@ class HalfSteps:
 
     def _caption_of_assignment(self, last: Step, step: Step) -> str:
         if not self._maximised:
-            kind = "soft" if hasattr(self.model, "memberships") else "joint" if self._is_joint else "nearest"
+            kind = "soft" if isinstance(self.model, SoftAssignment) else "joint" if self._is_joint else "nearest"
             return captions.assignment(step.changed, self.n, kind)
         if self._has_bound:
             gap = step.objective - (step.bound or 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.core import loop
 from coterie.core.progress import Callback, Progress
-from coterie.core.protocols import Engine, Source
+from coterie.core.protocols import Engine, Maximizer, SortedComponents, Source
 from coterie.core.stats import Stats
 from coterie.errors import ParameterError
 
@@ -115,10 +115,10 @@ class Recorder:
     def _iteration(self, progress: Progress, previous: Iteration | None) -> Iteration:
         stats, objective = progress.stats, float(progress.objective)
         weight: Any = getattr(stats, "weight", None)
-        if not hasattr(self.model, "climbs"):
+        if not isinstance(self.model, Maximizer):
             return Iteration(progress.iteration, progress.params, objective, weight=weight)
         prior = -objective - float(stats.bound)
-        origin = self._origin(len(weight), previous) if hasattr(self.model, "order") else None
+        origin = self._origin(len(weight), previous) if isinstance(self.model, SortedComponents) else None
         likelihood = float(stats.log_likelihood) - float(stats.bound) - objective
         return Iteration(progress.iteration, progress.params, objective, likelihood, prior != 0.0, weight, origin)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.protocols import Chunk
+import coterie
+from coterie.core.protocols import Chunk, CovarianceForm, EStepKind, Posterior, SoftAssignment
 
 Array = np.ndarray[Any, Any]
 
@@ -115,9 +116,11 @@ class Trace:
     @property
     def _share_method(self) -> str | None:
         """Name of the method of the model that returns the shares of rows."""
-        if getattr(self._fitted, "e_step_kind", "soft") == "hard":
+        if isinstance(self._fitted, EStepKind) and self._fitted.e_step_kind == "hard":
             return None
-        return next((name for name in ("probabilities", "memberships") if hasattr(self._fitted, name)), None)
+        if isinstance(self._fitted, Posterior):
+            return "probabilities"
+        return "memberships" if isinstance(self._fitted, SoftAssignment) else None
 
     def shares(self, step: Step) -> Array | None:
         """Return responsibilities or memberships of `rows` at a step (m, k); None for hard clusters or at the start."""
@@ -130,7 +133,7 @@ class Trace:
     @property
     def form(self) -> str | None:
         """Form of the covariances in `params`: 'full', 'tied', 'diag' or 'spherical'; None if there are none."""
-        return getattr(self._fitted, "form", None)
+        return self._fitted.form if isinstance(self._fitted, CovarianceForm) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all steps as numbers, strings and lists that JSON can hold, without rows and parameters."""
@@ -146,9 +149,7 @@ class Trace:
 
     def animate(self, columns: Any = None) -> Any:
         """Return an animation of the trace, see `coterie.plots.animate`."""
-        from coterie.plots.animation import animate
-
-        return animate(self, columns=columns)
+        return coterie.plots.animate(self, columns=columns)
 
     def save(
         self, path: str | PathLike[str], *, columns: Any = None, fps: float = 2.0, overwrite: bool = False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from coterie import machine
 from coterie.core.protocols import Chunk
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
+from coterie.data.summary import column_names
 from coterie.traces.half_steps import HalfSteps
 from coterie.traces.recorder import Recorder
 from coterie.traces.trace import Trace
@@ -19,6 +20,8 @@ MAX_VALUES = 20_000_000  # maximum number of values in this sample, unless it ha
 
 class Traced:
     """Mixin for estimators that pass their callback through `_with_recorder`, so that a fit can be recorded."""
+
+    _objective: ClassVar[str]  # fitted attribute that holds the objective, unless the model maximises one
 
     def fit_trace(self, X: Any, sample_weight: Any = None, **fit_params: Any) -> Trace:
         """Fit the model and return a trace of the fit, with every half step.
@@ -64,12 +67,12 @@ class Traced:
     def _build_trace(self, recorder: Recorder) -> Trace:
         source, model = recorder.source, recorder.model
         n, d = source.shape
-        index = some(n, max(MIN_ROWS, min(MAX_ROWS, MAX_VALUES // d)))
+        index = sample_rows(n, max(MIN_ROWS, min(MAX_ROWS, MAX_VALUES // d)))
         chunk = source.pick(index)
-        names = getattr(source, "columns", None) or [f"column {j}" for j in range(d)]
+        names = column_names(source)
         rows, has_missing, fill = _fill_missing(chunk)
         steps = HalfSteps(recorder, chunk, index, fill)
-        objective = steps.objective_name or str(getattr(self, "_objective", "inertia_")).rstrip("_")
+        objective = steps.objective_name or self._objective.rstrip("_")
         trace = Trace(
             self, steps.all(), objective, "higher" if steps.objective_name else "lower", rows, list(names),
             n, has_missing, model, chunk,

@@ -13,7 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal, assert_series_equal
 
 from coterie import machine
-from coterie.data import as_source, scratch
+from coterie.data import as_source, temporary_arrays
 from coterie.data.tables import scan as tables
 from coterie.data.tables.array_files import array_frame
 from coterie.errors import InputError, ParameterError
@@ -140,7 +140,7 @@ def test_what_a_query_will_be_is_read_like_a_file(frame, tmp_path):
 def test_a_matrix_has_the_bits_of_the_frame_whatever_the_batches(frame, tmp_path, monkeypatch, suffix, rows, on_disk):
     if on_disk:
         monkeypatch.setenv("TMPDIR", str(tmp_path))
-        monkeypatch.setattr(scratch, "SMALL", 0)
+        monkeypatch.setattr(temporary_arrays, "SMALL", 0)
         monkeypatch.setattr(machine, "free_memory", lambda: 0)
     numbers = frame.drop("word")
     values = tables.matrix(tables.scan(saved(numbers, tmp_path, suffix)), rows=rows)

@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import polars as pl
 
-from coterie.data import scratch
+from coterie.data import temporary_arrays
 
 SNIFFED_BYTES = 65_536
 SNIFFED_LINES = 20
@@ -66,9 +66,9 @@ def scan_text(path: Path) -> tuple[pl.LazyFrame, Layout]:
     A file that is not UTF-8 is first converted into a temporary file, which Polars then holds open.
     """
     encoding = detect_encoding(path)
-    with path.open("rb") if encoding == UTF_8 else scratch.file() as file:
+    with path.open("rb") if encoding == UTF_8 else temporary_arrays.temporary_file() as file:
         if encoding != UTF_8:
-            with path.open("rb") as original, scratch.full_disk_in_words(path.stat().st_size):
+            with path.open("rb") as original, temporary_arrays.convert_disk_errors(path.stat().st_size):
                 for block in codecs.iterdecode(_blocks(original), encoding, decode_errors(encoding)):
                     file.write(block.encode())
                 file.seek(0)

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from coterie import machine
-from coterie.core.formatting import in_bytes, join_words
-from coterie.data import scratch
+from coterie.core.formatting import format_bytes, join_words
+from coterie.data import temporary_arrays
 from coterie.data.tables import delimited_text
 from coterie.data.tables.array_files import ARRAYS
 from coterie.data.tables.file_formats import BATCHED, FRAMES, READABLE, TEXT
@@ -124,7 +124,7 @@ class BatchedTable(Table):
         return self._checked(self.scan.batches(columns, self.batch_rows, raw=True))
 
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
-        return scratch.room(shape, dtype)
+        return temporary_arrays.mapped_zeros(shape, dtype)
 
     def _checked(self, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         """The batches; an error if they do not have as many rows as in the first pass."""
@@ -155,7 +155,7 @@ def read(path: Path, batch_rows: int | None = None) -> Table:
         can_batch = path != STANDARD_INPUT and suffix in BATCHED
         factor = MEMORY_FACTORS.get(suffix, TEXT_MEMORY_FACTOR)
         if batch_rows is None and can_batch and path.stat().st_size * factor > machine.free_memory():
-            batch_rows, size = ROWS, in_bytes(path.stat().st_size)
+            batch_rows, size = ROWS, format_bytes(path.stat().st_size)
             notes = (
                 f"{path.name} ({size}) was read {ROWS:,} rows at a time: as a whole it might not fit into memory.",
             )

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from coterie.core.formatting import join_words
-from coterie.data import frames, scratch
+from coterie.data import frames, temporary_arrays
 from coterie.data.tables import delimited_text, vector_columns
 from coterie.data.tables.array_files import array_frame, load_array
 from coterie.data.tables.delimited_text import FieldType
@@ -123,14 +123,14 @@ def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
 def matrix(table: Scan, columns: Sequence[str] | None = None, rows: int | None = None) -> np.ndarray[Any, Any]:
     """The columns as an array (n, d), float32 if all of them are; in memory if it fits, otherwise on disk."""
     names = list(table.schema) if columns is None else list(columns)
-    dtype = frames.number_type(pl.DataFrame(schema={name: table.schema[name] for name in names}), REMEDY)
-    values = scratch.space((table.n_rows, len(names)), dtype)
+    dtype = frames.common_dtype(pl.DataFrame(schema={name: table.schema[name] for name in names}), REMEDY)
+    values = temporary_arrays.empty((table.n_rows, len(names)), dtype)
     stop = 0
     for batch in table.batches(names, rows):
         start, stop = stop, stop + batch.height
         if stop > table.n_rows:
             break
-        frames.put(batch, values[start:stop])
+        frames.copy_columns(batch, values[start:stop])
     if stop != table.n_rows:
         raise InputError(
             f"the table had {table.n_rows} rows, and a different number when it was read again: did it change?"

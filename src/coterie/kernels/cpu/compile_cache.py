@@ -20,9 +20,11 @@ import numba
 from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
 
+from coterie.kernels.cpu.compiler import load_result
+
 SOURCES = Path(__file__).parents[1]  # kernels are compiled from files in this folder alone
 DIGEST = hashlib.sha256().digest_size
-NEEDED = ("check_cachable", "filename_base", "locator", "rebuild", "reduce")  # of Numba's cache implementation
+NEEDED = ("check_cachable", "filename_base", "locator", "reduce")  # of Numba's cache implementation
 
 
 def hash_sources() -> str:
@@ -61,7 +63,7 @@ class KernelCache(FunctionCache):
         key = self._index_key(sig, target_context.codegen())
         try:
             payload = self._read(self._path(key), key)
-            return None if payload is None else self._impl.rebuild(target_context, pickle.loads(payload))
+            return None if payload is None else load_result(target_context, *pickle.loads(payload))
         except Exception:  # unpickling can raise anything; the kernel is compiled again
             return None
 

@@ -1,31 +1,30 @@
-"""The same work on sparse rows (CSR), in float64, without making them dense.
+"""K-means of CSR rows, in float64.
 
-``|x - c|^2 = |x|^2 + |c|^2 - 2 x.c`` costs k multiply-adds for each stored value. Where it cancels, or where two
-centers come too close to call, the row is spread out over its columns and compared directly, as the definition of a
-label says (`exact`).
+``|x - c|^2 = |x|^2 + |c|^2 - 2 x.c`` takes k multiply-adds for each stored value. If it cancels, or if rounding could
+change the label, the row is made dense and its distances are computed by definition (`exact_distance`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.cpu.exact import distance, two_nearest
+from coterie.kernels.cpu.exact_distance import distance, two_nearest
 from coterie.kernels.cpu.jit import jit
 
-CANCELLED = 2.0**-26  # share of |x|^2 + |c|^2 below which a difference keeps too few digits
+MIN_SHARE = 2.0**-26  # share of |x|^2 + |c|^2 below which a difference has lost too many digits
 
 
 @jit
 def scores(
     data,  # in  (stored,)
     indices,  # in  (stored,)
-    start,  # in  the row's first stored value
-    stop,  # in  and the one after its last
+    start,  # in  index of the first stored value of the row
+    stop,  # in  index after its last one
     columns,  # in  (d, k) centers, transposed
-    half,  # in  (k,) half their squared lengths
+    half,  # in  (k,) half of their squared norms
     out,  # out (k,) |c|^2 / 2 - x.c
 ):
-    """The squared length of the row."""
+    """Write the scores of one row; return its squared norm."""
     norm = 0.0
     for j in range(half.shape[0]):
         out[j] = half[j]
@@ -39,8 +38,8 @@ def scores(
 
 
 @jit
-def spread_out(data, indices, start, stop, row):
-    """The row as a dense one, row (1, d)."""
+def make_dense(data, indices, start, stop, row):
+    """Write a sparse row to the dense `row` (1, d)."""
     for t in range(row.shape[1]):
         row[0, t] = 0.0
     for e in range(start, stop):
@@ -48,35 +47,35 @@ def spread_out(data, indices, start, stop, row):
 
 
 @jit
-def squared(data, indices, start, stop, norm, score, half, centers, j, row):
-    """``|x - c|^2`` from the score, or directly where that would cancel."""
+def squared_distance(data, indices, start, stop, norm, score, half, centers, j, row):
+    """``|x - c|^2`` from the score, or directly if that would cancel."""
     total = norm + 2.0 * score
-    if total > CANCELLED * (norm + 2.0 * half):
+    if total > MIN_SHARE * (norm + 2.0 * half):
         return total
-    spread_out(data, indices, start, stop, row)
+    make_dense(data, indices, start, stop, row)
     return distance(row, 0, centers, j, 1.0) ** 2
 
 
 @jit
-def label_of(data, indices, start, stop, norm, score, half, centers, row, squares):
-    """The first of the nearest centers, settled directly where the scores are too close to call."""
+def nearest_center(data, indices, start, stop, norm, score, half, centers, row, squares):
+    """The nearest center; by definition if rounding of the scores could change it."""
     k, d = centers.shape
-    best, second, longest, label = np.inf, np.inf, 0.0, -1
+    best, second, max_half_norm, label = np.inf, np.inf, 0.0, -1
     for j in range(k):
-        longest = max(longest, half[j])
+        max_half_norm = max(max_half_norm, half[j])
         if score[j] < best:
             best, second, label = score[j], best, j
         else:
             second = min(second, score[j])
-    if second - best > 4.0 * (d + 4) * 2.0**-53 * (norm + 2.0 * longest):
+    if second - best > 4.0 * (d + 4) * 2.0**-53 * (norm + 2.0 * max_half_norm):
         return label
-    spread_out(data, indices, start, stop, row)
+    make_dense(data, indices, start, stop, row)
     return two_nearest(row, 0, centers, 1.0, squares)[0]
 
 
 @jit
 def lloyd(
-    data,  # in  the rows
+    data,  # in  rows in CSR format
     indices,
     indptr,
     w,  # in  (n,), or (1,)
@@ -88,7 +87,7 @@ def lloyd(
     sum_x,  # out (k, d) of w x
     cost,  # out (k,) of w |x - c|^2
 ):
-    """Rows that changed cluster; the sums are added to."""
+    """Assign rows to their nearest centers and add them to the sums; return the number of labels that changed."""
     stride = 0 if w.shape[0] == 1 else 1
     k, d = centers.shape
     score, squares, row = np.empty(k), np.empty(k), np.empty((1, d))
@@ -96,42 +95,42 @@ def lloyd(
     for i in range(indptr.shape[0] - 1):
         start, stop, wi = indptr[i], indptr[i + 1], w[i * stride]
         norm = scores(data, indices, start, stop, columns, half, score)
-        j = label_of(data, indices, start, stop, norm, score, half, centers, row, squares)
+        j = nearest_center(data, indices, start, stop, norm, score, half, centers, row, squares)
         moved += labels[i] != j
         labels[i] = j
         weight[j] += wi
-        cost[j] += wi * squared(data, indices, start, stop, norm, score[j], half[j], centers, j, row)
+        cost[j] += wi * squared_distance(data, indices, start, stop, norm, score[j], half[j], centers, j, row)
         for e in range(start, stop):
             sum_x[j, indices[e]] += wi * data[e]
     return moved
 
 
 @jit
-def squares(
-    data,  # in  the rows
+def assigned_squares(
+    data,  # in  rows in CSR format
     indices,
     indptr,
     centers,  # in  as above
     columns,
     half,
-    labels,  # i/o (n,) the clusters of the rows, or -1: the nearest
+    labels,  # i/o (n,) cluster of each row; -1 is replaced by the nearest one
     out,  # out (n,)
 ):
-    """Squared distance of every row to its center."""
+    """Squared distance of each row to its center."""
     k, d = centers.shape
-    score, others, row = np.empty(k), np.empty(k), np.empty((1, d))
+    score, squares, row = np.empty(k), np.empty(k), np.empty((1, d))
     for i in range(indptr.shape[0] - 1):
         start, stop = indptr[i], indptr[i + 1]
         norm = scores(data, indices, start, stop, columns, half, score)
         if labels[i] < 0:
-            labels[i] = label_of(data, indices, start, stop, norm, score, half, centers, row, others)
+            labels[i] = nearest_center(data, indices, start, stop, norm, score, half, centers, row, squares)
         j = labels[i]
-        out[i] = squared(data, indices, start, stop, norm, score[j], half[j], centers, j, row)
+        out[i] = squared_distance(data, indices, start, stop, norm, score[j], half[j], centers, j, row)
 
 
 @jit
 def all_squares(
-    data,  # in  the rows
+    data,  # in  rows in CSR format
     indices,
     indptr,
     centers,  # in  as above
@@ -139,18 +138,18 @@ def all_squares(
     half,
     out,  # out (n, k)
 ):
-    """Squared distance of every row to every center."""
+    """Squared distance of each row to each center."""
     row = np.empty((1, centers.shape[1]))
     for i in range(indptr.shape[0] - 1):
         start, stop = indptr[i], indptr[i + 1]
         norm = scores(data, indices, start, stop, columns, half, out[i])
         for j in range(half.shape[0]):
-            out[i, j] = squared(data, indices, start, stop, norm, out[i, j], half[j], centers, j, row)
+            out[i, j] = squared_distance(data, indices, start, stop, norm, out[i, j], half[j], centers, j, row)
 
 
 @jit
 def moments(data, indices, indptr, w, sum_x, sum_xx):
-    """Sum of the weights; sums of w x and w x^2 of every column are added to."""
+    """Add w x to `sum_x` (d,) and w x^2 to `sum_xx` (d,); return the sum of the weights."""
     stride = 0 if w.shape[0] == 1 else 1
     total = 0.0
     for i in range(indptr.shape[0] - 1):

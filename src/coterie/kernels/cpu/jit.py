@@ -1,10 +1,12 @@
-"""One decorator for every CPU kernel: compiled once, cached on disk, free of the GIL."""
+"""The decorator of all CPU kernels: they are compiled once, cached on disk, and release the GIL."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import numba
+from numba import types
 from numba.core.registry import CPUDispatcher
 
 from coterie import interrupts
@@ -12,28 +14,18 @@ from coterie import interrupts
 CACHE = os.environ.get("COTERIE_NUMBA_CACHE", "1") == "1"
 
 
-def _enable_cache(kernel):
-    """Keep the compiled code of `kernel` on disk, for as long as no kernel source changes.
-
-    If this version of Numba does not have what `KernelCache` extends, the cache is that of ``numba.njit(cache=True)``,
-    which does not see changes in files that the kernel calls into. If no folder can be written, nothing is kept.
-    """
-    try:
-        try:
-            from coterie.kernels.cpu.compile_cache import KernelCache
-
-            kernel._cache = KernelCache(kernel.py_func)
-        except (ImportError, AttributeError):
-            kernel.enable_caching()
-    except RuntimeError:  # Numba: "cannot cache function: no locator available"
-        return
-
-
 class Kernel(CPUDispatcher):
     """A compiled function. When it is called from Python, no signal handler can raise an exception within it.
 
-    Ctrl-C is raised when the call is done; see `coterie.interrupts`.
+    Ctrl-C is raised when the call is done; see `coterie.interrupts`. Other kernels call `inner`, which is compiled into
+    them; see `coterie.kernels.cpu.compiler`.
     """
+
+    inner: CPUDispatcher | None = None
+
+    @property
+    def _numba_type_(self):
+        return super()._numba_type_ if self.inner is None else types.Dispatcher(self.inner)
 
     def __call__(self, *args):
         if interrupts.can_defer():
@@ -57,18 +49,37 @@ def compiling(cache=CACHE, **options):
     def decorate(function):
         if numba.config.DISABLE_JIT:
             return function
-        kernel = Kernel(function, targetoptions=dict(target))
-        if cache:
-            _enable_cache(kernel)
-        return kernel
+        try:
+            return _compiled_once(function, target, cache)
+        except (ImportError, AttributeError):  # a version of Numba without what we extend
+            kernel = Kernel(function, targetoptions=dict(target))
+            if cache:
+                with suppress(RuntimeError):  # "cannot cache function: no locator available"
+                    kernel.enable_caching()
+            return kernel
 
     return decorate
 
 
+def _compiled_once(function, target, cache):
+    """A kernel that is compiled together with the functions that it calls, and cached until a kernel source changes.
+
+    If no folder can be written, it is not cached.
+    """
+    from coterie.kernels.cpu.compile_cache import KernelCache
+    from coterie.kernels.cpu.compiler import InnerCompiler, KernelCompiler
+
+    kernel = Kernel(function, targetoptions=dict(target), pipeline_class=KernelCompiler)
+    if cache:
+        with suppress(RuntimeError):
+            kernel._cache = KernelCache(function)
+    inner = {**target, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    kernel.inner = CPUDispatcher(function, targetoptions=inner, pipeline_class=InnerCompiler)
+    return kernel
+
+
 jit = compiling()
-# For loops over numbers known to be finite.
+# For loops over finite numbers.
 jit_finite = compiling(fastmath={"reassoc", "contract", "nsz", "nnan"})
-# For loops that only add up: the order of additions may change, NaN and infinity keep their meaning.
+# For sums: the order of additions may change; NaN and infinity keep their meaning.
 jit_reassociating = compiling(fastmath={"reassoc", "contract", "nsz"})
-# For functions that kernels alone call: half of what it takes to compile a small one is making it callable from Python.
-jit_inner = compiling(no_cpython_wrapper=True, no_cfunc_wrapper=True)

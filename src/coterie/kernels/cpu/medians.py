@@ -1,54 +1,54 @@
-"""Unsquared distances and what medians are made of, compiled; the NumPy twin says what each name means."""
+"""K-medians and geometric medians, compiled; for the definitions and arguments see `plain.medians`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.cpu import _read
-from coterie.kernels.cpu.exact import distance
+from coterie.kernels.cpu import read_only
+from coterie.kernels.cpu.exact_distance import distance
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.plain import Weights, weights
-from coterie.kernels.plain.medians import NEAREST, Counts, Deviations, Pulls
+from coterie.kernels.plain.medians import MIN_DISTANCE, BinCounts, Deviations, WeiszfeldSums
 
-STRIP = 8  # centers whose distances are taken together: what the columns add up stays in registers
+STRIP = 8  # centers whose distances are computed together, in registers
 
 
 def deviations(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> Deviations:
-    weight, spread = np.zeros(len(centers)), np.zeros(centers.shape)
-    moved = add_deviations(_read(X), _read(weights(w)), _read(centers), strips(centers), labels, weight, spread)
-    return Deviations(weight, spread, int(moved))
+    weight, deviation = np.zeros(len(centers)), np.zeros(centers.shape)
+    moved = add_deviations(*map(read_only, (X, weights(w), centers)), strips(centers), labels, weight, deviation)
+    return Deviations(weight, deviation, int(moved))
 
 
 def distances(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
     out = np.empty((len(X), len(centers)), X.dtype)
-    all_distances(_read(X), strips(centers), out)
+    all_distances(read_only(X), strips(centers), out)
     return out
 
 
-def own_distances(X: np.ndarray, centers: np.ndarray, labels: np.ndarray, metric: str) -> np.ndarray:
+def assigned_distances(X: np.ndarray, centers: np.ndarray, labels: np.ndarray, metric: str) -> np.ndarray:
     out = np.empty(len(X))
-    take_own_distances(_read(X), _read(centers), _read(labels), metric == "l1", out)
+    write_assigned_distances(read_only(X), read_only(centers), read_only(labels), metric == "l1", out)
     return out
 
 
-def counts(
+def bin_counts(
     X: np.ndarray, w: Weights, labels: np.ndarray, low: np.ndarray, high: np.ndarray, edges: np.ndarray
-) -> Counts:
+) -> BinCounts:
     shape = (*low.shape, edges.shape[2] + 1)
-    found = Counts(np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf))
-    count(_read(X), _read(weights(w)), _read(labels), _read(low), _read(high), _read(edges), *found)
-    return found
+    sums = BinCounts(np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf))
+    add_to_bins(*map(read_only, (X, weights(w), labels, low, high, edges)), *sums)
+    return sums
 
 
-def pulls(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> Pulls:
+def weiszfeld_sums(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> WeiszfeldSums:
     k = len(centers)
-    found = Pulls(np.zeros(k), np.zeros(k), np.zeros(centers.shape), np.zeros(k))
-    add_pulls(_read(X), _read(weights(w)), _read(centers), _read(labels), *found)
-    return found
+    sums = WeiszfeldSums(np.zeros(k), np.zeros(k), np.zeros(centers.shape), np.zeros(k))
+    add_weiszfeld_sums(read_only(X), read_only(weights(w)), read_only(centers), read_only(labels), *sums)
+    return sums
 
 
 def strips(centers: np.ndarray) -> np.ndarray:
-    """(k / STRIP, d, STRIP) in float64; those that fill up the last are infinitely far."""
+    """Centers in strips (k / STRIP, d, STRIP) in float64; the last one is padded with infinity."""
     k, d = centers.shape
     padded = np.full((-(-k // STRIP) * STRIP, d), np.inf)
     padded[:k] = centers
@@ -56,14 +56,14 @@ def strips(centers: np.ndarray) -> np.ndarray:
 
 
 @jit
-def take_strip(
+def strip_distances(
     X,  # in  (n, d)
-    i,  # in  the row
+    i,  # in  index of the row
     strips,  # in  (k / STRIP, d, STRIP)
-    s,  # in  the strip
+    s,  # in  index of the strip
     out,  # out (STRIP,)
 ):
-    """L1 distances of a row to a strip of centers, added up in the order of the columns."""
+    """L1 distances of a row to a strip of centers, added in the order of the columns."""
     a = b = c = d = e = f = g = h = 0.0
     for t in range(X.shape[1]):
         x = np.float64(X[i, t])
@@ -86,24 +86,24 @@ def add_deviations(
     strips,  # in  (k / STRIP, d, STRIP)
     labels,  # i/o (n,)
     weight,  # out (k,)
-    spread,  # out (k, d)
+    deviation,  # out (k, d)
 ):
-    """How many rows changed cluster."""
+    """Assign rows to their nearest centers and add deviations; return the number of labels that changed."""
     stride = 0 if w.shape[0] == 1 else 1
     near, moved = np.empty(STRIP), 0
     for i in range(X.shape[0]):
-        label, least = 0, np.inf
+        label, minimum = 0, np.inf
         for s in range(strips.shape[0]):
-            take_strip(X, i, strips, s, near)
+            strip_distances(X, i, strips, s, near)
             for j in range(STRIP):
-                if near[j] < least:
-                    label, least = s * STRIP + j, near[j]
+                if near[j] < minimum:
+                    label, minimum = s * STRIP + j, near[j]
         moved += labels[i] != label
         labels[i] = label
         wi = w[i * stride]
         weight[label] += wi
         for t in range(X.shape[1]):
-            spread[label, t] += wi * abs(np.float64(X[i, t]) - np.float64(centers[label, t]))
+            deviation[label, t] += wi * abs(np.float64(X[i, t]) - np.float64(centers[label, t]))
     return moved
 
 
@@ -113,22 +113,24 @@ def all_distances(
     strips,  # in  (k / STRIP, d, STRIP)
     out,  # out (n, k)
 ):
+    """L1 distances of all rows to all centers."""
     near = np.empty(STRIP)
     for i in range(X.shape[0]):
         for s in range(strips.shape[0]):
-            take_strip(X, i, strips, s, near)
+            strip_distances(X, i, strips, s, near)
             for j in range(min(STRIP, out.shape[1] - s * STRIP)):
                 out[i, s * STRIP + j] = near[j]
 
 
 @jit
-def take_own_distances(
+def write_assigned_distances(
     X,  # in  (n, d)
     centers,  # in  (k, d)
     labels,  # in  (n,)
-    manhattan,  # in  whether in L1
+    manhattan,  # in  whether distances are L1
     out,  # out (n,)
 ):
+    """Distance of each row to the center of its cluster."""
     for i in range(X.shape[0]):
         j = labels[i]
         if manhattan:
@@ -141,7 +143,7 @@ def take_own_distances(
 
 
 @jit
-def count(
+def add_to_bins(
     X,  # in  (n, d)
     w,  # in  (n,), or (1,)
     labels,  # in  (n,)
@@ -149,10 +151,10 @@ def count(
     high,  # in  (k, d)
     edges,  # in  (k, d, bins - 1)
     weight,  # out (k, d, bins)
-    least,  # out (k, d, bins)
-    most,  # out (k, d, bins)
+    minimum,  # out (k, d, bins)
+    maximum,  # out (k, d, bins)
 ):
-    """A number of bins that is a power of two is halved until one is left."""
+    """Histograms; the bin is found by bisection, so the number of bins must be a power of two."""
     stride = 0 if w.shape[0] == 1 else 1
     for i in range(X.shape[0]):
         j, wi = labels[i], w[i * stride]
@@ -167,30 +169,31 @@ def count(
                         b += half
                     half >>= 1
                 weight[j, t, b] += wi
-                least[j, t, b] = min(least[j, t, b], x)
-                most[j, t, b] = max(most[j, t, b], x)
+                minimum[j, t, b] = min(minimum[j, t, b], x)
+                maximum[j, t, b] = max(maximum[j, t, b], x)
 
 
 @jit
-def add_pulls(
+def add_weiszfeld_sums(
     X,  # in  (n, d)
     w,  # in  (n,), or (1,)
     centers,  # in  (k, d)
     labels,  # in  (n,)
-    on,  # out (k,)
+    at_center,  # out (k,)
     inverse,  # out (k,)
-    pull,  # out (k, d)
+    direction,  # out (k, d)
     cost,  # out (k,)
 ):
+    """Sums of Weiszfeld's algorithm."""
     stride = 0 if w.shape[0] == 1 else 1
     for i in range(X.shape[0]):
         j, wi = labels[i], w[i * stride]
-        apart = distance(X, i, centers, j, 1.0)
-        if apart == 0.0:
-            on[j] += wi
+        length = distance(X, i, centers, j, 1.0)
+        if length == 0.0:
+            at_center[j] += wi
             continue
-        share = wi / max(apart, NEAREST)
-        cost[j] += wi * apart
-        inverse[j] += share
+        ratio = wi / max(length, MIN_DISTANCE)
+        cost[j] += wi * length
+        inverse[j] += ratio
         for t in range(X.shape[1]):
-            pull[j, t] += share * (np.float64(X[i, t]) - np.float64(centers[j, t]))
+            direction[j, t] += ratio * (np.float64(X[i, t]) - np.float64(centers[j, t]))

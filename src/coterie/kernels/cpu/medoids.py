@@ -1,8 +1,8 @@
-"""Steps of K-medoids on rows of distances: what a swap would change, and a swap.
+"""Steps of K-medoids by FasterPAM (Schubert & Rousseeuw 2021): changes of the loss by swaps, and updates after a swap.
 
-An object knows its nearest medoids, by slot and distance (`slot`, `near`: (2, m); (3, m) for silhouettes). Most
-candidates are farther from most objects than all of these: a row is first compared with the last of them by vector
-code, and only the objects that pass are looked at, bit by bit.
+For each of m objects, `slot` and `near` (2, m) are the indices and distances of its nearest medoids; (3, m) for medoid
+silhouettes. Most candidates are farther from most objects than these. So vector code first compares a row of distances
+with the last of them, and only the objects that are nearer are processed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from coterie.kernels.cpu.vectors import REGISTER, Vectors, i1, i32, i64
 
 @intrinsic
 def compare(typingctx, row, limit, bits, m):
-    """Bit j of ``bits[i]`` says whether ``row < limit`` in lane j of their i-th vectors; row, limit (m,)."""
+    """Set bit j of ``bits[i]`` if ``row < limit`` in lane j of their i-th vectors; row, limit (m,)."""
     sig = types.void(row, limit, bits, m)
 
     def codegen(context, b, sig, args):
@@ -27,15 +27,15 @@ def compare(typingctx, row, limit, bits, m):
         whole, _ = v.whole_and_padded(v["m"])
         row0, limit0, bits0 = v.start("row"), v.start("limit"), v.start("bits")
 
-        def put(t, x, y):
+        def store_bits(t, x, y):
             mask = b.bitcast(b.fcmp_ordered("<", x, y), ir.IntType(v.lanes))
             b.store(b.zext(mask, i32) if v.lanes < 32 else mask, v.at(bits0, b.sdiv(t, i64(v.lanes))))
 
         with v.loop(i64(0), whole, v.lanes, []) as block:
-            put(block.t, v.load(v.at(row0, block.t)), v.load(v.at(limit0, block.t)))
+            store_bits(block.t, v.load(v.at(row0, block.t)), v.load(v.at(limit0, block.t)))
         with v.loop(whole, v["m"], v.lanes, []) as rest:
-            left = b.sub(v["m"], rest.t)
-            put(rest.t, *(v.load_first(v.at(start, rest.t), left, v.lanes) for start in (row0, limit0)))
+            count = b.sub(v["m"], rest.t)
+            store_bits(rest.t, *(v.load_first(v.at(start, rest.t), count, v.lanes) for start in (row0, limit0)))
         return context.get_dummy_value()
 
     return sig, codegen
@@ -43,7 +43,7 @@ def compare(typingctx, row, limit, bits, m):
 
 @intrinsic
 def lowest_bit(typingctx, bits):
-    """The number of the lowest bit that is set."""
+    """Index of the lowest bit that is set."""
 
     def codegen(context, b, sig, args):
         function = cgutils.get_or_insert_function(b.module, ir.FunctionType(i32, [i32, i1]), "llvm.cttz.i32")
@@ -53,92 +53,94 @@ def lowest_bit(typingctx, bits):
 
 
 @jit
-def _least(values):
-    least = 0
+def _argmin(values):
+    """Index of the minimum, the first one if there are several."""
+    index = 0
     for s in range(1, len(values)):
-        if values[s] < values[least]:
-            least = s
-    return least
+        if values[s] < values[index]:
+            index = s
+    return index
 
 
 @jit
 def swap_changes(D, near, slot, w, removal, change, best):
-    """For every row of `D` as a medoid: the least change of the loss by a swap, and the slot it would take.
+    """Best swap of each candidate: the minimum change of the loss (c,), and the medoid to replace, `best` (c,).
 
-    The loss is the sum of `w` times the distance to the nearest medoid. D (c, m) distances of candidates to objects;
-    removal (k,) what the removal of each medoid alone would cost; out: change (c,), best (c,).
+    The loss is the sum of `w` times the distance to the nearest medoid. D (c, m) are distances of candidates to
+    objects, removal (k,) the increase of the loss if a medoid is removed.
     """
     m, k, lanes = D.shape[1], len(removal), REGISTER // D.itemsize
-    passed = np.empty((m + lanes - 1) // lanes, np.uint32)
+    is_nearer = np.empty((m + lanes - 1) // lanes, np.uint32)
     loss = np.empty(k)
     for c in range(len(D)):
         row = D[c]
-        compare(row, near[1], passed, m)
+        compare(row, near[1], is_nearer, m)
         for s in range(k):
             loss[s] = removal[s]
         gain = 0.0
-        for i in range(len(passed)):
-            bits = passed[i]
+        for i in range(len(is_nearer)):
+            bits = is_nearer[i]
             while bits != 0:
                 o = i * lanes + lowest_bit(bits)
                 bits &= bits - np.uint32(1)
                 d, first = float(row[o]), float(near[0, o])
                 gain += w[o] * min(d - first, 0.0)
                 loss[slot[0, o]] += w[o] * (max(d, first) - near[1, o])
-        best[c] = _least(loss)
+        best[c] = _argmin(loss)
         change[c] = loss[best[c]] + gain
 
 
 @jit
 def silhouette_changes(D, near, slot, w, removal, change, best):
-    """The same where the loss is the sum of `w` times the nearest by the second nearest distance."""
+    """The same if the loss is the sum of `w` times the ratio of the nearest to the second nearest distance."""
     m, k, lanes = D.shape[1], len(removal), REGISTER // D.itemsize
-    passed = np.empty((m + lanes - 1) // lanes, np.uint32)
+    is_nearer = np.empty((m + lanes - 1) // lanes, np.uint32)
     loss = np.empty(k)
     for c in range(len(D)):
         row = D[c]
-        compare(row, near[2], passed, m)
+        compare(row, near[2], is_nearer, m)
         for s in range(k):
             loss[s] = removal[s]
         gain = 0.0
-        for i in range(len(passed)):
-            bits = passed[i]
+        for i in range(len(is_nearer)):
+            bits = is_nearer[i]
             while bits != 0:
                 o = i * lanes + lowest_bit(bits)
                 bits &= bits - np.uint32(1)
                 d, one, two, three = float(row[o]), float(near[0, o]), float(near[1, o]), float(near[2, o])
-                now, beside = _share(one, two), _best_share(d, one, two)
-                gain += w[o] * (beside - now)
-                without_first = _best_share(d, two, three) - beside - (_share(two, three) - now)
-                without_second = _best_share(d, one, three) - beside - (_share(one, three) - now)
+                ratio, with_candidate = _ratio(one, two), _ratio_with_candidate(d, one, two)
+                gain += w[o] * (with_candidate - ratio)
+                without_first = _ratio_with_candidate(d, two, three) - with_candidate - (_ratio(two, three) - ratio)
+                without_second = _ratio_with_candidate(d, one, three) - with_candidate - (_ratio(one, three) - ratio)
                 loss[slot[0, o]] += w[o] * without_first
                 loss[slot[1, o]] += w[o] * without_second
-        best[c] = _least(loss)
+        best[c] = _argmin(loss)
         change[c] = loss[best[c]] + gain
 
 
 @jit
-def _share(nearer, farther):
+def _ratio(nearer, farther):
+    """Ratio of the nearest to the second nearest distance; 0 if the nearest is 0."""
     return nearer / farther if nearer > 0 else 0.0
 
 
 @jit
-def _best_share(d, nearer, farther):
-    """With one more medoid at distance `d`."""
+def _ratio_with_candidate(d, nearer, farther):
+    """`_ratio` with an additional medoid at distance `d`."""
     if d < nearer:
-        return _share(d, nearer)
-    return _share(nearer, min(d, farther))
+        return _ratio(d, nearer)
+    return _ratio(nearer, min(d, farther))
 
 
 @jit
-def swap(distances, place, near, slot):
-    """Brings the nearest medoids up to date once column `place` of `distances` (m, k) is another medoid's."""
+def swap(distances, column, near, slot):
+    """Update the nearest medoids after column `column` of `distances` (m, k) has changed."""
     depth = len(near)
     for o in range(len(distances)):
-        touched = distances[o, place] < near[depth - 1, o]
+        is_affected = distances[o, column] < near[depth - 1, o]
         for i in range(depth):
-            touched |= slot[i, o] == place
-        if touched:
+            is_affected |= slot[i, o] == column
+        if is_affected:
             for i in range(depth):
                 near[i, o], slot[i, o] = np.inf, -1
             for s in range(distances.shape[1]):
@@ -147,6 +149,7 @@ def swap(distances, place, near, slot):
 
 @jit
 def _insert(d, s, o, near, slot):
+    """Insert medoid `s` at distance `d` into the nearest medoids of object `o`."""
     i = len(near) - 1
     if d < near[i, o]:
         while i > 0 and d < near[i - 1, o]:
@@ -157,7 +160,7 @@ def _insert(d, s, o, near, slot):
 
 @jit
 def removal_losses(near, slot, w, removal):
-    """What the removal of each medoid would cost."""
+    """Increase of the loss (k,) if a medoid is removed."""
     for s in range(len(removal)):
         removal[s] = 0.0
     for o in range(len(w)):
@@ -166,21 +169,21 @@ def removal_losses(near, slot, w, removal):
 
 @jit
 def silhouette_removals(near, slot, w, removal):
-    """The same for silhouettes."""
+    """The same for medoid silhouettes."""
     for s in range(len(removal)):
         removal[s] = 0.0
     for o in range(len(w)):
         one, two, three = float(near[0, o]), float(near[1, o]), float(near[2, o])
-        removal[slot[0, o]] += w[o] * (_share(two, three) - _share(one, two))
-        removal[slot[1, o]] += w[o] * (_share(one, three) - _share(one, two))
+        removal[slot[0, o]] += w[o] * (_ratio(two, three) - _ratio(one, two))
+        removal[slot[1, o]] += w[o] * (_ratio(one, three) - _ratio(one, two))
 
 
 @jit
 def gains(D, nearest, w, gain):
-    """What each row of `D` would take off the loss if it were one more medoid."""
+    """Decrease of the loss (c,) if a candidate becomes an additional medoid."""
     for c in range(len(D)):
         total = 0.0
         for o in range(len(w)):
-            less = float(nearest[o]) - D[c, o]
-            total += w[o] * less if less > 0 else 0.0
+            decrease = float(nearest[o]) - D[c, o]
+            total += w[o] * decrease if decrease > 0 else 0.0
         gain[c] = total

@@ -1,7 +1,7 @@
-"""Distances of all rows of one table to all rows of another, a block at a time.
+"""Distances between all rows of `A` (n, d) and `B` (m, d), written to `out` (n, m).
 
-Rows of B sit in the lanes, in tiles; rows of A come in panels (see `simd`). Differences are taken as they are, never
-by products of rows, which cancel; where additions have units of their own this costs no more time than products.
+Rows of B are in the lanes, in tiles; rows of A are in panels (see `simd`). Differences are computed directly, because
+products of rows would cancel.
 """
 
 from __future__ import annotations
@@ -12,63 +12,47 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from coterie.kernels.cpu.jit import compiling, jit, jit_reassociating
-from coterie.kernels.cpu.simd import PANEL, VECTORS, against_panel, points
+from coterie.kernels.cpu.simd import PANEL, VECTORS, points, reduce_panel
 from coterie.kernels.cpu.vectors import Vectors
 
 CannotCompile = numba.core.errors.NumbaError
-PANELS = 8  # of A that a tile of B meets while it is in the cache
+PANELS = 8  # panels of A that are compared with a tile of B while it is in the cache
 
 
 def _distances(kinds, step, last=None):
-    """Code that folds the differences of a panel and a tile by `step(v, difference, total)`, ended by `last(v, total)`.
+    """Code that reduces differences of a panel and a tile by `step(v, difference, total)`, then the intrinsic `last`.
 
-    The distances, times `factor`, of row j of the panel to the tile are stored from ``at + j * stride`` on.
+    Totals are multiplied by `factor` before `last`. Those of row j of the panel are stored from ``at + j * stride`` on.
     """
 
     def codegen(context, b, sig, args):
         v = Vectors("tile tile_at panels panel_at factor out at stride d", context, b, sig, args)
-        totals = against_panel(v, [v.zero] * PANEL, lambda x, c, total: step(v, b.fsub(x, c), total))
+        totals = reduce_panel(v, [v.zero] * PANEL, lambda x, c, total: step(v, b.fsub(x, c), total))
         factor, start = v.spread(v["factor"]), v.start("out", v["at"])
         for j in range(PANEL):
             for r in range(VECTORS):
                 total = b.fmul(totals[j][r], factor)
-                v.store(last(v, total) if last else total, v.at(start, r * v.lanes))
+                v.store(v.call(last, total) if last else total, v.at(start, r * v.lanes))
             start = v.at(start, v["stride"])
         return context.get_dummy_value()
 
     return types.void(*kinds), codegen
 
 
-def _call(name):
-    """The vector form of an LLVM function of one number."""
-
-    def call(v, x):
-        signature = ir.FunctionType(v.type, [v.type])
-        function = cgutils.get_or_insert_function(v.b.module, signature, f"llvm.{name}.v{v.lanes}f{v.bits}")
-        return v.b.call(function, [x])
-
-    return call
-
-
-_magnitude, _root = _call("fabs"), _call("sqrt")
-
-
 def _add_square(v, x, total):
     return v.fma(x, x, total)
 
 
-def _add_magnitude(v, x, total):
-    return v.b.fadd(_magnitude(v, x), total)
+def _add_absolute(v, x, total):
+    return v.b.fadd(v.call("fabs", x), total)
 
 
-def _keep_largest(v, x, total):
-    return v.higher(_magnitude(v, x), total)
+def _maximum(v, x, total):
+    return v.higher(v.call("fabs", x), total)
 
 
 @intrinsic
@@ -79,54 +63,55 @@ def square_panel(typingctx, tile, tile_at, panels, panel_at, factor, out, at, st
 
 @intrinsic
 def root_panel(typingctx, tile, tile_at, panels, panel_at, factor, out, at, stride, d):
-    """Roots of squared distances times `factor`."""
-    return _distances((tile, tile_at, panels, panel_at, factor, out, at, stride, d), _add_square, _root)
+    """Square roots of squared distances times `factor`."""
+    return _distances((tile, tile_at, panels, panel_at, factor, out, at, stride, d), _add_square, "sqrt")
 
 
 @intrinsic
 def absolute_panel(typingctx, tile, tile_at, panels, panel_at, factor, out, at, stride, d):
     """Sums of absolute differences."""
-    return _distances((tile, tile_at, panels, panel_at, factor, out, at, stride, d), _add_magnitude)
+    return _distances((tile, tile_at, panels, panel_at, factor, out, at, stride, d), _add_absolute)
 
 
 @intrinsic
 def largest_panel(typingctx, tile, tile_at, panels, panel_at, factor, out, at, stride, d):
     """Largest absolute differences."""
-    return _distances((tile, tile_at, panels, panel_at, factor, out, at, stride, d), _keep_largest)
+    return _distances((tile, tile_at, panels, panel_at, factor, out, at, stride, d), _maximum)
 
 
 @jit
 def _packed(A, width):
-    """Rows in groups of `width`, each group (d, width); the last one filled up with zeros."""
+    """Rows in groups of `width`, each one (d, width); the last group is padded with zeros."""
     n, d = A.shape
-    packed = np.zeros((n + width - 1) // width * width * d, A.dtype)
+    groups = np.zeros((n + width - 1) // width * width * d, A.dtype)
     for i in range(n):
-        group = i // width * width * d + i % width
+        first = i // width * width * d + i % width
         for t in range(d):
-            packed[group + t * width] = A[i, t]
-    return packed
+            groups[first + t * width] = A[i, t]
+    return groups
 
 
 @jit
 def differences(A, B, kind, factor, out):
-    """Distances by `kind`: 0 squares, 1 their roots, 2 sums and 3 largest of absolute values; times `factor`."""
-    m, wide = len(B), points(A.itemsize)
-    panels, tiles = _packed(A, PANEL), _packed(B, wide)
-    edge = np.empty((PANEL, wide), A.dtype)
+    """Distance number `kind` of `plain.pairwise.METRICS`, times `factor`."""
+    m, tile_rows = len(B), points(A.itemsize)
+    panels, tiles = _packed(A, PANEL), _packed(B, tile_rows)
+    edge = np.empty((PANEL, tile_rows), A.dtype)
     for a in range(0, len(A), PANELS * PANEL):
-        for b in range(0, m, wide):
+        for b in range(0, m, tile_rows):
             for i in range(a, min(a + PANELS * PANEL, len(A)), PANEL):
-                if b + wide <= m and i + PANEL <= len(A):
+                if b + tile_rows <= m and i + PANEL <= len(A):
                     _panel(tiles, b, panels, i, kind, factor, out, i * m + b, m, A.shape[1])
                 else:
-                    _panel(tiles, b, panels, i, kind, factor, edge, 0, wide, A.shape[1])
+                    _panel(tiles, b, panels, i, kind, factor, edge, 0, tile_rows, A.shape[1])
                     for p in range(min(PANEL, len(A) - i)):
-                        for j in range(min(wide, m - b)):
+                        for j in range(min(tile_rows, m - b)):
                             out[i + p, b + j] = edge[p, j]
 
 
 @jit
 def _panel(tiles, b, panels, i, kind, factor, out, at, stride, d):
+    """Distances of one panel and one tile."""
     factor = out.dtype.type(factor)
     if kind == 0:
         square_panel(tiles, b * d, panels, i * d, factor, out, at, stride, d)
@@ -140,7 +125,7 @@ def _panel(tiles, b, panels, i, kind, factor, out, at, stride, d):
 
 @jit_reassociating
 def minkowski(A, B, p, out):
-    """Differences are divided by the largest first: no power overflows."""
+    """Differences are divided by the largest one first, so that powers do not overflow."""
     for i in range(len(A)):
         for j in range(len(B)):
             largest = 0.0
@@ -155,6 +140,7 @@ def minkowski(A, B, p, out):
 
 @jit_reassociating
 def mismatches(A, B, w, out):
+    """Weighted number of columns in which two rows differ."""
     for i in range(len(A)):
         for j in range(len(B)):
             total = 0.0
@@ -164,10 +150,10 @@ def mismatches(A, B, w, out):
 
 
 @jit
-def gower(A, B, w, numbers, out):
-    """The first `numbers` columns are numbers in units of their range, the others codes; NaN is not there.
+def gower(A, B, w, n_numeric, out):
+    """The first `n_numeric` columns are numbers divided by their range, the others are codes; NaN is ignored.
 
-    NaN where two rows have no column in common.
+    The distance is NaN if no column is observed in both rows.
     """
     for i in range(len(A)):
         for j in range(len(B)):
@@ -176,18 +162,18 @@ def gower(A, B, w, numbers, out):
                 x, y = A[i, t], B[j, t]
                 if x == x and y == y:
                     weight += w[t]
-                    total += w[t] * (abs(x - y) if t < numbers else 0.0 if x == y else 1.0)
+                    total += w[t] * (abs(x - y) if t < n_numeric else 0.0 if x == y else 1.0)
             out[i, j] = total / weight if weight > 0 else np.nan
 
 
 @jit
 def canberra(A, B, w, out):
-    """Columns in which both values are 0 count as 0."""
+    """Columns in which both values are 0 contribute 0."""
     for i in range(len(A)):
         for j in range(len(B)):
             total = 0.0
             for t in range(A.shape[1]):
-                x, y = 0.5 * A[i, t], 0.5 * B[j, t]  # halves: no sum overflows
+                x, y = 0.5 * A[i, t], 0.5 * B[j, t]  # halves, so that sums do not overflow
                 size = abs(x) + abs(y)
                 if size > 0:
                     total += w[t] * (abs(x - y) / size)
@@ -196,7 +182,7 @@ def canberra(A, B, w, out):
 
 @jit
 def braycurtis(A, B, out):
-    """Two rows of zeros have distance 0; infinite where the sums of values are all 0."""
+    """Two rows of zeros have distance 0; other rows whose sum is 0 in every column have an infinite distance."""
     largest = 0.0
     for i in range(len(A)):
         for t in range(A.shape[1]):
@@ -207,12 +193,12 @@ def braycurtis(A, B, out):
     scale = largest * A.shape[1] if largest > 0 else 1.0
     for i in range(len(A)):
         for j in range(len(B)):
-            apart, size = 0.0, 0.0
+            difference, size = 0.0, 0.0
             for t in range(A.shape[1]):
                 x, y = A[i, t] / scale, B[j, t] / scale
-                apart += abs(x - y)
+                difference += abs(x - y)
                 size += abs(x + y)
-            out[i, j] = 0.0 if apart == 0 else apart / size if size > 0 else np.inf
+            out[i, j] = 0.0 if difference == 0 else difference / size if size > 0 else np.inf
 
 
 @jit
@@ -228,31 +214,28 @@ def haversine(A, B, out):
 
 @jit
 def nan_euclidean(A, B, out):
-    """NaN where two rows have no column in common."""
+    """NaN if no column is observed in both rows."""
     for i in range(len(A)):
         for j in range(len(B)):
             total, n_present = 0.0, 0
             for t in range(A.shape[1]):
-                apart = float(A[i, t]) - B[j, t]
-                if apart == apart:
-                    total += apart * apart
+                difference = float(A[i, t]) - B[j, t]
+                if difference == difference:
+                    total += difference * difference
                     n_present += 1
             out[i, j] = np.sqrt(total * (A.shape[1] / n_present)) if n_present > 0 else np.nan
 
 
 @cache
-def compiled(function: Callable[..., Any]) -> Callable[..., None]:
-    """A block of distances by a function of two rows, compiled into one loop with it."""
-    pair = function if isinstance(function, numba.core.dispatcher.Dispatcher) else _pair(function)
+def compile_function(function: Callable[..., Any]) -> Callable[..., None]:
+    """Compile a function of two rows into a kernel for all pairs of rows."""
+    is_compiled = isinstance(function, numba.core.dispatcher.Dispatcher)
+    pair = function if is_compiled else compiling(cache=False, fastmath={"reassoc", "contract", "nsz"})(function)
 
-    @compiling(cache=False)  # the cache does not know of changes in the user's own code
+    @compiling(cache=False)  # the cache does not detect changes in the code of users
     def block(A, B, out, arguments):
         for i in range(len(A)):
             for j in range(len(B)):
                 out[i, j] = pair(A[i], B[j], *arguments)
 
     return block
-
-
-def _pair(function):
-    return compiling(cache=False, fastmath={"reassoc", "contract", "nsz"})(function)

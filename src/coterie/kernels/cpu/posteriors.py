@@ -1,39 +1,39 @@
-"""What an E-step makes of log densities, with rows in the lanes; `plain.posteriors` says what that is."""
+"""Responsibilities from log densities, with rows in the lanes; for the definition see `plain.posteriors`."""
 
 from __future__ import annotations
 
-import threading
 from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
+from coterie.kernels.cpu import read_only, thread_workspace
 from coterie.kernels.cpu.gaussian import E_STEPS, SOFT, choose, log_likelihood, put_weights
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.simd import aligned, padded, points
-from coterie.kernels.cpu.soft import posterior
+from coterie.kernels.cpu.soft_simd import posterior
 from coterie.kernels.plain import Weights, weights
 
-BLOCK_BYTES = 1 << 17  # log joints of a block stay in the cache until they are shares
+BLOCK_BYTES = 1 << 17  # size of the log densities of a block, which stays in the cache
 
 
 class Layout(NamedTuple):
-    """Sizes, and where in the room things begin; the names are those that `soft.posterior` looks for."""
+    """Sizes, and the start of each array in the buffer, with the names that `soft_simd.posterior` uses."""
 
     k: int
     rows: int  # of a tile
     block: int  # rows of all tiles
     w: int  # (block,) weights
     squares: int  # (k, block) scores
-    resp: int  # (k, block) posterior times w
-    most: int  # (block,) with `total`: log-likelihoods
+    resp: int  # (k, block) posteriors times w
+    log_max: int  # (block,) maximum of log p(x, z); log p(x) is log_max + log(total)
     total: int  # (block,)
-    offset: int  # (k,) a log joint is offset + scale * score
+    offset: int  # (k,) log p(x, z) is offset + scale * score
     scale: int  # (k,)
 
 
-class Room:
-    """Room to work in, for k components."""
+class Workspace:
+    """Arrays of a pass, for k components."""
 
     def __init__(self, k: int):
         rows = points(8)
@@ -41,9 +41,9 @@ class Room:
         sizes = [block, k * block, k * block, block, block, k, k]
         *starts, size = accumulate((padded(size, 8) for size in sizes), initial=0)
         self.layout = Layout(k, rows, block, *starts)
-        self.numbers = aligned(size, np.empty(0))
-        self.numbers[:] = 0.0
-        self.numbers[self.layout.scale : self.layout.scale + k] = 1.0
+        self.buffer = aligned(size, np.empty(0))
+        self.buffer[:] = 0.0
+        self.buffer[self.layout.scale : self.layout.scale + k] = 1.0
 
 
 def posteriors(
@@ -55,59 +55,42 @@ def posteriors(
     u: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float, float]:
     scores = np.ascontiguousarray(scores, dtype=np.float64)
-    room = _room(len(offset))
-    at = room.layout.offset
-    room.numbers[at : at + len(offset)] = offset
-    told = np.empty(0, np.int32) if known is None else known.astype(np.int32, copy=False)
-    logs = share_out(
-        scores, _read(weights(w)), E_STEPS[e_step], _read(told), _read(np.empty(0) if u is None else u), room.layout,
-        room.numbers,
+    workspace = thread_workspace("posteriors", Workspace, (len(offset),))
+    at = workspace.layout.offset
+    workspace.buffer[at : at + len(offset)] = offset
+    labels = np.empty(0, np.int32) if known is None else known.astype(np.int32, copy=False)
+    logs = write_posteriors(
+        scores, read_only(weights(w)), E_STEPS[e_step], read_only(labels), read_only(np.empty(0) if u is None else u),
+        workspace.layout, workspace.buffer,
     )  # fmt: skip
     return scores, *logs
 
 
 @jit
-def share_out(
+def write_posteriors(
     scores,  # i/o (n, k) log densities; then w r
-    w,  # in  (n,), or (1,) for one weight for all
+    w,  # in  (n,), or (1,) if all weights are equal
     e_step,  # in  number of the E-step
-    known,  # in  (n,) components, -1 where unknown, or (0,)
+    known,  # in  (n,) known components, -1 if unknown; or (0,)
     u,  # in  (n,) uniform numbers, or (0,)
     s,  # in  Layout
-    room,  # i/o numbers of a Room
+    buffer,  # i/o buffer of a Workspace
 ):
-    """Log-likelihood and bound."""
+    """Replace scores by w r; return log-likelihood and bound."""
     likelihood, bound = 0.0, 0.0
-    choosing = e_step != SOFT or known.shape[0] > 0
+    is_hard = e_step != SOFT or known.shape[0] > 0
     for i0 in range(0, scores.shape[0], s.block):
         count = min(s.block, scores.shape[0] - i0)
         for p in range(count):
             for j in range(s.k):
-                room[s.squares + j * s.block + p] = scores[i0 + p, j]
-        put_weights(w, i0, count, s, room)
+                buffer[s.squares + j * s.block + p] = scores[i0 + p, j]
+        put_weights(w, i0, count, s, buffer)
         for t in range((count + s.rows - 1) // s.rows):
-            posterior(room, s, t * s.rows)
-        if choosing:
-            bound += choose(w, i0, count, e_step, known, u, s, room)
-        likelihood += log_likelihood(w, i0, count, s, room)
+            posterior(buffer, s, t * s.rows)
+        if is_hard:
+            bound += choose(w, i0, count, e_step, known, u, s, buffer)
+        likelihood += log_likelihood(w, i0, count, s, buffer)
         for p in range(count):
             for j in range(s.k):
-                scores[i0 + p, j] = room[s.resp + j * s.block + p]
+                scores[i0 + p, j] = buffer[s.resp + j * s.block + p]
     return likelihood, bound if e_step != SOFT else likelihood
-
-
-_kept = threading.local()
-
-
-def _room(k: int) -> Room:
-    """Kept by each thread: fresh pages for every block would cost as much as the block."""
-    if getattr(_kept, "k", None) != k:
-        _kept.k, _kept.room = k, Room(k)
-    return _kept.room
-
-
-def _read(values: np.ndarray) -> np.ndarray:
-    """A read-only view: writable and read-only arrays are different types to the compiler, one is enough."""
-    view = values.view()
-    view.setflags(write=False)
-    return view

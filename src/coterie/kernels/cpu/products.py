@@ -1,7 +1,7 @@
-"""Products of CSR rows with tables of dense ones; `plain.products` says what they are.
+"""Matrix products of CSR rows with dense matrices; for the definitions see `plain.products`.
 
-A stored value meets k numbers that lie side by side, so tables lie column by column, each in whole vectors: (d, padded
-k). What a row has of its k numbers stays in registers while its values go by.
+Each stored value is multiplied by k contiguous numbers. So matrices are stored by column, padded to whole vectors:
+(d, padded k). The k results of a row stay in registers.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ from coterie.kernels.cpu.simd import aligned, padded
 from coterie.kernels.cpu.vectors import REGISTER, Vectors, i64
 
 LANES = REGISTER // 8
-WIDEST = 8  # vectors of a row's numbers that are in registers together
-ROWS = 32  # whose shares are aligned together: a load across two cache lines waits for all stores before it
+MAX_VECTORS = 8  # maximum number of vectors of results in registers
+ROWS = 32  # rows whose responsibilities are copied to aligned memory: a load across two cache lines waits for stores
 
 
 def products(X: Any, table: np.ndarray) -> np.ndarray:
     (n, d), k = X.shape, len(table)
-    columns, out = aligned(d * padded(k, 8), np.empty(0)), np.empty(n * k + LANES)  # a whole vector goes past the end
+    columns, out = aligned(d * padded(k, 8), np.empty(0)), np.empty(n * k + LANES)  # space after the last vector
     columns.reshape(d, -1)[:, :k] = table.T
-    add_up(_floats(X.data), X.indices, X.indptr, columns, k, out)
+    multiply(_floats(X.data), X.indices, X.indptr, columns, k, out)
     return out[: n * k].reshape(n, k)
 
 
-def weighted(X: Any, resp: np.ndarray) -> np.ndarray:
+def weighted_sums(X: Any, resp: np.ndarray) -> np.ndarray:
     d, k = X.shape[1], resp.shape[1]
-    room, sums = (aligned(rows * padded(k, 8), np.empty(0)) for rows in (ROWS, d))
-    spread(_floats(X.data), X.indices, X.indptr, np.ascontiguousarray(resp), room, sums)
+    buffer, sums = (aligned(rows * padded(k, 8), np.empty(0)) for rows in (ROWS, d))
+    add_weighted_rows(_floats(X.data), X.indices, X.indptr, np.ascontiguousarray(resp), buffer, sums)
     return sums.reshape(d, -1)[:, :k].T
 
 
 def _floats(data: np.ndarray) -> np.ndarray:
+    """Stored values as float32 or float64."""
     return data if data.dtype in (np.float32, np.float64) else data.astype(np.float64)
 
 
 @jit
-def add_up(
+def multiply(
     data,  # in  (stored,)
     indices,  # in  (stored,)
     indptr,  # in  (n + 1,)
@@ -51,26 +52,26 @@ def add_up(
     k,  # in
     out,  # out (n * k + LANES,)
 ):
-    """x . t"""
+    """Inner products of the rows and the columns of the matrix."""
     stride = padded(k, 8)
     vectors = stride // LANES
     for i in range(indptr.shape[0] - 1):
         start, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
-        for first in range(0, vectors, WIDEST):
-            at, width = first * LANES, min(WIDEST, vectors - first)
-            add_up_row(columns, data, indices, start, stop, stride, at, width, out, i * k + at)
+        for first in range(0, vectors, MAX_VECTORS):
+            at, width = first * LANES, min(MAX_VECTORS, vectors - first)
+            multiply_row(columns, data, indices, start, stop, stride, at, width, out, i * k + at)
 
 
 @jit
-def spread(
+def add_weighted_rows(
     data,  # in  (stored,)
     indices,  # in  (stored,)
     indptr,  # in  (n + 1,)
     resp,  # in  (n, k)
-    room,  # i/o (ROWS * padded k,) zeros
+    buffer,  # i/o (ROWS * padded k,) zeros
     sums,  # i/o (d * padded k,)
 ):
-    """Adds r x."""
+    """Add r x to the sums."""
     n, k = resp.shape
     stride = padded(k, 8)
     vectors = stride // LANES
@@ -78,17 +79,17 @@ def spread(
         count = min(ROWS, n - i0)
         for p in range(count):
             for j in range(k):
-                room[p * stride + j] = resp[i0 + p, j]
+                buffer[p * stride + j] = resp[i0 + p, j]
         for p in range(count):
             start, stop = np.int64(indptr[i0 + p]), np.int64(indptr[i0 + p + 1])
-            for first in range(0, vectors, WIDEST):
-                at, width = first * LANES, min(WIDEST, vectors - first)
-                spread_row(sums, data, indices, start, stop, stride, at, width, room, p * stride + at)
+            for first in range(0, vectors, MAX_VECTORS):
+                at, width = first * LANES, min(MAX_VECTORS, vectors - first)
+                add_weighted_row(sums, data, indices, start, stop, stride, at, width, buffer, p * stride + at)
 
 
 @intrinsic
-def add_up_row(typingctx, columns, data, indices, start, stop, stride, first, width, out, at):
-    """`width` vectors of the sum of x times its column's numbers, from the `first` on; out from `at` on."""
+def multiply_row(typingctx, columns, data, indices, start, stop, stride, first, width, out, at):
+    """Sums of x times the numbers of its column, `width` vectors from `first` on; written to out from `at` on."""
     sig = types.void(columns, data, indices, start, stop, stride, first, width, out, at)
 
     def codegen(context, b, sig, args):
@@ -106,8 +107,8 @@ def add_up_row(typingctx, columns, data, indices, start, stop, stride, first, wi
 
 
 @intrinsic
-def spread_row(typingctx, sums, data, indices, start, stop, stride, first, width, shares, at):
-    """Adds x times `width` vectors of shares from `at` on to its column's sums, from the `first` on."""
+def add_weighted_row(typingctx, sums, data, indices, start, stop, stride, first, width, shares, at):
+    """Add x times `width` vectors of responsibilities from `at` on to the sums of its column, from `first` on."""
     sig = types.void(sums, data, indices, start, stop, stride, first, width, shares, at)
 
     def codegen(context, b, sig, args):
@@ -118,19 +119,19 @@ def spread_row(typingctx, sums, data, indices, start, stop, stride, first, width
             with v.loop(v["start"], v["stop"], 1, []) as value:
                 x, column = _stored(v, value.t, sums0)
                 for r, share in enumerate(shares):
-                    place = v.at(column, r * v.lanes)
-                    v.store(v.fma(x, share, v.load(place)), place)
+                    address = v.at(column, r * v.lanes)
+                    v.store(v.fma(x, share, v.load(address)), address)
         return context.get_dummy_value()
 
     return sig, codegen
 
 
 def _widths(v: Vectors) -> Iterator[int]:
-    """Code for every width that a row may have, of which the right one runs."""
+    """Emit a switch with code for each possible number of vectors."""
     b = v.b
     done = b.append_basic_block("done")
     switch = b.switch(v["width"], done)
-    for count in range(1, WIDEST + 1):
+    for count in range(1, MAX_VECTORS + 1):
         block = b.append_basic_block(f"width{count}")
         switch.add_case(i64(count), block)
         b.position_at_end(block)
@@ -140,7 +141,7 @@ def _widths(v: Vectors) -> Iterator[int]:
 
 
 def _stored(v: Vectors, e: ir.Value, table: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """A stored value in every lane, and where the numbers of its column begin."""
+    """A stored value in all lanes, and the address of the numbers of its column."""
     b = v.b
     x, index = b.load(v.at(v.start("data"), e)), b.load(v.at(v.start("indices"), e))
     x = x if x.type == v.element else b.fpext(x, v.element)

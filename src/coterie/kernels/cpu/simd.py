@@ -1,7 +1,7 @@
-"""The steps that touch every number, as vector code.
+"""Inner loops of K-means as vector code.
 
-Rows sit in the lanes: a *tile* is `points(itemsize)` rows, moved to the origin and transposed to (d, points), so that
-scores, minima and labels need no sum across lanes. A *panel* is `PANEL` centers, (d, PANEL).
+Rows are in the lanes: a *tile* is `points(itemsize)` rows, shifted and transposed to (d, points), so that scores,
+minima and labels need no sums across lanes. A *panel* is `PANEL` centers, (d, PANEL).
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ VECTORS, PANEL = (2, 5) if REGISTER == 32 else (3, 8)
 
 @register_jitable
 def points(itemsize):
-    """Rows in a tile."""
+    """Number of rows of a tile."""
     return VECTORS * REGISTER // itemsize
 
 
 @register_jitable
 def padded(d, itemsize):
-    """Columns of an array whose rows are read as whole vectors."""
+    """`d` rounded up to whole vectors."""
     lanes = REGISTER // itemsize
     return (d + lanes - 1) // lanes * lanes
 
 
 @register_jitable
 def aligned(size, like):
-    """Zeros of the type of `like`, starting where a register's load starts."""
-    room = np.zeros(size + REGISTER // like.itemsize, like.dtype)
-    skip = (-room.ctypes.data % REGISTER) // like.itemsize
-    return room[skip : skip + size]
+    """Zeros of the dtype of `like`, aligned to the size of a register."""
+    memory = np.zeros(size + REGISTER // like.itemsize, like.dtype)
+    offset = (-memory.ctypes.data % REGISTER) // like.itemsize
+    return memory[offset : offset + size]
 
 
 @intrinsic
 def load_tile(typingctx, X, rows, shift, inverse, tile, norm, at, ahead, d):
-    """Rows ``rows[at:at + points]`` as a tile: ``(x - shift) * inverse``, transposed.
+    """Load the rows ``rows[at:at + points]`` as a tile: ``(x - shift) * inverse``, transposed.
 
-    X (n, d), of which the rows `ahead` are asked for early; shift (padded d,); out: tile (padded d, points) from
-    ``at * padded d`` on, norm (...,) squared lengths from `at` on.
+    X (n, d), of which rows `ahead` are prefetched; shift (padded d,); out: tile (padded d, points) from
+    ``at * padded d`` on, norm (...,) squared norms from `at` on.
     """
     sig = types.void(X, rows, shift, inverse, tile, norm, at, ahead, d)
 
@@ -61,9 +61,9 @@ def load_tile(typingctx, X, rows, shift, inverse, tile, norm, at, ahead, d):
         def place(t, columns, squares, first):
             for u, column in enumerate(columns):
                 row = b.add(t, i64(u))
-                moved = b.fmul(b.fsub(column, v.spread(b.load(v.at(shift0, row)))), factor)
-                v.store(moved, v.at(v.at(tile0, b.mul(row, i64(VECTORS * v.lanes))), first))
-                squares = v.fma(moved, moved, squares)
+                shifted = b.fmul(b.fsub(column, v.spread(b.load(v.at(shift0, row)))), factor)
+                v.store(shifted, v.at(v.at(tile0, b.mul(row, i64(VECTORS * v.lanes))), first))
+                squares = v.fma(shifted, shifted, squares)
             return [squares]
 
         with v.repeat(i64(0), i64(VECTORS * v.lanes), v.lanes, []) as group:
@@ -84,8 +84,8 @@ def load_tile(typingctx, X, rows, shift, inverse, tile, norm, at, ahead, d):
     return sig, codegen
 
 
-def against_panel(v, start, step):
-    """One accumulator for each (center, vector of rows), taken through all columns by `step`."""
+def reduce_panel(v, start, step):
+    """Accumulators for all pairs of center and vector of rows, updated by `step` in each column."""
     b = v.b
     tile0, panel0 = v.start("tile", v["tile_at"]), v.start("panels", v["panel_at"])
     flat = [value for value in start for _ in range(VECTORS)]
@@ -100,28 +100,28 @@ def against_panel(v, start, step):
 
 
 def _two_best(step):
-    """Code that scores a tile against a panel by `step` and folds the scores into the two best of each row."""
+    """Code that computes scores of a tile and a panel by `step`, and updates the two best scores of each row."""
 
     def codegen(context, b, sig, args):
         names = "tile tile_at panels panel_at start first best second index at d"
         v = Vectors(names, context, b, sig, args)
         start0 = v.start("start", v["first"])
         starts = [v.spread(b.load(v.at(start0, j))) for j in range(PANEL)]
-        scores = against_panel(v, starts, partial(step, v))
+        scores = reduce_panel(v, starts, partial(step, v))
         numbers = [v.spread(b.add(b.trunc(v["first"], i32), i32(j))) for j in range(PANEL)]
         state = [v.start(name, v["at"]) for name in ("best", "second", "index")]
         for r in range(VECTORS):
             at_best, at_second, at_index = (v.at(pointer, r * v.lanes) for pointer in state)
-            low, runner_up = v.load(at_best), v.load(at_second)
-            which = v.load(at_index, ir.VectorType(i32, v.lanes))
+            best, second = v.load(at_best), v.load(at_second)
+            index = v.load(at_index, ir.VectorType(i32, v.lanes))
             for score, number in zip((scores[j][r] for j in range(PANEL)), numbers, strict=True):
-                nearer = b.fcmp_ordered("<", score, low)
-                runner_up = v.lower(v.higher(score, low), runner_up)
-                which = b.select(nearer, number, which)
-                low = b.select(nearer, score, low)
-            v.store(low, at_best)
-            v.store(runner_up, at_second)
-            v.store(which, at_index)
+                is_nearer = b.fcmp_ordered("<", score, best)
+                second = v.lower(v.higher(score, best), second)
+                index = b.select(is_nearer, number, index)
+                best = b.select(is_nearer, score, best)
+            v.store(best, at_best)
+            v.store(second, at_second)
+            v.store(index, at_index)
         return context.get_dummy_value()
 
     return codegen
@@ -129,62 +129,59 @@ def _two_best(step):
 
 @intrinsic
 def score_panel(typingctx, tile, tile_at, panels, panel_at, half, first, best, second, index, at, d):
-    """Scores of a tile against a panel, folded into the two best of each row.
+    """Update the two best scores of each row of a tile with the centers of a panel.
 
-    A score is ``|c|^2 / 2 - x.c``: half the squared distance, less what all centers share. panels hold -c, half
-    (k,) holds |c|^2 / 2, `first` is the number of the panel's first center; best, second, index from `at` on.
+    A score is ``|c|^2 / 2 - x.c``: half the squared distance, without |x|^2 / 2. `panels` contain -c, half (k,)
+    contains |c|^2 / 2, `first` is the index of the first center of the panel; best, second, index begin at `at`.
     """
     sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
     return sig, _two_best(Vectors.fma)
 
 
 @intrinsic
-def score_observed(typingctx, tile, tile_at, panels, panel_at, start, first, best, second, index, at, d):
-    """The same for rows with holes: a score is start + |x - c|^2 over the columns where x is not NaN.
-
-    Differences are taken directly: what all centers share is another number for every row.
-    """
+def square_panel_nan(typingctx, tile, tile_at, panels, panel_at, start, first, best, second, index, at, d):
+    """The same for rows with missing values: a score is start + |x - c|^2 over the columns where x is not NaN."""
     sig = types.void(tile, tile_at, panels, panel_at, start, first, best, second, index, at, d)
 
     def square(v, x, c, total):
-        difference = _where_there(v, x, v.b.fadd(x, c))
+        difference = _zero_if_nan(v, x, v.b.fadd(x, c))
         return v.fma(difference, difference, total)
 
     return sig, _two_best(square)
 
 
-def _where_there(v, x, value):
+def _zero_if_nan(v, x, value):
     """`value` where `x` is a number, 0 where it is NaN."""
     return v.b.select(v.b.fcmp_ordered("ord", x, x), value, v.zero)
 
 
 @intrinsic
-def improve_panel(typingctx, tile, tile_at, panels, panel_at, chosen, near, heavy, sums, sums_at, d):
-    """Adds ``heavy * min(near, |x - c|^2)`` of a tile's rows to the lanes of every center of a panel.
+def add_potentials(typingctx, tile, tile_at, panels, panel_at, is_center, near, tile_weight, sums, sums_at, d):
+    """Add ``tile_weight * min(near, |x - c|^2)`` of the rows of a tile to the lanes of each center of a panel.
 
-    near, heavy (points,); sums (..., PANEL, points) from `sums_at` on. If `chosen`, the panel's first center is one
-    for good: `near` is brought up to date with it first. Distances are direct, so they do not cancel.
+    near, tile_weight (points,); sums (..., PANEL, points) from `sums_at` on. If `is_center`, `near` is first updated
+    with the first point of the panel. Differences are computed directly, so distances do not cancel.
     """
-    sig = types.void(tile, tile_at, panels, panel_at, chosen, near, heavy, sums, sums_at, d)
+    sig = types.void(tile, tile_at, panels, panel_at, is_center, near, tile_weight, sums, sums_at, d)
 
     def codegen(context, b, sig, args):
-        names = "tile tile_at panels panel_at chosen near heavy sums sums_at d"
+        names = "tile tile_at panels panel_at is_center near tile_weight sums sums_at d"
         v = Vectors(names, context, b, sig, args)
 
         def square(x, c, total):
             difference = b.fsub(x, c)
             return v.fma(difference, difference, total)
 
-        squares = against_panel(v, [v.zero] * PANEL, square)
-        near0, heavy0, sums0 = v.start("near"), v.start("heavy"), v.start("sums", v["sums_at"])
+        squares = reduce_panel(v, [v.zero] * PANEL, square)
+        near0, weight0, sums0 = v.start("near"), v.start("tile_weight"), v.start("sums", v["sums_at"])
         for r in range(VECTORS):
             near = v.load(v.at(near0, r * v.lanes))
-            near = b.select(v["chosen"], v.lower(squares[0][r], near), near)
+            near = b.select(v["is_center"], v.lower(squares[0][r], near), near)
             v.store(near, v.at(near0, r * v.lanes))
-            heavy = v.load(v.at(heavy0, r * v.lanes))
+            tile_weight = v.load(v.at(weight0, r * v.lanes))
             for j in range(PANEL):
                 at = v.at(sums0, (j * VECTORS + r) * v.lanes)
-                v.store(v.fma(heavy, v.lower(squares[j][r], near), v.load(at)), at)
+                v.store(v.fma(tile_weight, v.lower(squares[j][r], near), v.load(at)), at)
         return context.get_dummy_value()
 
     return sig, codegen
@@ -192,9 +189,9 @@ def improve_panel(typingctx, tile, tile_at, panels, panel_at, chosen, near, heav
 
 @intrinsic
 def add_row(typingctx, X, x_at, centers, c_at, inverse, w, sums, s_at, d):
-    """Adds one row to the sums of its cluster: ``q = (x - c) * inverse``, sums += w q, then w q^2 behind them.
+    """Add one row to the sums of its cluster: w q and w q^2, with ``q = (x - c) * inverse``.
 
-    centers (..., padded d) from `c_at` on; sums (..., padded d + lanes) from `s_at` on, the last vector the cost.
+    centers (..., padded d) from `c_at` on; sums (..., padded d + lanes) from `s_at` on, the last vector is the cost.
     """
     sig = types.void(X, x_at, centers, c_at, inverse, w, sums, s_at, d)
 
@@ -207,34 +204,34 @@ def add_row(typingctx, X, x_at, centers, c_at, inverse, w, sums, s_at, d):
 
 
 @intrinsic
-def add_observed(typingctx, X, x_at, centers, c_at, inverse, w, sums, s_at, seen, seen_at, d):
-    """The same for a row with holes, q being 0 where x is NaN; where it is not, seen (..., padded d) += w."""
-    sig = types.void(X, x_at, centers, c_at, inverse, w, sums, s_at, seen, seen_at, d)
+def add_row_nan(typingctx, X, x_at, centers, c_at, inverse, w, sums, s_at, observed, observed_at, d):
+    """The same for a row with missing values: q is 0 where x is NaN; otherwise observed (..., padded d) += w."""
+    sig = types.void(X, x_at, centers, c_at, inverse, w, sums, s_at, observed, observed_at, d)
 
     def codegen(context, b, sig, args):
-        v = Vectors("X x_at centers c_at inverse w sums s_at seen seen_at d", context, b, sig, args)
-        weight, seen0 = v.spread(v["w"]), v.start("seen", v["seen_at"])
+        v = Vectors("X x_at centers c_at inverse w sums s_at observed observed_at d", context, b, sig, args)
+        weight, observed0 = v.spread(v["w"]), v.start("observed", v["observed_at"])
 
-        def there(t, x, q):
-            at = v.at(seen0, t)
-            v.store(b.fadd(v.load(at), _where_there(v, x, weight)), at)
-            return _where_there(v, x, q)
+        def mask_and_count(t, x, q):
+            at = v.at(observed0, t)
+            v.store(b.fadd(v.load(at), _zero_if_nan(v, x, weight)), at)
+            return _zero_if_nan(v, x, q)
 
-        _add_row(v, weight, there)
+        _add_row(v, weight, mask_and_count)
         return context.get_dummy_value()
 
     return sig, codegen
 
 
-def _add_row(v, weight, seen):
-    """Adds the row of X from `x_at` on to its sums; ``seen(t, x, q)`` is what counts of the differences `q`."""
+def _add_row(v, weight, mask):
+    """Add the row of X from `x_at` on to its sums; ``mask(t, x, q)`` are the differences `q` without missing values."""
     b, d = v.b, v["d"]
     x0, c0, s0 = v.start("X", v["x_at"]), v.start("centers", v["c_at"]), v.start("sums", v["s_at"])
     whole, height = v.whole_and_padded(d)
     cost_at, factor = v.at(s0, height), v.spread(v["inverse"])
 
     def add(t, x, cost):
-        q = seen(t, x, b.fmul(b.fsub(x, v.load(v.at(c0, t))), factor))
+        q = mask(t, x, b.fmul(b.fsub(x, v.load(v.at(c0, t))), factor))
         wq = b.fmul(q, weight)
         v.store(b.fadd(v.load(v.at(s0, t)), wq), v.at(s0, t))
         return [v.fma(wq, q, cost)]
@@ -247,25 +244,25 @@ def _add_row(v, weight, seen):
 
 
 @intrinsic
-def add_lanes(typingctx, tile, tile_at, w, index, label, c, out, filled, d_padded):
-    """Sums over the rows of `filled` / points tiles that bear `label`, lane by lane: w, w q, w q^2 for ``q = x - c``.
+def add_lanes(typingctx, tile, tile_at, w, index, label, c, out, n_padded, d_padded):
+    """Sums of w, w q and w q^2, with ``q = x - c``, over the rows with `label`, lane by lane.
 
-    tile: one column of the first tile at `tile_at`, that of the next tile ``points * d_padded`` further on; w, index
-    (filled,); out (3 * lanes,).
+    tile: one column of the first of n_padded / points tiles begins at `tile_at`, that of the next tile
+    ``points * d_padded`` later; w, index (n_padded,); out (3 * lanes,).
     """
-    sig = types.void(tile, tile_at, w, index, label, c, out, filled, d_padded)
+    sig = types.void(tile, tile_at, w, index, label, c, out, n_padded, d_padded)
 
     def codegen(context, b, sig, args):
-        v = Vectors("tile tile_at w index label c out filled d_padded", context, b, sig, args)
+        v = Vectors("tile tile_at w index label c out n_padded d_padded", context, b, sig, args)
         tile0, w0, index0, out0 = v.start("tile", v["tile_at"]), v.start("w"), v.start("index"), v.start("out")
         label, c = v.spread(b.trunc(v["label"], i32)), v.spread(v["c"])
-        with v.repeat(i64(0), v["filled"], VECTORS * v.lanes, [v.zero] * 3) as block:
+        with v.repeat(i64(0), v["n_padded"], VECTORS * v.lanes, [v.zero] * 3) as block:
             weight, linear, square = block.values
             for r in range(VECTORS):
                 row = b.add(block.t, i64(r * v.lanes))
                 x = v.load(v.at(v.at(tile0, b.mul(block.t, v["d_padded"])), r * v.lanes))
-                mine = b.icmp_signed("==", v.load(v.at(index0, row), ir.VectorType(i32, v.lanes)), label)
-                w = b.select(mine, v.load(v.at(w0, row)), v.zero)
+                is_member = b.icmp_signed("==", v.load(v.at(index0, row), ir.VectorType(i32, v.lanes)), label)
+                w = b.select(is_member, v.load(v.at(w0, row)), v.zero)
                 q = b.fsub(x, c)
                 wq = b.fmul(w, q)
                 weight, linear, square = b.fadd(weight, w), b.fadd(linear, wq), v.fma(wq, q, square)

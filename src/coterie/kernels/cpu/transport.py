@@ -1,4 +1,4 @@
-"""The cheapest clusters of given sizes: a transport of rows to clusters, by shortest paths between clusters."""
+"""Assignment of rows to clusters of bounded sizes at minimum cost, compiled; see `plain.transport`."""
 
 from __future__ import annotations
 
@@ -6,82 +6,86 @@ import numpy as np
 
 from coterie.kernels.cpu.jit import jit
 
-PART = 16  # of as many rows, one is in the part whose prices are found first
-ENOUGH = 4  # rows of that part for each cluster, or it is not worth the trouble
-LISTED = (4, 64)  # rows kept at hand for each pair of clusters, at least and at most: an eighth of a cluster
+SAMPLE_EVERY = 16  # one of this number of rows is in the sample whose prices are computed first
+MIN_ROWS = 4  # minimum number of rows of the sample for each cluster
+LIST_SIZES = (4, 64)  # minimum and maximum number of rows in the list of a pair of clusters: an eighth of a cluster
 
 
 def transport(
     costs: np.ndarray,  # in  (n, k)
-    least: np.ndarray,  # in  (k,) rows a cluster has at least
-    most: np.ndarray,  # in  (k,) and at most; n rows fit in
-    prices: np.ndarray,  # i/o (k,) of a place in each cluster, a guess; those that prove the result
-    labels: np.ndarray,  # i/o (n,) where several clusters are the cheapest, a row stays if it can
+    size_min: np.ndarray,  # in  (k,) minimum number of rows of each cluster
+    size_max: np.ndarray,  # in  (k,) maximum number of rows; their sum is at least n
+    prices: np.ndarray,  # i/o (k,) dual variables: an initial guess, and the optimal ones
+    labels: np.ndarray,  # i/o (n,) among equally cheap clusters, the current one is preferred
 ) -> None:
-    """Gives every row a cluster, at the least total cost with sizes within bounds.
+    """Assign each row to a cluster, at minimum total cost with sizes within bounds.
 
-    Where the prices are far off, better ones are those of a part of the rows and of the places.
+    If the initial prices are far from optimal, better ones are computed first from a sample of the rows.
     """
     n, k = costs.shape
-    few = -(-n // PART)
-    if few >= ENOUGH * k and settle(costs, least, most, prices, labels, n // PART) >= 0:
+    n_sample = -(-n // SAMPLE_EVERY)
+    if n_sample >= MIN_ROWS * k and solve(costs, size_min, size_max, prices, labels, n // SAMPLE_EVERY) >= 0:
         return
-    if few >= ENOUGH * k:
-        transport(costs[::PART].copy(), least * few // n, -(-most * few // n), prices, labels[::PART].copy())
-    settle(costs, least, most, prices, labels, n)
+    if n_sample >= MIN_ROWS * k:
+        sample = slice(None, None, SAMPLE_EVERY)
+        bounds = size_min * n_sample // n, -(-size_max * n_sample // n)
+        transport(costs[sample].copy(), *bounds, prices, labels[sample].copy())
+    solve(costs, size_min, size_max, prices, labels, n)
 
 
 @jit
-def settle(
+def solve(
     costs,  # in  (n, k)
-    least,  # in  (k,)
-    most,  # in  (k,)
+    size_min,  # in  (k,)
+    size_max,  # in  (k,)
     prices,  # i/o (k,)
     labels,  # i/o (n,)
-    patience,  # in  rows to be moved, beyond which to give up
+    max_moves,  # in  maximum number of rows to move
 ):
-    """How many rows went from cluster to cluster; -1 if there were too many.
+    """Solve by successive shortest paths; return the number of rows that were moved, or -1 if there are too many.
 
-    At the prices every row takes the cheapest cluster. Where too many rows take one, rows go along the shortest path
-    of clusters to one that has places, and prices change by just as much as keeps every row content. A last node, the
-    market, takes and gives places: its arcs let a size vary between its bounds at the price 0.
+    At the initial prices each row is in its cheapest cluster. Then rows are moved along the shortest path from clusters
+    with too many rows to one with too few, and prices are updated so that each row stays in its cheapest cluster. The
+    arcs of an additional node, the slack node, let the capacity of a cluster vary between its bounds at price 0.
     """
     n, k = costs.shape
-    price, excess, places = np.zeros(k + 1), np.zeros(k + 1, np.int64), np.zeros(k, np.int64)
+    price, excess, capacity = np.zeros(k + 1), np.zeros(k + 1, np.int64), np.zeros(k, np.int64)
     for j in range(k):
         price[j] = prices[j]
-    choose(costs, price, labels, excess)
-    if open_places(least, most, price, places, excess) > patience:
+    assign_cheapest(costs, price, labels, excess)
+    if set_capacities(size_min, size_max, price, capacity, excess) > max_moves:
         return -1
-    size = min(max(n // (8 * k), LISTED[0]), LISTED[1])
+    size = min(max(n // (8 * k), LIST_SIZES[0]), LIST_SIZES[1])
     keys, rows = np.empty((k, k, size)), np.empty((k, k, size), np.int32)
     held, limit = np.zeros((k, k), np.int64), np.full((k, k), np.inf)
     arcs, length = np.full((k + 1, k + 1), np.inf), np.empty(k + 1)
-    via, done = np.empty(k + 1, np.int64), np.empty(k + 1, np.bool_)
-    for i in by_cluster(labels, k):
+    parent, is_final = np.empty(k + 1, np.int64), np.empty(k + 1, np.bool_)
+    for i in sort_by_cluster(labels, k):
         list_row(costs, i, labels[i], keys, rows, held, limit)
     for j in range(k):
         set_arcs(costs, labels, j, keys, rows, held, limit, arcs)
-        set_market(j, least, most, places, arcs)
+        set_slack_arcs(j, size_min, size_max, capacity, arcs)
     moves = 0
     while True:
-        end = shortest(arcs, price, excess, length, via, done)
+        end = shortest_path(arcs, price, excess, length, parent, is_final)
         if end < 0:
             break
         for j in range(k + 1):
             price[j] -= min(length[j], length[end])
-        moves += push(end, via, costs, least, most, labels, places, excess, keys, rows, held, limit, arcs)
+        moves += augment(
+            end, parent, costs, size_min, size_max, labels, capacity, excess, keys, rows, held, limit, arcs
+        )
     for j in range(k):
         prices[j] = price[j] - price[k]
     return moves
 
 
 @jit
-def by_cluster(
+def sort_by_cluster(
     labels,  # in  (n,)
     k,
 ):
-    """The rows of the first cluster, of the second, ...: the lists of one cluster stay in the cache."""
+    """Rows (n,) sorted by cluster, so that the lists of one cluster stay in the cache."""
     start, order = np.zeros(k + 1, np.int64), np.empty(labels.shape[0], np.int32)
     for i in range(labels.shape[0]):
         start[labels[i] + 1] += 1
@@ -94,13 +98,13 @@ def by_cluster(
 
 
 @jit
-def choose(
+def assign_cheapest(
     costs,  # in  (n, k)
     price,  # in  (k + 1,)
     labels,  # i/o (n,)
-    excess,  # out (k + 1,) how many rows chose each cluster
+    excess,  # out (k + 1,) number of rows of each cluster
 ):
-    """The cheapest cluster of every row, at these prices."""
+    """Assign each row to its cheapest cluster at these prices."""
     for i in range(costs.shape[0]):
         best = labels[i] if 0 <= labels[i] < costs.shape[1] else 0
         low = costs[i, best] + price[best]
@@ -112,47 +116,47 @@ def choose(
 
 
 @jit
-def open_places(
-    least,  # in  (k,)
-    most,  # in  (k,)
+def set_capacities(
+    size_min,  # in  (k,)
+    size_max,  # in  (k,)
     price,  # in  (k + 1,)
-    places,  # out (k,) as many as the price allows: all that may be where they cost, the fewest where they are paid for
-    excess,  # i/o (k + 1,) rows of each cluster; how many more than places. Of the market: places without rows
+    capacity,  # out (k,) maximum size if the price is positive, minimum size if it is negative
+    excess,  # i/o (k + 1,) in: number of rows; out: rows above the capacity; of the slack node: unused capacity
 ):
-    """How many rows are in excess."""
-    k, much = places.shape[0], 0
+    """Set the capacities; return the number of rows above them."""
+    k, total = capacity.shape[0], 0
     for j in range(k):
         if price[j] > 0.0:
-            places[j] = most[j]
+            capacity[j] = size_max[j]
         elif price[j] < 0.0:
-            places[j] = least[j]
+            capacity[j] = size_min[j]
         else:
-            places[j] = min(max(excess[j], least[j]), most[j])
-        excess[j] -= places[j]
+            capacity[j] = min(max(excess[j], size_min[j]), size_max[j])
+        excess[j] -= capacity[j]
         excess[k] -= excess[j]
-        much += max(excess[j], 0)
-    return much
+        total += max(excess[j], 0)
+    return total
 
 
 @jit
 def list_row(
     costs,  # in  (n, k)
     i,
-    a,  # in  the cluster of row `i`
-    keys,  # i/o (k, k, size) what it costs to move rows of a cluster to another, descending
-    rows,  # i/o (k, k, size) which rows
-    held,  # i/o (k, k) how many
-    limit,  # i/o (k, k) rows that are not listed cost no less
+    a,  # in  cluster of row `i`
+    keys,  # i/o (k, k, size) costs of moving rows from one cluster to another, descending
+    rows,  # i/o (k, k, size) these rows
+    held,  # i/o (k, k) their number
+    limit,  # i/o (k, k) minimum cost of the rows that are not listed
 ):
-    """Puts a row on the lists of its cluster, as far as it is among the cheapest to move."""
+    """Insert a row into the lists of its cluster, if it is among the cheapest to move."""
     for b in range(costs.shape[1]):
         key = costs[i, b] - costs[i, a]
         if b != a and key < limit[a, b]:
-            put(key, i, a, b, keys, rows, held, limit)
+            insert(key, i, a, b, keys, rows, held, limit)
 
 
 @jit
-def put(
+def insert(
     key,
     i,
     a,
@@ -162,7 +166,7 @@ def put(
     held,  # i/o (k, k)
     limit,  # i/o (k, k)
 ):
-    """Keeps one list in order, of equal keys the first row last; the costliest row of a full list makes way."""
+    """Insert a row into one list; among equal keys, the first row is last. A full list loses its costliest row."""
     count = held[a, b]
     if count < keys.shape[2]:
         at = count
@@ -190,9 +194,9 @@ def set_arcs(
     rows,  # i/o (k, k, size)
     held,  # i/o (k, k)
     limit,  # i/o (k, k)
-    arcs,  # out (k + 1, k + 1) what it costs to move a row of `a` to each cluster, at least
+    arcs,  # out (k + 1, k + 1) minimum cost of moving a row of `a` to each cluster
 ):
-    """Rows that have left `a` are struck off its lists; a list that has run out is made anew."""
+    """Update the arcs of `a`: remove rows that have left it from its lists, and rebuild empty lists."""
     for b in range(costs.shape[1]):
         if b == a:
             continue
@@ -202,66 +206,66 @@ def set_arcs(
             limit[a, b] = np.inf
             for i in range(costs.shape[0]):
                 if labels[i] == a and costs[i, b] - costs[i, a] < limit[a, b]:
-                    put(costs[i, b] - costs[i, a], i, a, b, keys, rows, held, limit)
+                    insert(costs[i, b] - costs[i, a], i, a, b, keys, rows, held, limit)
         arcs[a, b] = keys[a, b, held[a, b] - 1] if held[a, b] > 0 else np.inf
 
 
 @jit
-def set_market(
+def set_slack_arcs(
     a,
-    least,  # in  (k,)
-    most,  # in  (k,)
-    places,  # in  (k,)
+    size_min,  # in  (k,)
+    size_max,  # in  (k,)
+    capacity,  # in  (k,)
     arcs,  # out (k + 1, k + 1)
 ):
-    """Whether a place may be added to `a`, and taken from it."""
-    market = places.shape[0]
-    arcs[a, market] = 0.0 if places[a] < most[a] else np.inf
-    arcs[market, a] = 0.0 if places[a] > least[a] else np.inf
+    """Arcs to and from the slack node: whether the capacity of `a` can increase or decrease."""
+    slack = capacity.shape[0]
+    arcs[a, slack] = 0.0 if capacity[a] < size_max[a] else np.inf
+    arcs[slack, a] = 0.0 if capacity[a] > size_min[a] else np.inf
 
 
 @jit
-def shortest(
+def shortest_path(
     arcs,  # in  (k + 1, k + 1)
     price,  # in  (k + 1,)
     excess,  # in  (k + 1,)
-    length,  # out (k + 1,) of the shortest path to each node, as far as it is no longer than the one returned
-    via,  # out (k + 1,) the node before, on that path; -1 at its start
-    done,  # out (k + 1,)
+    length,  # out (k + 1,) of the shortest path to each node, if it is not longer than the one returned
+    parent,  # out (k + 1,) previous node on that path; -1 at its start
+    is_final,  # out (k + 1,)
 ):
-    """The node short of rows that is nearest to those with too many (Dijkstra); -1 if none has too many."""
-    nodes, needed = length.shape[0], False
+    """The node with too few rows that is nearest to those with too many (Dijkstra); -1 if none has too many."""
+    nodes, has_excess = length.shape[0], False
     for v in range(nodes):
         length[v] = 0.0 if excess[v] > 0 else np.inf
-        via[v], done[v] = -1, False
-        needed |= excess[v] > 0
-    while needed:
+        parent[v], is_final[v] = -1, False
+        has_excess |= excess[v] > 0
+    while has_excess:
         u = -1
         for v in range(nodes):
-            if not done[v] and (u < 0 or length[v] < length[u]):
+            if not is_final[v] and (u < 0 or length[v] < length[u]):
                 u = v
         if not length[u] < np.inf:
             raise FloatingPointError("costs must be finite")
         if excess[u] < 0:
             return u
-        done[u] = True
+        is_final[u] = True
         for v in range(nodes):
-            if not done[v]:
-                there = length[u] + max(arcs[u, v] + (price[v] - price[u]), 0.0)  # below 0 by rounding only
-                if there < length[v]:
-                    length[v], via[v] = there, u
+            if not is_final[v]:
+                path_length = length[u] + max(arcs[u, v] + (price[v] - price[u]), 0.0)  # negative only by rounding
+                if path_length < length[v]:
+                    length[v], parent[v] = path_length, u
     return -1
 
 
 @jit
-def push(
+def augment(
     end,
-    via,  # in  (k + 1,) the path to `end`
+    parent,  # in  (k + 1,) path to `end`
     costs,  # in  (n, k)
-    least,  # in  (k,)
-    most,  # in  (k,)
+    size_min,  # in  (k,)
+    size_max,  # in  (k,)
     labels,  # i/o (n,)
-    places,  # i/o (k,)
+    capacity,  # i/o (k,)
     excess,  # i/o (k + 1,)
     keys,  # i/o (k, k, size)
     rows,  # i/o (k, k, size)
@@ -269,16 +273,16 @@ def push(
     limit,  # i/o (k, k)
     arcs,  # i/o (k + 1, k + 1)
 ):
-    """One row goes along each arc of the path; where it is places alone, as many as can. How many rows went."""
-    market, moved = places.shape[0], 0
-    start, amount = widest(end, via, least, most, places, excess)
+    """Move one row along each arc of the path, or as much capacity as possible; return the number of moved rows."""
+    slack, moved = capacity.shape[0], 0
+    start, amount = start_and_amount(end, parent, size_min, size_max, capacity, excess)
     v = end
-    while via[v] >= 0:
-        u = via[v]
-        if u == market:
-            places[v] -= amount
-        elif v == market:
-            places[u] += amount
+    while parent[v] >= 0:
+        u = parent[v]
+        if u == slack:
+            capacity[v] -= amount
+        elif v == slack:
+            capacity[u] += amount
         else:
             i = rows[u, v, held[u, v] - 1]
             labels[i] = v
@@ -289,31 +293,31 @@ def push(
     excess[end] += amount
     v = end
     while v >= 0:
-        if v != market:
+        if v != slack:
             set_arcs(costs, labels, v, keys, rows, held, limit, arcs)
-            set_market(v, least, most, places, arcs)
-        v = via[v]
+            set_slack_arcs(v, size_min, size_max, capacity, arcs)
+        v = parent[v]
     return moved
 
 
 @jit
-def widest(
+def start_and_amount(
     end,
-    via,  # in  (k + 1,)
-    least,  # in  (k,)
-    most,  # in  (k,)
-    places,  # in  (k,)
+    parent,  # in  (k + 1,)
+    size_min,  # in  (k,)
+    size_max,  # in  (k,)
+    capacity,  # in  (k,)
     excess,  # in  (k + 1,)
 ):
-    """Where the path to `end` starts, and how much goes along it: one row, or many places."""
-    market, amount = places.shape[0], -excess[end]
+    """Start of the path to `end`, and the amount to move: one row, or as much capacity as possible."""
+    slack, amount = capacity.shape[0], -excess[end]
     v = end
-    while via[v] >= 0:
-        u = via[v]
-        if u == market:
-            amount = min(amount, places[v] - least[v])
-        elif v == market:
-            amount = min(amount, most[u] - places[u])
+    while parent[v] >= 0:
+        u = parent[v]
+        if u == slack:
+            amount = min(amount, capacity[v] - size_min[v])
+        elif v == slack:
+            amount = min(amount, size_max[u] - capacity[u])
         else:
             amount = 1
         v = u

@@ -1,4 +1,4 @@
-"""Vector code as wide as this CPU's registers, written as LLVM vector types.
+"""Vector code with the width of the registers of this CPU, as LLVM vector types.
 
 LLVM lowers the same types to AVX-512, AVX2 or NEON.
 """
@@ -16,8 +16,11 @@ from numba.core import cgutils
 
 
 def _register_bytes() -> int:
-    asked = numba.config.CPU_FEATURES
-    features = asked.split(",") if asked else [f"+{f}" for f, on in llvm.get_host_cpu_features().items() if on]
+    """Size of a vector register in bytes."""
+    configured = numba.config.CPU_FEATURES
+    features = (
+        configured.split(",") if configured else [f"+{f}" for f, on in llvm.get_host_cpu_features().items() if on]
+    )
     if "+avx512f" in features:
         return 64
     return 32 if "+avx2" in features else 16
@@ -36,13 +39,17 @@ class Vectors:
         self.args = dict(zip(names.split(), zip(sig.args, args, strict=True), strict=True))
         self.bits = sig.args[0].dtype.bitwidth
         self.lanes = 8 * REGISTER // self.bits
-        self.narrow = min(4, self.lanes)  # columns left over by whole vectors are loaded this many at a time
+        self.narrow = min(4, self.lanes)  # remaining columns, fewer than a vector, are loaded in groups of this size
         self.element = ir.FloatType() if self.bits == 32 else ir.DoubleType()
         self.type = ir.VectorType(self.element, self.lanes)
-        self.zero = ir.Constant(self.type, [0.0] * self.lanes)
+        self.zero = self.constant(0.0)
 
     def __getitem__(self, name: str) -> ir.Value:
         return self.args[name][1]
+
+    def constant(self, value: float) -> ir.Constant:
+        """`value` in all lanes."""
+        return ir.Constant(self.type, [float(value)] * self.lanes)
 
     def start(self, name: str, offset: ir.Value | int = 0) -> ir.Value:
         """Address of element `offset` of a C-contiguous array argument."""
@@ -50,7 +57,7 @@ class Vectors:
         return self.at(self.context.make_array(kind)(self.context, self.b, array).data, offset)
 
     def whole_and_padded(self, d: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """`d` rounded down, and up, to whole vectors."""
+        """`d` rounded down and up to whole vectors."""
         b, wide = self.b, i64(self.lanes)
         return b.mul(b.sdiv(d, wide), wide), b.mul(b.sdiv(b.add(d, i64(self.lanes - 1)), wide), wide)
 
@@ -68,26 +75,26 @@ class Vectors:
         self.b.store(vector, self.b.bitcast(pointer, vector.type.as_pointer()), align=align)
 
     def load_first(self, pointer: ir.Value, count: ir.Value, width: int) -> ir.Value:
-        """`width` elements, zero from the `count`-th on; memory past it is not touched."""
+        """The first `count` of `width` elements, then zeros; memory after them is not read."""
         kind, mask = ir.VectorType(self.element, width), ir.VectorType(i1, width)
         lane = ir.Constant(ir.VectorType(i32, width), list(range(width)))
-        inside = self.b.icmp_signed("<", lane, self.spread(self.b.trunc(count, i32), width))
+        is_inside = self.b.icmp_signed("<", lane, self.spread(self.b.trunc(count, i32), width))
         signature = ir.FunctionType(kind, [kind.as_pointer(), i32, mask, kind])
         name = f"llvm.masked.load.v{width}f{self.bits}.p0"
         function = cgutils.get_or_insert_function(self.b.module, signature, name)
-        nothing = ir.Constant(kind, [0.0] * width)
+        zeros = ir.Constant(kind, [0.0] * width)
         address = self.b.bitcast(pointer, kind.as_pointer())
-        return self.b.call(function, [address, i32(self.bits // 8), inside, nothing])
+        return self.b.call(function, [address, i32(self.bits // 8), is_inside, zeros])
 
     def prefetch(self, pointer: ir.Value) -> None:
-        """Asks for a line that will be read soon; an address past the end is harmless."""
+        """Prefetch a cache line; the address can be past the end of an array."""
         address = self.b.bitcast(pointer, ir.IntType(8).as_pointer())
         signature = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
         function = cgutils.get_or_insert_function(self.b.module, signature, "llvm.prefetch.p0")
         self.b.call(function, [address, i32(0), i32(2), i32(1)])  # read, keep in the second-level cache, data
 
     def spread(self, scalar: ir.Value, width: int | None = None) -> ir.Value:
-        """`scalar` in every lane."""
+        """`scalar` in all lanes."""
         width = width or self.lanes
         kind = ir.VectorType(scalar.type, width)
         single = self.b.insert_element(ir.Constant(kind, ir.Undefined), scalar, i32(0))
@@ -96,10 +103,14 @@ class Vectors:
     def shuffle(self, x: ir.Value, y: ir.Value, lanes: Sequence[int]) -> ir.Value:
         return self.b.shuffle_vector(x, y, ir.Constant(ir.VectorType(i32, len(lanes)), list(lanes)))
 
+    def call(self, name: str, *args: ir.Value) -> ir.Value:
+        """Call an LLVM intrinsic of vectors, such as sqrt."""
+        signature, name = ir.FunctionType(self.type, [self.type] * len(args)), f"llvm.{name}.v{self.lanes}f{self.bits}"
+        return self.b.call(cgutils.get_or_insert_function(self.b.module, signature, name), args)
+
     def fma(self, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
-        signature = ir.FunctionType(self.type, [self.type] * 3)
-        name = f"llvm.fmuladd.v{self.lanes}f{self.bits}"  # fused where the CPU can
-        return self.b.call(cgutils.get_or_insert_function(self.b.module, signature, name), [x, y, z])
+        """x * y + z, fused if the CPU supports it."""
+        return self.call("fmuladd", x, y, z)
 
     def lower(self, x: ir.Value, y: ir.Value) -> ir.Value:
         return self.b.select(self.b.fcmp_ordered("<", x, y), x, y)
@@ -108,8 +119,8 @@ class Vectors:
         return self.b.select(self.b.fcmp_ordered(">", x, y), x, y)
 
     def columns(self, rows: list[ir.Value]) -> list[ir.Value]:
-        """`lanes` rows of equally many columns, transposed: one vector a column."""
-        while rows[0].type.count < self.lanes:  # rows narrower than a vector are put side by side first
+        """Transpose `lanes` rows with equally many columns: one vector for each column."""
+        while rows[0].type.count < self.lanes:  # rows shorter than a vector are concatenated first
             both = range(2 * rows[0].type.count)
             rows = [self.shuffle(x, y, both) for x, y in zip(rows[::2], rows[1::2], strict=True)]
         return self._unzip(rows)
@@ -126,42 +137,42 @@ class Vectors:
     @contextmanager
     def loop(
         self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value], rolled: bool = False
-    ) -> Iterator[Turns]:
-        """``for t in range(start, stop, step)`` with values carried from turn to turn (zero turns allowed)."""
+    ) -> Iterator[Iterations]:
+        """``for t in range(start, stop, step)`` with values carried from one iteration to the next."""
         b = self.b
         entry, around, after = b.block, b.append_basic_block("around"), b.append_basic_block("after")
         b.cbranch(b.icmp_signed("<", start, stop), around, after)
         b.position_at_end(around)
-        with self.repeat(start, stop, step, carried, rolled) as turns:
-            yield turns
+        with self.repeat(start, stop, step, carried, rolled) as iterations:
+            yield iterations
         last = b.block
         b.branch(after)
         b.position_at_end(after)
-        turns.values = [b.phi(value.type) for value in carried]
-        for phi, untouched, result in zip(turns.values, carried, turns.new, strict=True):
-            phi.add_incoming(untouched, entry)
+        iterations.values = [b.phi(value.type) for value in carried]
+        for phi, initial, result in zip(iterations.values, carried, iterations.new, strict=True):
+            phi.add_incoming(initial, entry)
             phi.add_incoming(result, last)
 
     @contextmanager
     def repeat(
         self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value], rolled: bool = False
-    ) -> Iterator[Turns]:
-        """The same for one turn or more; afterwards, too, `new` holds the last turn's values.
+    ) -> Iterator[Iterations]:
+        """The same for at least one iteration; `new` are the values of the last one, also after the loop.
 
-        LLVM leaves it as it is if it is to stay `rolled`: few turns would be spent on what eight at a time leave over.
+        With `rolled`, LLVM does not unroll the loop: short loops would spend most iterations in the remainder.
         """
         b = self.b
         entry, body, done = b.block, b.append_basic_block("body"), b.append_basic_block("done")
         b.branch(body)
         b.position_at_end(body)
-        turns = Turns(b.phi(i64), [b.phi(value.type) for value in carried])
-        turns.t.add_incoming(start, entry)
-        for phi, first in zip(turns.values, carried, strict=True):
+        iterations = Iterations(b.phi(i64), [b.phi(value.type) for value in carried])
+        iterations.t.add_incoming(start, entry)
+        for phi, first in zip(iterations.values, carried, strict=True):
             phi.add_incoming(first, entry)
-        yield turns
-        following = b.add(turns.t, i64(step))
-        turns.t.add_incoming(following, b.block)
-        for phi, value in zip(turns.values, turns.new, strict=True):
+        yield iterations
+        following = b.add(iterations.t, i64(step))
+        iterations.t.add_incoming(following, b.block)
+        for phi, value in zip(iterations.values, iterations.new, strict=True):
             phi.add_incoming(value, b.block)
         back = b.cbranch(b.icmp_signed("<", following, stop), body, done)
         if rolled:
@@ -169,16 +180,16 @@ class Vectors:
         b.position_at_end(done)
 
     def _not_unrolled(self) -> ir.MDValue:
-        """What LLVM wants to be told of a loop: a node that names itself, so that no two loops share it."""
+        """Metadata of a loop: a node that refers to itself, so that each loop has its own."""
         module = self.b.module
-        told = module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")])
-        loop = ir.MDValue(module, [told], name=str(len(module.metadata)))
-        loop.operands = [loop, told]
+        option = module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")])
+        loop = ir.MDValue(module, [option], name=str(len(module.metadata)))
+        loop.operands = [loop, option]
         return loop
 
 
-class Turns:
-    """The turns of a loop: their counter, what each begins with, and what it hands on."""
+class Iterations:
+    """Iterations of a loop: the counter, the values at the beginning of an iteration, and those for the next one."""
 
     def __init__(self, t: ir.Value, values: list[ir.Value]):
         self.t, self.values = t, values

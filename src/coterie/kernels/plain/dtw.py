@@ -1,15 +1,16 @@
-"""Dynamic time warping in NumPy: what each kernel means, and what few or short series run on.
+"""Dynamic time warping in NumPy: the definition, and the kernels for few or short series.
 
-Series stand one after the other in `values` (moments, channels): series i is ``values[start[i]:][:length[i]]``. A
-window is two arrays: moment i of one series may meet the moments from ``low[i]`` to ``high[i] - 1`` of the other, or
-up to its end if that comes first. Neither array ever falls, and ``low[i + 1] <= high[i]``.
+Series are concatenated in `values` (time points, channels): series i is ``values[start[i]:][:length[i]]``. A window is
+given by two arrays: time point i of one series can be aligned with time points ``low[i]`` to ``high[i] - 1`` of the
+other, or to its end if that comes first. Neither array decreases, and ``low[i + 1] <= high[i]``.
 
-Costs are sums of squared differences, or with `absolute` of absolute ones, added in one order everywhere: compiled
-code gives the same bits.
+Costs are sums of squared differences, or of absolute ones with `absolute`. Compiled kernels add in the same order, so
+they give the same bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,32 +18,45 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def accumulated(
+def accumulated_costs(
     x: Array,  # in (n, channels)
     y: Array,  # in (m, channels)
     low: Array,  # in (n,)
     high: Array,  # in (n,)
     absolute: bool,
 ) -> Array:
-    """The least cost of a path from the beginnings to moment i of `x` and j of `y`, (n, m); infinite where none goes.
-
-    The cells of an antidiagonal are found together: in a table of m + 1 columns they are m places apart.
-    """
-    n, m = len(x), len(y)
-    table = np.full((n + 1, m + 1), np.inf, x.dtype)
-    table[0, 0] = 0
-    table[1:, 1:] = np.where(inside(low, high, n, m), local_costs(x, y, absolute), np.inf)
+    """Accumulated costs (n, m): of the cheapest path to time points i of `x` and j of `y`; infinite without a path."""
+    table = padded_costs(x, y, low, high, absolute)
     cells = table.reshape(-1)
-    for diagonal in range(2, n + m + 1):
-        first = max(1, diagonal - m) * m + diagonal
-        last = min(n, diagonal - 1) * m + diagonal
-        above, across, left = (cells[first - back : last - back + 1 : m] for back in (m + 1, m + 2, 1))
-        cells[first : last + 1 : m] += np.minimum(np.minimum(above, across), left)
+    for diagonal, above, across, left in antidiagonals(len(x), len(y)):
+        cells[diagonal] += np.minimum(np.minimum(cells[above], cells[across]), cells[left])
     return table[1:, 1:]
 
 
-def path(table: Array) -> Array:
-    """The pairs of moments (steps, 2) on the way that led to the last of all; of equal ways, the most direct."""
+def padded_costs(x: Array, y: Array, low: Array, high: Array, absolute: bool) -> Array:
+    """Costs of pairs of time points (n + 1, m + 1): infinite outside the window and in row and column 0."""
+    n, m = len(x), len(y)
+    table = np.full((n + 1, m + 1), np.inf, x.dtype)
+    table[0, 0] = 0
+    table[1:, 1:] = np.where(window_mask(low, high, n, m), _local_costs(x, y, absolute), np.inf)
+    return table
+
+
+def window_mask(low: Array, high: Array, n: int, m: int) -> Array:
+    """Mask (n, m) of the pairs of time points within the window."""
+    j = np.arange(m)
+    return (j >= low[:n, None]) & (j < high[:n, None])
+
+
+def antidiagonals(n: int, m: int) -> Iterator[list[slice]]:
+    """Slices of a flat table (n + 1, m + 1): each antidiagonal, and the cells above, diagonal and left of its cells."""
+    for diagonal in range(2, n + m + 1):
+        first, stop = max(1, diagonal - m) * m + diagonal, min(n, diagonal - 1) * m + diagonal + 1
+        yield [slice(first - back, stop - back, m) for back in (0, m + 1, m + 2, 1)]
+
+
+def warping_path(table: Array) -> Array:
+    """Pairs of time points (steps, 2) on the cheapest path; diagonal steps are preferred among equal costs."""
     i, j = table.shape[0] - 1, table.shape[1] - 1
     steps = [(i, j)]
     while i > 0 or j > 0:
@@ -59,7 +73,7 @@ def path(table: Array) -> Array:
     return np.array(steps[::-1])
 
 
-def between(
+def path_costs(
     A: Array,  # in  values
     a_start: Array,  # in  (p,)
     a_length: Array,  # in  (p,)
@@ -69,12 +83,13 @@ def between(
     low: Array,  # in  (longest of A,)
     high: Array,  # in  (longest of A,)
     absolute: bool,
-    limit: Array,  # in  (q,) costs of series of B that are not worth more; (0,) for none
-    out: Array,  # out (p, q) the least costs; infinite where above the limit
+    limit: Array,  # in  (q,) largest cost of interest for each series of B; (0,) for no limit
+    out: Array,  # out (p, q) costs of the cheapest paths; infinite above the limit
 ) -> None:
+    """Costs of the cheapest paths between all series of `A` and `B`."""
     for i, j in np.ndindex(out.shape):
         x, y = _series(A, a_start, a_length, i), _series(B, b_start, b_length, j)
-        cost = accumulated(x, y, low, high, absolute)[-1, -1]
+        cost = accumulated_costs(x, y, low, high, absolute)[-1, -1]
         out[i, j] = cost if not len(limit) or cost <= limit[j] else np.inf
 
 
@@ -86,60 +101,55 @@ def align(
     w: Array,  # in  (q,)
     low: Array,  # in  (n,)
     high: Array,  # in  (n,)
-    sum_dx: Array,  # i/o (n, channels) of w (y - center), over all that meets each moment of the center
-    met: Array,  # i/o (n,) of w, over the same
-    cost: Array,  # out (q,) of the best paths, squared
+    sum_dx: Array,  # i/o (n, channels) of w (y - center), over all pairs on the paths
+    weight: Array,  # i/o (n,) of w, over the same pairs
+    cost: Array,  # out (q,) squared costs of the cheapest paths
 ) -> None:
+    """Add the differences of series from the time points of `center` that they are aligned with."""
     for q in range(len(b_start)):
         y = _series(B, b_start, b_length, q)
-        table = accumulated(center, y, low, high, False)
+        table = accumulated_costs(center, y, low, high, False)
         cost[q] = table[-1, -1]
-        for i, j in path(table):
+        for i, j in warping_path(table):
             sum_dx[i] += w[q] * (y[j] - center[i])
-            met[i] += w[q]
+            weight[i] += w[q]
 
 
 def envelope(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """The least and the largest value that `x` (n, channels) has in the window of each moment of another series."""
-    reach = [x[i:j] for i, j in zip(low, np.minimum(high, len(x)), strict=True)]
-    return np.array([part.min(axis=0) for part in reach]), np.array([part.max(axis=0) for part in reach])
+    """Minimum and maximum of `x` (n, channels) in the window of each time point of another series."""
+    windows = [x[i:j] for i, j in zip(low, np.minimum(high, len(x)), strict=True)]
+    return np.array([window.min(axis=0) for window in windows]), np.array([window.max(axis=0) for window in windows])
 
 
-def bounds(
+def lower_bounds(
     x: Array,  # in  (n, channels)
-    lower: Array,  # in  (longest of B, channels) the envelope of x
+    lower: Array,  # in  (longest of B, channels) envelope of x
     upper: Array,  # in  (longest of B, channels)
     B: Array,  # in  values
     b_start: Array,  # in  (q,)
     b_length: Array,  # in  (q,)
     absolute: bool,
-    out: Array,  # out (q,) what no path from x to a series of B costs less than
+    out: Array,  # out (q,) lower bounds of the costs of paths from x to each series of B
 ) -> None:
-    """Both ends as they are, which have to meet [Kim]; between them, how far a series leaves the envelope [Keogh]."""
+    """Lower bounds: the costs at both ends, which are always aligned [Kim], plus distances to the envelope [Keogh]."""
     for q in range(len(b_start)):
         y = _series(B, b_start, b_length, q)
-        near = np.clip(y, lower[: len(y)], upper[: len(y)])
-        near[0] = x[0]
+        projection = np.clip(y, lower[: len(y)], upper[: len(y)])
+        projection[0] = x[0]
         if len(y) > 1:
-            near[-1] = x[-1]
-        apart = np.abs(y - near)
-        out[q] = (apart if absolute else apart * apart).sum()
+            projection[-1] = x[-1]
+        difference = np.abs(y - projection)
+        out[q] = (difference if absolute else difference * difference).sum()
 
 
-def local_costs(x: Array, y: Array, absolute: bool) -> Array:
-    """The costs (n, m) of moments i of `x` and j of `y` meeting: channels are added in their order."""
+def _local_costs(x: Array, y: Array, absolute: bool) -> Array:
+    """Costs (n, m) of aligning time points i of `x` and j of `y`; channels are added in order."""
     total = np.zeros((len(x), len(y)), x.dtype)
-    with np.errstate(over="ignore"):  # as in the compiled kernel, costs that are too large are infinite
+    with np.errstate(over="ignore"):  # costs that overflow are infinite, as in the compiled kernel
         for channel in range(x.shape[1]):
-            apart = x[:, channel, None] - y[:, channel]
-            total += np.abs(apart) if absolute else apart * apart
+            difference = x[:, channel, None] - y[:, channel]
+            total += np.abs(difference) if absolute else difference * difference
     return total
-
-
-def inside(low: Array, high: Array, n: int, m: int) -> Array:
-    """The window of the first n moments as a table (n, m)."""
-    j = np.arange(m)
-    return (j >= low[:n, None]) & (j < high[:n, None])
 
 
 def _series(values: Array, start: Array, length: Array, i: int) -> Array:

@@ -1,13 +1,13 @@
-"""Soft assignment to Gaussian components, and the sums that move them; what `cpu.gaussian` does, in NumPy.
+"""E-step of Gaussian mixtures in NumPy: posteriors, and the sums that the M-step needs.
 
-Covariances come in four forms, and so do precision factors and second moments. A factor `U` is upper triangular with
+Covariances, precision factors and second moments have one of four forms. A factor `U` is upper triangular with
 ``inverse(covariance) = U @ U.T``:
 
 ==========  ============  ====================================================
 form        factor        sum_dxx
 ==========  ============  ====================================================
 full        (k, d, d)     (k, d, d) of w r (x - m)(x - m)'
-tied        (d, d)        (d, d) the same, summed over the components
+tied        (d, d)        (d, d) the same, added over all components
 diag        (k, d)        (k, d) the diagonals
 spherical   (k,)          (k,) the traces
 ==========  ============  ====================================================
@@ -19,31 +19,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-Weights = np.ndarray | None  # one a row; None: 1 for all
+Weights = np.ndarray | None  # (n,); None: 1 for all rows
 
 
 class Gaussians(NamedTuple):
-    """Components as a kernel wants them."""
+    """Parameters of the components."""
 
     form: str
     offset: np.ndarray  # (k,) log weight - d/2 log(2 pi) + log |U|
     means: np.ndarray  # (k, d) float64
-    factor: np.ndarray  # by form, float64
-    origin: np.ndarray  # (d,) a point amid the rows; compiled kernels count from it
+    factor: np.ndarray  # see above, float64
+    origin: np.ndarray  # (d,) a point near the rows, which compiled kernels subtract
 
 
 class SoftSums(NamedTuple):
-    """What one pass of EM adds up, about the means it was taken with; `r` is what the E-step makes of the posterior."""
+    """Sums of one pass of EM about the current means; `r` are the responsibilities."""
 
     weight: np.ndarray  # (k,) of w r
     sum_dx: np.ndarray  # (k, d) of w r (x - m)
-    sum_dxx: np.ndarray  # by form
-    log_likelihood: float  # of w log p(x); of w log p(x, z) where z is known
-    bound: float  # J: the same for soft r; of w log p(x, z) for the component chosen
+    sum_dxx: np.ndarray  # see above
+    log_likelihood: float  # of w log p(x), or of w log p(x, z) if the component z is known
+    bound: float  # the same for soft r; otherwise of w log p(x, z) for the selected component
 
 
 def log_joint(X: np.ndarray, g: Gaussians) -> np.ndarray:
-    """log p(x, z) of every row and component (n, k)."""
+    """log p(x, z) of each row and component (n, k)."""
     squares = _squares(X.astype(np.float64, copy=False), g)
     return (g.offset - 0.5 * squares).astype(X.dtype, copy=False)
 
@@ -56,10 +56,11 @@ def em(
     known: np.ndarray | None = None,
     u: np.ndarray | None = None,
 ) -> SoftSums:
-    """One pass: posterior, and the sums under it.
+    """Sums of one pass of EM.
 
-    `e_step` is "soft", "hard" (all weight to the first of the likeliest components) or "stochastic" (to one drawn by
-    the uniform numbers `u` (n,)). `known` (n,) holds the component of each row, -1 where it is unknown.
+    `e_step` is "soft", "hard" (each row belongs to its most likely component, the first one if several are) or
+    "stochastic" (to a component drawn by the uniform numbers `u` (n,)). `known` (n,) are known components, -1 if
+    unknown.
     """
     X = X.astype(np.float64, copy=False)
     w = np.broadcast_to(np.ones(1) if w is None else w, len(X))
@@ -72,27 +73,27 @@ def em(
 def posterior(
     joint: np.ndarray, e_step: str = "soft", known: np.ndarray | None = None, u: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the E-step makes of log p(x, z) (n, k): `r` (n, k), and of every row log p(x) and its share of the bound."""
+    """Responsibilities (n, k) from log p(x, z) (n, k); log p(x) and the term of the bound for each row (n,)."""
     n, k = joint.shape
     if known is not None:
-        others = (known >= 0)[:, None] & (known[:, None] != np.arange(k))
-        joint = np.where(others, -np.inf, joint)
-    most = joint.max(axis=1, keepdims=True)
-    r = np.exp(joint - most)
+        is_excluded = (known >= 0)[:, None] & (known[:, None] != np.arange(k))
+        joint = np.where(is_excluded, -np.inf, joint)
+    maximum = joint.max(axis=1, keepdims=True)
+    r = np.exp(joint - maximum)
     total = r.sum(axis=1, keepdims=True)
     r /= total
-    per_row = most[:, 0] + np.log(total[:, 0])
+    per_row = maximum[:, 0] + np.log(total[:, 0])
     if e_step == "soft":
         return r, per_row, per_row
     if e_step == "hard":
-        chosen = joint.argmax(axis=1)
+        component = joint.argmax(axis=1)
     else:
-        chosen = np.minimum((r.cumsum(axis=1) <= u[:, None]).sum(axis=1), k - 1)
-    return (chosen[:, None] == np.arange(k)).astype(np.float64), per_row, joint[np.arange(n), chosen]
+        component = np.minimum((r.cumsum(axis=1) <= u[:, None]).sum(axis=1), k - 1)
+    return (component[:, None] == np.arange(k)).astype(np.float64), per_row, joint[np.arange(n), component]
 
 
 def weighted_sums(X: np.ndarray, resp: np.ndarray, g: Gaussians) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`weight`, `sum_dx` and `sum_dxx` about the means of `g` (its factor does not matter), for given w r (n, k)."""
+    """`weight`, `sum_dx` and `sum_dxx` about the means of `g` for given w r (n, k); the factor of `g` is not used."""
     X = X.astype(np.float64, copy=False)
     k, d = g.means.shape
     sum_dx = np.empty((k, d))
@@ -113,7 +114,7 @@ def weighted_sums(X: np.ndarray, resp: np.ndarray, g: Gaussians) -> tuple[np.nda
 
 
 def _squares(X: np.ndarray, g: Gaussians) -> np.ndarray:
-    """|U'(x - m)|^2 of every row and component (n, k)."""
+    """Squared Mahalanobis distances |U'(x - m)|^2 (n, k)."""
     squares = np.empty((len(X), len(g.means)))
     for j, mean in enumerate(g.means):
         factor = g.factor if g.form == "tied" else g.factor[j]

@@ -1,4 +1,4 @@
-"""Trees of merges from a matrix of distances, in NumPy: the definitions, and what small matrices run on."""
+"""Agglomerative clustering by a matrix of distances in NumPy: the definition, and the kernels for small matrices."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# How the distance to a merged cluster comes from those to its two parts: the larger; the mean; for squared distances,
-# that to the center of both, or Ward's.
-LARGEST, MEAN, CENTER, WARD = 0, 1, 2, 3
+# Linkage methods: update formulas of the distance to a merged cluster. The last two need squared distances.
+COMPLETE, AVERAGE, CENTROID, WARD = 0, 1, 2, 3
 
 
 class Merges(NamedTuple):
-    """What merged with what, as rows of the data, one of each of the two clusters, and at which height."""
+    """Merges in the order in which they were found; `left` and `right` are one row of each of the two clusters."""
 
     left: Any  # (n - 1,) int64
     right: Any  # (n - 1,) int64
@@ -23,20 +22,21 @@ class Merges(NamedTuple):
 
 
 def new_merges(n: int) -> Merges:
+    """Arrays for the n - 1 merges of n rows."""
     return Merges(np.empty(n - 1, np.int64), np.empty(n - 1, np.int64), np.empty(n - 1))
 
 
-def slices(total: int) -> Iterator[int]:
-    """Where to come up for air: a kernel sees no keyboard."""
+def merge_batches(total: int) -> Iterator[int]:
+    """Numbers of merges after which a kernel returns to Python, so that Ctrl-C works."""
     step = max(256, total // 128)
     yield from range(step, total, step)
     yield total
 
 
-def chain(D: Array, size: Array, kind: int, equal: bool, tell: Callable[[int], None]) -> Merges:
-    """Merges by the chain of nearest neighbours: for distances that no merge makes smaller. D is overwritten.
+def nearest_neighbour_chain(D: Array, size: Array, kind: int, equal: bool, progress: Callable[[int], None]) -> Merges:
+    """Nearest-neighbour chain algorithm, for methods in which no merge decreases a distance. `D` is overwritten.
 
-    `equal`: both parts weigh the same, whatever their sizes.
+    `equal`: both parts have the same weight, whatever their sizes.
     """
     np.fill_diagonal(D, np.inf)
     merges, size, chain = new_merges(len(D)), size.astype(D.dtype), list[int]()
@@ -47,45 +47,45 @@ def chain(D: Array, size: Array, kind: int, equal: bool, tell: Callable[[int], N
             neighbour = int(D[last].argmin())
             if len(chain) > 1 and D[last, neighbour] >= D[last, chain[-2]]:
                 break
-            if neighbour in chain:  # by rounding alone: the two nearest become the end
+            if neighbour in chain:  # only by rounding: the two nearest clusters become the end
                 chain = [*chain[: chain.index(neighbour) + 1], last]
             else:
                 chain.append(neighbour)
-        before = chain[-2]
+        previous = chain[-2]
         chain = chain[:-2]
-        _merge(D, size, merges, step, last, before, kind, equal)
-    tell(len(D) - 1)
+        _merge(D, size, merges, step, last, previous, kind, equal)
+    progress(len(D) - 1)
     return merges
 
 
-def closest(D: Array, size: Array, equal: bool, tell: Callable[[int], None]) -> Merges:
-    """Merges the two closest centers, of squared distances, again and again. D is overwritten."""
+def generic_linkage(D: Array, size: Array, equal: bool, progress: Callable[[int], None]) -> Merges:
+    """Merge the two closest centers repeatedly; `D` are squared distances, and is overwritten."""
     np.fill_diagonal(D, np.inf)
     merges, size = new_merges(len(D)), size.astype(D.dtype)
     for step in range(len(D) - 1):
         a, b = divmod(int(D.argmin()), len(D))
-        _merge(D, size, merges, step, a, b, CENTER, equal)
-    tell(len(D) - 1)
+        _merge(D, size, merges, step, a, b, CENTROID, equal)
+    progress(len(D) - 1)
     return merges
 
 
 def prim(D: Array) -> Merges:
-    """Merges along a minimum spanning tree."""
-    merges, near, link = new_merges(len(D)), D[0].astype(np.float64), np.zeros(len(D), np.int64)
-    inside = np.arange(len(D)) == 0
+    """Merges along a minimum spanning tree, by Prim's algorithm."""
+    merges, nearest, link = new_merges(len(D)), D[0].astype(np.float64), np.zeros(len(D), np.int64)
+    is_inside = np.arange(len(D)) == 0
     for step in range(len(D) - 1):
-        new = int(np.where(inside, np.inf, near).argmin())
-        merges.left[step], merges.right[step], merges.height[step] = link[new], new, near[new]
-        inside[new] = True
-        nearer = D[new] < near
-        near[nearer], link[nearer] = D[new][nearer], new
+        row = int(np.where(is_inside, np.inf, nearest).argmin())
+        merges.left[step], merges.right[step], merges.height[step] = link[row], row, nearest[row]
+        is_inside[row] = True
+        is_nearer = D[row] < nearest
+        nearest[is_nearer], link[is_nearer] = D[row][is_nearer], row
     return merges
 
 
-def labelled(merges: Merges, n: int) -> Array:
-    """SciPy's matrix of merges that are in their order."""
+def linkage_matrix(merges: Merges, n: int) -> Array:
+    """Linkage matrix of SciPy (n - 1, 4) for merges that are in its order."""
     Z, cluster = np.empty((n - 1, 4)), {i: [i] for i in range(n)}
-    number = list(range(n))  # of the cluster that each row is in
+    number = list(range(n))  # of the cluster of each row
     for i, (left, right, height) in enumerate(zip(*merges, strict=True)):
         a, b = sorted((number[left], number[right]))
         cluster[n + i] = cluster.pop(a) + cluster.pop(b)
@@ -96,24 +96,24 @@ def labelled(merges: Merges, n: int) -> Array:
 
 
 def _merge(D: Array, size: Array, merges: Merges, step: int, a: int, b: int, kind: int, equal: bool) -> None:
-    """Joins clusters a and b; the later one is kept."""
-    gone, kept = sorted((a, b))
-    merges.left[step], merges.right[step], merges.height[step] = gone, kept, D[a, b]
-    D[kept] = D[:, kept] = _blend(D[gone], D[kept], D[a, b], size, gone, kept, kind, equal)
-    D[gone] = D[:, gone] = D[kept, kept] = np.inf
-    size[kept] += size[gone]
-    size[gone] = 0
+    """Merge clusters a and b; the later one becomes the merged cluster."""
+    source, target = sorted((a, b))
+    merges.left[step], merges.right[step], merges.height[step] = source, target, D[a, b]
+    D[target] = D[:, target] = _merged_distances(D[source], D[target], D[a, b], size, source, target, kind, equal)
+    D[source] = D[:, source] = D[target, target] = np.inf
+    size[target] += size[source]
+    size[source] = 0
 
 
-def _blend(x: Array, y: Array, height: Any, size: Array, gone: int, kept: int, kind: int, equal: bool) -> Array:
-    """Distances to the cluster of both, from those to each (Lance & Williams 1967)."""
-    if kind == LARGEST:
+def _merged_distances(x: Array, y: Array, height: Any, size: Array, a: int, b: int, kind: int, equal: bool) -> Array:
+    """Distances to the merged cluster, from those to its parts (Lance & Williams 1967)."""
+    if kind == COMPLETE:
         return np.maximum(x, y)
     one = size.dtype.type(1)
-    p, q = (one, one) if equal else (size[gone], size[kept])
+    p, q = (one, one) if equal else (size[a], size[b])
     if kind == WARD:
         value = ((p + size) * x + (q + size) * y - size * height) / (p + q + size)
     else:
-        share = p * q * height / (p + q) if kind == CENTER else one * 0
+        share = p * q * height / (p + q) if kind == CENTROID else one * 0
         value = (p * x + q * y - share) / (p + q)
     return np.maximum(value, 0)

@@ -1,4 +1,4 @@
-"""Sums of unsquared distances, and what medians are made of."""
+"""K-medians and geometric medians: L1 and Euclidean distances, and the sums from which medians are computed."""
 
 from __future__ import annotations
 
@@ -8,90 +8,91 @@ import numpy as np
 
 from coterie.kernels.plain import Weights, weights
 
-NEAREST = 2.0**-960  # a row that is not on a center counts as no nearer than this: the inverse must be finite
+MIN_DISTANCE = 2.0**-960  # minimum positive distance of a row to a center, so that its inverse is finite
 
 
 class Deviations(NamedTuple):
-    """What one pass under the L1 distance adds up."""
+    """Sums of one pass with L1 distances."""
 
     weight: np.ndarray  # (k,) of w
-    spread: np.ndarray  # (k, d) of w |x - c|, column by column
-    moved: int  # rows that changed cluster
+    deviation: np.ndarray  # (k, d) of w |x - c|
+    moved: int  # number of rows whose label changed
 
 
-class Counts(NamedTuple):
-    """What lies in each bin of each cluster and column."""
+class BinCounts(NamedTuple):
+    """Weight and range of the values in each bin of each cluster and column."""
 
     weight: np.ndarray  # (k, d, bins)
-    least: np.ndarray  # (k, d, bins) the least value; infinity in an empty bin
-    most: np.ndarray  # (k, d, bins) the largest; minus infinity
+    minimum: np.ndarray  # (k, d, bins); infinity in an empty bin
+    maximum: np.ndarray  # (k, d, bins); minus infinity in an empty bin
 
 
-class Pulls(NamedTuple):
-    """How the rows of each cluster pull at its center, each with its weight in its own direction."""
+class WeiszfeldSums(NamedTuple):
+    """Sums of a step of Weiszfeld's algorithm for the geometric median."""
 
-    on: np.ndarray  # (k,) of w, of the rows on the center
-    inverse: np.ndarray  # (k,) of w / |x - c|, of the others
-    pull: np.ndarray  # (k, d) of w (x - c) / |x - c|
+    at_center: np.ndarray  # (k,) of w, over rows equal to the center
+    inverse: np.ndarray  # (k,) of w / |x - c|, over the other rows
+    direction: np.ndarray  # (k, d) of w (x - c) / |x - c|
     cost: np.ndarray  # (k,) of w |x - c|
 
 
 def deviations(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> Deviations:
-    """Every row to its nearest center in L1, of several the first; `labels` is brought up to date."""
+    """Assign each row to its nearest center by L1 distance, the first one if several are, and update `labels`."""
     k = len(centers)
-    found = _manhattan(X, centers).argmin(axis=1).astype(np.int32)
-    moved = int(np.count_nonzero(found != labels))
-    labels[:] = found
+    nearest_center = _manhattan(X, centers).argmin(axis=1).astype(np.int32)
+    moved = int(np.count_nonzero(nearest_center != labels))
+    labels[:] = nearest_center
     w = np.broadcast_to(weights(w), len(X))
-    apart = w[:, None] * np.abs(X.astype(np.float64) - centers[found])
-    spread = np.stack([np.bincount(found, column, k) for column in apart.T], axis=1)
-    return Deviations(np.bincount(found, w, k), spread, moved)
+    weighted = w[:, None] * np.abs(X.astype(np.float64) - centers[nearest_center])
+    deviation = np.stack([np.bincount(nearest_center, column, k) for column in weighted.T], axis=1)
+    return Deviations(np.bincount(nearest_center, w, k), deviation, moved)
 
 
 def distances(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """L1 distances (n, k), taken in float64 in the order of the columns."""
+    """L1 distances (n, k); columns are added in order, in float64."""
     return _manhattan(X, centers).astype(X.dtype, copy=False)
 
 
-def own_distances(X: np.ndarray, centers: np.ndarray, labels: np.ndarray, metric: str) -> np.ndarray:
-    """The distance of every row to the center of its cluster."""
+def assigned_distances(X: np.ndarray, centers: np.ndarray, labels: np.ndarray, metric: str) -> np.ndarray:
+    """Distance (n,) of each row to the center of its cluster; `metric` is "l1" or "l2"."""
     difference = X.astype(np.float64) - centers[labels]
-    return np.abs(difference).sum(axis=1) if metric == "l1" else _lengths(difference)
+    return np.abs(difference).sum(axis=1) if metric == "l1" else _norms(difference)
 
 
-def counts(
+def bin_counts(
     X: np.ndarray, w: Weights, labels: np.ndarray, low: np.ndarray, high: np.ndarray, edges: np.ndarray
-) -> Counts:
-    """The values from `low` to `high` (k, d), both among them, in bins: each up to its edge, the last beyond all.
+) -> BinCounts:
+    """Histograms of the values between `low` and `high` (k, d), both inclusive.
 
-    `edges` (k, d, bins - 1) ascend; rows of weight zero count for nothing.
+    A bin contains values up to its edge; the last one those above all edges. `edges` (k, d, bins - 1) ascend. Rows of
+    weight 0 are ignored.
     """
     k, d, bins = *low.shape, edges.shape[2] + 1
     w = np.broadcast_to(weights(w), len(X))
     x = X.astype(np.float64)
     row, column = np.nonzero((x >= low[labels]) & (x <= high[labels]) & (w[:, None] > 0))
-    x, at = x[row, column], labels[row]
-    place = (at * d + column) * bins + (edges[at, column] < x[:, None]).sum(axis=1)
-    least, most = np.full(k * d * bins, np.inf), np.full(k * d * bins, -np.inf)
-    np.minimum.at(least, place, x)
-    np.maximum.at(most, place, x)
-    found = (np.bincount(place, w[row], k * d * bins), least, most)
-    return Counts(*(values.reshape(k, d, bins) for values in found))
+    x, cluster = x[row, column], labels[row]
+    bin_index = (cluster * d + column) * bins + (edges[cluster, column] < x[:, None]).sum(axis=1)
+    minimum, maximum = np.full(k * d * bins, np.inf), np.full(k * d * bins, -np.inf)
+    np.minimum.at(minimum, bin_index, x)
+    np.maximum.at(maximum, bin_index, x)
+    sums = (np.bincount(bin_index, w[row], k * d * bins), minimum, maximum)
+    return BinCounts(*(values.reshape(k, d, bins) for values in sums))
 
 
-def pulls(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> Pulls:
-    """The terms of a step of Weiszfeld's, at these labels."""
+def weiszfeld_sums(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> WeiszfeldSums:
+    """Sums of a step of Weiszfeld's algorithm for the given labels."""
     k = len(centers)
     w = np.broadcast_to(weights(w), len(X))
     difference = X.astype(np.float64) - centers[labels]
-    apart = _lengths(difference)
-    inverse = np.where(apart > 0, w / np.where(apart > 0, np.maximum(apart, NEAREST), 1.0), 0.0)
+    distance = _norms(difference)
+    inverse = np.where(distance > 0, w / np.where(distance > 0, np.maximum(distance, MIN_DISTANCE), 1.0), 0.0)
 
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(labels, values, k)
 
-    pull = np.stack([total(inverse * column) for column in difference.T], axis=1)
-    return Pulls(total(np.where(apart > 0, 0.0, w)), total(inverse), pull, total(w * apart))
+    direction = np.stack([total(inverse * column) for column in difference.T], axis=1)
+    return WeiszfeldSums(total(np.where(distance > 0, 0.0, w)), total(inverse), direction, total(w * distance))
 
 
 def _manhattan(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
@@ -101,8 +102,8 @@ def _manhattan(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
     return total
 
 
-def _lengths(difference: np.ndarray) -> np.ndarray:
-    """Euclidean lengths, each row in a unit of its own: squares of small and of large numbers are numbers, too."""
+def _norms(difference: np.ndarray) -> np.ndarray:
+    """Euclidean norms (n,); each row is scaled by a power of two, so that squares do not underflow or overflow."""
     size = np.abs(difference).max(axis=1)
     unit = np.where(size > 0, 2.0 ** np.ceil(np.log2(np.where(size > 0, size, 1.0))), 1.0)
     return np.sqrt(((difference / unit[:, None]) ** 2).sum(axis=1)) * unit

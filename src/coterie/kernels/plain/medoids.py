@@ -1,4 +1,4 @@
-"""Steps of K-medoids on rows of distances, in NumPy; the compiled ones say what they are."""
+"""Steps of K-medoids in NumPy; for the arguments see `kernels.cpu.medoids`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ def swap_changes(D: Array, near: Array, slot: Array, w: Array, removal: Array, c
     first, second = near.astype(np.float64)
     gain = np.minimum(D - first, 0)
     without_first = np.minimum(D, second) - second - gain
-    _settle(w * gain, [(slot[0], w * without_first)], removal, change, best)
+    _write_best(w * gain, [(slot[0], w * without_first)], removal, change, best)
 
 
 def silhouette_changes(
     D: Array, near: Array, slot: Array, w: Array, removal: Array, change: Array, best: Array
 ) -> None:
     one, two, three = near.astype(np.float64)
-    now, beside = _share(one, two), _best_share(D, one, two)
-    without_first = _best_share(D, two, three) - beside - (_share(two, three) - now)
-    without_second = _best_share(D, one, three) - beside - (_share(one, three) - now)
-    _settle(w * (beside - now), [(slot[0], w * without_first), (slot[1], w * without_second)], removal, change, best)
+    ratio, with_candidate = _ratio(one, two), _ratio_with_candidate(D, one, two)
+    without_first = _ratio_with_candidate(D, two, three) - with_candidate - (_ratio(two, three) - ratio)
+    without_second = _ratio_with_candidate(D, one, three) - with_candidate - (_ratio(one, three) - ratio)
+    losses = [(slot[0], w * without_first), (slot[1], w * without_second)]
+    _write_best(w * (with_candidate - ratio), losses, removal, change, best)
 
 
-def _settle(gain: Array, without: list[tuple[Array, Array]], removal: Array, change: Array, best: Array) -> None:
+def _write_best(gain: Array, without: list[tuple[Array, Array]], removal: Array, change: Array, best: Array) -> None:
+    """Write the best medoid to replace, and the change of the loss, for each candidate."""
     loss = np.stack(
         [
             removal[s] + sum((amount * (slots == s)).sum(axis=1) for slots, amount in without)
@@ -38,16 +40,18 @@ def _settle(gain: Array, without: list[tuple[Array, Array]], removal: Array, cha
     change[:] = loss.min(axis=1) + gain.sum(axis=1)
 
 
-def _share(nearer: Array, farther: Array) -> Array:
+def _ratio(nearer: Array, farther: Array) -> Array:
+    """Ratio of the nearest to the second nearest distance; 0 if the nearest is 0."""
     return np.divide(nearer, farther, out=np.zeros(np.broadcast(nearer, farther).shape), where=nearer > 0)
 
 
-def _best_share(D: Array, nearer: Array, farther: Array) -> Array:
+def _ratio_with_candidate(D: Array, nearer: Array, farther: Array) -> Array:
+    """`_ratio` with an additional medoid at distances `D`."""
     d = D.astype(np.float64)
-    return _share(np.minimum(d, nearer), np.where(d < nearer, nearer, np.minimum(d, farther)))
+    return _ratio(np.minimum(d, nearer), np.where(d < nearer, nearer, np.minimum(d, farther)))
 
 
-def swap(distances: Array, place: int, near: Array, slot: Array) -> None:
+def swap(distances: Array, column: int, near: Array, slot: Array) -> None:
     depth, k = len(near), distances.shape[1]
     order = np.argsort(distances, axis=1, kind="stable")[:, :depth]
     slot[:k] = order.T
@@ -61,9 +65,9 @@ def removal_losses(near: Array, slot: Array, w: Array, removal: Array) -> None:
 
 def silhouette_removals(near: Array, slot: Array, w: Array, removal: Array) -> None:
     one, two, three = near.astype(np.float64)
-    now, k = _share(one, two), len(removal)
-    removal[:] = np.bincount(slot[0], w * (_share(two, three) - now), minlength=k)
-    removal += np.bincount(slot[1], w * (_share(one, three) - now), minlength=k)
+    ratio, k = _ratio(one, two), len(removal)
+    removal[:] = np.bincount(slot[0], w * (_ratio(two, three) - ratio), minlength=k)
+    removal += np.bincount(slot[1], w * (_ratio(one, three) - ratio), minlength=k)
 
 
 def gains(D: Array, nearest: Array, w: Array, gain: Array) -> None:

@@ -1,4 +1,4 @@
-"""Distances of all rows of one table to all rows of another, in NumPy and SciPy."""
+"""Distances between all rows of `A` (n, d) and `B` (m, d), written to `out` (n, m), in NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -12,46 +12,49 @@ METRICS = ("sqeuclidean", "euclidean", "cityblock", "chebyshev")
 
 
 def differences(A: Array, B: Array, kind: int, factor: float, out: Array) -> None:
-    """Distances by `kind`: 0 squares, 1 their roots, 2 sums and 3 largest of absolute values; times `factor`."""
+    """Distance number `kind` of `METRICS`, times `factor`, which is within the root of Euclidean distances."""
     scale = np.sqrt(factor) if kind == 1 else factor
-    with np.errstate(over="ignore"):  # distances of float32 rows may be above the range of float32: infinite
+    with np.errstate(over="ignore"):  # distances of float32 rows that overflow are infinite
         out[:] = scale * cdist(A, B, METRICS[kind])
 
 
 def minkowski(A: Array, B: Array, p: float, out: Array) -> None:
-    """Differences are divided by the largest first: no power overflows."""
+    """Differences are divided by the largest one first, so that powers do not overflow."""
     with np.errstate(over="ignore"):  # as above
-        apart = np.abs(A[:, None].astype(np.float64) - B)
-        largest = apart.max(axis=2, keepdims=True, initial=0.0)
-        total = ((apart / np.where((largest > 0) & (largest < np.inf), largest, 1.0)) ** p).sum(axis=2)
+        difference = np.abs(A[:, None].astype(np.float64) - B)
+        largest = difference.max(axis=2, keepdims=True, initial=0.0)
+        total = ((difference / np.where((largest > 0) & (largest < np.inf), largest, 1.0)) ** p).sum(axis=2)
         out[:] = largest[:, :, 0] * total ** (1 / p)
 
 
 def mismatches(A: Array, B: Array, w: Array, out: Array) -> None:
+    """Weighted number of columns in which two rows differ."""
     out[:] = (A[:, None] != B) @ w
 
 
-def gower(A: Array, B: Array, w: Array, numbers: int, out: Array) -> None:
-    """The first `numbers` columns are numbers in units of their range, the others codes; NaN is not there."""
-    there = ~(np.isnan(A)[:, None] | np.isnan(B))
-    apart = np.abs(A[:, None] - B)
-    apart[:, :, numbers:] = apart[:, :, numbers:] != 0
+def gower(A: Array, B: Array, w: Array, n_numeric: int, out: Array) -> None:
+    """The first `n_numeric` columns are numbers divided by their range, the others are codes; NaN is ignored."""
+    is_present = ~(np.isnan(A)[:, None] | np.isnan(B))
+    difference = np.abs(A[:, None] - B)
+    difference[:, :, n_numeric:] = difference[:, :, n_numeric:] != 0
     with np.errstate(invalid="ignore"):
-        out[:] = np.where(there, apart, 0.0) @ w / (there @ w)
+        out[:] = np.where(is_present, difference, 0.0) @ w / (is_present @ w)
 
 
 def canberra(A: Array, B: Array, w: Array, out: Array) -> None:
-    """Columns in which both values are 0 count as 0."""
-    apart, size = np.abs(A[:, None] / 2 - B / 2), np.abs(A)[:, None] / 2 + np.abs(B) / 2  # halves: no sum overflows
-    out[:] = np.divide(apart, size, out=np.zeros_like(apart), where=size > 0) @ w
+    """Columns in which both values are 0 contribute 0."""
+    A, B = A[:, None] / 2, B / 2  # halves, so that sums do not overflow
+    difference, size = np.abs(A - B), np.abs(A) + np.abs(B)
+    out[:] = np.divide(difference, size, out=np.zeros_like(difference), where=size > 0) @ w
 
 
 def braycurtis(A: Array, B: Array, out: Array) -> None:
-    """Two rows of zeros have distance 0; infinite where the sums of values are all 0."""
+    """Two rows of zeros have distance 0; other rows whose sum is 0 in every column have an infinite distance."""
     scale = max(np.abs(A).max(initial=0.0), np.abs(B).max(initial=0.0)) * A.shape[1] or 1.0
     A, B = A.astype(np.float64) / scale, B.astype(np.float64) / scale
-    apart, size = np.abs(A[:, None] - B).sum(axis=2), np.abs(A[:, None] + B).sum(axis=2)
-    out[:] = np.where(apart > 0, np.divide(apart, size, out=np.full_like(apart, np.inf), where=size > 0), 0.0)
+    difference, size = np.abs(A[:, None] - B).sum(axis=2), np.abs(A[:, None] + B).sum(axis=2)
+    ratio = np.divide(difference, size, out=np.full_like(size, np.inf), where=size > 0)
+    out[:] = np.where(difference > 0, ratio, 0.0)
 
 
 def haversine(A: Array, B: Array, out: Array) -> None:
@@ -62,10 +65,10 @@ def haversine(A: Array, B: Array, out: Array) -> None:
 
 
 def nan_euclidean(A: Array, B: Array, out: Array) -> None:
-    """NaN where two rows have no column in common."""
-    apart = A[:, None].astype(np.float64) - B
-    is_present = ~np.isnan(apart)
+    """NaN if no column is observed in both rows."""
+    difference = A[:, None].astype(np.float64) - B
+    is_present = ~np.isnan(difference)
     n_present = is_present.sum(axis=2)
-    squares = np.where(is_present, apart, 0.0) ** 2
-    share = np.divide(A.shape[1], n_present, out=np.full(n_present.shape, np.nan), where=n_present > 0)
-    out[:] = np.sqrt(squares.sum(axis=2) * share)
+    squares = np.where(is_present, difference, 0.0) ** 2
+    factor = np.divide(A.shape[1], n_present, out=np.full(n_present.shape, np.nan), where=n_present > 0)
+    out[:] = np.sqrt(squares.sum(axis=2) * factor)

@@ -1,4 +1,4 @@
-"""What an E-step makes of log densities."""
+"""Responsibilities from log densities."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def posteriors(
     known: np.ndarray | None = None,
     u: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float, float]:
-    """w r (n, k); log-likelihood and bound, less what scores leave out.
+    """Responsibilities times weights (n, k), log-likelihood and bound.
 
-    The log joints are `scores` (n, k), which may be overwritten, plus `offset` (k,); the rest is as in
-    `gaussian.posterior`.
+    The log densities are `scores` (n, k), which may be overwritten, plus `offset` (k,). Terms that are the same for all
+    components may be left out; the log-likelihood and bound are then without them. Other arguments as in `gaussian.em`.
     """
     r, per_row, bound = posterior(scores + offset, e_step, known, u)
     w = np.broadcast_to(np.ones(1) if w is None else w, len(r))

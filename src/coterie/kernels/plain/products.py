@@ -1,4 +1,4 @@
-"""Products of rows, dense or CSR, with tables of dense ones."""
+"""Matrix products of dense or CSR rows with dense matrices."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def products(X: Any, table: np.ndarray) -> np.ndarray:
-    """x . t of every row x and every row t of the table (n, k)."""
+    """Inner products (n, k) of all rows of `X` (n, d) and `table` (k, d)."""
     return X @ table.T
 
 
-def weighted(X: Any, resp: np.ndarray) -> np.ndarray:
-    """The sum of r x over the rows x, for every column r of `resp` (n, k): (k, d)."""
+def weighted_sums(X: Any, resp: np.ndarray) -> np.ndarray:
+    """Sums (k, d) of the rows, weighted by each column of `resp` (n, k)."""
     return (X.T @ resp).T if hasattr(X, "indptr") else resp.T @ X

@@ -1,4 +1,4 @@
-"""Sums of the distances of every row to every cluster, in SciPy: all rows are one block."""
+"""Sums of distances of each row to each cluster, with SciPy: all rows are one block. See `kernels.cpu.silhouette`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Sums(NamedTuple):
-    """Sums over the rows of some clusters of their distances to some rows."""
+    """Sums of the distances from `rows` to the rows of each of the `clusters`."""
 
     clusters: slice
     rows: slice
@@ -19,34 +19,34 @@ class Sums(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Rows as they come, and how to read their sums."""
+    """Rows in their order."""
 
     X: Array  # (n, d)
     w: Array  # (n,)
     codes: Array  # (n,)
     k: int
-    where: Array  # (n,) the place of each row
+    position: Array  # (n,) index of each row in the sums
 
 
-def places(counts: Array, itemsize: int) -> int:
-    """Rows there are once each of the clusters, of so many rows, is filled up: here none is."""
+def padded_size(counts: Array, itemsize: int) -> int:
+    """Number of rows after padding of clusters with `counts` rows; here none is padded."""
     return int(counts.sum())
 
 
 def layout(X: Array, w: Array, codes: Array, counts: Array) -> Layout:
-    """Rows (n, d) with weights (n,) in clusters `codes` of `counts` rows."""
+    """Rows (n, d) with weights (n,) and clusters `codes` (n,), which have `counts` rows."""
     return Layout(X, w, codes, len(counts), np.arange(len(X)))
 
 
-def blocks(given: Layout) -> list[tuple[int, int, int, int]]:
-    """The one block there is, with itself."""
-    n = len(given.X)
+def blocks(rows: Layout) -> list[tuple[int, int, int, int]]:
+    """The pair of the only block with itself: (start, stop) of both."""
+    n = len(rows.X)
     return [(0, n, 0, n)]
 
 
-def sums(given: Layout, start: int, stop: int, other: int, end: int) -> tuple[Sums, ...]:
-    """Sums of the distances of all rows to all clusters."""
-    member = np.zeros((given.k, end - other))
-    member[given.codes[other:end], np.arange(end - other)] = given.w[other:end]
-    apart = cdist(given.X[other:end], given.X[start:stop])
-    return (Sums(slice(0, given.k), slice(start, stop), member @ apart),)
+def sums(rows: Layout, start: int, stop: int, other: int, end: int) -> tuple[Sums, ...]:
+    """Sums of the distances from rows `start` to `stop` to those of rows `other` to `end` in each cluster."""
+    membership = np.zeros((rows.k, end - other))
+    membership[rows.codes[other:end], np.arange(end - other)] = rows.w[other:end]
+    distances = cdist(rows.X[other:end], rows.X[start:stop])
+    return (Sums(slice(0, rows.k), slice(start, stop), membership @ distances),)

@@ -1,4 +1,4 @@
-"""Compiled kernels for CSR rows; the same names as `cpu` and `plain`."""
+"""Compiled kernels for CSR rows; `plain` has the same functions, with docstrings."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels.cpu import csr, seeding
+from coterie.kernels.cpu import csr, d2_sampling
 from coterie.kernels.plain import Sums, Weights, weights
 
-__all__ = ["distances", "draw", "lloyd", "moments", "nearest", "own_squares", "spread", "take"]
+__all__ = ["assigned_squares", "distances", "draw", "lloyd", "moments", "nearest", "potentials", "take"]
 
 
-def lloyd(X: Any, w: Weights, centers: np.ndarray, before: np.ndarray, labels: np.ndarray, lower: np.ndarray) -> Sums:
+def lloyd(X: Any, w: Weights, centers: np.ndarray, previous: np.ndarray, labels: np.ndarray, lower: np.ndarray) -> Sums:
     k, d = centers.shape
     weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
     moved = csr.lloyd(X.data, X.indices, X.indptr, weights(w), *_packed(centers), labels, weight, sum_dx, cost)
@@ -22,12 +22,14 @@ def lloyd(X: Any, w: Weights, centers: np.ndarray, before: np.ndarray, labels: n
 
 def nearest(X: Any, centers: np.ndarray) -> np.ndarray:
     labels = np.full(X.shape[0], -1, np.int32)
-    _squares(X, centers, labels)
+    assigned_squares(X, centers, labels)
     return labels
 
 
-def own_squares(X: Any, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return _squares(X, centers, labels)
+def assigned_squares(X: Any, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    out = np.empty(X.shape[0])
+    csr.assigned_squares(X.data, X.indices, X.indptr, *_packed(centers), labels, out)
+    return out
 
 
 def distances(X: Any, centers: np.ndarray) -> np.ndarray:
@@ -40,26 +42,19 @@ def moments(X: Any, w: Weights, pivot: np.ndarray) -> tuple[float, np.ndarray, n
     return weight, sum_x - weight * pivot, sum_xx - 2 * pivot * sum_x + weight * pivot**2
 
 
-def spread(X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray) -> np.ndarray:
+def potentials(X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray) -> np.ndarray:
     squares = _all_squares(X, points) / unit**2
     np.minimum(closest, squares[:, 0], out=closest)
-    near = np.minimum(closest[:, None], squares)
-    return (near * weights(w)[:, None]).sum(axis=0)
+    return (np.minimum(closest[:, None], squares) * weights(w)[:, None]).sum(axis=0)
 
 
 def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndarray]:
     rows = np.empty(len(u), np.int64)
-    return seeding.draw(closest, weights(w), u, rows), rows
+    return d2_sampling.draw(closest, weights(w), u, rows), rows
 
 
 def take(X: Any, rows: np.ndarray) -> np.ndarray:
     return X[rows].toarray()
-
-
-def _squares(X: Any, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    out = np.empty(X.shape[0])
-    csr.squares(X.data, X.indices, X.indptr, *_packed(centers), labels, out)
-    return out
 
 
 def _all_squares(X: Any, centers: np.ndarray) -> np.ndarray:
@@ -69,5 +64,6 @@ def _all_squares(X: Any, centers: np.ndarray) -> np.ndarray:
 
 
 def _packed(centers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    wide = centers.astype(np.float64)
-    return wide, np.ascontiguousarray(wide.T), 0.5 * (wide * wide).sum(axis=1)
+    """Centers (k, d) in float64, their transpose, and half of their squared norms (k,)."""
+    centers = centers.astype(np.float64)
+    return centers, np.ascontiguousarray(centers.T), 0.5 * (centers * centers).sum(axis=1)

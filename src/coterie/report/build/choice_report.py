@@ -14,6 +14,6 @@ def build(result: ChoiceResult, source: ReportSource, *, choice: ChooseK, python
         result=result,
         version=coterie.__version__,
         requested_k=source.k,
-        criteria=criteria(choice, result.choice.clusters_by, by_methods=True),
+        criteria=criteria(choice, result.choice.clusters_by, by_criteria=True),
         reproduce=reproducibility(source, python),
     )

@@ -15,7 +15,7 @@ from scipy import sparse
 from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.engines import as_engine
 
 ROWS: int | None = None  # rows of a part; None: depends on the shape
@@ -51,7 +51,7 @@ def moments(
 
     Sums are taken about a pivot, the medians of some rows: numbers are small, and a constant column has only zeros.
     """
-    sample = X[some(len(X), PIVOT_ROWS)]
+    sample = X[sample_rows(len(X), PIVOT_ROWS)]
     columns = (sample.astype(np.float64) if points is None else points(sample)).T
     pivot = np.array([np.nanmedian(x) if not np.isnan(x).all() else 0.0 for x in columns], dtype=np.float64)
     sums: _Sums = _sum_over_rows(partial(_sums, pivot, k, has_missing, points), X, codes, weight, threads)

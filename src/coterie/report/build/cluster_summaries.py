@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.algorithms import method_of
+from coterie.algorithms import algorithm_of
 from coterie.core.formatting import count
 from coterie.data.tables.reader import Table
 from coterie.plots.silhouette_plot import SilhouetteDisplay
@@ -82,7 +82,7 @@ def notes(skipped: Sequence[SkippedColumn]) -> tuple[str, ...]:
 
 def not_converged(method: str, fit: FittedModel) -> str:
     """The warning about a fit that has not converged, with the options that help."""
-    options = ["--max-iter", "--tol"] if "tol" in method_of(method).options else ["--max-iter"]
+    options = ["--max-iter", "--tol"] if "tol" in algorithm_of(method).options else ["--max-iter"]
     return f"not converged after {count(fit.iterations or 0, 'iteration')}: try a larger {' or '.join(options)}."
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.core.protocols import parameters_of
 from coterie.hierarchy import linkage
 from coterie.hierarchy.cut import cut
 from coterie.plots import DendrogramDisplay
@@ -36,7 +37,7 @@ def _tree_of_rows(model: Any, Z: NDArray[Any], codes: Codes, names: list[str], r
     if len(labels) == n:
         label_of_cut[cut(Z, n_clusters=len(names))] = labels
     display = replace(display, cluster=label_of_cut[display.cluster], leaf_cluster=label_of_cut[display.leaf_cluster])
-    method = f"{model.linkage} linkage" if hasattr(model, "linkage") else "divisive clustering"
+    method = f"{model.linkage} linkage" if "linkage" in parameters_of(model) else "divisive clustering"
     return Tree(display, False, method, names)
 
 

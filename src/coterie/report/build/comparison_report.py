@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 import coterie
-from coterie.algorithms import method_of
+from coterie.algorithms import algorithm_of
 from coterie.report.build.feature_space import cluster_map, feature_space
 from coterie.report.build.report_source import ReportSource
 from coterie.report.build.reproducibility import reproducibility
@@ -32,7 +32,7 @@ def build(
         version=coterie.__version__,
         requested_k=source.k,
         maps=tuple(
-            (f"{method_of(run.method).title}, K = {run.k}", cluster_map(space, codes, names))
+            (f"{algorithm_of(run.method).title}, K = {run.k}", cluster_map(space, codes, names))
             for run, (codes, names) in zip(best, clusters, strict=True)
         ),
         reproduce=reproducibility(source, python),

@@ -14,15 +14,15 @@ from coterie.selection.choose_k_result import NAMES
 INDICES = {"silhouette": "mean silhouette", "calinski_harabasz": "index", "davies_bouldin": "index", "dunn": "index"}
 
 
-def criteria(choice: ChooseK, clusters_by: str, by_methods: bool) -> Criteria:
-    """Curves and votes; unused criteria have the option that adds them (``--methods``, or else ``--budget``)."""
+def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
+    """Curves and votes; unused criteria have the option that adds them (``--criteria``, or else ``--budget``)."""
     results = choice.results
     mixtures, gap = results.get("mixtures"), results.get("gap")
     used = [vote.criterion for vote in choice.votes]
-    if by_methods:
-        options = {name: f"--methods {name}" for name in CRITERIA}
+    if by_criteria:
+        options = {name: f"--criteria {name}" for name in CRITERIA}
     else:
-        smallest = {name: next(key for key, each in EFFORTS.items() if name in each.methods) for name in CRITERIA}
+        smallest = {name: next(key for key, each in EFFORTS.items() if name in each.criteria) for name in CRITERIA}
         options = {name: f"--budget {budget}" for name, budget in smallest.items()}
     return Criteria(
         recommended=choice.recommended,

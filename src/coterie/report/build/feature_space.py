@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import machine
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.plots.cloud import Cloud
 from coterie.plots.ellipses_plot import gaussian_components
 from coterie.plots.projection import WIDE, Groups, Rows, View, as_rows
@@ -64,7 +64,7 @@ class FeatureSpace:
 
     def rows(self) -> Rows:
         """Rows for principal axes: all rows, or a sample of a very wide table."""
-        X: Any = self[some(len(self), self.axis_rows)] if self.X.shape[1] > WIDE else self
+        X: Any = self[sample_rows(len(self), self.axis_rows)] if self.X.shape[1] > WIDE else self
         mean = np.zeros(len(self.names)) if self.standardised else self.mean
         width = np.where(self.deviation > 0, 1.0, 0.0) if self.standardised else self.deviation
         return Rows(X, list(self.names), mean, self.present * width**2)
@@ -105,7 +105,7 @@ def cluster_map(
     if space.X.shape[1] == 1:
         rows = as_rows(space[:] * space.spread + space.shift)
         return Cloud.of(rows, Groups(codes, names), View(np.zeros(1), np.ones((1, 1)), [space.names[0]]))
-    sample = some(len(space), POINTS)
+    sample = sample_rows(len(space), POINTS)
     axes, A, b = _axes(space, len(sample), column_order)
     points = space.project(sample, A, b)
     if len(names) < 2:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import coterie
-from coterie.algorithms import method_of
-from coterie.core.job_progress import Progress, Step, silent
+from coterie.algorithms import algorithm_of
+from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import Table
 from coterie.plots import ConvergenceDisplay, SilhouetteDisplay
 from coterie.preparation.fit_preparation import PreparedTable
@@ -41,7 +41,7 @@ def build(
     choice: ChooseK | None = None,
     animation: dict[str, Any] | None = None,
     all_rows: PreparedTable | None = None,
-    progress: Progress = silent,
+    callback: Callback = silent,
 ) -> Report:
     """All data of the report; `all_rows` includes rows without a cluster, for the map."""
     table, prepared, seed, threads = source.table, source.prepared, source.seed, source.threads
@@ -53,11 +53,11 @@ def build(
         silhouettes = replace(silhouettes, names=list(names))
     space = feature_space(prepared, threads)
     means = profiles.means(prepared, space, result.clusters, names)
-    progress(Step("report: stability"))
+    callback(Progress("report: stability"))
     stability = reliability.resampling_stability(prepared, len(names), model, seed, threads)
-    progress(Step("report: checks"))
+    callback(Progress("report: checks"))
     diagnosis = reliability.diagnosis(prepared, codes, model, seed, threads)
-    progress(Step("report: pictures"))
+    callback(Progress("report: pictures"))
     clusters = cluster_points(space, codes, len(names))
     columns = profiles.by_difference(means)
     if all_rows is None:
@@ -136,10 +136,10 @@ def _explained(
 
 def _criteria(choice: ChooseK | None, result: JobResult, k: str) -> Criteria | Absent:
     if choice is not None and result.choice is not None:
-        return criteria(choice, result.choice.clusters_by, by_methods=False)
+        return criteria(choice, result.choice.clusters_by, by_criteria=False)
     if result.method == EXTERNAL:
         return Absent("The clusters and their number were given. Run coterie choose-k to compare numbers of clusters.")
-    method = method_of(result.method)
+    method = algorithm_of(result.method)
     if method.mixed and k == "auto":
         return Absent("The mixture chose the number of components by its evidence lower bound (ELBO).")
     if method.mixed or method.series:

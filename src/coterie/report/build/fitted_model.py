@@ -19,7 +19,7 @@ class FittedModel:
     model: Any
     labels: NDArray[np.integer]  # (n,)
     scores: dict[str, float]
-    iterations: int | None
+    iterations: int | None  # None if the algorithm has none, or if the fit is from a sweep over K
     converged: bool
     seconds: float | None  # None if the fit is from a sweep over K
     options: dict[str, Any]  # parameters of the estimator that are not its defaults

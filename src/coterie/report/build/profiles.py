@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from coterie.data.picking import some
+from coterie.data.row_sample import sample_rows
 from coterie.data.tables.reader import Table
 from coterie.plots import ProfilesDisplay
 from coterie.plots.profiles_plot import MAX_COLUMNS
@@ -65,7 +65,7 @@ def spreads(prepared: PreparedTable, codes: NDArray[np.integer], profiles: Profi
     max_rows = max(MIN_ROWS, MANY_ROWS // k) if len(codes) > MANY_ROWS else len(codes)
     order = np.argsort(codes, kind="stable")
     members = np.split(order, np.searchsorted(codes[order], np.arange(1, k)))
-    samples = [cluster[some(len(cluster), max_rows)] for cluster in members]
+    samples = [cluster[sample_rows(len(cluster), max_rows)] for cluster in members]
     rows, starts = np.concatenate(samples), np.cumsum([0, *map(len, samples)])
     X = prepared.rows.X[np.ix_(rows, columns)]
     shift, spread = (each[columns] for each in prepared.preparation.units)

@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from coterie.algorithms import method_of, parameters
+from coterie.algorithms import algorithm_of, parameters
+from coterie.core.protocols import parameters_of
 from coterie.data.tables import delimited_text
 from coterie.data.tables.file_formats import TEXT
 from coterie.data.tables.read_errors import STANDARD_INPUT
@@ -44,14 +45,12 @@ def choice_code(
 ) -> str | Absent:
     """Code that gives the same choice of K."""
     arguments = [f"budget={budget!r}", f"random_state={source.seed}"]
-    if method != "kmeans" and method_of(method).has_sweep:
+    if method != "kmeans" and algorithm_of(method).has_sweep:
         arguments.insert(0, f"estimator={_call(method, 2, parameters(method, {}), source.prepared, source.seed)}")
     if criteria:
-        arguments.insert(0, repr(list(criteria)))
+        arguments.insert(0, f"criteria={list(criteria)!r}")
     if isinstance(k, tuple):
         arguments.insert(0, f"range({k[0]}, {k[1] + 1})")
-    elif criteria:
-        arguments.insert(0, "'auto'")
     arguments += ["sample_weight=weight"] if source.weight is not None else []
     return _code(source, [f"choice = coterie.choose_k(X, {', '.join(arguments)})", "print(choice)"])
 
@@ -200,7 +199,7 @@ def _fit_lines(source: ReportSource, name: str, k: int | str, fit: FittedModel, 
         rows, weight = "X[rows]", "weight[rows]"
     weight_argument = f", sample_weight={weight}" if source.weight is not None else ""
     labels = "model.labels_" if rows == "X" else "model.predict(X)"
-    if method_of(name).mixed:
+    if algorithm_of(name).mixed:
         call = call.replace("coterie.Mixture(", f"coterie.Mixture.from_frame({rows}, ", 1)
         return [*lines, f"model = {call[:-1]}{weight_argument})", f"labels = {labels}"]
     if fit.sweep_ks is not None:
@@ -226,14 +225,14 @@ def _without_zero_weights(rows: str, weight_argument: str, has_zeros: bool) -> t
 
 def _sweep_call(name: str, k: int, fit: FittedModel, prepared: PreparedTable, rows: str, weight_argument: str) -> str:
     """Code for the fit with `k` clusters of a sweep, in which fits start from the centers of their neighbours."""
-    seed = getattr(fit.model, "random_state", 0)
+    seed = parameters_of(fit.model).get("random_state", 0)
     call = _call(name, None, fit.options, prepared, seed)
-    return f"sweep({call}, {list(fit.sweep_ks or ())}, {rows}{weight_argument}).model({k})"
+    return f"sweep({call}, {rows}, {list(fit.sweep_ks or ())}{weight_argument}).model({k})"
 
 
 def _call(name: str, k: int | str | None, options: dict[str, Any], prepared: PreparedTable, seed: int) -> str:
     """The constructor of the estimator with its parameters."""
-    method = method_of(name)
+    method = algorithm_of(name)
     arguments = {**({} if k is None else {method.k_parameter: k}), **options}
     known = method.build(**arguments).get_params(deep=False)
     if "random_state" in known:
@@ -241,4 +240,4 @@ def _call(name: str, k: int | str | None, options: dict[str, Any], prepared: Pre
     ignore = prepared.preparation.missing == "ignore"
     if "missing" in known and (method.mixed or ignore):
         arguments["missing"] = "ignore" if ignore else "error"
-    return f"coterie.{method.estimator}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+    return f"coterie.{method.class_name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"

@@ -10,7 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from coterie.data.picking import some
+from coterie.core.protocols import parameters_of
+from coterie.data.row_sample import sample_rows
 from coterie.diagnosis import diagnose
 from coterie.diagnosis.diagnosis import Diagnosis
 from coterie.diagnosis.findings import Check, join_names
@@ -64,7 +65,7 @@ def resampling_stability(
         return Absent(reason)
     X, weight = prepared.rows.X, prepared.weight
     slow = any(name in model.get_params(deep=False) for name in SLOW)
-    sample = some(len(X), max(FEW_ROWS if slow else ROWS, ROWS_PER_CLUSTER * k))
+    sample = sample_rows(len(X), max(FEW_ROWS if slow else ROWS, ROWS_PER_CLUSTER * k))
     if len(np.unique(X[sample], axis=0)) < DISTINCT * k:
         return Absent("too few distinct rows for resampling")
     n_resamples = FEW_RESAMPLES if slow else RESAMPLES
@@ -75,7 +76,7 @@ def resampling_stability(
         warnings.simplefilter("ignore")  # fits to resamples may have empty clusters
         result = stability(
             estimator, X[sample], [k], n_resamples=n_resamples, n_jobs=threads, random_state=seed,
-            method="subsample" if getattr(model, "method", None) == "diana" else "auto",  # diana accepts no weights
+            resampling="subsample" if parameters_of(model).get("method") == "diana" else "auto",  # without weights
             sample_weight=None if weight is None else weight[sample],
         )  # fmt: skip
     return Stability(float(result.mean[0]), n_resamples, len(sample))
@@ -102,7 +103,7 @@ def diagnosis(
         kind = "series" if preparation.series else "categories"
         return Absent(f"The checks are for numeric rows, not for {kind}.")
     X, weight = prepared.rows.X, prepared.weight
-    sample = some(len(X), checked_rows(prepared))
+    sample = sample_rows(len(X), checked_rows(prepared))
     counts: dict[str, int] = {}
     names = []  # distinct, as a frame requires; names of one-hot columns may repeat
     for name in preparation.names:
@@ -115,7 +116,7 @@ def diagnosis(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = diagnose(
-            frame, fitted, sample_weight=None if weight is None else weight[sample],
+            frame, model=fitted, sample_weight=None if weight is None else weight[sample],
             random_state=seed, n_jobs=threads,
         )  # fmt: skip
     table_rows = np.flatnonzero(prepared.rows.row_mask)[sample]

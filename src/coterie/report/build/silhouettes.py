@@ -30,8 +30,7 @@ def silhouettes(
         return Absent("rows have missing values: use --missing drop or median")
     if prepared.weight is not None and not np.bincount(codes, prepared.weight).all():
         return Absent("all rows of a cluster have weight 0")
-    options: dict[str, Any] = {"metric": "euclidean"} if model is None else metric_of(model)
-    metric = as_distance(options["metric"], **(options.get("metric_params") or {}))
+    metric = as_distance(**({"metric": "euclidean"} if model is None else metric_of(model)))
     return SilhouetteDisplay.from_predictions(
         prepared.rows.X, codes, metric=metric, sample_weight=prepared.weight, n_jobs=threads
     )

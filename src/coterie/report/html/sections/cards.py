@@ -47,7 +47,9 @@ def _iterations(report: Report) -> Measure:
     if report.requested_k == "given":
         return Measure("iterations", "–", "clusters were given")
     if result.iterations is None:
-        return Measure("iterations", "–", "this algorithm has no iterations")
+        is_from_sweep = result.seconds is None
+        reason = "the fit was made while K was chosen" if is_from_sweep else "this algorithm has no iterations"
+        return Measure("iterations", "–", reason)
     n_init = result.options.get("n_init")
     restarts = f", best of {n_init} restarts" if isinstance(n_init, int) and n_init > 1 else ""
     state = "converged" if result.converged else "not converged"

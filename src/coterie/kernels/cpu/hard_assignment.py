@@ -1,0 +1,380 @@
+"""K-means of dense rows: assignment to the nearest center, and sums of clusters.
+
+Scores are computed in the precision of the data, for a tile of rows and a panel of centers at a time. The two best
+scores of each row are stored. If they differ by more than rounding can explain, the better one gives the label. For the
+few other rows the label is computed in float64 (`exact_distance`). So labels depend on rows and centers only, not on
+the kernel.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from coterie.kernels.cpu.exact_distance import choose_unit, square, two_nearest
+from coterie.kernels.cpu.jit import jit, jit_reassociating
+from coterie.kernels.cpu.simd import PANEL, add_lanes, add_row, aligned, load_tile, padded, points, score_panel
+
+BLOCK_BYTES = 1 << 18  # size of a block of tiles, which stays in the second-level cache
+FLUSH_ROWS = 8192  # number of rows after which sums in the precision of the data are added to float64
+PROBE_EVERY = 16  # number of blocks between two tests of whether bounds are useful
+MAX_FEW_SUMS = 64  # up to this number of sums, all are computed lane by lane
+NEAR = 4.0  # distance from the origin, in units, within which few sums are computed from the tiles
+MIN_SKIPPED = 0.4  # share of rows that bounds must skip to be useful
+LARGEST_BOUND = 2.0**120  # bounds are stored in float32; a smaller bound is always valid
+
+Search = namedtuple(
+    "Search",
+    (
+        "shift",  # (padded d,) origin
+        "inverse",  # 1 / unit
+        "few",  # whether sums are computed from the tiles
+        "panels",  # (panels * d * PANEL,) negated centers
+        "half",  # (panels * PANEL,) half of their squared norms
+        "tolerance",  # bound of the rounding of two scores: tolerance[0] |x| + tolerance[1]
+        "rows",  # (block,) indices of the rows
+        "tile",  # (block * padded d,)
+        "norm",  # (block,) squared norms
+        "best",  # (block,) best scores
+        "second",  # (block,) second best scores
+        "index",  # (block,) labels
+        "squares",  # (k,)
+    ),
+)
+
+
+@jit
+def lloyd(
+    X,  # in  (n, d)
+    w,  # in  (n,), or (1,) if all weights are equal
+    centers,  # in  (k, d)
+    previous,  # in  (k, d) centers of the previous pass
+    labels,  # i/o (n,) labels of the previous pass, or -1
+    lower,  # i/o (n,) lower bounds of distances to the other centers, in units of choose_unit(X, previous); (0,): none
+    buffer,  # i/o (buffer_size(k, d, itemsize),) work space
+):
+    """Sums of w, w (x - c) and w |x - c|^2 of each cluster; numbers of labels that changed, and of rows searched."""
+    n, d = X.shape
+    k = centers.shape[0]
+    s = prepare(X, centers, buffer)
+    block = s.rows.shape[0]
+    rounded, part = pad_centers(X, centers, buffer)
+    weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
+    use_bounds = lower.shape[0] > 0 and not s.few
+    drift = max_drifts(previous, centers, s.inverse) if use_bounds else weight
+    # The unit depends on the centers: bounds are converted from the unit of the previous pass.
+    ratio = choose_unit(X, previous, np.empty(d, X.dtype)) * s.inverse if use_bounds else 1.0
+    bounds_help, n_since_flush, moved, searched = False, 0, 0, 0
+    for i0 in range(0, n, block):
+        i1 = min(n, i0 + block)
+        probe = i0 // block % PROBE_EVERY == 0
+        count = i1 - i0
+        if use_bounds and (bounds_help or probe) and labels[i0] >= 0 and lower[i0] >= 0:
+            count = update_bounds(X, rounded, s, i0, i1, labels, lower, ratio, drift)
+            bounds_help = count < (1.0 - MIN_SKIPPED) * (i1 - i0)
+        if count == i1 - i0 or not bounds_help:
+            count = i1 - i0
+            for p in range(count):
+                s.rows[p] = i0 + p
+        search(X, centers, s, count)
+        searched += count
+        if count == i1 - i0:
+            moved += relabel_block(labels, i0, s.index, count)
+        else:
+            moved += relabel_rows(labels, s.rows, s.index, count)
+        if use_bounds and (bounds_help or probe):
+            for p in range(count):
+                lower[s.rows[p]] = min(lower_bound(s, p), LARGEST_BOUND)
+        elif use_bounds:
+            lower[i0] = -1  # the bounds of this block are not up to date
+        if s.few:
+            add_tiles(X, w, i0, s, count, weight, part)
+        else:
+            add_rows(X, w, i0, i1, labels, rounded, s.inverse, weight, part)
+        n_since_flush += i1 - i0
+        if n_since_flush >= FLUSH_ROWS or i1 == n:
+            flush(part, 1.0 / s.inverse, sum_dx, cost)
+            n_since_flush = 0
+    return weight, sum_dx, cost, moved, searched
+
+
+@jit_reassociating
+def relabel_block(labels, i0, index, count):
+    """Set labels of successive rows; return how many changed."""
+    moved = 0
+    for p in range(count):
+        moved += labels[i0 + p] != index[p]
+        labels[i0 + p] = index[p]
+    return moved
+
+
+@jit
+def relabel_rows(labels, rows, index, count):
+    """Set labels of the given rows; return how many changed."""
+    moved = 0
+    for p in range(count):
+        moved += labels[rows[p]] != index[p]
+        labels[rows[p]] = index[p]
+    return moved
+
+
+@jit
+def nearest(
+    X,  # in  (n, d)
+    centers,  # in  (k, d)
+    labels,  # out (n,)
+    buffer,  # i/o as above
+):
+    """Labels of all rows."""
+    s = prepare(X, centers, buffer)
+    block = s.rows.shape[0]
+    for i0 in range(0, X.shape[0], block):
+        count = min(X.shape[0] - i0, block)
+        for p in range(count):
+            s.rows[p] = i0 + p
+        search(X, centers, s, count)
+        for p in range(count):
+            labels[i0 + p] = s.index[p]
+
+
+@register_jitable
+def panel_size(k, d):
+    """Size of the panels of k centers."""
+    return (k + PANEL - 1) // PANEL * d * PANEL
+
+
+def buffer_size(k, d, itemsize):
+    """Size of the work space of a pass: panels, padded centers, and sums in the precision of the data."""
+    height, lanes = padded(d, itemsize), padded(1, itemsize)
+    return padded(panel_size(k, d), itemsize) + k * height + k * (height + lanes)
+
+
+@jit
+def zeros(buffer, at, size):
+    """``buffer[at:at + size]``, set to zero."""
+    for i in range(at, at + size):
+        buffer[i] = 0
+    return buffer[at : at + size]
+
+
+@jit
+def prepare(X, centers, buffer):
+    """Panels of the centers, and arrays for a block of rows."""
+    k, d = centers.shape
+    height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
+    tiles = max(1, min(32 if k * d <= MAX_FEW_SUMS else 8, BLOCK_BYTES // (tile_rows * height * X.itemsize)))
+    block = tiles * tile_rows
+    shift = aligned(height, X)
+    inverse = 1.0 / choose_unit(X, centers, shift)
+    few = k * d <= MAX_FEW_SUMS and keep_origin(shift, inverse)
+    n_panels = (k + PANEL - 1) // PANEL
+    panels = zeros(buffer, 0, panel_size(k, d))
+    half = np.empty(n_panels * PANEL, X.dtype)
+    for j in range(k, n_panels * PANEL):
+        half[j] = np.inf
+    max_norm = 0.0
+    for j in range(k):
+        norm = pack(centers, j, shift, inverse, panels, j // PANEL * d * PANEL + j % PANEL)
+        half[j] = 0.5 * norm
+        max_norm = max(max_norm, norm)
+    # The error of each of two scores is at most (d + 4) u (|x| |c| + |c|^2 / 2).
+    rounding = 1.01 * (d + 4) * 2.0 ** (-24 if X.itemsize == 4 else -53)
+    tolerance = (X.dtype.type(2.0 * rounding * np.sqrt(max_norm)), X.dtype.type(rounding * max_norm))
+    return Search(
+        shift, inverse, few, panels, half, tolerance,
+        np.zeros(block, np.int64), aligned(block * height, X), aligned(block, X),
+        aligned(block, X), aligned(block, X), np.empty(block, np.int32), np.empty(k),
+    )  # fmt: skip
+
+
+@jit_reassociating
+def pack(centers, j, shift, inverse, panels, at):
+    """Write a center to its panel; return its squared norm."""
+    norm = 0.0
+    for t in range(centers.shape[1]):
+        c = (np.float64(centers[j, t]) - np.float64(shift[t])) * inverse
+        panels[at + t * PANEL] = -c
+        norm += c * c
+    return norm
+
+
+@jit
+def keep_origin(shift, inverse):
+    """Set `shift` to 0 if the data is near the origin, because rows in tiles are then exact; return whether it was."""
+    for t in range(shift.shape[0]):
+        if abs(shift[t]) * inverse > NEAR:
+            return False
+    for t in range(shift.shape[0]):
+        shift[t] = 0
+    return True
+
+
+@jit
+def search(X, centers, s, count):
+    """Write the labels of the rows ``s.rows[:count]`` to `s.index`."""
+    d = X.shape[1]
+    height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
+    n_padded = (count + tile_rows - 1) // tile_rows * tile_rows
+    for p in range(count, n_padded):
+        s.rows[p] = s.rows[count - 1]
+    for p in range(0, n_padded, tile_rows):
+        load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.rows.shape[0], d)
+    for p in range(n_padded):
+        s.best[p] = np.inf
+        s.second[p] = np.inf
+    for first in range(0, centers.shape[0], PANEL):
+        for p in range(0, n_padded, tile_rows):
+            score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
+    resolve_ambiguous(X, centers, s, count)
+
+
+@jit_reassociating
+def count_ambiguous(best, second, norm, tolerance, count):
+    """Number of rows whose two best scores differ by no more than rounding."""
+    total = 0
+    for p in range(count):
+        total += not (second[p] - best[p] > tolerance[0] * np.sqrt(norm[p]) + tolerance[1])
+    return total
+
+
+@jit
+def resolve_ambiguous(X, centers, s, count):
+    """Labels in float64 of rows whose two best scores differ by no more than rounding."""
+    if count_ambiguous(s.best, s.second, s.norm, s.tolerance, count) == 0:
+        return
+    for p in range(count):
+        if not (s.second[p] - s.best[p] > s.tolerance[0] * np.sqrt(s.norm[p]) + s.tolerance[1]):
+            s.index[p], second_square = two_nearest(X, s.rows[p], centers, s.inverse, s.squares)
+            s.second[p] = 0.5 * (second_square * (1.0 - 2.0**-20) - np.float64(s.norm[p]))
+
+
+@jit
+def lower_bound(s, p):
+    """Lower bound of the distances of row `p` to all centers except the nearest."""
+    second_square = np.float64(s.norm[p]) + 2.0 * np.float64(s.second[p])
+    rounding = 2.0 * (np.float64(s.tolerance[0]) * np.sqrt(np.float64(s.norm[p])) + np.float64(s.tolerance[1]))
+    rounding += np.float64(s.norm[p]) * (s.shift.shape[0] + 4) * 2.0**-23  # of the norm
+    return np.sqrt(max(0.0, second_square - rounding)) * (1.0 - 2.0**-20)
+
+
+@jit
+def update_bounds(X, rounded, s, i0, i1, labels, lower, ratio, drift):
+    """Update the bounds of a block, and write rows whose label they do not prove to `s.rows`; return their number."""
+    d = X.shape[1]
+    factor = X.dtype.type(s.inverse)
+    rounding = 1.0 + (d + 8) * 2.0**-22  # rounding of squares in the precision of the data
+    underflow = d * (2.0**-120 if X.itemsize == 4 else 2.0**-1000)  # bound of what squares lose by underflow
+    count = 0
+    for i in range(i0, i1):
+        bound = (np.float64(lower[i]) * ratio - drift[labels[i]]) * (1.0 - 2.0**-20)
+        if bound > 0.0 and assigned_square(X, i, rounded, labels[i], factor, d) * rounding + underflow < bound * bound:
+            lower[i] = min(bound, LARGEST_BOUND)
+        else:
+            s.rows[count] = i
+            count += 1
+    return count
+
+
+@jit_reassociating
+def assigned_square(X, i, rounded, j, factor, d):
+    """Squared distance of a row to its center, in the precision of the data."""
+    total = X.dtype.type(0)
+    for t in range(d):
+        q = (X[i, t] - rounded[j, t]) * factor
+        total += q * q
+    return total
+
+
+@jit
+def max_drifts(previous, centers, inverse):
+    """For each cluster (k,), the largest movement of the other centers."""
+    k = centers.shape[0]
+    drift = np.empty(k)
+    largest, second_largest, index = 0.0, 0.0, -1
+    for j in range(k):
+        moved = np.sqrt(square(previous, j, centers, j, inverse)) * (1.0 + 2.0**-20)
+        if moved > largest:
+            largest, second_largest, index = moved, largest, j
+        else:
+            second_largest = max(second_largest, moved)
+    for j in range(k):
+        drift[j] = second_largest if j == index else largest
+    return drift
+
+
+@jit
+def pad_centers(X, centers, buffer):
+    """Centers padded to whole vectors, and arrays for their sums, each followed by a vector of costs."""
+    k, d = centers.shape
+    height = padded(d, X.itemsize)
+    at = padded(panel_size(k, d), X.itemsize)
+    rounded = zeros(buffer, at, k * height).reshape((k, height))
+    for j in range(k):
+        for t in range(d):
+            rounded[j, t] = centers[j, t]
+    width = height + padded(1, X.itemsize)
+    return rounded, zeros(buffer, at + k * height, k * width).reshape((k, width))
+
+
+@jit
+def add_rows(X, w, i0, i1, labels, rounded, inverse, weight, part):
+    """Add rows `i0` to `i1` to the sums of their clusters."""
+    d = X.shape[1]
+    stride = 0 if w.shape[0] == 1 else 1
+    factor = X.dtype.type(inverse)
+    for i in range(i0, i1):
+        j = labels[i]
+        wi = w[i * stride]
+        weight[j] += wi
+        add_row(X, i * d, rounded, j * rounded.shape[1], factor, X.dtype.type(wi), part, j * part.shape[1], d)
+
+
+@jit
+def add_tiles(X, w, i0, s, count, weight, part):
+    """The same for few clusters and columns: one sum after the other, over all rows of the block."""
+    k, d = weight.shape[0], X.shape[1]
+    height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
+    stride = 0 if w.shape[0] == 1 else 1
+    has_unit_weights = stride == 0 and w[0] == 1.0  # then the sums are integers, and exact
+    if has_unit_weights:
+        for p in range(count):
+            s.best[p] = 1
+    else:
+        for p in range(count):
+            s.best[p] = w[(i0 + p) * stride]
+            weight[s.index[p]] += w[(i0 + p) * stride]
+    n_padded = (count + tile_rows - 1) // tile_rows * tile_rows
+    for p in range(count, n_padded):
+        s.index[p] = -1
+    lanes = padded(1, X.itemsize)
+    sums = aligned(3 * lanes, X)
+    for j in range(k):
+        for t in range(d):
+            c = -s.panels[(j // PANEL * d + t) * PANEL + j % PANEL]
+            add_lanes(s.tile, t * tile_rows, s.best, s.index, j, c, sums, n_padded, height)
+            sum_w, sum_q, sum_qq = 0.0, 0.0, 0.0
+            for lane in range(lanes):
+                sum_w += sums[lane]
+                sum_q += sums[lanes + lane]
+                sum_qq += sums[2 * lanes + lane]
+            part[j, t] += sum_q
+            part[j, height] += sum_qq
+        if has_unit_weights:
+            weight[j] += sum_w
+
+
+@jit
+def flush(part, unit, sum_dx, cost):
+    """Add the partial sums to float64, and set them to zero."""
+    k, d = sum_dx.shape
+    lanes = padded(1, part.itemsize)
+    height = part.shape[1] - lanes
+    for j in range(k):
+        for t in range(d):
+            sum_dx[j, t] += unit * np.float64(part[j, t])
+        for lane in range(lanes):
+            cost[j] += unit * unit * np.float64(part[j, height + lane])
+        for t in range(part.shape[1]):
+            part[j, t] = 0

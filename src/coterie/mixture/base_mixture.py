@@ -1,0 +1,313 @@
+"""Base classes of mixture estimators: the fit by EM, and methods that follow from posterior probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
+
+from coterie.base import Estimator, Summary, callbacks
+from coterie.core import loop, online
+from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.scale import Powers, times_power
+from coterie.errors import InputError, ParameterError, ScaleError
+from coterie.mixture import parameter_checks
+from coterie.mixture.history import Recorder
+from coterie.traces import Traced
+
+MAX_EXPONENT_OF_COUNTS = 10  # mean weights of up to 2 to this power may be numbers of equal rows
+
+
+class BaseMixture(Traced, DensityMixin, Estimator):
+    """Methods of all mixtures that follow from posterior probabilities.
+
+    A subclass stores its parameters as `_components`, and its model, an `EM`, as `_fitted_model`.
+    """
+
+    n_components: Any
+    n_init: int
+    tol: float
+    max_iter: int
+    accelerate: bool
+    callback: Any
+    verbose: Any
+    history_: Any
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit the mixture, and return the most probable component of each row (n,)."""
+        return self.fit(X, y, sample_weight).labels_
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the posterior probability of each component for each row (n, k)."""
+        return self._map(X, "probabilities")
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log density of each row (n,)."""
+        log_densities = self._map(X, "log_densities")
+        return log_densities - self._log_unit if self._log_unit else log_densities
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean log density of the rows, weighted by `sample_weight`."""
+        likelihood, total = self._likelihood(X, sample_weight)
+        return likelihood / total
+
+    def uncertainty(self, X: Any) -> Any:
+        """Return 1 minus the probability of the most probable component, for each row (n,)."""
+        return self._map(X, "uncertainty")
+
+    def entropy(self, X: Any) -> Any:
+        """Return the entropy of the posterior of each row in nats (n,); 0 if its component is certain."""
+        return self._map(X, "entropy")
+
+    def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Sample rows from the mixture (n_samples, d), and return them with their components (n_samples,)."""
+        check_is_fitted(self)
+        whole_number("n_samples", n_samples, 1)
+        rng = as_rng(self.random_state)
+        weights = self._components.weights
+        counts = rng.multinomial(n_samples, weights / weights.sum())
+        rows = times_power(self._scale.rows, self._model().draw(self._components, counts, rng))
+        return rows.astype(self.weights_.dtype), np.repeat(np.arange(len(counts)), counts)
+
+    def _from_responsibilities(self, model: Any, X: Any, sample_weight: Any, rows: int, start: Any) -> Any:
+        """The parameters of one M-step with labels (n,) or responsibilities (n, k)."""
+        resp = parameter_checks.responsibilities(start, rows, self.n_components)
+        soft, engine, summary = self._open(X, sample_weight, first=True, y=resp)
+        soft, _, _ = self._with_unit_weights(soft, summary)
+        nowhere = model.nowhere()
+        return model.m_step(nowhere, engine.sum(partial(model.given, nowhere), soft))
+
+    def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
+        """The rows with weights of a unit that the model can use; by default they stay as they are."""
+        return source, summary, 0
+
+    @property
+    def _params(self) -> Any:
+        return self._components
+
+    def _likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
+        """The log-likelihood and the total weight of the rows."""
+        _, stats = self._sum(X, sample_weight)
+        return self._in_units(stats.log_likelihood, stats.weight, sample_weight)
+
+    # rows and weights whose scale is out of range
+
+    _powers_of_outputs: ClassVar[dict[str, int]] = {"impute": 1}
+
+    @property
+    def _log_unit(self) -> float:
+        """Log volume of a unit cube of the scaled rows: log densities of the original rows are smaller by it."""
+        return self.n_features_in_ * self._scale.rows * float(np.log(2.0)) if self._scale.rows else 0.0
+
+    def _in_units(self, likelihood: Any, weight: Any, sample_weight: Any) -> tuple[float, float]:
+        """Convert a sum of log densities and the weight of the rows to the units of `X` and `sample_weight`."""
+        exponent, total = self._scale_of(sample_weight).weights, float(np.sum(weight))
+        return float(np.ldexp(likelihood - total * self._log_unit, exponent)), float(np.ldexp(total, exponent))
+
+    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
+        """Densities scale with the inverse of the rows; sums over rows scale with the weights."""
+        has_fixed_unit = (
+            self._allows_missing
+            or not self._has_lengths
+            or not (getattr(self, "prior", None) is None or self.prior == "default")
+        )
+        if (error.rows and has_fixed_unit) or (error.weights and self._counts_rows):
+            raise error
+        super()._fit_rescaled(error, X, sample_weight, **more)
+        self._rescale_sums(sample_weight)
+        return self
+
+    def _rescale_sums(self, sample_weight: Any) -> None:
+        """Convert the sums of log densities of a fit to scaled rows and weights to the original units."""
+        raise NotImplementedError
+
+    @property
+    def _has_lengths(self) -> bool:
+        """Whether all results can be converted to another unit of the rows."""
+        return False
+
+    @property
+    def _counts_rows(self) -> bool:
+        """Whether weights are compared with the weight of a prior, so that they cannot be rescaled."""
+        is_flat = np.all(np.asarray(getattr(self, "concentration", 1.0)) == 1.0)
+        return getattr(self, "prior", None) is not None or not is_flat
+
+    # checks
+
+    def _check_rows(self, rows: int) -> None:
+        if rows < self.n_components:
+            raise InputError(
+                f"n_components={self.n_components} is larger than n_samples={rows}, the number of rows with a weight "
+                f"above 0: use n_components <= {rows}"
+            )
+
+    def _check_options(self) -> tuple[int, int]:
+        """Check the options of all mixtures; return `n_init` and `max_iter`."""
+        whole_number("n_components", self.n_components, 1)
+        not_negative("tol", self.tol)
+        callbacks(self.callback, self.verbose)
+        return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)
+
+    @staticmethod
+    def _check_warm_start(is_same: bool, names: str) -> None:
+        if not is_same:
+            raise ParameterError(f"warm_start=True, but the previous fit has {names}: set warm_start=False")
+
+
+class MixtureEstimator(BaseMixture):
+    """A mixture that is fitted by EM, with information criteria.
+
+    A subclass builds its model in `_model`, defines the initialisation in `_start`, and sets fitted attributes in
+    `_publish`.
+    """
+
+    e_step: str
+    missing: str
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
+            The rows.
+        y : Ignored
+            Present for compatibility with scikit-learn's pipelines and searches.
+        sample_weight : array (n,) or None, default=None
+            Row weights. A row of weight 2 is equivalent to that row twice.
+        known_labels : array (n,) of whole numbers or None, default=None
+            The component of each row, from 0 to `n_components` - 1, or -1 if it is unknown. Rows with a known label
+            keep their component. If all are known, the fit is the closed-form estimate. They are ignored if there is
+            only one component. Pipelines pass them after ``set_fit_request(known_labels=True)``.
+
+        Returns
+        -------
+        self
+        """
+        n_init, max_iter = self._check_options()
+        known = parameter_checks.known_labels(known_labels, self.n_components)
+        try:
+            source, engine, summary = self._open(X, sample_weight, first=True, y=known)
+        except ScaleError as error:
+            return self._fit_rescaled(error, X, sample_weight, known_labels=known_labels)
+        source, summary, exponent = self._with_unit_weights(source, summary)
+        self._check_rows(summary.rows)
+        model = self._model(summary, source.dtype)
+        model = replace(model, start=self._start(model, X, sample_weight, source.shape[0], known))
+        recorder = Recorder(model)
+        callback = callbacks(self.callback, self.verbose, recorder)
+        key = partial(self._rank, model, summary.rows)
+        result, labels = self._descend(
+            model, source, engine, n_init, max_iter, callback, recorder=recorder, accelerate=self.accelerate, key=key
+        )
+        self._learn_columns(X, source)
+        self._publish(model, result.params, source.dtype)
+        history = recorder.history(result.run)
+        self.labels_, self.history_ = labels, history.rescaled(0.0, exponent)
+        self.log_likelihood_ = float(np.ldexp(result.stats.log_likelihood, exponent))
+        self.lower_bound_ = float(result.stats.bound) / summary.weight
+        self.lower_bounds_ = history.lower_bound[history.step == "E"][1:] / summary.weight
+        self.n_iter_, self.converged_ = result.passes - 1, result.converged
+        self._state, self._batches = online.State(result.params, result.stats), 1
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Any:
+        """Fit the mixture, and return the most probable component of each row (n,)."""
+        return self.fit(X, y, sample_weight, known_labels=known_labels).labels_
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
+        """Update the mixture with one step of incremental EM [4]_; `X` is the batch. The first batch is fitted.
+
+        Older batches lose influence: batch t gets the share (t + 1)^-0.6 of the total weight. Parameters are those of
+        `fit`.
+
+        .. [4] O. Cappé & E. Moulines (2009), On-line expectation-maximization algorithm for latent data models,
+           J. Royal Statistical Society B 71, 593-613. https://doi.org/10.1111/j.1467-9868.2009.00698.x
+        """
+        if not hasattr(self, "_components"):
+            return self.fit(X, y, sample_weight, known_labels=known_labels)
+        self._check_options()
+        self._reject_rescaled("partial_fit")
+        known = parameter_checks.known_labels(known_labels, self.n_components)
+        source, _, summary = self._open(X, sample_weight, first=False, y=known)
+        self._batches += 1
+        share = (self._batches + 1.0) ** -0.6
+        decay = (1 - share) / share * summary.weight / float(self._state.seen.weight.sum())
+        self._state, stats = online.step(self._fitted_model, self._state, source.pick(slice(None)), decay)
+        self._publish(self._fitted_model, self._state.params, source.dtype)
+        self.labels_ = self.predict(X)
+        self.log_likelihood_ = float(stats.log_likelihood)
+        self.lower_bound_, self.n_iter_, self.converged_ = float(stats.bound) / summary.weight, self._batches, False
+        return self
+
+    # criteria
+
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
+        """Return the Bayesian information criterion, -2 log L + p log n: lower is better (mclust negates it)."""
+        likelihood, total = self._likelihood(X, sample_weight)
+        return -2 * likelihood + self.n_parameters_ * float(np.log(total))
+
+    def aic(self, X: Any, sample_weight: Any = None) -> float:
+        """Return Akaike's information criterion, -2 log L + 2 p: lower is better."""
+        return -2 * self._likelihood(X, sample_weight)[0] + 2 * self.n_parameters_
+
+    def icl(self, X: Any, sample_weight: Any = None) -> float:
+        """Return the integrated completed likelihood: BIC with hard assignments, which penalises overlap."""
+        source, engine, model = self._open_fitted(X, sample_weight)
+        hard = replace(model, e_step_kind="hard")
+        stats, _ = engine.scan(partial(hard.e_step, self._params), source, None)
+        bound, total = self._in_units(stats.bound, stats.weight, sample_weight)
+        return -2 * bound + self.n_parameters_ * float(np.log(total))
+
+    _powers: ClassVar[dict[str, Powers]] = {}
+
+    def _rescale_sums(self, sample_weight: Any) -> None:
+        total = float(self._state.seen.weight.sum())
+        self.log_likelihood_ = self._in_units(self.log_likelihood_, total, sample_weight)[0]
+        self.lower_bound_ -= self._log_unit
+        self.lower_bounds_ -= self._log_unit
+        self.history_ = self.history_.rescaled(total * self._log_unit, self._scale.weights)
+
+    def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
+        """Divide weights by a power of two so that their mean is between 1 and 2; the last result is its exponent.
+
+        The maximum of the likelihood does not depend on it, but comparisons with 1 or with rounding errors during a
+        fit would. Weights of about 1 stay as they are, because they may be numbers of equal rows.
+        """
+        exponent = int(np.frexp(summary.weight / summary.rows)[1]) - 1
+        if source.w is None or self._counts_rows or abs(exponent) <= MAX_EXPONENT_OF_COUNTS:
+            return source, summary, 0
+        source = replace(source, w=times_power(-exponent, source.w))
+        return source, summary._replace(weight=float(np.ldexp(summary.weight, -exponent))), exponent
+
+    # defined by subclasses
+
+    def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> Any:
+        """The model for rows with this summary and dtype; without a summary, the fitted model."""
+        raise NotImplementedError
+
+    def _start(self, model: Any, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
+        """Initial parameters, or a function of (model, source, engine, rng) that returns them."""
+        raise NotImplementedError
+
+    def _publish(self, model: Any, params: Any, dtype: Any) -> None:
+        """Set the fitted attributes that depend on the parameters."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _rank(model: Any, rows: int, result: loop.Fit) -> Any:
+        """Sort key of restarts, the best first."""
+        return result.objective
+
+    @property
+    def _allows_missing(self) -> bool:
+        return self.missing == "ignore"
+
+    def _check_options(self) -> tuple[int, int]:
+        one_of("e_step", self.e_step, ("soft", "hard", "stochastic"))
+        one_of("missing", self.missing, ("error", "ignore"))
+        return super()._check_options()
