@@ -9,6 +9,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from coterie.core.formatting import join_words
 from coterie.errors import ParameterError
 
 # Options of the command line, and the parameters of estimators.
@@ -173,7 +174,7 @@ def check_options(name: str, options: Iterable[str]) -> None:
             raise ParameterError(f"options must be of {', '.join(OPTIONS)}; got {option!r}.")
         if option not in algorithm.options:
             owners = [other for other, each in ALGORITHMS.items() if option in each.options]
-            raise ParameterError(f"--{option.replace('_', '-')} belongs to {_listed(owners)}; not to {name}.")
+            raise ParameterError(f"--{option.replace('_', '-')} belongs to {join_words(owners)}; not to {name}.")
 
 
 def parameters(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,7 +195,3 @@ def sweep_parameters(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if result.get("covariance_type") == "auto":
         del result["covariance_type"]
     return result
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

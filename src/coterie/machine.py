@@ -14,6 +14,7 @@ import joblib
 from threadpoolctl import ThreadpoolController
 
 from coterie import interrupts
+from coterie.core.formatting import format_bytes
 from coterie.errors import InputError, ParameterError
 
 POLL = 0.05  # seconds between two checks for Ctrl-C while waiting for other threads
@@ -185,13 +186,3 @@ def _cached(stat: Path) -> int:
     """Bytes of the file cache, which are counted as used, but are freed when memory is needed."""
     lines = stat.read_text().splitlines() if stat.exists() else []
     return sum(int(line.split()[1]) for line in lines if line.split()[0] == "inactive_file")
-
-
-def format_bytes(nbytes: int) -> str:
-    """Format a number of bytes, such as ``1.23 GB``."""
-    size, unit = float(nbytes), "bytes"
-    for unit in ("bytes", "KB", "MB", "GB", "TB"):
-        if size < 1000 or unit == "TB":
-            break
-        size /= 1000
-    return f"{size:.3g} {unit}"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coterie.jobs import Job
+from coterie.report.formatting import percent, two_places
 from coterie.report.html import Absent
-from coterie.report.html.formatting import percent, two_places
 from coterie.report.html.report import Stability
 from coterie.report.html.sections.reliability import sentences
 from report.pages import blobs, mixed, page_of, run

@@ -32,6 +32,15 @@ def check_regular(path: Path) -> None:
         raise ParameterError(f'cannot write "{path}": it is not a regular file. Use another file name.')
 
 
+def check_path(path: Path, overwrite: bool) -> None:
+    """Reject a file whose folder does not exist, or that must not be replaced, before any work is done."""
+    folder = real_path(path).parent if path.is_symlink() else path.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "the folder does not exist: create it first", str(folder))
+    if path.exists() and not overwrite:
+        raise exists(path)
+
+
 def exists(path: Path) -> FileExistsError:
     """The error for an existing file that must not be replaced."""
     return FileExistsError(errno.EEXIST, "the file exists: pass overwrite=True to replace it", str(path))

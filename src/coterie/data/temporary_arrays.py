@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from coterie import machine
+from coterie.core.formatting import format_bytes
 from coterie.errors import InputError
 
 LARGE = Path("/var/tmp")  # folder for large temporary files: /tmp is in memory on many systems
@@ -99,8 +100,8 @@ def _allocate(descriptor: int, nbytes: int) -> None:
 def _disk_full(nbytes: int) -> InputError:
     free = shutil.disk_usage(folder()).free
     return InputError(
-        f"a table that does not fit into memory needs {machine.format_bytes(nbytes)} on disk, but only "
-        f"{machine.format_bytes(free)} are free in {folder()}: set TMPDIR to a folder with more free space"
+        f"a table that does not fit into memory needs {format_bytes(nbytes)} on disk, but only "
+        f"{format_bytes(free)} are free in {folder()}: set TMPDIR to a folder with more free space"
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.diagnosis.findings import Check, count, join_names, make_check, not_measured, percent, verb
+from coterie.core.formatting import count
+from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, percent, verb
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Array, Sample
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from coterie.diagnosis.findings import SEVERITIES, Check, Finding, count
+from coterie.core.formatting import count
+from coterie.diagnosis.findings import SEVERITIES, Check, Finding
 
 WIDTH = 100
 

@@ -54,11 +54,6 @@ def not_measured(name: str, reason: str) -> Check:
     return Check(name, None, None, 0, None, reason)
 
 
-def count(number: int, noun: str) -> str:
-    """Format a number with its noun: '1 row', '2,000 rows'."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def verb(number: int, singular: str, plural: str) -> str:
     return singular if number == 1 else plural
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from coterie.core.formatting import count
 from coterie.diagnosis.dip import dip_test
-from coterie.diagnosis.findings import Check, count, join_names, make_check, not_measured, percent, verb
+from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, percent, verb
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.shape_checks import PrincipalAxes
 from coterie.metrics import silhouette_samples

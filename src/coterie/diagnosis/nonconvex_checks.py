@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from coterie.diagnosis.findings import Check, count, join_names, make_check, not_measured, verb
+from coterie.core.formatting import count
+from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, verb
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Array, Sample
 from coterie.hierarchy import cut, linkage

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.diagnosis.findings import Check, count, make_check, not_measured, percent
+from coterie.core.formatting import count
+from coterie.diagnosis.findings import Check, make_check, not_measured, percent
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Array, count_distinct
 from coterie.kmeans.kmeans import KMeans

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from coterie.diagnosis.findings import Check, count, make_check, not_measured, percent, verb
+from coterie.core.formatting import count
+from coterie.diagnosis.findings import Check, make_check, not_measured, percent, verb
 from coterie.diagnosis.sample import Sample
 from coterie.preparation import DUPLICATE_SHARE
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import gamma, norm
 
-from coterie.diagnosis.findings import Check, count, make_check, not_measured, verb
+from coterie.core.formatting import count
+from coterie.diagnosis.findings import Check, make_check, not_measured, verb
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Array
 

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import norm
 
-from coterie.diagnosis.findings import Check, count, join_names, make_check, not_measured, percent
+from coterie.core.formatting import count
+from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, percent
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.shape_checks import LEVEL, MIN_ROWS, PrincipalAxes
 

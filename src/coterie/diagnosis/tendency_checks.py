@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import t as student
 
+from coterie.core.formatting import count
 from coterie.diagnosis.dip import Dip, dip_test
-from coterie.diagnosis.findings import Check, count, make_check, not_measured
+from coterie.diagnosis.findings import Check, make_check, not_measured
 from coterie.diagnosis.hopkins import hopkins
 from coterie.diagnosis.sample import Array, Sample, count_distinct
 from coterie.selection import gap_statistic

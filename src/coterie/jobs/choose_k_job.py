@@ -15,7 +15,7 @@ from coterie.jobs.option_checks import check_budget, check_k, check_static, chec
 from coterie.jobs.output_files import check_outputs, with_report
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
-from coterie.report.choice import Choice, ChoiceResult, CriterionVote
+from coterie.report.results import Choice, ChoiceResult, CriterionVote
 from coterie.selection import ChooseK, Sweep, choose_k
 from coterie.selection.choose_k_result import NAMES
 from coterie.selection.reasons import describe_votes

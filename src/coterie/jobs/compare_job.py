@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.algorithms import ALGORITHMS, algorithm_of
+from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import read
 from coterie.errors import InputError, ParameterError
@@ -21,8 +22,7 @@ from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.silhouettes import mean_silhouette, silhouettes
-from coterie.report.comparison import ComparisonResult, Contestant
-from coterie.report.text.layout import count
+from coterie.report.results import ComparisonResult, Contestant
 from coterie.selection import Sweep
 
 

@@ -23,9 +23,8 @@ from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import fit_warnings, not_converged, notes, summaries, table_fields
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.silhouettes import silhouettes
-from coterie.report.choice import Choice
 from coterie.report.html.report import Absent
-from coterie.report.result import JobResult
+from coterie.report.results import Choice, JobResult
 from coterie.selection import ChooseK
 
 

@@ -13,13 +13,14 @@ from typing import Any, Self, TypeVar
 import polars as pl
 
 from coterie.core import writing
+from coterie.core.formatting import join_words
 from coterie.core.progress import Callback, Progress
-from coterie.data.tables.read_errors import first_line, listed
+from coterie.data.tables.read_errors import first_line
 from coterie.data.tables.writer import WRITABLE
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ChooseJob, CompareJob
 from coterie.persistence.container import SUFFIX
-from coterie.report.table import TableResult
+from coterie.report.results import TableResult
 
 Result = TypeVar("Result", bound=TableResult)
 
@@ -64,7 +65,7 @@ def _check_path(path: Path, kind: OutputKind, force: bool) -> None:
     if path.is_dir():
         raise ParameterError(f'cannot write "{path}": it is a folder; add the name of a file.')
     if kind.suffixes and path.suffix.lower() not in kind.suffixes:
-        raise ParameterError(f'cannot write "{path}": {kind.description} ends in {listed(kind.suffixes)}.')
+        raise ParameterError(f'cannot write "{path}": {kind.description} ends in {join_words(kind.suffixes, "or")}.')
     writing.check_regular(path)
     folder = writing.real_path(path).parent if path.is_symlink() else path.parent
     if not folder.is_dir():

@@ -18,7 +18,7 @@ from coterie.jobs.prepared_model import read_model
 from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
 from coterie.preparation.preparation import PreparedRows
 from coterie.preparation.sklearn_steps import load_preparation
-from coterie.report.prediction import PredictionResult
+from coterie.report.results import PredictionResult
 
 
 def execute(job: PredictJob, callback: Callback) -> PredictionResult:

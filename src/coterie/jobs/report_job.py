@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.algorithms import ALGORITHMS
+from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import can_predict
 from coterie.data.tables.reader import Table, read
@@ -22,7 +23,6 @@ from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import check_categories
 from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weights
-from coterie.preparation.missing_values import row_count
 from coterie.preparation.scaling import Matrix, blocks
 from coterie.preparation.sklearn_steps import load_preparation
 from coterie.report.build import fit_report, python_code
@@ -30,7 +30,7 @@ from coterie.report.build.cluster_summaries import notes, summaries, table_field
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.silhouettes import silhouettes
 from coterie.report.html.report import Absent
-from coterie.report.result import JobResult
+from coterie.report.results import JobResult
 
 NO_CLUSTER = ("", "-1", "-1.0")
 MAX_LABELS = 1000
@@ -100,7 +100,7 @@ def _select_rows(table: Table, prepared: PreparedTable, table_mask: NDArray[np.b
     """The prepared rows that are also in a mask of the rows of the table."""
     rows, mask = prepared.rows, table_mask[prepared.rows.row_mask]
     n_without = int((~mask).sum())
-    note = f"{row_count(n_without)} in no cluster left out"
+    note = f"{count(n_without)} in no cluster left out"
     treatment = rows.treatment if n_without == 0 else note if rows.treatment == "none" else f"{rows.treatment}; {note}"
     X = rows.X
     if n_without:

@@ -56,8 +56,14 @@ class CheckpointFile:
     def read(self, name: str, model: Any) -> Any:
         if self.undecoded is not None:
             with self._as_checkpoint_errors():
-                self.states = self._decoded(*self.undecoded, model)
-            self.undecoded = None
+                decoder, states = self.undecoded
+                lengths = Lengths()
+                lengths.known.update(K=count_of(model), D=int(self.source.shape[1]))  # the arrays must match this fit
+                decoded = {key: decoder.value(state, lengths) for key, state in states.items()}
+                decoder.check_all_used()
+                for key, state in decoded.items():
+                    check_state(key, state, self.fingerprint["estimator"], model, self.source)
+            self.states, self.undecoded = decoded, None
         return self.states.get(name)
 
     def write(self, name: str, make: Callable[[], Any], at_once: bool = False) -> None:
@@ -106,21 +112,17 @@ class CheckpointFile:
         with self._as_checkpoint_errors():
             content, tensors = container.read(self.path, "checkpoint")
             stored_fingerprint, rng, states = _parts(content)
-            self._check_same_fit(stored_fingerprint)
+            changes = differences(stored_fingerprint, self.fingerprint)
+            if changes:
+                raise CheckpointError(
+                    f'the checkpoint "{self.path}" is of another fit: {"; ".join(changes)}. '
+                    "Use the same data and options to resume it, or delete the file to start a new fit"
+                )
             decoder = Decoder(tensors, for_checkpoint=True)
             self.initial_generator = decoder.value(rng, Lengths())
             if not isinstance(self.initial_generator, np.random.Generator):
                 raise ModelFileError("the initial random generator of the fit is missing")
         self.undecoded = decoder, states
-
-    def _decoded(self, decoder: Decoder, states: dict[str, Any], model: Any) -> dict[str, Any]:
-        lengths = Lengths()
-        lengths.known.update(K=count_of(model), D=int(self.source.shape[1]))  # the arrays must match this fit
-        decoded = {name: decoder.value(state, lengths) for name, state in states.items()}
-        decoder.check_all_used()
-        for name, state in decoded.items():
-            check_state(name, state, self.fingerprint["estimator"], model, self.source)
-        return decoded
 
     @contextmanager
     def _as_checkpoint_errors(self) -> Iterator[None]:
@@ -131,14 +133,6 @@ class CheckpointFile:
             raise CheckpointError(
                 f'cannot resume from the checkpoint "{self.path}": {reason}. Delete the file to start a new fit'
             ) from None
-
-    def _check_same_fit(self, stored_fingerprint: dict[str, str]) -> None:
-        changes = differences(stored_fingerprint, self.fingerprint)
-        if changes:
-            raise CheckpointError(
-                f'the checkpoint "{self.path}" is of another fit: {"; ".join(changes)}. '
-                "Use the same data and options to resume it, or delete the file to start a new fit"
-            )
 
 
 def as_checkpoint_path(path: Any) -> Path:

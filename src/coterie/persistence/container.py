@@ -1,6 +1,5 @@
 """The file format: safetensors, with one JSON text in its metadata; a checksum covers both."""
 
-import errno
 import hashlib
 import json
 import os
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.writing import check_regular, exists, real_path
+from coterie.core import writing
 from coterie.errors import ModelFileError, ParameterError
 from coterie.persistence import older_formats
 
@@ -54,12 +53,8 @@ def check_path(path: Path, overwrite: bool) -> None:
         raise ParameterError(f'path must be a file; "{path}" is a folder: add a file name that ends in {SUFFIX}')
     if path.suffix != SUFFIX:
         raise ParameterError(f'path must end in {SUFFIX}; got "{path}"')
-    check_regular(path)
-    folder = real_path(path).parent if path.is_symlink() else path.parent
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "the folder does not exist: create it first", str(folder))
-    if path.exists() and not overwrite:
-        raise exists(path)
+    writing.check_regular(path)
+    writing.check_path(path, overwrite)
 
 
 # reading

@@ -29,7 +29,7 @@ class Decoder:
         self._arrays: dict[tuple[str, tuple[int, ...] | None, bool], np.ndarray] = {}
         self._used: set[str] = set()
         self._decoders: dict[str, Callable[..., Any]] = {
-            "array": self._array, "dict": self._dict, "float": self._float, "frozenset": self._frozenset,
+            "array": self._array, "dict": self._dict, "float": self._float, "frozenset": self._set,
             "generator": self._generator, "model": self.model, "number": self._number, "numbers": self._numbers,
             "object": self._object, "random_state": self._random_state, "range": self._range, "record": self._record,
             "set": self._set, "slice": self._slice, "sparse": self._sparse, "texts": self._texts, "tuple": self._tuple,
@@ -116,23 +116,25 @@ class Decoder:
                     return decode(node, lengths)
         raise ModelFileError(f"it contains {_shown(node)}, which is not a known value")
 
-    def _items(self, node: Any, lengths: Lengths) -> list[Any]:
-        if not isinstance(node, list):
-            raise ModelFileError(f"{_shown(node)} must be a list")
-        return [self.value(item, lengths) for item in node]
+    def _items(self, node: dict[str, Any], kind: str, lengths: Lengths) -> list[Any]:
+        items = _part(node, kind)
+        if not isinstance(items, list):
+            raise ModelFileError(f"{_shown(items)} must be a list")
+        return [self.value(item, lengths) for item in items]
 
     def _tuple(self, node: dict[str, Any], lengths: Lengths) -> Any:
-        return tuple(self._items(_part(node, "tuple"), lengths))
-
-    def _frozenset(self, node: dict[str, Any], lengths: Lengths) -> Any:
-        return frozenset(_checked_texts(self._items(_part(node, "frozenset"), lengths)))
+        return tuple(self._items(node, "tuple", lengths))
 
     def _set(self, node: dict[str, Any], lengths: Lengths) -> Any:
-        return set(_checked_texts(self._items(_part(node, "set"), lengths)))
+        kind = "set" if "set" in node else "frozenset"
+        items = self._items(node, kind, lengths)
+        if not all(isinstance(item, str) for item in items):
+            raise ModelFileError("the items of a set must be texts")
+        return set(items) if kind == "set" else frozenset(items)
 
     def _dict(self, node: dict[str, Any], lengths: Lengths) -> Any:
         values: dict[Any, Any] = {}
-        for pair in self._items(_part(node, "dict"), lengths):
+        for pair in self._items(node, "dict", lengths):
             if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str | int | float | bool | None):
                 raise ModelFileError("a dict must be a list of pairs whose first item is a text or a number")
             values[pair[0]] = pair[1]
@@ -322,12 +324,6 @@ def _with_layout(array: np.ndarray, axes: tuple[int, ...] | None, read_only: boo
         array = array.view()
         array.flags.writeable = False
     return array
-
-
-def _checked_texts(items: list[Any]) -> list[str]:
-    if not all(isinstance(item, str) for item in items):
-        raise ModelFileError("the items of a set must be texts")
-    return items
 
 
 def _with_attributes(kind: Any, values: dict[str, Any]) -> Any:

@@ -71,7 +71,11 @@ class Encoder:
             _warn_of_dropping(name, key, f"set it again after load with set_params({key}=...)")
             return None
         if key == "steps":
-            return [{"tuple": [step, self._step(each, f"{step}.")]} for step, each in value]
+            pairs = [
+                [step, each if each is None or isinstance(each, str) else self.model(each, f"{step}.")]
+                for step, each in value
+            ]
+            return [{"tuple": pair} for pair in pairs]
         try:
             return self.value(value, path)
         except ModelFileError as error:
@@ -81,9 +85,6 @@ class Encoder:
                 else f"a fitted {name} does not need it: set a name, number or array with model.set_params({key}=...)"
             )
             raise ModelFileError(f"{name}: {error} ({remedy})") from None
-
-    def _step(self, step: Any, path: str) -> Any:
-        return step if step is None or isinstance(step, str) else self.model(step, path)
 
     def value(self, value: Any, path: str) -> Any:
         """Encode any value as JSON; `path` is its position in the model."""
@@ -118,7 +119,11 @@ class Encoder:
         if declaration.in_checkpoints and not self.for_checkpoint:
             raise ModelFileError(f"{path} is the state of a fit, which only checkpoints can contain")
         if declaration.attributes is None:
-            return {"record": declaration.tag, "fields": self._fields(_fields_of(value), path)}
+            if is_dataclass(value):
+                content = {field.name: getattr(value, field.name) for field in fields(value)}
+            else:
+                content = value._asdict()
+            return {"record": declaration.tag, "fields": self._fields(content, path)}
         unknown = sorted(set(vars(value)) - set(declaration.attributes))
         if unknown:
             raise ModelFileError(
@@ -196,12 +201,6 @@ class Encoder:
             "children": int(seeds.n_children_spawned),
         }
         return {"kind": name, "seed": seed, "state": self._dict(bits.state, path)}
-
-
-def _fields_of(record: Any) -> dict[str, Any]:
-    if is_dataclass(record):
-        return {field.name: getattr(record, field.name) for field in fields(record)}
-    return record._asdict()
 
 
 def _axes_in_memory(array: np.ndarray) -> list[int]:

@@ -30,14 +30,19 @@ class Digests(Stats):
 
 def fingerprint(estimator: Any, source: Source, engine: Engine) -> dict[str, str]:
     """Values by name that must be equal to resume a fit from a checkpoint."""
-    params = estimator.get_params(deep=False).items()
-    options = {name: _option(value) for name, value in params if name not in WITHOUT_EFFECT}
+    options = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if name not in WITHOUT_EFFECT:
+            # The state of a random generator is left out: the checkpoint restores its initial state.
+            is_generator = isinstance(value, np.random.Generator | np.random.RandomState)
+            options[name] = type(value).__name__ if is_generator else described(value)
+    if getattr(estimator, "warm_start", False) and hasattr(estimator, "_components"):
+        options["the fit to start from"] = described(estimator._components)
     n, d = source.shape
     return {
         "coterie": __version__,
         "estimator": type(estimator).__name__,
         **options,
-        **_warm_start(estimator),
         "X": f"{n} rows of {d} columns, {source.dtype}",
         "values of X, sample_weight and y": hashlib.sha256(engine.sum(_rows, source).parts).hexdigest(),
     }
@@ -65,20 +70,6 @@ def described(value: Any) -> str:
     if not encoder.tensors and len(text) <= SHORT:
         return text
     return f"{type(value).__name__} {digest(text, encoder.tensors)}"
-
-
-def _warm_start(estimator: Any) -> dict[str, str]:
-    """The fitted parameters that a warm start begins with."""
-    if not (getattr(estimator, "warm_start", False) and hasattr(estimator, "_components")):
-        return {}
-    return {"the fit to start from": described(estimator._components)}
-
-
-def _option(value: Any) -> str:
-    """The text of an option. The state of a random generator is left out: the checkpoint restores its initial state."""
-    if isinstance(value, np.random.Generator | np.random.RandomState):
-        return type(value).__name__
-    return described(value)
 
 
 def _rows(chunk: Chunk) -> Digests:

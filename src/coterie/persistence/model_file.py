@@ -55,7 +55,11 @@ def save(model: Any, path: str | PathLike[str], *, overwrite: bool = False) -> N
     """
     file = Path(path)
     container.check_path(file, overwrite)
-    _check_fitted(model)
+    name = classes.model_name(model)
+    if name == classes.PIPELINE:
+        classes.check_steps(model.steps)
+    if name is not None:
+        check_is_fitted(model.steps[-1][1] if name == classes.PIPELINE else model)
     encoder = Encoder()
     content = encoder.model(model)
     write_whole(file, container.to_bytes(content, encoder.tensors), overwrite)
@@ -105,11 +109,3 @@ def load(path: str | PathLike[str]) -> Any:
         raise ModelFileError(f'cannot load "{file}": it is nested too deeply') from None
     except ModelFileError as error:
         raise ModelFileError(f'cannot load "{file}": {error}') from None
-
-
-def _check_fitted(model: Any) -> None:
-    name = classes.model_name(model)
-    if name == classes.PIPELINE:
-        classes.check_steps(model.steps)
-    if name is not None:
-        check_is_fitted(model.steps[-1][1] if name == classes.PIPELINE else model)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.checkpoint import DescentState, MiniBatchState
+from coterie.core.checkpoint import DescentState
 from coterie.core.protocols import Source
 from coterie.errors import ModelFileError
 from coterie.persistence import classes
@@ -31,9 +31,14 @@ def check_state(name: str, state: Any, estimator: str, model: Any, source: Sourc
     if name not in STATES or tag_of(state) != STATES[name]:
         raise ModelFileError(f"it contains {name!r}, which is not a state of a fit")
     if name == "batches":
-        _check_batches(state)
+        types = [type(value) for value in state.stopping] if isinstance(state.stopping, tuple) else []
+        if types[3:] != [int, int] or not all(issubclass(kind, (float, type(None))) for kind in types[:3]):
+            raise ModelFileError("the state of the stopping rule is malformed")
     elif name == "search":
-        _check_search(state)
+        numbers = (state.best_objective, state.spent, state.allowed, state.seconds)
+        are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in state.population)
+        if not are_pairs or not all(isinstance(x, float) for x in (*numbers, *(pair[0] for pair in state.population))):
+            raise ModelFileError("the state of the search is malformed")
     else:
         descents = [descent for descent in (state.current, state.best) if descent is not None]
         for descent in descents:
@@ -57,21 +62,6 @@ def _check_records(records: dict[Any, Any], descents: list[DescentState]) -> Non
             or len(set(map(len, columns))) > 1
         ):
             raise ModelFileError("the history of a restart is malformed")
-
-
-def _check_batches(state: MiniBatchState) -> None:
-    types = [type(value) for value in state.stopping] if isinstance(state.stopping, tuple) else []
-    if types[3:] != [int, int] or not all(issubclass(kind, (float, type(None))) for kind in types[:3]):
-        raise ModelFileError("the state of the stopping rule is malformed")
-
-
-def _check_search(state: Any) -> None:
-    numbers = (state.best_objective, state.spent, state.allowed, state.seconds)
-    are_pairs = all(
-        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], float) for pair in state.population
-    )
-    if not are_pairs or not all(isinstance(value, float) for value in numbers):
-        raise ModelFileError("the state of the search is malformed")
 
 
 def count_of(model: Any) -> int:
@@ -104,7 +94,8 @@ def _matches(params: Any, estimator: str, model: Any, source: Source) -> bool:
     if estimator == "TimeSeriesKMeans":
         return _are_series(params, k, d, model.channels)
     if estimator not in PARAMETERS:
-        return _are_centers(params, (k, d))
+        are_floats = isinstance(params, np.ndarray) and params.dtype.kind == "f" and params.shape == (k, d)
+        return are_floats and bool(np.isfinite(params).all())
     if tag_of(params) not in PARAMETERS[estimator]:
         return False
     if estimator == "BalancedKMeans":
@@ -113,11 +104,6 @@ def _matches(params: Any, estimator: str, model: Any, source: Source) -> bool:
     parts = {"_components": params, "_fitted_model": model, "family_": getattr(family, "family", family)}
     declaration = classes.model_declaration("Mixture" if family is not None else "GaussianMixture")
     return is_consistent(declaration, parts, {"K": k, "D": d})
-
-
-def _are_centers(params: Any, shape: tuple[int, int]) -> bool:
-    are_floats = isinstance(params, np.ndarray) and params.dtype.kind == "f" and params.shape == shape
-    return are_floats and bool(np.isfinite(params).all())
 
 
 def _are_series(params: Any, k: int, d: int, channels: int) -> bool:

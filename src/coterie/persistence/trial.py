@@ -58,20 +58,14 @@ def _rows(model: Any, last: Any) -> Any:
     """Rows with the columns of the model; None if they must be a data frame and neither library is installed."""
     table = getattr(getattr(last, "family", None), "table", None)  # of a mixture that was fitted to a data frame
     if table is not None:
-        return _frame(table)
+        names = zip(table.names, table.categories, strict=True)
+        values = {name: [1.0 if known is None else known[0]] * ROWS for name, known in names}
+        for library in FRAMES:
+            with suppress(ModuleNotFoundError):
+                return import_module(library).DataFrame(values)
+        return None
     channels = getattr(last, "_channels", None)
     if channels is not None:
         return np.ones((ROWS, LENGTH, channels)) if channels > 1 else np.ones((ROWS, LENGTH))
     columns = getattr(model, "n_features_in_", None)
     return np.ones((ROWS, LENGTH if columns is None else columns))
-
-
-def _frame(table: Any) -> Any:
-    columns = {
-        name: [1.0] * ROWS if values is None else [values[0]] * ROWS
-        for name, values in zip(table.names, table.categories, strict=True)
-    }
-    for name in FRAMES:
-        with suppress(ModuleNotFoundError):
-            return import_module(name).DataFrame(columns)
-    return None

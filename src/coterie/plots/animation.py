@@ -1,6 +1,5 @@
 """Animations of a fit, as data for the HTML player, a GIF or a video."""
 
-import errno
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -10,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import not_negative
-from coterie.core.writing import exists, real_path, write_whole
+from coterie.core.formatting import count, join_words
+from coterie.core.writing import check_path, write_whole
 from coterie.data.row_sample import sample_rows
 from coterie.errors import ParameterError
 from coterie.palette import blends, colours
-from coterie.plots.display import Array, check_result, count_text, plain
+from coterie.plots.display import Array, check_result, plain
 from coterie.plots.projected_covariances import project_covariances
 from coterie.plots.projection import Rows, View
 from coterie.traces import Step, Trace
@@ -69,27 +69,18 @@ class Animation:
     note: str = ""  # addition to the title, such as a note about missing values
 
     def __repr__(self) -> str:
-        return (
-            f"Animation({self.title!r}, {count_text(len(self.frames), 'step')}, {count_text(len(self.points))} shown)"
-        )
+        return f"Animation({self.title!r}, {count(len(self.frames), 'step')}, {count(len(self.points))} shown)"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data of the player: lists, strings and numbers, with points and colours as base64."""
         k = len(self.names)
         return {
-            "kind": "player",
-            "title": f"{self.title}; {self.note}" if self.note else self.title,
-            "axes": self.axes,
-            "box": self.box,
-            "rows": self.rows,
-            "shown": len(self.points),
-            "points": pack_points(self.points, self.box),
-            "colors": self.colors,
-            "names": self.names,
-            "soft": self.soft,
-            "objective": {"name": self.objective, "better": self.better},
+            "kind": "player", "title": f"{self.title}; {self.note}" if self.note else self.title, "axes": self.axes,
+            "box": self.box, "rows": self.rows, "shown": len(self.points),
+            "points": pack_points(self.points, self.box), "colors": self.colors, "names": self.names,
+            "soft": self.soft, "objective": {"name": self.objective, "better": self.better},
             "frames": [_pack(frame, k) for frame in self.frames],
-        }
+        }  # fmt: skip
 
     def to_html(self) -> str:
         """Return a self-contained HTML page with the player."""
@@ -114,8 +105,16 @@ class Animation:
             Overwrite an existing file.
         """
         path = Path(path)
-        _check_path(path, overwrite)
-        _check_fps(path.suffix, fps)
+        if path.suffix not in SUFFIXES:
+            raise ParameterError(f'path must end in {join_words(SUFFIXES, "or")}; got "{path}"')
+        check_path(path, overwrite)
+        if not_negative("fps", fps) == 0:
+            raise ParameterError(f"fps must be a number above 0; got {fps!r}")
+        if path.suffix == ".gif" and fps > MAX_GIF_FPS:
+            raise ParameterError(
+                f"fps must be at most {MAX_GIF_FPS} for a .gif, because most players show a frame for at least 0.02 s; "
+                f"got {fps!r}: use a smaller fps, or save as .mp4 or .html"
+            )
         if path.suffix == ".html":
             data = self.to_html().encode()
         else:
@@ -165,7 +164,7 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
     points = view.points(rows[index])
     points = points if len(view.axes) == 2 else _histogram_points(points[:, 0])
     frames = [_frame(trace, step, view, paint, index) for step, paint in zip(steps, paints, strict=True)]
-    title = f"{type(trace.model).__name__} of {count_text(trace.n)}, step by step"
+    title = f"{type(trace.model).__name__} of {count(trace.n)}, step by step"
     note = "missing values are shown at the means of their columns" if trace.filled else ""
     return Animation(
         title, view.axes, box_of(points, *(frame.centers for frame in frames)), trace.n, points, shades, names,
@@ -228,40 +227,15 @@ def _histogram_points(x: Array) -> Array:
 
 def _pack(frame: Frame, k: int) -> dict[str, Any]:
     return {
-        "step": frame.step,
-        "iteration": frame.iteration,
-        "caption": frame.caption,
+        "step": frame.step, "iteration": frame.iteration, "caption": frame.caption,
         "labels": None if frame.labels is None else pack_labels(frame.labels, k),
         "rgb": None if frame.rgb is None else pack_rgb(frame.rgb),
         "centers": _round(frame.centers),
         "ellipses": None if frame.ellipses is None else _round(np.array(frame.ellipses)),
-        "sizes": _round(frame.sizes),
-        "objective": frame.objective,
-        "bound": frame.bound,
-    }
+        "sizes": _round(frame.sizes), "objective": frame.objective, "bound": frame.bound,
+    }  # fmt: skip
 
 
 def _round(values: Array) -> Any:
     """Round to six digits, which is below the resolution of the figure."""
     return plain([float(f"{value:.6g}") for value in values] if values.ndim == 1 else [_round(row) for row in values])
-
-
-def _check_fps(suffix: str, fps: float) -> None:
-    if not_negative("fps", fps) == 0:
-        raise ParameterError(f"fps must be a number above 0; got {fps!r}")
-    if suffix == ".gif" and fps > MAX_GIF_FPS:
-        raise ParameterError(
-            f"fps must be at most {MAX_GIF_FPS} for a .gif, because most players show a frame for at least 0.02 s; got "
-            f"{fps!r}: use a smaller fps, or save as .mp4 or .html"
-        )
-
-
-def _check_path(path: Path, overwrite: bool) -> None:
-    """Raise an error before drawing if the file cannot be written."""
-    if path.suffix not in SUFFIXES:
-        raise ParameterError(f'path must end in {", ".join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; got "{path}"')
-    folder = real_path(path).parent if path.is_symlink() else path.parent
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "the folder does not exist: create it first", str(folder))
-    if path.exists() and not overwrite:
-        raise exists(path)

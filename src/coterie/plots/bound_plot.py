@@ -5,9 +5,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import FAINT, INK, OKABE_ITO
-from coterie.plots.display import Array, Display, caption, check_result, count_text, plain_numbers
+from coterie.plots.display import Array, Display, caption, check_result, plain_numbers
 from coterie.traces import Trace
 
 FIRST = 12  # maximum number of iterations in the main figure; the inset shows all
@@ -77,7 +78,7 @@ class BoundDisplay(Display):
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(loc="upper left", frameon=False, fontsize=9, bbox_to_anchor=(0.0, 1.0))
         self._draw_gaps(ax)
-        iterations = f"the first {shown} of {last} iterations" if last > shown else count_text(last, "iteration")
+        iterations = f"the first {shown} of {last} iterations" if last > shown else count(last, "iteration")
         caption(ax, f"E-steps close the gap, M-steps raise the bound; {iterations}")
 
     def _draw_gaps(self, ax: Any) -> None:

@@ -5,9 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from coterie.core.formatting import count, truncate
 from coterie.data.row_sample import sample_rows
 from coterie.palette import INK, NOISE, as_rgb, colours
-from coterie.plots.display import amount, count_text, truncate
+from coterie.plots.display import amount
 from coterie.plots.projection import MANY, SHOWN, Array, Groups, Rows, View, grid_centers
 from coterie.web import Density, span
 
@@ -92,7 +93,7 @@ class Cloud:
     @property
     def description(self) -> str:
         """The number of rows, and how they are shown."""
-        text = count_text(self.n) + (", darker where there are more" if self.shades is not None else "")
+        text = count(self.n) + (", darker where there are more" if self.shades is not None else "")
         return text + notes(self.weighted, self.missing)
 
     def draw(self, ax: Any, alpha: float = 0.75) -> Any:
@@ -186,7 +187,7 @@ class Cloud:
 def notes(weighted: bool, missing: int) -> str:
     """Return the part of a caption about weights and missing values."""
     text = ", counted by weights" if weighted else ""
-    return text + (f"; {count_text(missing, 'missing value')} at the means of their columns" if missing else "")
+    return text + (f"; {count(missing, 'missing value')} at the means of their columns" if missing else "")
 
 
 def _shades(P: Array, groups: Groups) -> Shades:
@@ -205,9 +206,9 @@ def n_bins_for(n: int) -> int:
 
 
 def _bars(x: Array, groups: Groups) -> Bars:
-    count = n_bins_for(len(x))
+    n_bins = n_bins_for(len(x))
     low, high = float(x.min()), float(x.max())
-    edges = np.linspace(*((low, high) if high > low else _ends(grid_centers(x, count))), count + 1)
+    edges = np.linspace(*((low, high) if high > low else _ends(grid_centers(x, n_bins))), n_bins + 1)
     codes = [*range(len(groups.names)), -1]
     w = groups.w
     rows = [np.flatnonzero(groups.codes == code) for code in codes]

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from coterie.core.arguments import in_order
-from coterie.core.protocols import is_estimator
+from coterie.core.formatting import count
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Display, caption, count_text
+from coterie.plots.display import Display, axes_of, caption
 from coterie.plots.projection import View, rows_of_labels, rows_of_model
 
 
@@ -36,7 +36,7 @@ class ClustersDisplay(Display):
     def _draw(self, ax: Any) -> None:
         self.rows_ = self.cloud.draw(ax)
         self.numbers_ = self.cloud.draw_names(ax)
-        caption(ax, f"{count_text(len(self.cloud.names), 'cluster')}, {self.cloud.description}")
+        caption(ax, f"{count(len(self.cloud.names), 'cluster')}, {self.cloud.description}")
 
 
 @in_order("plots.clusters(model, X)")
@@ -76,6 +76,4 @@ def clusters(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = No
     >>> ax.get_title(loc="left")
     '2 clusters, 6 rows'
     """
-    if is_estimator(model):
-        return ClustersDisplay.from_estimator(model, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
-    return ClustersDisplay.from_predictions(X, model, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    return axes_of(ClustersDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)

@@ -5,9 +5,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import FAINT, INK, MARK, OKABE_ITO
-from coterie.plots.display import Array, Display, caption, count_text, plain_numbers
+from coterie.plots.display import Array, Display, caption, plain_numbers
 from coterie.plots.projection import check_fitted
 
 
@@ -77,11 +78,10 @@ class ConvergenceDisplay(Display):
 
         self.lines_ = []
         for i, (iteration, values) in enumerate(zip(self.iterations, self.values, strict=True)):
-            style = (
-                {"color": INK, "linewidth": 1.8, "zorder": 3} if i == self.best else {"color": FAINT, "linewidth": 1.1}
-            )
-            marker = "o" if len(values) <= 60 and i == self.best else None
-            self.lines_ += ax.plot(iteration, values, marker=marker, markersize=3.5, **style)
+            style: dict[str, Any] = {"color": FAINT, "linewidth": 1.1}
+            if i == self.best:
+                style = {"color": INK, "linewidth": 1.8, "zorder": 3, "marker": "o" if len(values) <= 60 else None}
+            self.lines_ += ax.plot(iteration, values, markersize=3.5, **style)
         if self.bound is not None:
             self._draw_bound(ax)
         last = float(self.values[self.best][-1])
@@ -93,7 +93,7 @@ class ConvergenceDisplay(Display):
         ax.spines[["top", "right"]].set_visible(False)
         steps = round(float(self.iterations[self.best][-1]))
         restarts = f", the best of {len(self.values)} restarts" if len(self.values) > 1 else ""
-        caption(ax, f"{self.label} {last:,.6g} after {count_text(steps, 'iteration')}{restarts}")
+        caption(ax, f"{self.label} {last:,.6g} after {count(steps, 'iteration')}{restarts}")
 
     def _draw_bound(self, ax: Any) -> None:
         """Draw the lower bound and, as an area, its distance to the log-likelihood: the KL divergence."""

@@ -6,12 +6,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import whole_number
+from coterie.core.formatting import count
 from coterie.core.protocols import is_estimator
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.cut import cut
 from coterie.hierarchy.tree import Tree, as_tree
 from coterie.palette import INK, MARK, colours
-from coterie.plots.display import Array, Display, caption, count_text
+from coterie.plots.display import Array, Display, caption
 from coterie.plots.projection import check_fitted
 
 MERGES = 40  # merges that are drawn by default
@@ -67,13 +68,13 @@ class DendrogramDisplay(Display):
         if names is not None and len(names) != n:
             raise InputError(f"names must have one entry for each of the {n} rows; got {len(names)}")
         labels = cut(Z, n_clusters=k)
-        count = min(n - 1, max(whole_number("merges", merges, 1), k - 1))
-        return cls._build(tree, count, labels, k, names)._plot_into(ax)
+        n_merges = min(n - 1, max(whole_number("merges", merges, 1), k - 1))
+        return cls._build(tree, n_merges, labels, k, names)._plot_into(ax)
 
     @classmethod
-    def _build(cls, tree: Tree, count: int, labels: Array, k: int, names: Any) -> Self:
+    def _build(cls, tree: Tree, n_merges: int, labels: Array, k: int, names: Any) -> Self:
         n = tree.n_leaves
-        first = n - 1 - count  # index of the first merge that is drawn
+        first = n - 1 - n_merges  # index of the first merge that is drawn
         children = np.stack([tree.left[first:], tree.right[first:]], axis=1)
         leaves = np.sort(children[children < n + first])
         leaves = leaves[np.argsort(tree.first[leaves], kind="stable")]
@@ -111,13 +112,10 @@ class DendrogramDisplay(Display):
         self._draw_leaves(ax)
         ax.set_ylabel("height of the merge")
         ax.spines[["top", "right", "bottom"]].set_visible(False)
-        shown = len(self.y)
-        text = (
-            count_text(self.n)
-            if shown == self.n - 1
-            else f"the last {count_text(shown, 'merge')} of {count_text(self.n)}"
-        )
-        caption(ax, text if self.height is None else f"{text}, cut into {count_text(self.k, 'cluster')}")
+        text = count(self.n)
+        if len(self.y) < self.n - 1:
+            text = f"the last {count(len(self.y), 'merge')} of {text}"
+        caption(ax, text if self.height is None else f"{text}, cut into {count(self.k, 'cluster')}")
 
     def _draw_leaves(self, ax: Any) -> None:
         m = len(self.leaves)

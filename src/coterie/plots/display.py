@@ -6,6 +6,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.formatting import count
+from coterie.core.protocols import is_estimator
 from coterie.errors import ParameterError
 
 Array = np.ndarray[Any, Any]
@@ -66,6 +68,13 @@ class Display:
         return file.getvalue()
 
 
+def axes_of(display: Any, result: Any, X: Any, **options: Any) -> Any:
+    """Draw the display of a fitted estimator, or of labels or shares of the rows, and return its Axes."""
+    if is_estimator(result):
+        return display.from_estimator(result, X, **options).ax_
+    return display.from_predictions(X, result, **options).ax_
+
+
 def check_axes(name: str, ax: Any) -> Any:
     """Return `ax`, or raise an error if it cannot be drawn into."""
     if not hasattr(ax, "get_figure"):
@@ -123,19 +132,9 @@ def brief(value: Any) -> str:
     return repr(value)
 
 
-def count_text(n: float, noun: str = "row") -> str:
-    """Format a number with its noun: 1 row, 2 rows, 1,000 rows."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
 def amount(size: float, weighted: bool) -> str:
     """Format the size of a cluster: rows, or weight."""
-    return f"weight {format_number(float(size))}" if weighted else count_text(int(size))
-
-
-def truncate(text: str, length: int) -> str:
-    """Shorten a name to at most `length` characters, with an ellipsis."""
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return f"weight {format_number(float(size))}" if weighted else count(int(size))
 
 
 def format_number(value: float) -> str:

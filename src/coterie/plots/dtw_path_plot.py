@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie import distances
+from coterie.core.formatting import count
 from coterie.distances.dtw import as_pair
 from coterie.palette import FAINT, INK, MARK, colours
-from coterie.plots.display import Array, Display, caption, count_text, new_figure
+from coterie.plots.display import Array, Display, caption, new_figure
 
 CELLS = 400  # maximum size of the drawn cost matrix; a larger one is subsampled
 CHANNELS = 6  # maximum number of channels that are drawn
@@ -36,9 +37,8 @@ class DTWPathDisplay(Display):
         total = float(result.cost[-1, -1])
         subsampled = result.cost[:: steps[0], :: steps[1]].astype(np.float64)
         one, other = (np.asarray(series(0), dtype=np.float64) for series in (A, B))
-        return cls(
-            one, other, subsampled, steps, result.path, np.sqrt(total) if cost == "squared" else total
-        )._plot_into(ax)
+        distance = np.sqrt(total) if cost == "squared" else total
+        return cls(one, other, subsampled, steps, result.path, distance)._plot_into(ax)
 
     def _new_axes(self) -> Any:
         return new_figure(self.size).add_axes((0.31, 0.09, 0.65, 0.62))  # leaves space for the series at its sides
@@ -60,7 +60,7 @@ class DTWPathDisplay(Display):
         self.top_ = ax.inset_axes((0.0, 1.02, 1.0, 0.28), sharex=ax)
         self._draw_series()
         self.side_.set_ylabel("time index of x")
-        caption(self.top_, f"DTW distance {self.distance:.4g}, a path of {count_text(len(self.path), 'step')}")
+        caption(self.top_, f"DTW distance {self.distance:.4g}, a path of {count(len(self.path), 'step')}")
 
     def _draw_series(self) -> None:
         from matplotlib.ticker import MaxNLocator

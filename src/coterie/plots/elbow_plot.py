@@ -26,11 +26,9 @@ class ElbowDisplay(Display):
         """Elbow of a `Sweep`, or of the sweep of a `ChooseK`."""
         check_result("sweep", sweep, (Sweep, ChooseK), "sweep or choose_k")
         sweep = sweep.sweep if isinstance(sweep, ChooseK) else sweep
-        has_enough = len(sweep.ks) > 2
-        knee = kneedle(sweep.ks, sweep.objectives).x if has_enough else None
-        return cls(
-            sweep.ks, sweep.objectives, knee, second_derivative(sweep.ks, sweep.objectives) if has_enough else None
-        )._plot_into(ax)
+        ks, objectives = sweep.ks, sweep.objectives
+        knees = (kneedle(ks, objectives).x, second_derivative(ks, objectives)) if len(ks) > 2 else (None, None)
+        return cls(ks, objectives, *knees)._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
         (self.line_,) = ax.plot(self.ks, self.objectives, color=INK, marker="o", markersize=4)

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
-from coterie.core.protocols import is_estimator
+from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.families.structures import as_structure
 from coterie.palette import INK
 from coterie.plots.cloud import Bars, Cloud
-from coterie.plots.display import Display, caption, count_text
+from coterie.plots.display import Display, axes_of, caption
 from coterie.plots.projection import Array, Groups, Rows, View, grid_centers, rows_of_labels, rows_of_model
 
 CELLS = 120  # cells of the density along each axis
@@ -55,9 +55,8 @@ class EllipsesDisplay(Display):
     ) -> Self:
         """Components of a fitted Gaussian mixture, or scale matrices of a mixture of Student's t."""
         rows, groups = rows_of_model(model, X, sample_weight)
-        return cls._build(rows, groups, gaussian_components(model, len(rows.columns)), deviations, columns)._plot_into(
-            ax
-        )
+        components = gaussian_components(model, len(rows.columns))
+        return cls._build(rows, groups, components, deviations, columns)._plot_into(ax)
 
     @classmethod
     def from_predictions(
@@ -110,10 +109,9 @@ class EllipsesDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         self.rows_ = self.cloud.draw(ax, alpha=0.35)
-        shown = [f"{radius:g}" for radius in self.deviations]
         if self.cloud.bars is not None:
             self._draw_curves(ax, self.cloud.bars)
-            caption(ax, f"{count_text(len(self.weights), 'component')} and their sum; {self.cloud.description}")
+            caption(ax, f"{count(len(self.weights), 'component')} and their sum; {self.cloud.description}")
             return
         levels = np.geomspace(max(self.density.max(), 1e-300) / 300, max(self.density.max(), 2e-300) * 0.9, CONTOURS)
         self.contours_ = ax.contour(self.x, self.y, self.density, levels=levels, colors=INK, linewidths=0.5, alpha=0.45)
@@ -121,14 +119,12 @@ class EllipsesDisplay(Display):
         for lines, radius in zip(self.outlines(), self.deviations, strict=True):
             for line, colour, weight in zip(lines, self.cloud.colours, self.weights, strict=True):
                 if weight * self.cloud.n >= 0.5:
-                    self.ellipses_ += ax.plot(
-                        *line.T, color=colour, linewidth=1.8 if radius == self.deviations[0] else 1.1
-                    )
+                    width = 1.8 if radius == self.deviations[0] else 1.1
+                    self.ellipses_ += ax.plot(*line.T, color=colour, linewidth=width)
         self.numbers_ = self.cloud.draw_names(ax)
-        caption(
-            ax,
-            f"ellipses at {' and '.join(shown)} standard deviations, contours of the density; {self.cloud.description}",
-        )
+        radii = " and ".join(f"{radius:g}" for radius in self.deviations)
+        text = f"ellipses at {radii} standard deviations, contours of the density; {self.cloud.description}"
+        caption(ax, text)
 
     def _draw_curves(self, ax: Any, bars: Bars) -> None:
         """Draw the density of each component and of the mixture over a histogram of one column."""
@@ -145,48 +141,39 @@ class EllipsesDisplay(Display):
 
 def _covariances(rows: Rows, groups: Groups) -> Array:
     """Return the covariance of the rows of each cluster (k, d, d)."""
-    d, w = len(rows.columns), np.ones(len(rows.X)) if rows.w is None else rows.w
-    members = [np.flatnonzero(groups.codes == j) for j in range(len(groups.names))]
-    return np.array(
-        [
-            _covariance(rows.X[index].astype(np.float64), w[index]) if len(index) else np.zeros((d, d))
-            for index in members
-        ]
-    )
-
-
-def _covariance(X: Array, w: Array) -> Array:
-    centered = X - np.average(X, axis=0, weights=w)
-    covariance: Array = (w * centered.T) @ centered / w.sum()
-    return covariance
+    d, weights = len(rows.columns), np.ones(len(rows.X)) if rows.w is None else rows.w
+    result = np.zeros((len(groups.names), d, d))
+    for j in range(len(groups.names)):
+        index = np.flatnonzero(groups.codes == j)
+        if len(index):
+            X, w = rows.X[index].astype(np.float64), weights[index]
+            centered = X - np.average(X, axis=0, weights=w)
+            result[j] = (w * centered.T) @ centered / w.sum()
+    return result
 
 
 def gaussian_components(model: Any, d: int) -> GaussianComponents:
     """Return the weights, means and full covariances of a fitted mixture."""
+    parts: Any = getattr(model, "components_", ())
+    form = None
     if hasattr(model, "covariances_"):
-        means = np.asarray(model.means_, dtype=np.float64)
-        k = len(means)
-        form = as_structure(model.covariance_type).form
-        covariances = np.asarray(model.covariances_, dtype=np.float64)
+        means, covariances, form = model.means_, model.covariances_, as_structure(model.covariance_type).form
+    elif hasattr(parts, "mean") and hasattr(parts, "covariance"):
+        means, covariances = parts.mean, parts.covariance
+    elif hasattr(parts, "location") and hasattr(parts, "scale"):
+        means, covariances = parts.location, parts.scale
     else:
-        parts = getattr(model, "components_", ())
-        means, covariances = (np.asarray(part, dtype=np.float64) for part in _location_and_scale(model, parts))
-        k = len(means)
-        form = {3: "full", 2: "diag", 1: "spherical"}[covariances.ndim]
+        raise ParameterError(
+            f"{type(model).__name__} has no Gaussian components: use plots.clusters, or pass labels instead of the "
+            "model"
+        )
+    means, covariances = np.asarray(means, dtype=np.float64), np.asarray(covariances, dtype=np.float64)
+    k, form = len(means), form or {3: "full", 2: "diag", 1: "spherical"}[covariances.ndim]
     if form in ("full", "tied"):
         full = np.broadcast_to(covariances, (k, d, d))
     else:
         full = np.reshape(covariances, (k, -1))[:, :, None] * np.eye(d)
     return GaussianComponents(np.asarray(model.weights_, dtype=np.float64), means, np.array(full))
-
-
-def _location_and_scale(model: Any, parts: Any) -> tuple[Any, Any]:
-    for names in (("mean", "covariance"), ("location", "scale")):
-        if all(hasattr(parts, name) for name in names):
-            return tuple(getattr(parts, name) for name in names)
-    raise ParameterError(
-        f"{type(model).__name__} has no Gaussian components: use plots.clusters, or pass labels instead of the model"
-    )
 
 
 def _density(P: Array, weights: Array, means: Array, covariances: Array) -> Array:
@@ -195,9 +182,8 @@ def _density(P: Array, weights: Array, means: Array, covariances: Array) -> Arra
     total = np.zeros(len(P))
     width = float(np.ptp(P, axis=0).max())
     for weight, mean, covariance in zip(weights, means, covariances, strict=True):
-        factor = np.linalg.cholesky(
-            covariance + (1e-4 * width) ** 2 * np.eye(p)
-        )  # so that singular components are visible
+        visible = covariance + (1e-4 * width) ** 2 * np.eye(p)  # also if the component is singular
+        factor = np.linalg.cholesky(visible)
         scaled = np.linalg.solve(factor, (P - mean).T)
         scale = np.sqrt(2 * np.pi) ** p * np.diag(factor).prod()
         total += weight * np.exp(-0.5 * (scaled**2).sum(axis=0)) / scale
@@ -252,6 +238,4 @@ def ellipses(
     4
     """
     options: dict[str, Any] = {"deviations": deviations, "columns": columns, "sample_weight": sample_weight, "ax": ax}
-    if is_estimator(model):
-        return EllipsesDisplay.from_estimator(model, X, **options).ax_
-    return EllipsesDisplay.from_predictions(X, model, **options).ax_
+    return axes_of(EllipsesDisplay, model, X, **options)

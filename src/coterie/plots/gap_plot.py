@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import INK
-from coterie.plots.display import Array, Display, caption, check_result, count_text
+from coterie.plots.display import Array, Display, caption, check_result
 from coterie.plots.k_axis import label_k_axis, mark_k
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.gap import Gap
@@ -30,10 +31,8 @@ class GapDisplay(Display):
         result = gap.results.get("gap") if isinstance(gap, ChooseK) else gap
         if result is None:
             raise ParameterError("the result of choose_k has no gap: call choose_k with criteria that include 'gap'")
-        errors = result.se_factor * result.se
-        return cls(
-            result.ks, result.gap, errors, result.recommended, result.rule, len(result.reference_log_w)
-        )._plot_into(ax)
+        errors, n_references = result.se_factor * result.se, len(result.reference_log_w)
+        return cls(result.ks, result.gap, errors, result.recommended, result.rule, n_references)._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
         self.line_ = ax.errorbar(
@@ -42,7 +41,7 @@ class GapDisplay(Display):
         label_k_axis(ax, self.ks, "gap")
         value = float(self.gap[self.ks == self.recommended][0])
         self.choice_ = mark_k(ax, self.recommended, value, f"K = {self.recommended} by {self.rule}")
-        caption(ax, f"gap statistic ± standard error, {count_text(self.references, 'reference')}")
+        caption(ax, f"gap statistic ± standard error, {count(self.references, 'reference')}")
 
 
 def gap(result: Any, *, ax: Any = None) -> Any:

@@ -135,16 +135,8 @@ def _bayesian(model: BayesianGaussianMixture) -> Graph:
         Node("sigma", "Λ", "parameter", () if is_tied else ("K",)),
         *(Node(name, text, "constant") for name, text in (("m0", "m₀"), ("kappa0", "κ₀"), ("nu0", "ν₀"), ("s0", "W₀"))),
     ]
-    edges += [
-        ("alpha", "pi"),
-        ("pi", "z"),
-        ("mu", "x"),
-        ("sigma", "x"),
-        ("m0", "mu"),
-        ("kappa0", "mu"),
-        ("sigma", "mu"),
-    ]
-    edges += [("nu0", "sigma"), ("s0", "sigma")]
+    edges += [("alpha", "pi"), ("pi", "z"), ("mu", "x"), ("sigma", "x"), ("m0", "mu"), ("kappa0", "mu")]
+    edges += [("sigma", "mu"), ("nu0", "sigma"), ("s0", "sigma")]
     precision, kinds = "Λ" if is_tied else "Λₖ", {"diag": "Gamma, each column,", "spherical": "Gamma"}
     formula = (
         *(("vₖ ~ Beta(1, α)", "πₖ = vₖ (1 − v₁) ⋯ (1 − vₖ₋₁)") if is_process else ("π ~ Dirichlet(α)",)),

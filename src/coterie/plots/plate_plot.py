@@ -59,16 +59,15 @@ class PlateDisplay(Display):
         x, y = self.places[node.name]
         is_constant = node.role == "constant"
         fill = INK if is_constant else FAINT if node.role == "observed" else "white"
-        circle = Circle((x, y), _radius(node), facecolor=fill, edgecolor=INK, linewidth=1.3, zorder=3)
-        subscript = "ᵢ" if "N" in node.plates else "ₖ" if "K" in node.plates else ""
+        circle = Circle((x, y), DOT if is_constant else RADIUS, facecolor=fill, edgecolor=INK, linewidth=1.3, zorder=3)
+        text = node.text + ("ᵢ" if "N" in node.plates else "ₖ" if "K" in node.plates else "")
+        style = {"color": INK, "zorder": 4, "fontsize": 11 if is_constant else 12}
         if is_constant and x < COLUMNS["z"]:
-            ax.text(
-                x, y + DOT + 0.06, node.text + subscript, ha="center", va="bottom", fontsize=11, color=INK, zorder=4
-            )
+            ax.text(x, y + DOT + 0.06, text, ha="center", va="bottom", **style)
         elif is_constant:
-            ax.text(x + DOT + 0.07, y, node.text + subscript, ha="left", va="center", fontsize=11, color=INK, zorder=4)
+            ax.text(x + DOT + 0.07, y, text, ha="left", va="center", **style)
         else:
-            ax.text(x, y, node.text + subscript, ha="center", va="center", fontsize=12, color=INK, zorder=4)
+            ax.text(x, y, text, ha="center", va="center", **style)
         return ax.add_patch(circle)
 
     def _draw_arrow(self, ax: Any, start: str, end: str) -> Any:
@@ -87,8 +86,10 @@ class PlateDisplay(Display):
         from matplotlib.patches import FancyBboxPatch
 
         members = [self.places[node.name] for node in self.graph.nodes if plate in node.plates]
+        left_members = [place for place in members if place[0] < COLUMNS["z"]]
+        right_members = [place for place in members if place[0] >= COLUMNS["z"]]
         boxes = []
-        for places in _split_by_side(members):
+        for places in filter(None, (left_members, right_members)):  # separate plates contain no other nodes
             x, y = zip(*places, strict=True)
             below = 0.78 if plate == "N" else 0.5  # the text is on the other side
             left, low = min(x) - 0.5, min(y) - below
@@ -103,23 +104,10 @@ class PlateDisplay(Display):
         return boxes
 
 
-def _split_by_side(places: list[tuple[float, float]]) -> list[list[tuple[float, float]]]:
-    """Split places into those left and right of z: a separate plate for each contains no other nodes."""
-    left = [place for place in places if place[0] < COLUMNS["z"]]
-    right = [place for place in places if place[0] >= COLUMNS["z"]]
-    return [side for side in (left, right) if side]
-
-
-def _radius(node: Node) -> float:
-    return DOT if node.role == "constant" else RADIUS
-
-
 def _places(graph: Graph) -> dict[str, tuple[float, float]]:
     """Return positions: weights at the left, rows in the middle, parameters and constants at the right."""
     observed = [node.name for node in graph.nodes if node.role == "observed"]
-    components = [
-        node.name for node in graph.nodes if node.name not in ("alpha", "pi", "z") and node.name not in observed
-    ]
+    components = [node.name for node in graph.nodes if node.name not in ("alpha", "pi", "z", *observed)]
     priors = {start for start, end in graph.edges if end not in observed and end not in ("pi", "z")} - {
         node.name for node in graph.nodes if node.role == "parameter"
     }
@@ -130,12 +118,8 @@ def _places(graph: Graph) -> dict[str, tuple[float, float]]:
         places["alpha"] = (COLUMNS["alpha"], 0.0)
     places |= _column(observed, COLUMNS["x"])
     shared = [name for name in parameters if "K" not in graph.node(name).plates]
-    places |= _column(
-        parameters,
-        COLUMNS["parameter"],
-        extra=0.45 if 0 < len(shared) < len(parameters) else 0.0,
-        after=len(parameters) - len(shared),
-    )
+    extra = 0.45 if 0 < len(shared) < len(parameters) else 0.0
+    places |= _column(parameters, COLUMNS["parameter"], extra, after=len(parameters) - len(shared))
     places |= _column([node.name for node in graph.nodes if node.name in priors], COLUMNS["constant"])
     return places
 

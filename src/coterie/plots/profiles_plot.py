@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
-from coterie.core.protocols import is_estimator
+from coterie.core.formatting import count, truncate
 from coterie.palette import as_rgb
-from coterie.plots.display import Array, Display, caption, count_text, format_number, truncate
+from coterie.plots.display import Array, Display, axes_of, caption, format_number
 from coterie.plots.projection import Groups, Rows, rows_of_labels, rows_of_model
 
 MAX_COLUMNS = 30  # that are drawn
@@ -79,16 +79,15 @@ class ProfilesDisplay(Display):
         bar = ax.figure.colorbar(self.image_, ax=ax, extend="both", fraction=0.05, pad=0.02)
         bar.set_label("standard deviations from the mean", fontsize=9)
         bar.outline.set_visible(False)
-        selection = (
-            ""
-            if len(columns) == len(self.columns)
-            else f", the {len(columns)} of {len(self.columns)} columns that differ most"
-        )
-        text = f"means of {count_text(k, 'cluster')}{selection}{', by weights' if self.weighted else ''}"
-        caption(ax, text + (f"; {count_text(self.missing, 'missing value')} left out" if self.missing else ""))
+        text = f"means of {count(k, 'cluster')}"
+        if len(columns) < len(self.columns):
+            text += f", the {len(columns)} of {len(self.columns)} columns that differ most"
+        text += ", by weights" if self.weighted else ""
+        caption(ax, text + (f"; {count(self.missing, 'missing value')} left out" if self.missing else ""))
 
     def _draw_numbers(self, ax: Any, scores: Array) -> list[Any]:
-        means, is_dark = self.means[:, self.shown], _is_dark(self.image_.to_rgba(scores)[..., :3])
+        means, light = self.means[:, self.shown], _luminance(self.image_.to_rgba(scores)[..., :3])
+        is_dark = 1.05 / (light + 0.05) > (light + 0.05) / (_luminance(as_rgb([DARK]))[0] + 0.05)
         return [
             ax.text(
                 j, i, format_number(float(means[i, j])), ha="center", va="center", fontsize=8,
@@ -98,14 +97,8 @@ class ProfilesDisplay(Display):
         ]  # fmt: skip
 
 
-def _is_dark(rgb: Array) -> Array:
-    """Return whether white has more contrast on a colour than `DARK`, by relative luminance (WCAG 2)."""
-    light, ink = _luminance(rgb), _luminance(as_rgb([DARK]))[0]
-    is_dark: Array = 1.05 / (light + 0.05) > (light + 0.05) / (ink + 0.05)
-    return is_dark
-
-
 def _luminance(rgb: Array) -> Array:
+    """Return the relative luminance, from which contrast is computed (WCAG 2)."""
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     luminance: Array = linear @ np.array([0.2126, 0.7152, 0.0722])
     return luminance
@@ -144,6 +137,4 @@ def profiles(model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -
     >>> np.abs(ax.images[0].get_array()).round(3).tolist()
     [[1.0, 0.0], [1.0, 0.0]]
     """
-    if is_estimator(model):
-        return ProfilesDisplay.from_estimator(model, X, sample_weight=sample_weight, ax=ax).ax_
-    return ProfilesDisplay.from_predictions(X, model, sample_weight=sample_weight, ax=ax).ax_
+    return axes_of(ProfilesDisplay, model, X, sample_weight=sample_weight, ax=ax)

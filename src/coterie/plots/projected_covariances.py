@@ -10,30 +10,21 @@ from coterie.traces import Step, Trace
 
 def project_covariances(trace: Trace, step: Step, view: View) -> Array | None:
     r"""Return the projected covariances :math:`V^\top \Sigma V` (k, p, p), or None if the model has none."""
-    k, V = len(step.sizes), view.directions
-    stored = _covariances(trace, step)
-    if stored is None:
-        return None
-    form, covariances = stored
-    projected = _project(form, np.asarray(covariances, dtype=np.float64), V)
-    projected = np.broadcast_to(projected, (k, V.shape[1], V.shape[1]))
-    return projected if step.places is None else projected[np.argsort(step.places)]
-
-
-def _covariances(trace: Trace, step: Step) -> tuple[str, Any] | None:
-    """Return the form of the covariances ('full', 'tied', 'diag' or 'spherical') and the covariances in this form."""
     params: Any = step.params
     parts: Any = getattr(params, "parts", None)
+    V = view.directions
     if trace.form is not None and hasattr(params, "covariances"):
-        return trace.form, params.covariances
-    if hasattr(parts, "location") and hasattr(parts, "scale"):
-        return {3: "full", 2: "diag", 1: "spherical"}[np.ndim(parts.scale)], parts.scale
-    return None
-
-
-def _project(form: str, covariances: Array, V: Array) -> Array:
+        form, stored = trace.form, params.covariances
+    elif hasattr(parts, "location") and hasattr(parts, "scale"):
+        form, stored = {3: "full", 2: "diag", 1: "spherical"}[np.ndim(parts.scale)], parts.scale
+    else:
+        return None
+    covariances = np.asarray(stored, dtype=np.float64)
     if form in ("full", "tied"):
-        return V.T @ covariances @ V
-    if form == "diag":
-        return np.einsum("dp,kd,dq->kpq", V, covariances, V)
-    return covariances[:, None, None] * (V.T @ V)
+        projected = V.T @ covariances @ V
+    elif form == "diag":
+        projected = np.einsum("dp,kd,dq->kpq", V, covariances, V)
+    else:
+        projected = covariances[:, None, None] * (V.T @ V)
+    projected = np.broadcast_to(projected, (len(step.sizes), V.shape[1], V.shape[1]))
+    return projected if step.places is None else projected[np.argsort(step.places)]

@@ -127,9 +127,7 @@ class View:
         d = len(rows.columns)
         if columns is None and d > 2:
             return cls._principal(rows)
-        chosen = (
-            list(range(d)) if columns is None else [_column_index(rows.columns, name) for name in _column_pair(columns)]
-        )
+        chosen = list(range(d)) if columns is None else _column_indices(rows.columns, columns)
         directions = np.zeros((d, len(chosen)))
         directions[chosen, range(len(chosen))] = 1.0
         return cls(rows.mean * (directions.sum(axis=1) == 0), directions, [rows.columns[j] for j in chosen])
@@ -182,15 +180,12 @@ def as_rows(X: Any, sample_weight: Any = None) -> Rows:
         )
     summary = summarize(source, Serial(), allow_missing=True)
     columns = source.columns or [f"column {j}" for j in range(source.shape[1])]
-    rows = Rows(source.X, columns, summary.mean, summary.variance, source.w)
-    return rows if summary.n_missing == 0 else _fill_missing(rows)
-
-
-def _fill_missing(rows: Rows) -> Rows:
-    is_missing = np.isnan(rows.X)
-    share_known = np.average(~is_missing, axis=0, weights=rows.w)
-    X = np.where(is_missing, rows.mean, rows.X).astype(rows.X.dtype)
-    return rows._replace(X=X, variance=rows.variance * share_known, is_missing=is_missing)
+    if summary.n_missing == 0:
+        return Rows(source.X, columns, summary.mean, summary.variance, source.w)
+    is_missing = np.isnan(source.X)
+    X = np.where(is_missing, summary.mean, source.X).astype(source.X.dtype)
+    share_known = np.average(~is_missing, axis=0, weights=source.w)
+    return Rows(X, columns, summary.mean, summary.variance * share_known, source.w, is_missing)
 
 
 def rows_of_model(model: Any, X: Any, sample_weight: Any = None) -> tuple[Rows, Groups]:
@@ -260,19 +255,19 @@ def grid_centers(values: Array, cells: int, margin: float = 0.05) -> Array:
     return centers
 
 
-def _column_pair(columns: Any) -> list[Any]:
-    names = [columns] if isinstance(columns, str) or not hasattr(columns, "__len__") else list(columns)
-    if not 1 <= len(names) <= 2 or len(set(names)) < len(names):
+def _column_indices(names: list[str], columns: Any) -> list[int]:
+    chosen = [columns] if isinstance(columns, str) or not hasattr(columns, "__len__") else list(columns)
+    if not 1 <= len(chosen) <= 2 or len(set(chosen)) < len(chosen):
         raise ParameterError(f"columns must be one or two different columns; got {columns!r}")
-    return names
-
-
-def _column_index(names: list[str], column: Any) -> int:
-    if isinstance(column, str) and column in names:
-        return names.index(column)
-    if hasattr(column, "__index__") and 0 <= column < len(names):
-        return int(column)
-    raise ParameterError(
-        f"columns: {column!r} is not a column; use one of {', '.join(map(repr, names[:20]))}, or a number below "
-        f"{len(names)}"
-    )
+    indices = []
+    for column in chosen:
+        if isinstance(column, str) and column in names:
+            indices.append(names.index(column))
+        elif hasattr(column, "__index__") and 0 <= column < len(names):
+            indices.append(int(column))
+        else:
+            raise ParameterError(
+                f"columns: {column!r} is not a column; use one of {', '.join(map(repr, names[:20]))}, or a number "
+                f"below {len(names)}"
+            )
+    return indices

@@ -6,12 +6,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
-from coterie.core.protocols import can_predict, is_estimator
+from coterie.core.formatting import count
+from coterie.core.protocols import can_predict
 from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
-from coterie.plots.display import Display, caption, count_text
+from coterie.plots.display import Display, axes_of, caption
 from coterie.plots.projection import (
     MANY,
     SHOWN,
@@ -114,7 +115,7 @@ class ResponsibilitiesDisplay(Display):
             self.numbers_ = self.cloud.draw_names(ax)
         ax.set_xlabel(self.cloud.axes[0])
         ax.spines[["top", "right"]].set_visible(False)
-        shown = count_text(n) if m == n else f"{m:,} of {count_text(n)}"
+        shown = count(n) if m == n else f"{m:,} of {count(n)}"
         text = f"responsibilities as colours; {shown}, {100 * self.unsure:.3g} % of them below {SURE}"
         caption(ax, text + notes(self.cloud.weighted, self.cloud.missing))
 
@@ -157,8 +158,7 @@ def _bin_means(x: Array, shares: Array, w: Array) -> tuple[Array, Array]:
 
 
 def _sample(n: int, k: int) -> Array:
-    limit = n if n <= MANY else SHOWN
-    return sample_rows(n, min(limit, max(MAX_VALUES // max(k, 1), 2000)))
+    return sample_rows(n, min(n if n <= MANY else SHOWN, max(MAX_VALUES // max(k, 1), 2000)))
 
 
 @in_order("plots.responsibilities(model, X)")
@@ -196,6 +196,4 @@ def responsibilities(model: Any, X: Any, *, columns: Any = None, sample_weight: 
     >>> ax.get_title(loc="left")
     'responsibilities as colours; 6 rows, 0 % of them below 0.9'
     """
-    if is_estimator(model):
-        return ResponsibilitiesDisplay.from_estimator(model, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
-    return ResponsibilitiesDisplay.from_predictions(X, model, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    return axes_of(ResponsibilitiesDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)

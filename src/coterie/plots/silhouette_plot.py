@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.formatting import truncate
 from coterie.core.protocols import is_estimator, parameters_of
 from coterie.data import opened
 from coterie.data.memory import as_weights
@@ -13,7 +14,7 @@ from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError
 from coterie.metrics import silhouette_samples
 from coterie.palette import INK, MARK, colours
-from coterie.plots.display import Array, Display, amount, caption, truncate
+from coterie.plots.display import Array, Display, amount, caption
 from coterie.plots.projection import Groups, as_groups, as_rows, check_fitted, groups_of_model
 
 MAX_CLUSTERS = 30  # that are drawn
@@ -84,7 +85,11 @@ class SilhouetteDisplay(Display):
             raise InputError("silhouettes need at least two clusters with rows; the labels have only one")
         rows = X[np.ix_(index, index)] if _is_precomputed(metric) else X[index]
         values = silhouette_samples(rows, codes, metric=metric, sample_weight=weights, n_jobs=n_jobs)
-        by_cluster = [_sorted_silhouettes(values, weights, codes == j) for j in range(len(groups.names))]
+        by_cluster: list[tuple[Array, Array | None]] = []  # silhouettes in descending order, and their weights
+        for j in range(len(groups.names)):
+            order = np.argsort(-values[codes == j], kind="stable")
+            member_weights = None if weights is None else weights[codes == j][order]
+            by_cluster.append((values[codes == j][order].astype(np.float64), member_weights))
         means = np.array([_mean(s, w_s) for s, w_s in by_cluster])
         below = np.array([_mean(s < 0, w_s) for s, w_s in by_cluster])
         sizes, nonempty = groups.sizes, np.flatnonzero(groups.sizes)
@@ -110,7 +115,11 @@ class SilhouetteDisplay(Display):
             y = top - height * np.linspace(0, 1, max(len(values), 2))
             outline = values if len(values) > 1 else np.repeat(values, 2)
             self.areas_.append(ax.fill_betweenx(y, 0, outline, color=shades[j], linewidth=0, alpha=0.85))
-        ax.set_yticks(tops - heights / 2, [self._row_label(j) for j in self.shown])
+        row_labels = [
+            f"{truncate(self.names[j], 16)}   {self.means[j]:.2f}   {amount(self.sizes[j], self.weighted)}"
+            for j in self.shown
+        ]
+        ax.set_yticks(tops - heights / 2, row_labels)
         ax.tick_params(axis="y", length=0, labelsize=9 if len(self.shown) <= 16 else 7.5)
         ax.set_ylim(tops[-1] - heights[-1] - gap, gap)
         ax.axvline(0, color=INK, linewidth=0.8)
@@ -121,18 +130,11 @@ class SilhouetteDisplay(Display):
         ax.xaxis.set_minor_locator(MultipleLocator(0.1))
         ax.set_xlabel("silhouette")
         ax.spines[["top", "right", "left"]].set_visible(False)
-        caption(ax, self._caption_text())
-
-    def _row_label(self, j: int) -> str:
-        return f"{truncate(self.names[j], 16)}   {self.means[j]:.2f}   {amount(self.sizes[j], self.weighted)}"
-
-    def _caption_text(self) -> str:
-        worst = (
-            "" if len(self.shown) == len(self.names) else f", the {len(self.shown)} worst of {len(self.names)} clusters"
-        )
-        sample = "" if self.sampled is None else f" of {self.sampled:,} of {self.n:,} rows"
-        weights = ", by weights" if self.weighted else ""
-        return f"mean silhouette {self.mean:.2f}{sample}{worst}{weights}"
+        text = f"mean silhouette {self.mean:.2f}"
+        text += "" if self.sampled is None else f" of {self.sampled:,} of {self.n:,} rows"
+        if len(self.shown) < len(self.names):
+            text += f", the {len(self.shown)} worst of {len(self.names)} clusters"
+        caption(ax, text + (", by weights" if self.weighted else ""))
 
 
 def _sample(groups: Groups) -> Array:
@@ -167,12 +169,6 @@ def _rows(X: Any, metric: Any, sample_weight: Any) -> tuple[Array, Array | None]
             "impute the values (sklearn.impute)"
         )
     return rows.X, rows.w
-
-
-def _sorted_silhouettes(values: Array, w: Array | None, is_member: Array) -> tuple[Array, Array | None]:
-    """Return the silhouettes of a cluster in descending order, and their weights."""
-    order = np.argsort(-values[is_member], kind="stable")
-    return values[is_member][order].astype(np.float64), None if w is None else w[is_member][order]
 
 
 def _mean(values: Array, w: Array | None) -> float:

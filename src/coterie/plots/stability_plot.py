@@ -34,15 +34,9 @@ class StabilityDisplay(Display):
             raise ParameterError(
                 "the result of choose_k has no stability: call choose_k with criteria that include 'stability'"
             )
-        return cls(
-            result.measure,
-            result.ks,
-            result.mean,
-            result.standard_error,
-            list(result.clusters),
-            result.threshold,
-            result.best,
-        )._plot_into(ax)
+        clusters = list(result.clusters)
+        values = result.ks, result.mean, result.standard_error, clusters, result.threshold, result.best
+        return cls(result.measure, *values)._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
         places = [(k, value) for k, values in zip(self.ks, self.clusters, strict=True) for value in values]

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.core.formatting import count
 from coterie.palette import FAINT, INK, MARK, NOISE, OKABE_ITO, as_rgb
-from coterie.plots.display import Array, count_text, new_figure
+from coterie.plots.display import Array, new_figure
 from coterie.web import tick_texts, ticks
 
 if TYPE_CHECKING:
@@ -49,9 +50,8 @@ def _palette(pictures: list[Any], video: Video) -> Any:
     """Return an image with a palette for all steps: exact colours of background, lines and clusters, others similar."""
     from PIL import Image
 
-    exact = (
-        (255 * as_rgb(["#ffffff", INK, MARK, FAINT, NOISE, OKABE_ITO[1], *video.data.colors])).round().astype(np.uint8)
-    )
+    reserved = as_rgb(["#ffffff", INK, MARK, FAINT, NOISE, OKABE_ITO[1], *video.data.colors])
+    exact = (255 * reserved).round().astype(np.uint8)
     index = sorted({int(i) for i in np.linspace(0, len(pictures) - 1, 5)})
     pixels = np.concatenate([np.asarray(pictures[i]).reshape(-1, 3) for i in index])
     sample = Image.fromarray(pixels.reshape(len(index), -1, 3))
@@ -112,23 +112,18 @@ class Video:
         for ellipse, outline in zip(frame.ellipses or [], self.outlines, strict=False):
             x, y, a, b, angle = ellipse
             outline.set(center=(x, y), width=2 * a, height=2 * b, angle=np.degrees(angle))
-        self._show_curve(i)
+        steps, values = np.arange(i + 1), self._numbers("objective")
+        self.line.set_data(steps, values[: i + 1])
+        if self.bound is not None:
+            self.bound.set_data(steps, self._numbers("bound")[: i + 1])
+        self.dot.set_data([i], [values[i]])
         for bar, size in zip(self.sizes, frame.sizes, strict=True):
             bar.set_width(size)
 
     def pictures(self) -> Iterator[Array]:
         """Yield every step as pixels (height, width, 3); parts that do not change are drawn once."""
-        moving = [
-            self.caption,
-            self.points,
-            *self.outlines,
-            *self.trails,
-            *self.names,
-            self.line,
-            self.dot,
-            *self.sizes,
-        ]
-        moving += [] if self.bound is None else [self.bound]
+        moving = [self.caption, self.points, *self.outlines, *self.trails, *self.names, self.line, self.dot]
+        moving += [*self.sizes, *([] if self.bound is None else [self.bound])]
         for artist in moving:
             artist.set_animated(True)
         self.canvas.draw()
@@ -168,7 +163,7 @@ class Video:
             self.outlines.append(ax.add_patch(outline))
         self.trails = [ax.plot([], [], color=INK, linewidth=1.0, alpha=0.7, zorder=5)[0] for _ in data.names]
         self.names = [self._number(name, colour) for name, colour in zip(data.names, data.colors, strict=True)]
-        shown = count_text(data.rows)
+        shown = count(data.rows)
         shown = f"{len(data.points):,} of {shown}" if len(data.points) < data.rows else shown
         shown = f"{shown}; {data.note}" if data.note else shown
         ax.text(1.0, 1.012, shown, transform=ax.transAxes, ha="right", va="bottom", fontsize=8.5, color=INK, alpha=0.8)
@@ -205,13 +200,6 @@ class Video:
         at = ticks(low, high, 5)
         ax.set_yticks(at, tick_texts(at))
 
-    def _show_curve(self, i: int) -> None:
-        steps, values = np.arange(i + 1), self._numbers("objective")
-        self.line.set_data(steps, values[: i + 1])
-        if self.bound is not None:
-            self.bound.set_data(steps, self._numbers("bound")[: i + 1])
-        self.dot.set_data([i], [values[i]])
-
     def _lay_out_bars(self) -> None:
         ax, data = self.bars, self.data
         k = len(data.names)
@@ -219,18 +207,13 @@ class Video:
         self.sizes = ax.barh(np.arange(k), np.zeros(k), color=data.colors, height=0.75)
         ax.set(xlim=(0, 1.05 * largest or 1.0), ylim=(k - 0.5, -0.5))
         ax.set_yticks(np.arange(k) if k <= BARS else [], data.names if k <= BARS else [])
-        ax.set_title(
-            "rows of each cluster, by weight" if self._is_weighted else "rows of each cluster", loc="left", fontsize=9.5
-        )
+        is_weighted = not np.isclose(self.frames[-1].sizes.sum(), data.rows)
+        ax.set_title(f"rows of each cluster{', by weight' if is_weighted else ''}", loc="left", fontsize=9.5)
         ax.tick_params(labelsize=8, length=0, axis="y")
         ax.tick_params(labelsize=8, axis="x")
         ax.locator_params(axis="x", nbins=4)
         ax.xaxis.set_major_formatter("{x:,g}")
         ax.spines[["top", "right", "left"]].set_visible(False)
-
-    @property
-    def _is_weighted(self) -> bool:
-        return not np.isclose(self.frames[-1].sizes.sum(), self.data.rows)
 
     def _numbers(self, name: str) -> Array:
         values = [getattr(frame, name) for frame in self.frames]

@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
-from coterie.core.protocols import can_predict, is_estimator
+from coterie.core.formatting import count
+from coterie.core.protocols import can_predict
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, as_rgb
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Display, caption, count_text
+from coterie.plots.display import Display, axes_of, caption
 from coterie.plots.projection import (
     Array,
     Rows,
@@ -113,7 +114,7 @@ class VoronoiDisplay(Display):
             ax.set_aspect("equal")
         self.numbers_ = self.cloud.draw_names(ax)
         slice_text = ", on a slice through the mean of the rows" if self.sliced else ""
-        caption(ax, f"cells of {count_text(len(self.cloud.names), 'cluster')}{slice_text}; {self.cloud.description}")
+        caption(ax, f"cells of {count(len(self.cloud.names), 'cluster')}{slice_text}; {self.cloud.description}")
 
     def _draw_borders(self, ax: Any, y: Array) -> Any:
         """Draw lines between cells of different clusters."""
@@ -172,6 +173,4 @@ def voronoi(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = Non
     >>> ax.get_title(loc="left")
     'cells of 2 clusters; 6 rows'
     """
-    if is_estimator(model):
-        return VoronoiDisplay.from_estimator(model, X, columns=columns, sample_weight=sample_weight, ax=ax).ax_
-    return VoronoiDisplay.from_predictions(X, model, columns=columns, sample_weight=sample_weight, ax=ax).ax_
+    return axes_of(VoronoiDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)

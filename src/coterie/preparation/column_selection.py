@@ -1,12 +1,13 @@
 """Which columns of a table are used, and why the others are not."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 import polars as pl
 
+from coterie.core.formatting import first_names
 from coterie.data.tables import delimited_text
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError, ParameterError
@@ -24,25 +25,15 @@ NOT_SELECTED = "not asked for"
 ROW_NAMES = "names the rows"
 ROW_WEIGHTS = "weight of the rows"
 IDENTIFIER = re.compile(r"(.+_)?id|row_?id", re.IGNORECASE)
-LISTED_NAMES = 8
 FEW_VALUES = 20  # a text column with at most this many distinct values is categorical, however few rows there are
 MAX_ONE_HOT = 200  # distinct values of a column that --one-hot accepts
 MOSTLY = 0.9  # share of numbers above which a text column looks like a mistake
 CATEGORIES = ("text", "true/false", "categories")
 KINDS = {
-    pl.String: "text",
-    pl.Boolean: "true/false",
-    pl.Categorical: "categories",
-    pl.Enum: "categories",
-    pl.Date: "dates",
-    pl.Datetime: "dates and times",
-    pl.Time: "times",
-    pl.Duration: "durations",
-    pl.List: "lists",
-    pl.Array: "lists",
-    pl.Struct: "records",
-    pl.Binary: "bytes",
-}
+    pl.String: "text", pl.Boolean: "true/false", pl.Categorical: "categories", pl.Enum: "categories", pl.Date: "dates",
+    pl.Datetime: "dates and times", pl.Time: "times", pl.Duration: "durations", pl.List: "lists", pl.Array: "lists",
+    pl.Struct: "records", pl.Binary: "bytes",
+}  # fmt: skip
 NOT_CATEGORIES = (pl.List, pl.Array, pl.Struct, pl.Binary, pl.Object, pl.Duration)
 
 
@@ -88,7 +79,7 @@ def check_column(name: str, columns: Sequence[str]) -> None:
         column for column in by_lower_case if name.lower() in column
     ]
     hint = f' Did you mean "{by_lower_case[similar[0]]}"?' if similar else ""
-    raise InputError(f'no column "{name}".{hint} Columns: {_listed(columns)}')
+    raise InputError(f'no column "{name}".{hint} Columns: {first_names(columns)}')
 
 
 def check_categories(table: Table, name: str) -> None:
@@ -115,7 +106,8 @@ def reason_to_skip(table: Table, name: str) -> str | None:
     """Why the column is not used by default; None if it is used."""
     if name in (LABEL, DISTANCE, PROBABILITY):
         return "an earlier result"
-    if _is_identifier(table, name):
+    has_id_name = IDENTIFIER.fullmatch(name) is not None and table.schema[name].is_integer()
+    if has_id_name and table.column(name).drop_nulls().is_unique().all():
         return "identifier"
     kind = column_kind(table, name)
     return None if kind == "numeric" else kind
@@ -209,20 +201,9 @@ def _is_categorical(table: Table, name: str) -> bool:
     return column.drop_nulls().n_unique() > 1 and is_categorical(column)
 
 
-def _is_identifier(table: Table, name: str) -> bool:
-    if IDENTIFIER.fullmatch(name) is None or not table.schema[name].is_integer():
-        return False
-    return bool(table.column(name).drop_nulls().is_unique().all())
-
-
 def _nothing_to_use(table: Table, reasons: dict[str, str | None]) -> str:
-    listed = _listed([f"{name}: {reason}" for name, reason in reasons.items()])
+    listed = first_names([f"{name}: {reason}" for name, reason in reasons.items()])
     texts = [name for name, reason in reasons.items() if reason in CATEGORIES]
     fewest = min(texts, key=lambda name: table.column(name).n_unique(), default=None)
     remedy = f" Use --one-hot {shell_names(fewest)}, or pass embeddings." if fewest is not None else ""
     return f"no numeric columns in {table.name} ({listed}).{remedy}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    return ", ".join([*names[:LISTED_NAMES], *(["…"] if len(names) > LISTED_NAMES else [])])

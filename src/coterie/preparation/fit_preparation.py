@@ -7,12 +7,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.algorithms import Algorithm
+from coterie.core.formatting import count
 from coterie.core.progress import Callback, silent
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError, ParameterError
 from coterie.preparation import DUPLICATE_SHARE, Missing, PreparationOptions, Scale, SkippedColumn
 from coterie.preparation.column_selection import ColumnSelection, nearly_numeric_warnings, select_columns
-from coterie.preparation.missing_values import row_count
 from coterie.preparation.preparation import Preparation, PreparedRows, RawRows
 from coterie.preparation.scaling import Matrix, Vector, blocks, extremes, fill_rows, fit_scale, means, quantiles
 
@@ -42,8 +42,10 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
     if len(raw.X) == 1:
         raise InputError(f"{table.name} has only one row to cluster: clustering needs at least two rows.")
     varying, raw, constant = _drop_constant(filled, raw, table, weight)
-    fitted, warnings = _scale(varying, raw, scale, weight)
+    shift, spread, no_range = fit_scale(raw.X[:, : len(varying.numbers)], scale, weight)
+    fitted = replace(varying, scale=scale, shift=tuple(shift.tolist()), spread=tuple(spread.tolist()))
     rows = fitted.finish(table, raw)
+    equal_quartiles = [varying.numbers[j] for j in no_range]
     return PreparedTable(
         rows=rows,
         preparation=fitted,
@@ -52,7 +54,10 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
         warnings=(
             *nearly_numeric_warnings(table, selection.skipped),
             *(f'column "{name}" is constant and was dropped.' for name in constant),
-            *warnings,
+            *(
+                f'half of column "{name}" is one value: it was scaled by its standard deviation.'
+                for name in equal_quartiles
+            ),
             *_duplicate_warnings(rows.X),
         ),
     )
@@ -66,7 +71,7 @@ def row_weights(table: Table, name: str, row_mask: NDArray[np.bool_]) -> NDArray
     weights = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     invalid = int((~(weights >= 0) | np.isinf(weights)).sum())
     if invalid:
-        raise InputError(f'{row_count(invalid)} have no weight in column "{name}": a weight is a number of at least 0.')
+        raise InputError(f'{count(invalid)} have no weight in column "{name}": a weight is a number of at least 0.')
     weights = weights[row_mask]
     if not weights.any():
         raise InputError(f'column "{name}" is 0 in every row that is used: at least one weight must be positive.')
@@ -150,17 +155,6 @@ def _drop_constant(
     return reduced, replace(raw, X=X), constant
 
 
-def _scale(
-    preparation: Preparation, raw: RawRows, scale: Scale, weight: Vector | None
-) -> tuple[Preparation, tuple[str, ...]]:
-    shift, spread, no_range = fit_scale(raw.X[:, : len(preparation.numbers)], scale, weight)
-    warnings = tuple(
-        f'half of column "{preparation.numbers[j]}" is one value: it was scaled by its standard deviation.'
-        for j in no_range
-    )
-    return replace(preparation, scale=scale, shift=tuple(shift.tolist()), spread=tuple(spread.tolist())), warnings
-
-
 def _duplicate_warnings(X: Matrix) -> tuple[str, ...]:
     hashes = pl.concat([pl.from_numpy(block).hash_rows() for block in blocks(X)])
     n = len(hashes)
@@ -168,6 +162,6 @@ def _duplicate_warnings(X: Matrix) -> tuple[str, ...]:
     if duplicates / n <= DUPLICATE_SHARE:
         return ()
     return (
-        f"{duplicates:,} of {row_count(n)} ({duplicates / n:.1%}) are duplicates of an earlier row in the columns "
+        f"{duplicates:,} of {count(n)} ({duplicates / n:.1%}) are duplicates of an earlier row in the columns "
         "used. They pull centers towards them, and may look like clusters. Drop them if they are copies by mistake.",
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from coterie.core.formatting import truncate
 from coterie.data.tables import delimited_text, malformed_lines
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError
@@ -32,15 +33,11 @@ def _check_cells(table: Table, name: str) -> None:
         is_invalid = delimited_text.is_not_number(batch[name].cast(pl.String))
         if is_invalid.any():
             row = int(is_invalid.arg_max() or 0)
-            raise InputError(_message(table, name, start + row, str(batch[name][row])))
+            line = malformed_lines.line_number(table.path, start + row)
+            where = f"row {start + row:,} (from 0)" if line is None else f"line {line:,}"
+            value = truncate(str(batch[name][row]), LONGEST)
+            raise InputError(
+                f'{table.name}, {where}: column "{name}" has the value "{value}", but the model needs numbers there. '
+                "Correct the cell; or empty it, and use --missing drop."
+            )
         start += batch.height
-
-
-def _message(table: Table, name: str, row: int, value: str) -> str:
-    line = malformed_lines.line_number(table.path, row)
-    where = f"row {row:,} (from 0)" if line is None else f"line {line:,}"
-    value = value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"
-    return (
-        f'{table.name}, {where}: column "{name}" has the value "{value}", but the model needs numbers there. '
-        "Correct the cell; or empty it, and use --missing drop."
-    )

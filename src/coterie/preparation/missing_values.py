@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.core.formatting import count
 from coterie.core.stats import Stats
 from coterie.preparation.name_lists import shell_names
 
@@ -32,10 +33,10 @@ def infinite_message(columns: tuple[str, ...], counts: MissingCounts) -> str:
 def missing_message(columns: tuple[str, ...], counts: MissingCounts, other: str, from_model: bool) -> str:
     """Options for missing values: drop rows, use `other`, or exclude columns, unless they are those of a model."""
     first = (
-        f"{counts.incomplete_rows:,} of {row_count(counts.rows)} have missing values "
+        f"{counts.incomplete_rows:,} of {count(counts.rows)} have missing values "
         f"({by_column(columns, counts.missing)})."
     )
-    drop = f"--missing drop (keeps {row_count(counts.rows - counts.incomplete_rows)})"
+    drop = f"--missing drop (keeps {count(counts.rows - counts.incomplete_rows)})"
     if from_model:
         return f"{first}\n  Use {drop}{other and f', or a model that was fitted with {other}'}."
     exclude = f"--exclude {_to_exclude(columns, counts.missing)}"
@@ -45,11 +46,6 @@ def missing_message(columns: tuple[str, ...], counts: MissingCounts, other: str,
 def by_column(columns: tuple[str, ...], counts: NDArray[np.integer]) -> str:
     """``age: 190, income: 31``."""
     return ", ".join(f"{columns[j]}: {counts[j]:,}" for j in _most_frequent(counts))
-
-
-def row_count(n: int) -> str:
-    """``1 row``, ``2 rows``."""
-    return f"{n:,} row" if n == 1 else f"{n:,} rows"
 
 
 def _to_exclude(columns: tuple[str, ...], counts: NDArray[np.integer]) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError
@@ -101,7 +102,11 @@ class Preparation:
 
     def _values(self, batch: pl.DataFrame) -> tuple[Matrix, Mask, MissingCounts]:
         """Numbers and one-hot columns of a batch, the mask of complete rows, and numbers of missing values."""
-        X = self._numbers(batch)
+        if self.numbers:
+            numbers = batch.select(self.numbers).cast(pl.Float32 if self.single else pl.Float64).fill_null(np.nan)
+            X = numbers.to_numpy(order="c")
+        else:
+            X = np.empty((batch.height, 0), np.float32 if self.single else np.float64)
         is_missing = np.isnan(X)
         if self.series:  # missing values at the end of a series are not counted, unless all its values are missing
             at_end = np.logical_and.accumulate(is_missing[:, ::-1], axis=1)[:, ::-1]
@@ -109,26 +114,17 @@ class Preparation:
         if self.categories:
             is_null = [batch[name].is_null().to_numpy() for name in self.categories]
             is_missing = np.column_stack([is_missing, *is_null])
-            X = np.hstack([X, self._one_hot(batch, X.dtype)])
+            one_hot = [
+                (texts == value).fill_null(False).to_numpy()
+                for name, values in self.categories.items()
+                for texts in [batch[name].cast(pl.String)]
+                for value in values
+            ]
+            X = np.hstack([X, np.column_stack(one_hot).astype(X.dtype)])
         is_incomplete: Mask = np.asarray(is_missing.any(axis=1))
         infinite = np.isinf(X[:, : len(self.numbers)]).sum(axis=0)
         counts = MissingCounts(len(X), int(is_incomplete.sum()), is_missing.sum(axis=0), infinite)
         return X, np.logical_not(is_incomplete), counts
-
-    def _numbers(self, batch: pl.DataFrame) -> Matrix:
-        if not self.numbers:
-            return np.empty((batch.height, 0), np.float32 if self.single else np.float64)
-        numbers = batch.select(self.numbers).cast(pl.Float32 if self.single else pl.Float64).fill_null(np.nan)
-        return numbers.to_numpy(order="c")
-
-    def _one_hot(self, batch: pl.DataFrame, dtype: Any) -> Matrix:
-        columns = [
-            (texts == value).fill_null(False).to_numpy()
-            for name, values in self.categories.items()
-            for texts in [batch[name].cast(pl.String)]
-            for value in values
-        ]
-        return np.column_stack(columns).astype(dtype)
 
     def _check_values(self, counts: MissingCounts) -> None:
         if np.any(counts.infinite):
@@ -145,7 +141,7 @@ class Preparation:
         if not counts.incomplete_rows:
             return "none"
         if self.missing == "drop":
-            return f"dropped {missing_values.row_count(counts.incomplete_rows)}"
+            return f"dropped {count(counts.incomplete_rows)}"
         treatment = "left as they are" if self.missing == "ignore" else f"filled with {FILL_VALUES[self.missing]}"
         return f"{int(counts.missing.sum()):,} {treatment}"
 

@@ -41,7 +41,12 @@ class PreparedModel:
     @property
     def scale(self) -> str | None:
         """Name of the scaling, as in the options; None if there is none."""
-        return next((scale for scale in map(_scale_name, self.steps) if scale is not None), None)
+        for step in self.steps:
+            if isinstance(step, StandardScaler):
+                return "standard" if step.with_std else "none"
+            if isinstance(step, RobustScaler | MinMaxScaler):
+                return "robust" if isinstance(step, RobustScaler) else "minmax"
+        return None
 
     @property
     def fill(self) -> str | None:
@@ -63,7 +68,13 @@ def from_pipeline(model: Any, file_name: str) -> PreparedModel:
     if not isinstance(model, Pipeline):
         return PreparedModel(model, ())
     steps = tuple(step for _, step in model.steps[:-1] if step is not None and not isinstance(step, str))
-    _check_steps(file_name, steps)
+    for step in steps:  # only filling, shifting and dividing can be combined
+        is_other = getattr(step, "clip", False) or not np.isnan(getattr(step, "missing_values", np.nan))
+        if is_other or np.isnan(_fill_values(step)).any():
+            raise InputError(
+                f"{file_name} has a {type(step).__name__} that does more than fill, shift or divide columns: "
+                "use coterie.load and predict in Python."
+            )
     return PreparedModel(model.steps[-1][1], steps)
 
 
@@ -135,23 +146,6 @@ def _scaler(preparation: Preparation) -> Any:
     return scaler
 
 
-def _scale_name(step: Any) -> str | None:
-    if isinstance(step, StandardScaler):
-        return "standard" if step.with_std else "none"
-    return {RobustScaler: "robust", MinMaxScaler: "minmax"}.get(type(step))
-
-
-def _check_steps(file_name: str, steps: tuple[Any, ...]) -> None:
-    """Reject steps that do more than fill, shift and divide: only these can be combined."""
-    for step in steps:
-        is_other = getattr(step, "clip", False) or not np.isnan(getattr(step, "missing_values", np.nan))
-        if is_other or np.isnan(_fill_values(step)).any():
-            raise InputError(
-                f"{file_name} has a {type(step).__name__} that does more than fill, shift or divide columns: "
-                "use coterie.load and predict in Python."
-            )
-
-
 def _fill_values(step: Any) -> np.ndarray:
     return np.asarray(getattr(step, "statistics_", 0.0), dtype=np.float64)
 
@@ -163,21 +157,14 @@ def _combined(steps: tuple[Any, ...], n_columns: int) -> tuple[np.ndarray | None
         if isinstance(step, SimpleImputer):
             fill = _fill_values(step) * spread + shift if fill is None else fill
         else:
-            step_shift, step_spread = _shift_and_spread(step, n_columns)
+            if isinstance(step, MinMaxScaler):
+                step_shift, step_spread = -step.min_ / step.scale_, 1.0 / step.scale_
+            else:
+                center = step.mean_ if isinstance(step, StandardScaler) else step.center_
+                step_shift = 0.0 if center is None else np.asarray(center, dtype=np.float64)
+                step_spread = 1.0 if step.scale_ is None else np.asarray(step.scale_, dtype=np.float64)
             shift, spread = shift + step_shift * spread, spread * step_spread
     return fill, shift, spread
-
-
-def _shift_and_spread(scaler: Any, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """What a scaler subtracts from each column, and by what it divides."""
-    if isinstance(scaler, MinMaxScaler):
-        return -scaler.min_ / scaler.scale_, 1.0 / scaler.scale_
-    center = scaler.mean_ if isinstance(scaler, StandardScaler) else scaler.center_
-    return _or_default(center, 0.0, n_columns), _or_default(scaler.scale_, 1.0, n_columns)
-
-
-def _or_default(values: Any, default: float, n_columns: int) -> np.ndarray:
-    return np.full(n_columns, default) if values is None else np.asarray(values, dtype=np.float64)
 
 
 def _mixed_columns(model: Any, table: Table) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:

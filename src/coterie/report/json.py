@@ -4,10 +4,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 # Fields with tuples of pairs, which become mappings
-PAIRS = {
-    "skipped": ("name", "reason"),
-    "stands_out_by": ("column", "deviation"),
-}
+PAIRS = {"skipped": ("name", "reason"), "stands_out_by": ("column", "deviation")}
 RENAMED = {"label": "cluster"}
 LEFT_OUT = "labels"  # one label per row: the output file has them
 
@@ -21,15 +18,14 @@ def as_dict(result: Any) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    names = [field.name for field in fields(value) if field.name != LEFT_OUT]
-    return {RENAMED.get(name, name): _field(name, getattr(value, name)) for name in names}
-
-
-def _field(name: str, value: Any) -> Any:
-    if name in PAIRS and isinstance(value, tuple):
-        key, item = PAIRS[name]
-        return {getattr(pair, key): getattr(pair, item) for pair in value}
-    return _plain(value)
+    result = {}
+    for name in (field.name for field in fields(value) if field.name != LEFT_OUT):
+        item = getattr(value, name)
+        if name in PAIRS and isinstance(item, tuple):
+            key, content = PAIRS[name]
+            item = {getattr(pair, key): getattr(pair, content) for pair in item}
+        result[RENAMED.get(name, name)] = _plain(item)
+    return result
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.formatting import join_words
 from coterie.metrics import purity_score
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +30,7 @@ def reason_for(choice: Any, names: Mapping[str, str]) -> str:
         uncounted = [vote for vote in votes if vote.weight == 0]
         return f"{_unanimous(k, agreeing, uncounted, names)} {_silhouette_comparison(test)}".strip()
     if agreeing:
-        first = f"{_join(agreeing)} {_verb('prefer', agreeing)} {k}."
+        first = f"{join_words(agreeing)} {_verb('prefer', agreeing)} {k}."
     else:
         first = f"No criterion prefers {k}, but most rank it high."
     return f"{_capitalize(first)} {_capitalize(describe_votes(against, names))}: {_cause(choice, against)}."
@@ -42,17 +43,17 @@ def _unanimous(k: int, agreeing: list[str], uncounted: list[Any], names: Mapping
         everyone = [*agreeing, *(names[vote.criterion] for vote in uncounted)]
         if len(everyone) > 1:
             return f"All {len(everyone)} criteria prefer {k}."
-        return f"{_capitalize(_join(everyone))} prefers {k}."
+        return f"{_capitalize(join_words(everyone))} prefers {k}."
     if len(agreeing) > 1:
         first = f"All {len(agreeing)} criteria with a weight prefer {k}"
     else:
-        first = f"{_capitalize(_join(agreeing))} prefers {k}"
+        first = f"{_capitalize(join_words(agreeing))} prefers {k}"
     return f"{first}; {describe_votes(others, names)} but {'are' if len(others) > 1 else 'is'} not counted."
 
 
 def _one_cluster(test: Any, agreeing: list[str]) -> str:
     if test is None or test.clustered:
-        return f"{_capitalize(_join(agreeing))} {_verb('prefer', agreeing)} one cluster."
+        return f"{_capitalize(join_words(agreeing))} {_verb('prefer', agreeing)} one cluster."
     mean, deviation = test.by_chance
     return (
         f"No clusters were found: the best split has a silhouette of {test.best:.2f}, "
@@ -78,7 +79,9 @@ def describe_votes(against: list[Any], names: Mapping[str, str]) -> str:
     by_k: dict[int, list[str]] = {}
     for vote in against:
         by_k.setdefault(vote.k, []).append(names[vote.criterion])
-    return _join([f"{_join(criteria)} {_verb('prefer', criteria)} {k}" for k, criteria in sorted(by_k.items())])
+    return join_words(
+        [f"{join_words(criteria)} {_verb('prefer', criteria)} {k}" for k, criteria in sorted(by_k.items())]
+    )
 
 
 def _cause(choice: Any, against: list[Any]) -> str:
@@ -96,7 +99,7 @@ def _cause(choice: Any, against: list[Any]) -> str:
     mixtures = choice.results.get("mixtures")
     if mixtures is not None and (best := mixtures.best(1)) and best[0].structure not in SPHERICAL:
         causes.append("clusters are not spherical, but K-means assumes that they are")
-    return _join(causes[:2]) if causes else _two_best(choice.ks, choice.support)
+    return join_words(causes[:2]) if causes else _two_best(choice.ks, choice.support)
 
 
 def _two_best(ks: Array, support: Array) -> str:
@@ -123,10 +126,6 @@ def _smallest_share(sweep: Any, k: int) -> float:
 
 def _verb(verb: str, subjects: list[str]) -> str:
     return verb if len(subjects) > 1 else f"{verb}s"
-
-
-def _join(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
 def _capitalize(text: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from coterie.core.formatting import count
+
 
 def number(value: float) -> str:
     """Format with three significant digits and thousands separators: 12.3, 0.000412, 1,230,000."""
@@ -14,7 +16,7 @@ def number(value: float) -> str:
 
 
 def start(k: int, noun: str) -> str:
-    return f"start: {k:,} {noun}{'' if k == 1 else 's'}"
+    return f"start: {count(k, noun)}"
 
 
 def assignment(changed: int | None, n: int, kind: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import NOISE, colours
 from coterie.web.density import Densities, Density
@@ -80,27 +81,34 @@ class ClusterMap:
             return f"density of all {self.rows:,} rows, stronger where there are more"
         if len(self.points) < self.rows:
             return f"showing {len(self.points):,} of {self.rows:,} rows"
-        return f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
+        return count(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data for `web/src/map.ts`."""
         centers = None if self.centers is None else _round(self.centers)
-        spreads = (
-            None if self.covariances is None else [_round(one[np.triu_indices(len(one))]) for one in self.covariances]
-        )
+        upper = np.triu_indices(len(self.axes))
+        spreads = None if self.covariances is None else [_round(one[upper]) for one in self.covariances]
+        has_noise = (self.labels < 0).any() or (self.densities is not None and self.densities.n_noise > 0)
+        grids = [
+            {"axes": list(pair), "shape": list(density.shape), "counts": density.packed()}
+            for pair, density in self._grids.items()
+        ]
         return {
             "kind": "map", "axes": [self._axis(j) for j in range(len(self.axes))], "start": list(self.start),
             "labels": pack_labels(self.labels, len(self.names)), "names": [str(name) for name in self.names],
-            "colors": self.colors, "noise": NOISE if self._has_noise else None, "rows": int(self.rows),
+            "colors": self.colors, "noise": NOISE if has_noise else None, "rows": int(self.rows),
             "shown": len(self.points), "centers": centers, "spreads": spreads, "deviations": self.deviations,
-            "grids": [_grid(pair, density) for pair, density in self._grids.items()],
+            "grids": grids,
         }  # fmt: skip
 
     def figure(self, key: str) -> Markup:
         """Return the static figure, in an element that the script replaces by the map of `data[key]`."""
         view = " against ".join(self.axes[j] for j in reversed(self.start))
         caption = tag("figcaption", f"{view}; {self.description}", cls="muted")
-        return tag("figure", self.picture(), self._legend(), caption, cls="map", data_map=key)
+        entries = list(zip(self.names, self.colors, strict=True))[:30] if len(self.names) > 1 else []
+        legend = [tag("li", swatch(color), name) for name, color in entries]
+        return tag("figure", self.picture(), tag("ul", legend, cls="legend") if legend else None, caption, cls="map",
+                   data_map=key)  # fmt: skip
 
     def picture(self) -> Markup:
         """Return the first view as SVG."""
@@ -116,11 +124,6 @@ class ClusterMap:
     def _start(self) -> tuple[int, int]:
         """The axes of the first view, in ascending order as in `densities`."""
         return min(self.start), max(self.start)
-
-    @property
-    def _has_noise(self) -> bool:
-        """Whether some rows are in no cluster."""
-        return bool((self.labels < 0).any()) or (self.densities is not None and self.densities.n_noise > 0)
 
     @cached_property
     def _grids(self) -> dict[tuple[int, int], Density]:
@@ -157,28 +160,14 @@ class ClusterMap:
 
     def _axis(self, j: int) -> dict[str, Any]:
         low, high = self._span(j)
-        return {
-            "name": str(self.axes[j]),
-            "low": low,
-            "high": high,
-            "values": pack_values(self.points[:, j], low, high),
-        }
-
-    def _legend(self) -> Markup | None:
-        if len(self.names) < 2:
-            return None
-        entries = list(zip(self.names, self.colors, strict=True))[:30]
-        return tag("ul", [tag("li", swatch(color), name) for name, color in entries], cls="legend")
+        values = pack_values(self.points[:, j], low, high)
+        return {"name": str(self.axes[j]), "low": low, "high": high, "values": values}
 
 
 def swatch(color: str) -> Markup:
     """Return a small square of a colour, for a legend."""
     square = tag("rect", width=10, height=10, rx=2.5, fill=color)
     return tag("svg", square, cls="swatch", viewBox="0 0 10 10", width=10, height=10, aria_hidden="true")
-
-
-def _grid(pair: tuple[int, int], density: Density) -> dict[str, Any]:
-    return {"axes": list(pair), "shape": list(density.shape), "counts": density.packed()}
 
 
 def _round(values: Any) -> Any:

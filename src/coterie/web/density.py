@@ -70,7 +70,9 @@ class Density:
         mass = np.maximum(np.bincount(self.place, weight, len(total)), 1e-300)
         sums = [np.bincount(self.place, weight * channel, len(total)) for channel in light.T]
         rgb = (np.stack(sums, axis=1) / mass[:, None]) ** (1 / GAMMA)
-        depth = np.log(np.maximum(total, 1)) / np.log(max(_full_opacity_count(total), 2))
+        counts = np.sort(total[total > 0])
+        full = int(counts[int(FULL_OPACITY * (len(counts) - 1))]) if len(counts) else 1
+        depth = np.log(np.maximum(total, 1)) / np.log(max(full, 2))
         alpha = np.where(total > 0, MIN_OPACITY + (1 - MIN_OPACITY) * np.minimum(depth, 1.0), 0.0)
         pixels = np.concatenate([rgb, alpha[:, None]], axis=1) * 255
         return np.rint(pixels).astype(np.uint8).reshape(*self.shape, 4)[::-1]
@@ -174,9 +176,3 @@ def _sum_counts(keys: Array, counts: Array) -> tuple[Array, Array]:
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     sums: Array = np.add.reduceat(counts[order], starts) if len(keys) else counts
     return keys[starts], sums
-
-
-def _full_opacity_count(total: Array) -> int:
-    """Return the number of rows of a cell with full opacity."""
-    counts = np.sort(total[total > 0])
-    return int(counts[int(FULL_OPACITY * (len(counts) - 1))]) if len(counts) else 1

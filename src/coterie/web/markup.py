@@ -65,11 +65,7 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
 def _render(child: Any) -> str:
     if child is None:
         return ""
-    if isinstance(child, str):
-        return escape(child)
-    if hasattr(child, "__iter__"):
-        return joined(*child)
-    return escape(child)
+    return joined(*child) if hasattr(child, "__iter__") and not isinstance(child, str) else escape(child)
 
 
 def _attribute(key: str, value: Any) -> str:

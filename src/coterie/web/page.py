@@ -45,16 +45,21 @@ def page(
     (True, True, False)
     """
     style, codes = stylesheet() + css, [script(name) for name in scripts]
+    allowed = " ".join(map(_digest, codes)) or "'none'"
+    policy = f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:"
     head = joined(
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, codes)),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", title),
         tag("link", rel="icon", href="data:,"),
         _raw("style", style),
     )
-    blocks = [_block(key, value) for key, value in (data or {}).items()]
+    blocks = [
+        Markup(f'<script type="application/json" id="{escape(key)}">{as_json(value)}</script>\n')
+        for key, value in (data or {}).items()
+    ]
     content = joined(tag("main", *body), *blocks, *(_raw("script", code) for code in codes))
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{content}</body></html>\n'
 
@@ -82,20 +87,11 @@ def as_json(value: Any) -> str:
     return text.translate(IN_JSON)
 
 
-def _block(key: str, value: Any) -> Markup:
-    return Markup(f'<script type="application/json" id="{escape(key)}">{as_json(value)}</script>\n')
-
-
 def _raw(name: str, text: str) -> Markup:
     """Return a script or style element, whose text is not escaped and must not end the element."""
     if f"</{name}" in text.lower() or "<!--" in text:
         raise ParameterError(f"text of <{name}> must not contain </{name} or <!--")
     return Markup(f"<{name}>{text}</{name}>\n")
-
-
-def _policy(style: str, codes: Sequence[str]) -> str:
-    allowed = " ".join(map(_digest, codes)) or "'none'"
-    return f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:"
 
 
 def _digest(text: str) -> str:

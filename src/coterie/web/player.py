@@ -18,27 +18,21 @@ def player(data: dict[str, Any], key: str) -> Markup:
     Without JavaScript, it shows the last step and a table of all steps.
     """
     last = data["frames"][-1]
+    points = unpack_points(data["points"], data["box"])
+    picture = still(
+        data["axes"], points, _colours(data, len(points)), data["box"], centers=last["centers"],
+        ellipses=last["ellipses"], names=data["names"], colors=data["colors"],
+        label=f"{data['title']}, end of the fit",
+    )  # fmt: skip
+    note = tag("p", "The last step of the fit, and a table of all steps. Enable JavaScript to play them.")
     caption = tag("figcaption", last["caption"])
-    note = tag(
-        "noscript", tag("p", "The last step of the fit, and a table of all steps. Enable JavaScript to play them.")
-    )
-    return tag("figure", note, _picture(data), caption, _table(data), cls="player", data_player=key)
+    return tag("figure", tag("noscript", note), picture, caption, _table(data), cls="player", data_player=key)
 
 
 def player_page(data: dict[str, Any]) -> str:
     """Return a page with one player."""
-    return page(
-        data["title"], tag("h1", data["title"]), player(data, "trace"), scripts=("player",), data={"trace": data}
-    )
-
-
-def _picture(data: dict[str, Any]) -> Markup:
-    last, box = data["frames"][-1], data["box"]
-    points = unpack_points(data["points"], box)
-    return still(
-        data["axes"], points, _colours(data, len(points)), box, centers=last["centers"], ellipses=last["ellipses"],
-        names=data["names"], colors=data["colors"], label=f"{data['title']}, end of the fit",
-    )  # fmt: skip
+    title, figure = data["title"], player(data, "trace")
+    return page(title, tag("h1", title), figure, scripts=("player",), data={"trace": data})
 
 
 def _colours(data: dict[str, Any], m: int) -> Any:
@@ -63,9 +57,5 @@ def _table(data: dict[str, Any]) -> Markup:
         )
         for frame in data["frames"]
     ]
-    return tag(
-        "details",
-        tag("summary", "All steps as a table"),
-        tag("table", tag("thead", head), tag("tbody", rows)),
-        cls="steps",
-    )
+    table = tag("table", tag("thead", head), tag("tbody", rows))
+    return tag("details", tag("summary", "All steps as a table"), table, cls="steps")

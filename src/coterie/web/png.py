@@ -31,7 +31,10 @@ def png(pixels: Any) -> bytes:
     lines = np.concatenate([np.zeros((height, 1), np.uint8), rows], axis=1)  # 0: the row has no filter
     header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
     chunks = [(b"IHDR", header), *parts, (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, content) for name, content in chunks)
+    file = b"\x89PNG\r\n\x1a\n"
+    for name, content in chunks:
+        file += struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+    return file
 
 
 def data_uri(file: bytes, kind: str = "image/png") -> str:
@@ -48,7 +51,11 @@ def raster(x: Any, y: Any, rgb: Any, width: int, height: int, radius: float = 1.
     column, line = (np.floor(np.asarray(values, dtype=np.float64)).astype(np.int64) for values in (x, y))
     colours = np.asarray(rgb, dtype=np.float64).reshape(-1, 3)
     light = np.zeros((4, height * width))  # red, green, blue and coverage
-    for dx, dy, share in _disc(radius):
+    reach = range(-int(radius + 0.5), int(radius + 0.5) + 1)
+    for dx, dy in ((dx, dy) for dy in reach for dx in reach):
+        share = min(1.0, radius + 0.5 - float(np.hypot(dx, dy)))  # of the pixel that the disc covers
+        if share <= 0:
+            continue
         inside = (column + dx >= 0) & (column + dx < width) & (line + dy >= 0) & (line + dy < height)
         place = (line[inside] + dy) * width + column[inside] + dx
         for channel in range(3):
@@ -57,23 +64,7 @@ def raster(x: Any, y: Any, rgb: Any, width: int, height: int, radius: float = 1.
     covered = light[3]
     shown = light[:3] / np.maximum(covered, 1e-12)
     alpha = np.where(covered > 0, 1 - (1 - opacity) ** covered, 0.0)
-    pixels = np.concatenate([shown, alpha[None]]).T.reshape(height, width, 4)
-    return _quantise(pixels)
-
-
-def _disc(radius: float) -> list[tuple[int, int, float]]:
-    """Return the pixels of a disc relative to its center, and the covered share of each."""
-    reach = range(-int(radius + 0.5), int(radius + 0.5) + 1)
-    shares = [(dx, dy, min(1.0, radius + 0.5 - float(np.hypot(dx, dy)))) for dy in reach for dx in reach]
-    return [(dx, dy, share) for dx, dy, share in shares if share > 0]
-
-
-def _quantise(pixels: Array) -> Array:
-    """Convert RGBA from 0 to 1 to bytes with few distinct colours, so that the file is small."""
-    colour, alpha = np.rint(pixels[..., :3] * 17) * 15, np.rint(pixels[..., 3:] * 8) * 31.875
+    # Few distinct colours, so that the file is small
+    colour, alpha = np.rint(shown * 17) * 15, np.rint(alpha[None] * 8) * 31.875
     colour = np.where(alpha > 0, np.clip(colour, 0, 255), 0.0)
-    return np.concatenate([colour, np.clip(alpha, 0, 255)], axis=2).astype(np.uint8)
-
-
-def _chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+    return np.concatenate([colour, np.clip(alpha, 0, 255)]).T.reshape(height, width, 4).astype(np.uint8)

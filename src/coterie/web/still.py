@@ -27,22 +27,24 @@ def still(
     `shades`, RGBA pixels of any size that cover the box, replace the points. `axes` are one or two names; with one,
     there is no vertical axis.
     """
-    plane = Plane(width, height, box)
-    if len(axes) == 1:
-        plane = Plane(width, height, box, (12.0, 16.0, 46.0, 16.0))
+    plane = Plane(width, height, box) if len(axes) > 1 else Plane(width, height, box, (12.0, 16.0, 46.0, 16.0))
+    area = {"x": plane.left, "y": plane.top, "width": plane.right - plane.left, "height": plane.bottom - plane.top}
+    if shades is None:
+        shades = _dots(plane, np.asarray(points, dtype=np.float64).reshape(-1, 2), rgb)
+    image = tag("image", href=data_uri(png(shades)), **area, preserveAspectRatio="none")
     named = list(zip(centers, names, colors, strict=False))[:NUMBERED]
     outlined = [(e, color) for e, color in zip(ellipses or (), colors, strict=False) if e is not None]
     return plane.svg(
         label,
-        _image(
-            plane, _dots(plane, np.asarray(points, dtype=np.float64).reshape(-1, 2), rgb) if shades is None else shades
-        ),
+        image,
         plane.x_axis(axes[0]),
         plane.y_axis(axes[1]) if len(axes) > 1 else None,
-        _clipped(
-            plane,
+        tag(
+            "svg",
             [_outline(plane, ellipse, color, len(colors) > MANY) for ellipse, color in outlined],
             [_number(plane, center, name, color) for center, name, color in named],
+            **area,
+            viewBox=" ".join(f"{value:g}" for value in area.values()),
         ),
         cls="chart still",
     )
@@ -63,20 +65,6 @@ def _dots(plane: Plane, points: Array, rgb: Any) -> Array:
     x0, x1, y0, y1 = plane.box
     across, down = (points[:, 0] - x0) / (x1 - x0) * wide, (y1 - points[:, 1]) / (y1 - y0) * high
     return raster(across, down, rgb, wide, high, dot_radius(len(points), wide * high))
-
-
-def _image(plane: Plane, pixels: Array) -> Markup:
-    """Return pixels as an image that covers the plane."""
-    wide, high = plane.right - plane.left, plane.bottom - plane.top
-    return tag("image", href=data_uri(png(pixels)), x=plane.left, y=plane.top, width=wide, height=high,
-               preserveAspectRatio="none")  # fmt: skip
-
-
-def _clipped(plane: Plane, *marks: Any) -> Markup:
-    """Return the marks, clipped to the plane."""
-    wide, high = plane.right - plane.left, plane.bottom - plane.top
-    view = f"{plane.left:g} {plane.top:g} {wide:g} {high:g}"
-    return tag("svg", *marks, x=plane.left, y=plane.top, width=wide, height=high, viewBox=view)
 
 
 def _outline(plane: Plane, ellipse: Any, color: str, thin: bool) -> Markup:

@@ -17,8 +17,8 @@ from coterie.report.build import feature_space as spaces
 from coterie.report.build import fit_report, profiles, python_code, reliability, reproducibility
 from coterie.report.build import silhouettes as silhouette_module
 from coterie.report.build.cluster_summaries import summaries
+from coterie.report.formatting import percent
 from coterie.report.html import Absent, as_html
-from coterie.report.html.formatting import percent
 from report.pages import blobs, keep, mixed, read, run
 
 

@@ -68,7 +68,10 @@ def scan_text(path: Path) -> tuple[pl.LazyFrame, Layout]:
     encoding = detect_encoding(path)
     with path.open("rb") if encoding == UTF_8 else temporary_arrays.temporary_file() as file:
         if encoding != UTF_8:
-            _recode(path, encoding, file)
+            with path.open("rb") as original, temporary_arrays.convert_disk_errors(path.stat().st_size):
+                for block in codecs.iterdecode(_blocks(original), encoding, decode_errors(encoding)):
+                    file.write(block.encode())
+                file.seek(0)
         layout = _layout(file, path.suffix)
         file.seek(0)
         source = path if encoding == UTF_8 else file
@@ -135,13 +138,6 @@ def _encoding_of(blocks: Iterator[bytes]) -> str:
     except UnicodeDecodeError:
         return WESTERN
     return UTF_8
-
-
-def _recode(path: Path, encoding: str, to: IO[bytes]) -> None:
-    with path.open("rb") as file, temporary_arrays.convert_disk_errors(path.stat().st_size):
-        for block in codecs.iterdecode(_blocks(file), encoding, decode_errors(encoding)):
-            to.write(block.encode())
-        to.seek(0)
 
 
 def decode_errors(encoding: str) -> str:

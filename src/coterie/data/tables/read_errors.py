@@ -1,7 +1,7 @@
 """Errors of reading a file, as an `InputError` that names the file and what to do."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -52,11 +52,6 @@ def first_line(error: Exception) -> str:
 def table_name(path: Path | None) -> str:
     """How messages refer to a table."""
     return "the table" if path is None else "standard input" if path == STANDARD_INPUT else path.name
-
-
-def listed(names: Sequence[str]) -> str:
-    """``.csv, .tsv or .npy``."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _no_such_file(path: Path) -> str:

@@ -12,11 +12,12 @@ import numpy as np
 import polars as pl
 
 from coterie import machine
+from coterie.core.formatting import format_bytes, join_words
 from coterie.data import temporary_arrays
 from coterie.data.tables import delimited_text
 from coterie.data.tables.array_files import ARRAYS
 from coterie.data.tables.file_formats import BATCHED, FRAMES, READABLE, TEXT
-from coterie.data.tables.read_errors import STANDARD_INPUT, check_file, listed, readable, table_name
+from coterie.data.tables.read_errors import STANDARD_INPUT, check_file, readable, table_name
 from coterie.data.tables.scan import ROWS, Scan, empty_columns, scan
 from coterie.errors import InputError, ParameterError
 
@@ -143,15 +144,18 @@ def read(path: Path, batch_rows: int | None = None) -> Table:
         check_file(path)
     suffix = path.suffix.lower()
     if path != STANDARD_INPUT and suffix not in READABLE:
-        raise InputError(f'cannot read "{path}": tables end in {listed(READABLE)}.')
+        raise InputError(f'cannot read "{path}": tables end in {join_words(READABLE, "or")}.')
     if batch_rows is not None and (path == STANDARD_INPUT or suffix not in BATCHED):
         raise ParameterError(
-            f"--batch-rows is for {listed(BATCHED)}: {suffix or 'standard input'} is read as a whole. Leave it out."
+            f"--batch-rows is for {join_words(BATCHED, 'or')}: {suffix or 'standard input'} is read as a whole. "
+            "Leave it out."
         )
     notes: tuple[str, ...] = ()
     with readable(path):
-        if batch_rows is None and _is_too_large(path):
-            batch_rows, size = ROWS, machine.format_bytes(path.stat().st_size)
+        can_batch = path != STANDARD_INPUT and suffix in BATCHED
+        factor = MEMORY_FACTORS.get(suffix, TEXT_MEMORY_FACTOR)
+        if batch_rows is None and can_batch and path.stat().st_size * factor > machine.free_memory():
+            batch_rows, size = ROWS, format_bytes(path.stat().st_size)
             notes = (
                 f"{path.name} ({size}) was read {ROWS:,} rows at a time: as a whole it might not fit into memory.",
             )
@@ -164,14 +168,6 @@ def read(path: Path, batch_rows: int | None = None) -> Table:
     if table.n_rows == 0:
         raise InputError(f"{table.name} has no rows.")
     return table
-
-
-def _is_too_large(path: Path) -> bool:
-    """Whether a table that can be read in batches might need more memory than is free."""
-    suffix = path.suffix.lower()
-    if path == STANDARD_INPUT or suffix not in BATCHED:
-        return False
-    return path.stat().st_size * MEMORY_FACTORS.get(suffix, TEXT_MEMORY_FACTOR) > machine.free_memory()
 
 
 def _read_whole(path: Path) -> WholeTable:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from coterie.core.formatting import join_words
 from coterie.data import frames, temporary_arrays
 from coterie.data.tables import delimited_text, vector_columns
 from coterie.data.tables.array_files import array_frame, load_array
 from coterie.data.tables.delimited_text import FieldType
 from coterie.data.tables.file_formats import FRAMES, READABLE, TEXT
-from coterie.data.tables.read_errors import listed, readable
+from coterie.data.tables.read_errors import readable
 from coterie.errors import InputError
 
 ROWS = 100_000  # rows of a batch, if there are few columns
@@ -96,7 +97,7 @@ def scan(path: Path) -> Scan:
             return Scan(
                 dict(frame.schema), frame.height, lambda names, rows: frame.select(names).iter_slices(rows), path
             )
-    raise InputError(f'cannot read "{path}": tables end in {listed(READABLE)}.')
+    raise InputError(f'cannot read "{path}": tables end in {join_words(READABLE, "or")}.')
 
 
 def scan_pattern(pattern: Path) -> Scan:
@@ -110,7 +111,12 @@ def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
     with readable(path):
         schema = dict(lazy.collect_schema())
         n_rows = lazy.select(pl.len()).collect(engine="streaming").item()
-        widths = vector_columns.widths(schema, partial(_first_width, lazy))
+
+        def first_width(name: str) -> int | None:
+            first = lazy.select(pl.col(name).filter(pl.col(name).is_not_null())).head(1)
+            return vector_columns.first_width(first.collect(engine="streaming")[name])
+
+        widths = vector_columns.widths(schema, first_width)
         return Scan(vector_columns.flat_schema(schema, widths), n_rows, partial(_read_flat, lazy, schema, widths), path)
 
 
@@ -165,11 +171,6 @@ def _scan_array(array: np.ndarray[Any, Any], path: Path) -> Scan:
             yield array_frame(array[start : start + rows], path.name).select(pl.nth(indices))
 
     return Scan(dict(head.schema), len(array), read, path)
-
-
-def _first_width(lazy: pl.LazyFrame, name: str) -> int | None:
-    first = lazy.select(pl.col(name).filter(pl.col(name).is_not_null())).head(1)
-    return vector_columns.first_width(first.collect(engine="streaming")[name])
 
 
 def _read_flat(

@@ -13,7 +13,8 @@ def widths(schema: dict[str, pl.DataType], first_width: Callable[[str], int | No
     """The vector columns of a table; `first_width` is the length of the first list of a column."""
     result = {}
     for name, dtype in schema.items():
-        if isinstance(dtype, pl.Array | pl.List) and _is_number(dtype.inner):
+        inner = dtype.inner if isinstance(dtype, pl.Array | pl.List) else None
+        if isinstance(inner, pl.DataType) and (inner.is_numeric() or inner == pl.Boolean):
             width = dtype.shape[0] if isinstance(dtype, pl.Array) else first_width(name)
             if width is not None and width > 0:
                 result[name] = width
@@ -53,7 +54,10 @@ def flatten_batch(frame: pl.DataFrame, vectors: Widths, start: int = 0) -> pl.Da
     for column in frame:
         if column.name in vectors:
             width = vectors[column.name]
-            columns += _columns(_as_array(column, width, start), _element_names(column.name, width))
+            arrays = _as_array(column, width, start)
+            elements = arrays.arr.to_struct(_element_names(column.name, width)).struct.unnest().get_columns()
+            is_missing = arrays.is_null()  # Polars 1 converts them to zeros
+            columns += [each.set(is_missing, None) for each in elements] if is_missing.any() else elements
         else:
             columns.append(column)
     return pl.DataFrame(columns)
@@ -80,15 +84,5 @@ def _as_array(column: pl.Series, width: int, start: int) -> pl.Series:
     return column.list.to_array(width)
 
 
-def _columns(vectors: pl.Series, names: list[str]) -> list[pl.Series]:
-    columns = vectors.arr.to_struct(names).struct.unnest().get_columns()
-    is_missing = vectors.is_null()  # Polars 1 converts them to zeros
-    return [column.set(is_missing, None) for column in columns] if is_missing.any() else columns
-
-
 def _element_names(name: str, width: int) -> list[str]:
     return [f"{name}_{j}" for j in range(width)]
-
-
-def _is_number(dtype: object) -> bool:
-    return isinstance(dtype, pl.DataType) and (dtype.is_numeric() or dtype == pl.Boolean)

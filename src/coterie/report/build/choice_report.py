@@ -4,8 +4,8 @@ import coterie
 from coterie.report.build.criteria import criteria
 from coterie.report.build.report_source import ReportSource
 from coterie.report.build.reproducibility import reproducibility
-from coterie.report.choice import ChoiceResult
 from coterie.report.html.report import Absent, ChoiceReport
+from coterie.report.results import ChoiceResult
 from coterie.selection import ChooseK
 
 

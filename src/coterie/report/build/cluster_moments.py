@@ -52,7 +52,8 @@ def moments(
     Sums are taken about a pivot, the medians of some rows: numbers are small, and a constant column has only zeros.
     """
     sample = X[sample_rows(len(X), PIVOT_ROWS)]
-    pivot = _medians(sample.astype(np.float64) if points is None else points(sample))
+    columns = (sample.astype(np.float64) if points is None else points(sample)).T
+    pivot = np.array([np.nanmedian(x) if not np.isnan(x).all() else 0.0 for x in columns], dtype=np.float64)
     sums: _Sums = _sum_over_rows(partial(_sums, pivot, k, has_missing, points), X, codes, weight, threads)
     cluster_means = sums.sum_x / np.maximum(sums.present, np.finfo(np.float64).tiny)
     present = np.broadcast_to(sums.present.sum(axis=0), pivot.shape)
@@ -183,10 +184,3 @@ def _extremes(points: Points, chunk: Chunk) -> _Extremes:
 def _membership(codes: Array, k: int, w: Array) -> Any:
     """(k, n) the weight of each row in its cluster; a product with it sums rows in their order."""
     return sparse.csr_array((w, codes, np.arange(len(codes) + 1)), shape=(len(codes), k)).T
-
-
-def _medians(X: Array) -> Array:
-    """Medians of the values that are not missing; 0 if all are."""
-    is_present = ~np.isnan(X)
-    medians = [np.median(x[mask]) if mask.any() else 0.0 for x, mask in zip(X.T, is_present.T, strict=True)]
-    return np.array(medians, dtype=np.float64)

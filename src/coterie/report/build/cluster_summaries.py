@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.algorithms import algorithm_of
+from coterie.core.formatting import count
 from coterie.data.tables.reader import Table
 from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
@@ -16,8 +17,7 @@ from coterie.report.build.cluster_moments import moments
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.silhouettes import cluster_means
 from coterie.report.html.report import Absent
-from coterie.report.result import ClusterSummary, Trait
-from coterie.report.text.layout import count
+from coterie.report.results import ClusterSummary, Trait
 
 TRAITS_SHOWN = 3
 NOTABLE_DEVIATION = 0.5
@@ -37,17 +37,20 @@ def summaries(
         deviations = np.nan_to_num((clusters.means - clusters.mean) / np.sqrt(clusters.variance))
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
     mean_silhouettes = cluster_means(labels, silhouettes)
-    return tuple(
-        ClusterSummary(
+    result = []
+    for label in np.flatnonzero(sizes).tolist():
+        strongest = np.argsort(-np.abs(deviations[label]), kind="stable")[:TRAITS_SHOWN]
+        traits = [Trait(names[j], float(deviations[label, j])) for j in strongest]
+        cluster = ClusterSummary(
             label=label,
             rows=int(sizes[label]),
             share=float(mass[label] / mass.sum()),
             silhouette=mean_silhouettes.get(label),
             means={name: mean for name, mean in zip(names, means[label].tolist(), strict=True) if mean == mean},
-            stands_out_by=_traits(names, deviations[label]),
+            stands_out_by=tuple(trait for trait in traits if abs(trait.deviation) >= NOTABLE_DEVIATION),
         )
-        for label in np.flatnonzero(sizes).tolist()
-    )
+        result.append(cluster)
+    return tuple(result)
 
 
 def table_fields(table: Table, prepared: PreparedTable, weight: str | None, seed: int) -> dict[str, Any]:
@@ -98,8 +101,3 @@ def fit_warnings(method: str, fit: FittedModel, clusters: Sequence[ClusterSummar
     if small:
         warnings.append(f"very few rows in cluster {', '.join(small)}: outliers, or -k too large?")
     return tuple(warnings)
-
-
-def _traits(columns: Sequence[str], deviations: NDArray[np.float64]) -> tuple[Trait, ...]:
-    strongest = np.argsort(-np.abs(deviations), kind="stable")[:TRAITS_SHOWN]
-    return tuple(Trait(columns[j], float(deviations[j])) for j in strongest if abs(deviations[j]) >= NOTABLE_DEVIATION)

@@ -12,8 +12,8 @@ from coterie.algorithms import algorithm_of
 from coterie.report.build.feature_space import cluster_map, feature_space
 from coterie.report.build.report_source import ReportSource
 from coterie.report.build.reproducibility import reproducibility
-from coterie.report.comparison import ComparisonResult
 from coterie.report.html.report import Absent, ComparisonReport
+from coterie.report.results import ComparisonResult
 
 MAPS = 2  # runs that are drawn
 

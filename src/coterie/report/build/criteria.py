@@ -19,6 +19,11 @@ def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
     results = choice.results
     mixtures, gap = results.get("mixtures"), results.get("gap")
     used = [vote.criterion for vote in choice.votes]
+    if by_criteria:
+        options = {name: f"--criteria {name}" for name in CRITERIA}
+    else:
+        smallest = {name: next(key for key, each in EFFORTS.items() if name in each.criteria) for name in CRITERIA}
+        options = {name: f"--budget {budget}" for name, budget in smallest.items()}
     return Criteria(
         recommended=choice.recommended,
         confidence=choice.confidence,
@@ -42,41 +47,22 @@ def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
             for name in ("prediction_strength", "stability")
             if results.get(name) is not None
         ),
-        not_computed={
-            NAMES[name]: f"--criteria {name}" if by_criteria else f"--budget {_smallest_budget(name)}"
-            for name in CRITERIA
-            if name not in used
-        },
+        not_computed={NAMES[name]: option for name, option in options.items() if name not in used},
     )
 
 
 def _votes(choice: ChooseK) -> Votes:
     votes = [
         {
-            "name": NAMES[vote.criterion],
-            "k": vote.k,
-            "confidence": vote.confidence,
-            "weight": vote.weight,
-            "support": np.asarray(vote.support, dtype=np.float64),
-            "note": vote.note,
+            "name": NAMES[vote.criterion], "k": vote.k, "confidence": vote.confidence, "weight": vote.weight,
+            "support": np.asarray(vote.support, dtype=np.float64), "note": vote.note,
         }
         for vote in sorted(choice.votes, key=lambda vote: -vote.weight)
-    ]
+    ]  # fmt: skip
     return Votes(choice.ks, choice.support, choice.recommended, plain(votes))
 
 
 def _index(curve: Curve, name: str) -> Index:
-    return Index(
-        NAMES[name][:1].upper() + NAMES[name][1:],
-        INDICES[name],
-        curve.ks,
-        curve.values,
-        curve.errors if curve.errors is not None and np.any(curve.errors) else None,
-        curve.best,
-        curve.higher_is_better,
-        curve.note,
-    )
-
-
-def _smallest_budget(name: str) -> str:
-    return next(budget for budget, effort in EFFORTS.items() if name in effort.criteria)
+    title = NAMES[name][:1].upper() + NAMES[name][1:]
+    errors = curve.errors if curve.errors is not None and np.any(curve.errors) else None
+    return Index(title, INDICES[name], curve.ks, curve.values, errors, curve.best, curve.higher_is_better, curve.note)

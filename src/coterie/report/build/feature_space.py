@@ -1,6 +1,5 @@
 """Rows as points of the feature space, for maps and examples."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,10 +41,6 @@ class FeatureSpace:
     standardised: bool  # whether points are standardised for the map, although the fit was not
     threads: int | None = None
 
-    @property
-    def n(self) -> int:
-        return len(self.X)
-
     def __len__(self) -> int:
         return len(self.X)
 
@@ -62,10 +57,6 @@ class FeatureSpace:
             points /= self.spread
         return points
 
-    def blocks(self) -> Iterator[slice]:
-        rows = max(1, BLOCK // self.X.shape[1])
-        return (slice(start, start + rows) for start in range(0, self.n, rows))
-
     def project(self, rows: Any, A: Array, b: Array) -> Array:
         """Points of rows projected on the axes A (d, p), plus b (p,)."""
         parts = np.array_split(rows, 1 + len(rows) * self.X.shape[1] // BLOCK)
@@ -73,7 +64,7 @@ class FeatureSpace:
 
     def rows(self) -> Rows:
         """Rows for principal axes: all rows, or a sample of a very wide table."""
-        X: Any = self[sample_rows(self.n, self.axis_rows)] if self.X.shape[1] > WIDE else self
+        X: Any = self[sample_rows(len(self), self.axis_rows)] if self.X.shape[1] > WIDE else self
         mean = np.zeros(len(self.names)) if self.standardised else self.mean
         width = np.where(self.deviation > 0, 1.0, 0.0) if self.standardised else self.deviation
         return Rows(X, list(self.names), mean, self.present * width**2)
@@ -82,7 +73,7 @@ class FeatureSpace:
     def axis_rows(self) -> int:
         """Number of rows from which principal axes are computed."""
         d = self.X.shape[1]
-        return self.n if d <= WIDE else min(self.n, max(POINTS // 10, AXIS_VALUES // d))
+        return len(self) if d <= WIDE else min(len(self), max(POINTS // 10, AXIS_VALUES // d))
 
 
 def feature_space(prepared: PreparedTable, threads: int | None = None) -> FeatureSpace:
@@ -103,13 +94,9 @@ def cluster_points(space: FeatureSpace, codes: Array, k: int, weight: Array | No
 
 
 def cluster_map(
-    space: FeatureSpace,
-    codes: Array,
-    names: list[str],
-    model: Any = None,
-    column_order: Array | None = None,
+    space: FeatureSpace, codes: Array, names: list[str], model: Any = None, column_order: Array | None = None,
     clusters: Moments | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """A map of the clusters on two or more axes, or a histogram of a single column.
 
     `codes` are the clusters of the rows (-1: none), `clusters` their means, if known. Columns that come first in
@@ -118,26 +105,26 @@ def cluster_map(
     if space.X.shape[1] == 1:
         rows = as_rows(space[:] * space.spread + space.shift)
         return Cloud.of(rows, Groups(codes, names), View(np.zeros(1), np.ones((1, 1)), [space.names[0]]))
-    sample = sample_rows(space.n, POINTS)
+    sample = sample_rows(len(space), POINTS)
     axes, A, b = _axes(space, len(sample), column_order)
     points = space.project(sample, A, b)
     if len(names) < 2:
-        none = np.full(space.n, -1)
-        return ClusterMap(axes, points, none[sample], (), space.n, densities=_densities(space, none, 0, A, b))
+        none = np.full(len(space), -1)
+        return ClusterMap(axes, points, none[sample], (), len(space), densities=_densities(space, none, 0, A, b))
     centers, covariances = _ellipses(space, codes, len(names), A, b, model, clusters)
     # One-hot rows lie on few points, which ellipses do not describe.
     ellipses = None if space.standardised else covariances
     densities = _densities(space, codes, len(names), A, b)
-    return ClusterMap(axes, points, codes[sample], names, space.n, centers, ellipses, densities=densities)
+    return ClusterMap(axes, points, codes[sample], names, len(space), centers, ellipses, densities=densities)
 
 
 def map_note(space: FeatureSpace, shown: Any) -> str:
     """What the map shows, in one to four sentences."""
     if not isinstance(shown, ClusterMap):
-        return f"Histogram of the single column, {space.n:,} rows."
+        return f"Histogram of the single column, {len(space):,} rows."
     two = space.X.shape[1] == 2
     note = "The two columns." if two else "The first two principal axes, or any two of the columns that differ most."
-    if space.axis_rows < space.n:
+    if space.axis_rows < len(space):
         note += f" The axes are computed from a random sample of {space.axis_rows:,} rows."
     if shown.covariances is not None:
         note += " Ellipses are two standard deviations wide about the centers."
@@ -181,10 +168,12 @@ def _ellipses(
 
 def _densities(space: FeatureSpace, codes: Array, k: int, A: Array, b: Array) -> Densities | None:
     """Counts of rows in cells of the map, if there are too many rows to draw each."""
-    if space.n <= DENSE:
+    if len(space) <= DENSE:
         return None
     densities = Densities(*extremes(space.X, lambda X: space.points(X) @ A + b, space.threads), k)
     with machine.one_blas_thread:  # the products are too small for threads
-        for block in space.blocks():
+        rows = max(1, BLOCK // space.X.shape[1])
+        for start in range(0, len(space), rows):
+            block = slice(start, start + rows)
             densities.add(space[block] @ A + b, codes[block])
     return densities

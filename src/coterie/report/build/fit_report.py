@@ -20,9 +20,9 @@ from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluste
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.report_source import ReportSource
 from coterie.report.build.reproducibility import reproducibility
-from coterie.report.html.formatting import number, percent
+from coterie.report.formatting import number, percent
 from coterie.report.html.report import Absent, Criteria, Measure, Report
-from coterie.report.result import JobResult
+from coterie.report.results import JobResult
 from coterie.selection import ChooseK
 
 EXAMPLES = 3  # rows of each cluster that are named

@@ -18,7 +18,7 @@ from coterie.preparation.scaling import quantiles
 from coterie.report.build.cluster_moments import moments
 from coterie.report.build.feature_space import FeatureSpace
 from coterie.report.html.displays import Shares, Spreads
-from coterie.report.result import ClusterSummary
+from coterie.report.results import ClusterSummary
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 CELLS, MIN_COLUMNS = 900, 12  # of the heatmap of means: the more clusters, the fewer columns
@@ -63,12 +63,15 @@ def spreads(prepared: PreparedTable, codes: NDArray[np.integer], profiles: Profi
     columns = np.sort(by_difference(profiles)[:SPREAD_COLUMNS])
     k = len(profiles.names)
     max_rows = max(MIN_ROWS, MANY_ROWS // k) if len(codes) > MANY_ROWS else len(codes)
-    rows, starts = _sample_clusters(codes, k, max_rows)
+    order = np.argsort(codes, kind="stable")
+    members = np.split(order, np.searchsorted(codes[order], np.arange(1, k)))
+    samples = [cluster[sample_rows(len(cluster), max_rows)] for cluster in members]
+    rows, starts = np.concatenate(samples), np.cumsum([0, *map(len, samples)])
     X = prepared.rows.X[np.ix_(rows, columns)]
     shift, spread = (each[columns] for each in prepared.preparation.units)
     result = np.full((k, len(columns), len(QUANTILES)), np.nan)
     weight = None if prepared.weight is None else prepared.weight[rows]
-    for i, (start, stop) in enumerate(pairwise([*starts.tolist(), len(rows)])):
+    for i, (start, stop) in enumerate(pairwise(starts.tolist())):
         w = None if weight is None else weight[start:stop]
         for j, x in enumerate(X[start:stop].T.astype(np.float64)):
             mask = ~np.isnan(x) if w is None else ~np.isnan(x) & (w > 0)
@@ -78,16 +81,6 @@ def spreads(prepared: PreparedTable, codes: NDArray[np.integer], profiles: Profi
     names = [profiles.columns[j] for j in columns]
     sampled = max_rows if (profiles.sizes > max_rows).any() else None
     return Spreads(profiles.names, profiles.sizes, names, len(profiles.columns), result, sampled)
-
-
-def _sample_clusters(
-    codes: NDArray[np.integer], k: int, max_rows: int
-) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """At most `max_rows` rows of each cluster, cluster by cluster, and the start of each."""
-    order = np.argsort(codes, kind="stable")
-    members = np.split(order, np.searchsorted(codes[order], np.arange(1, k)))
-    samples = [rows[sample_rows(len(rows), max_rows)] for rows in members]
-    return np.concatenate(samples), np.cumsum([0, *map(len, samples[:-1])])
 
 
 def shares(
@@ -102,15 +95,15 @@ def shares(
     table_weight[prepared.rows.row_mask] = weight
     counts = _counts(table, shown, prepared.rows.expand(codes), table_weight)
     mass: NDArray[np.float64] = np.bincount(codes, weight, len(names)).astype(np.float64)
-    result = (_shares(name, counts[name], name in used, names, sizes, mass) for name in shown)
-    return tuple(_sort_numbers(each) if table.schema[each.column].is_numeric() else each for each in result)
-
-
-def _sort_numbers(shares: Shares) -> Shares:
-    """The values of a numeric column in ascending order; missing and other values come last."""
-    numbers = [float(value) if value not in (MISSING, OTHERS) else np.inf for value in shares.values]
-    order = np.argsort(numbers, kind="stable")
-    return replace(shares, values=[shares.values[j] for j in order], shares=shares.shares[:, order])
+    result = []
+    for name in shown:
+        each = _shares(name, counts[name], name in used, names, sizes, mass)
+        if table.schema[name].is_numeric():  # values in ascending order, missing and other values last
+            numbers = [float(value) if value not in (MISSING, OTHERS) else np.inf for value in each.values]
+            order = np.argsort(numbers, kind="stable")
+            each = replace(each, values=[each.values[j] for j in order], shares=each.shares[:, order])
+        result.append(each)
+    return tuple(result)
 
 
 def few_values(table: Table, columns: Sequence[str]) -> list[str]:
@@ -143,13 +136,9 @@ def _counts(
 
 
 def _shares(
-    column: str,
-    counts: pl.DataFrame,
-    used: bool,
-    names: list[str],
-    sizes: NDArray[np.integer],
+    column: str, counts: pl.DataFrame, used: bool, names: list[str], sizes: NDArray[np.integer],
     mass: NDArray[np.float64],
-) -> Shares:
+) -> Shares:  # fmt: skip
     by_value = counts.group_by("value").agg(pl.col("rows").sum()).sort(["rows", "value"], descending=[True, False])
     values = by_value["value"].to_list()
     if len(values) > VALUES:

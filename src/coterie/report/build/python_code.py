@@ -20,13 +20,9 @@ from coterie.report.build.report_source import ReportSource
 from coterie.report.html.report import Absent
 
 READERS = {
-    ".parquet": "pl.read_parquet({path})",
-    ".arrow": "pl.read_ipc({path})",
-    ".feather": "pl.read_ipc({path})",
-    ".ndjson": "pl.read_ndjson({path})",
-    ".jsonl": "pl.read_ndjson({path})",
-    ".xlsx": "pl.read_excel({path})",
-}
+    ".parquet": "pl.read_parquet", ".arrow": "pl.read_ipc", ".feather": "pl.read_ipc", ".ndjson": "pl.read_ndjson",
+    ".jsonl": "pl.read_ndjson", ".xlsx": "pl.read_excel",
+}  # fmt: skip
 SCALES = {
     "standard": "X = (X - np.{nan}mean(X, axis=0)) / np.{nan}std(X, axis=0)",
     "minmax": "X = (X - np.{nan}min(X, axis=0)) / (np.{nan}max(X, axis=0) - np.{nan}min(X, axis=0))",
@@ -86,7 +82,7 @@ def model_code(model: Path, table: Table, names: tuple[str, ...], has_categories
         "import coterie",
         "import polars as pl",
         "",
-        f"frame = {READERS[suffix].format(path=repr(str(table.path)))}",
+        f"frame = {READERS[suffix]}({str(table.path)!r})",
         f"model = coterie.load({str(model)!r})",
         f"labels = model.predict(frame[{list(names)!r}])",
     ]
@@ -126,7 +122,7 @@ def _read_lines(table: Table, prepared: PreparedTable) -> tuple[list[str], bool]
     if suffix == ".npy":
         return [f"X = np.load({path})", 'frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])'], False
     if suffix in READERS and not _may_have_vectors(table):
-        return [f"frame = {READERS[suffix].format(path=path)}"], False
+        return [f"frame = {READERS[suffix]}({path})"], False
     if suffix in TEXT and not prepared.preparation.mixed and _is_plain(table):
         separator = delimited_text.detect_layout(table.path).separator
         argument = "" if separator == "," else f", separator={separator!r}"

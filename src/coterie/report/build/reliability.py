@@ -104,12 +104,20 @@ def diagnosis(
         return Absent(f"The checks are for numeric rows, not for {kind}.")
     X, weight = prepared.rows.X, prepared.weight
     sample = sample_rows(len(X), checked_rows(prepared))
-    frame = pl.DataFrame(np.asarray(X[sample]), schema=_unique_names(preparation.names))
+    counts: dict[str, int] = {}
+    names = []  # distinct, as a frame requires; names of one-hot columns may repeat
+    for name in preparation.names:
+        counts[name] = counts.get(name, 0) + 1
+        names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    frame, fitted = pl.DataFrame(np.asarray(X[sample]), schema=names), codes[sample]
+    if model is not None and len(getattr(model, "labels_", ())) == len(codes):  # fitted to all rows
+        fitted = copy.copy(model)
+        fitted.labels_ = np.asarray(model.labels_)[sample]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = diagnose(
-            frame, model=_model_of_sample(model, codes, sample),
-            sample_weight=None if weight is None else weight[sample], random_state=seed, n_jobs=threads,
+            frame, model=fitted, sample_weight=None if weight is None else weight[sample],
+            random_state=seed, n_jobs=threads,
         )  # fmt: skip
     table_rows = np.flatnonzero(prepared.rows.row_mask)[sample]
     return replace(result, checks={name: _in_table(check, table_rows) for name, check in result.checks.items()})
@@ -119,15 +127,6 @@ def checked_rows(prepared: PreparedTable) -> int:
     """Number of rows that are diagnosed."""
     n, d = prepared.rows.X.shape
     return min(n, max(MIN_CHECKED, min(CHECKED, CHECKED_VALUES // d)))
-
-
-def _model_of_sample(model: Any, codes: NDArray[np.integer], sample: NDArray[np.integer]) -> Any:
-    """The model with the labels of the sample; only the labels if it was not fitted to all rows."""
-    if model is None or len(getattr(model, "labels_", ())) != len(codes):
-        return codes[sample]
-    result = copy.copy(model)
-    result.labels_ = np.asarray(model.labels_)[sample]
-    return result
 
 
 def _in_table(check: Check, table_rows: NDArray[np.integer]) -> Check:
@@ -141,13 +140,3 @@ def _in_table(check: Check, table_rows: NDArray[np.integer]) -> Check:
     head, _, tail = finding.sentence.rpartition(old)
     finding = replace(finding, sentence=f"{head}{new}{tail}", details={**finding.details, "indices": indices})
     return replace(check, finding=finding)
-
-
-def _unique_names(names: tuple[str, ...]) -> list[str]:
-    """Distinct names, as a frame requires; names of one-hot columns may repeat."""
-    counts: dict[str, int] = {}
-    result = []
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        result.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
-    return result

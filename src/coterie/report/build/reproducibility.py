@@ -5,11 +5,11 @@ import platform
 from importlib.metadata import version
 
 import coterie
+from coterie.core.formatting import count
 from coterie.data.tables.read_errors import STANDARD_INPUT
 from coterie.data.tables.reader import Table
 from coterie.report.build.report_source import ReportSource
 from coterie.report.html.report import Absent, Reproduce
-from coterie.report.text.layout import count
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
 

@@ -1,7 +1,5 @@
 """Colours of heatmap cells: diverging and sequential scales, for light and dark pages."""
 
-from functools import cache
-
 from coterie.palette import as_rgb
 
 STEPS = 10
@@ -9,7 +7,6 @@ STEPS = 10
 HUES = {"light": ("#ffffff", "#b35806", "#542788", "#08519c"), "dark": ("#1a2029", "#f1a340", "#a58fd6", "#5aa9e6")}
 
 
-@cache
 def cell_colours_css() -> str:
     """CSS rules for cells .z-10 … .z10 and .s0 … .s10, with a text colour of sufficient contrast."""
     dark = "".join(_rules(*HUES["dark"]))
@@ -28,11 +25,7 @@ def _rule(name: str, background: str, hue: str, step: int) -> str:
     part = 0.06 + 0.94 * step / STEPS if step else 0.0
     mixed = (1 - part) * a + part * b
     fill = "#" + "".join(f"{round(255 * value):02x}" for value in mixed)
-    text = "#000000" if _luminance(mixed) > 0.1791 else "#ffffff"  # both have the same contrast there
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in mixed]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]  # WCAG 2
+    text = "#000000" if luminance > 0.1791 else "#ffffff"  # both have the same contrast there
     return f".chart .{name} rect {{ fill: {fill}; }} .chart .{name} text {{ fill: {text}; }}\n"
-
-
-def _luminance(rgb: object) -> float:
-    """Relative luminance, from which contrast is computed (WCAG 2)."""
-    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in rgb]  # type: ignore[attr-defined]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

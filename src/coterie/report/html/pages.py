@@ -4,23 +4,24 @@ from functools import cache, singledispatch
 from importlib.resources import files
 from typing import Any
 
+from coterie.plots.display import plain
+from coterie.report.formatting import short_name
 from coterie.report.html.cell_colours import cell_colours_css
-from coterie.report.html.formatting import short_name
-from coterie.report.html.report import ChoiceReport, ComparisonReport, Report
+from coterie.report.html.charts import convergence as convergence_chart
+from coterie.report.html.charts.bars import bars
+from coterie.report.html.charts.profiles import boxes, means, shares
+from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
+from coterie.report.html.charts.tree import tree
+from coterie.report.html.report import Absent, ChoiceReport, ComparisonReport, Report, Reproduce
 from coterie.report.html.sections import comparison
 from coterie.report.html.sections.cards import cards
 from coterie.report.html.sections.clusters import clusters
-from coterie.report.html.sections.convergence import convergence, convergence_data
 from coterie.report.html.sections.diagnosis import diagnosis
-from coterie.report.html.sections.heading import contents, heading
-from coterie.report.html.sections.hierarchy import hierarchy
-from coterie.report.html.sections.map import map_data, map_section
+from coterie.report.html.sections.heading import heading
 from coterie.report.html.sections.n_clusters import n_clusters
-from coterie.report.html.sections.profiles import profiles
 from coterie.report.html.sections.reliability import reliability
-from coterie.report.html.sections.reproduce import reproduce
-from coterie.report.html.sections.row_fit import row_fit
-from coterie.web import page
+from coterie.report.html.sections.section import absent, section
+from coterie.web import ClusterMap, Markup, page, player, tag
 
 SECTIONS = {
     "clusters": "Clusters",
@@ -33,6 +34,7 @@ SECTIONS = {
     "watch": "What to watch for",
     "reproduce": "Reproduce",
 }
+MAP, TRACE = "map", "trace"  # names of the data of the map and of the player
 
 
 @singledispatch
@@ -64,24 +66,26 @@ def _(report: Report, *, static: bool = False) -> str:
     origins = {str(result.k): "as requested", "given": "given"}
     facts = [result.title, f"K = {result.k:,} ({origins.get(report.requested_k, f'requested: {report.requested_k}')})"]
     facts += [f"row weights: {short_name(report.weight)}"] if report.weight else []
+    data = {MAP: report.map.to_dict()} if isinstance(report.map, ClusterMap) else {}
+    data |= {} if report.animation is None else {TRACE: report.animation}
     return _page(
         title,
         heading(title, result, facts, report.version),
         cards(report),
         reliability(report),
-        contents(SECTIONS),
+        tag("nav", [tag("a", text, href=f"#{key}") for key, text in SECTIONS.items()], aria_label="Sections"),
         clusters(report),
-        map_section(report),
+        _map(report),
         n_clusters(report.criteria, with_reason=False),
-        row_fit(report),
-        profiles(report),
-        hierarchy(report),
-        convergence(report),
+        _row_fit(report),
+        _profiles(report),
+        _hierarchy(report),
+        _convergence(report),
         diagnosis(report),
-        reproduce(report.reproduce),
+        _reproduce(report.reproduce),
         static=static,
-        data={**map_data(report), **convergence_data(report)},
-        player=report.animation is not None,
+        data=data,
+        has_player=report.animation is not None,
     )
 
 
@@ -90,7 +94,7 @@ def _(report: ChoiceReport, *, static: bool = False) -> str:
     title = f"How many clusters are in {short_name(report.result.source, 80)}?"
     facts = [f"algorithm: {report.criteria.clusters_by}", f"K requested: {report.requested_k}"]
     top = heading(title, report.result, facts, report.version)
-    return _page(title, top, n_clusters(report.criteria, with_reason=True), reproduce(report.reproduce), static=static)
+    return _page(title, top, n_clusters(report.criteria, with_reason=True), _reproduce(report.reproduce), static=static)
 
 
 @as_html.register
@@ -102,20 +106,88 @@ def _(report: ComparisonReport, *, static: bool = False) -> str:
         comparison.runs(report.result),
         comparison.agreement(report.result),
         comparison.maps(report),
-        reproduce(report.reproduce),
+        _reproduce(report.reproduce),
         static=static,
         data=comparison.maps_data(report),
     )
 
 
-def _page(title: str, *body: Any, static: bool, data: dict[str, Any] | None = None, player: bool = False) -> str:
-    css = stylesheet() + cell_colours_css()
-    if static:
-        return page(title, *body, css=css)
-    return page(title, *body, scripts=("report", "player") if player else ("report",), data=data, css=css)
+def _map(report: Report) -> Markup:
+    """The rows on two axes, or a histogram of a single column."""
+    drawn = report.map.figure(MAP) if isinstance(report.map, ClusterMap) else bars(plain(report.map))
+    return section("place", SECTIONS["place"], tag("p", report.map_note, cls="muted"), drawn)
+
+
+def _row_fit(report: Report) -> Markup:
+    """Silhouettes of the rows by cluster; for mixtures also probabilities."""
+    display, certainty = report.silhouettes, report.certainty
+    if isinstance(display, Absent):
+        drawn = absent(f"No silhouettes: {display.reason}")
+    else:
+        drawn = areas(plain(display), SILHOUETTES)
+    return section("fitting", SECTIONS["fitting"], drawn, certainty and areas(plain(certainty), CERTAINTY))
+
+
+def _profiles(report: Report) -> Markup:
+    """Means, quantiles, and shares of categories."""
+    categories = [shares(plain(each)) for each in report.shares]
+    return section(
+        "profiles",
+        SECTIONS["profiles"],
+        means(plain(report.profiles)) if report.profiles.columns else None,
+        boxes(plain(report.spreads)) if report.spreads.columns else None,
+        tag("div", categories, cls="grid") if categories else None,
+    )
+
+
+def _hierarchy(report: Report) -> Markup:
+    """The dendrogram of the rows or of the centers."""
+    data = report.tree
+    if isinstance(data, Absent):
+        drawn = absent(data)
+    else:
+        drawn = tree(plain(data.display), of_centers=data.of_centers, method=data.method, labels=data.names)
+    return section("hierarchy", SECTIONS["hierarchy"], drawn)
+
+
+def _convergence(report: Report) -> Markup:
+    """The objective of every restart, and the animation of the fit if there is one."""
+    if isinstance(report.convergence, Absent):
+        drawn = absent(report.convergence)
+    else:
+        display = plain(report.convergence)
+        text = convergence_chart.text_without_curve(display)
+        drawn = convergence_chart.convergence(display) if text is None else absent(text)
+    animation = None if report.animation is None else [tag("h3", "Step by step"), player(report.animation, TRACE)]
+    return section("convergence", SECTIONS["convergence"], drawn, animation)
+
+
+def _reproduce(data: Reproduce) -> Markup:
+    """Python code, a command line, the fingerprint of the data, and the versions of the packages."""
+    versions = ", ".join(f"{name} {version}" for name, version in data.versions.items())
+    if isinstance(data.python, Absent):
+        code = absent(data.python)
+    else:
+        code = tag("pre", tag("code", data.python), tabindex=0, aria_label="Python code")
+    return section(
+        "reproduce",
+        SECTIONS["reproduce"],
+        tag("h3", "In Python"),
+        code,
+        tag("h3", "On the command line"),
+        tag("pre", tag("code", data.command), tabindex=0, aria_label="Command line"),
+        tag("dl", tag("dt", "data"), tag("dd", data.fingerprint), tag("dt", "versions"), tag("dd", versions)),
+    )
 
 
 @cache
 def stylesheet() -> str:
     """The styles of charts and sections, in addition to the styles of all pages."""
-    return files("coterie.report.html").joinpath("report.css").read_text(encoding="utf-8")
+    return files("coterie.report.html").joinpath("report.css").read_text(encoding="utf-8") + cell_colours_css()
+
+
+def _page(title: str, *body: Any, static: bool, data: dict[str, Any] | None = None, has_player: bool = False) -> str:
+    if static:
+        return page(title, *body, css=stylesheet())
+    scripts = ("report", "player") if has_player else ("report",)
+    return page(title, *body, scripts=scripts, data=data, css=stylesheet())

@@ -5,22 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coterie.report.choice import ChoiceResult
-from coterie.report.comparison import ComparisonResult
-from coterie.report.result import JobResult
+from coterie.report.results import ChoiceResult, ComparisonResult, JobResult
 
 if TYPE_CHECKING:
+    from coterie import plots
     from coterie.diagnosis.diagnosis import Diagnosis
-    from coterie.plots import (
-        ConvergenceDisplay,
-        DendrogramDisplay,
-        ElbowDisplay,
-        GapDisplay,
-        InformationDisplay,
-        ProfilesDisplay,
-        SilhouetteDisplay,
-        StabilityDisplay,
-    )
     from coterie.plots.cloud import Cloud
     from coterie.report.html.displays import Certainty, Index, Shares, Spreads, Votes
     from coterie.web import ClusterMap
@@ -62,11 +51,11 @@ class Criteria:
     n: int  # all rows
     clusters_by: str  # the algorithm
     votes: Votes
-    elbow: ElbowDisplay
+    elbow: plots.ElbowDisplay
     indices: tuple[Index, ...] = ()
-    gap: GapDisplay | None = None
-    information: tuple[InformationDisplay, ...] = ()
-    stability: tuple[StabilityDisplay, ...] = ()
+    gap: plots.GapDisplay | None = None
+    information: tuple[plots.InformationDisplay, ...] = ()
+    stability: tuple[plots.StabilityDisplay, ...] = ()
     not_computed: dict[str, str] = field(default_factory=dict)  # criterion: the option that computes it
 
     def vote(self, name: str) -> int | None:
@@ -78,7 +67,7 @@ class Criteria:
 class Tree:
     """A dendrogram of the rows, or of the centers of the clusters."""
 
-    display: DendrogramDisplay
+    display: plots.DendrogramDisplay
     of_centers: bool  # whether the leaves are centers
     method: str  # description of the linkage
     names: list[str]  # of the clusters
@@ -133,16 +122,16 @@ class Report:
     weight: str | None
     explained: Measure | Absent
     stability: Stability | Absent
-    silhouettes: SilhouetteDisplay | Absent
+    silhouettes: plots.SilhouetteDisplay | Absent
     certainty: Certainty | None
     map: ClusterMap | Cloud
     map_note: str
     criteria: Criteria | Absent
-    profiles: ProfilesDisplay
+    profiles: plots.ProfilesDisplay
     spreads: Spreads
     shares: tuple[Shares, ...]
     tree: Tree | Absent
-    convergence: ConvergenceDisplay | Absent
+    convergence: plots.ConvergenceDisplay | Absent
     diagnosis: Diagnosis | Absent
     checked_rows: int
     reproduce: Reproduce

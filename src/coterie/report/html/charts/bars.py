@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from coterie.core.formatting import count
 from coterie.palette import NOISE, colours
+from coterie.report.formatting import number, short_name
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.svg import SLIM, WIDE, axes, path, svg_text, tooltip
-from coterie.report.html.formatting import count, number, short_name
 from coterie.web import Markup, Plane, swatch, tag
 
 HEIGHT, SLIM_HEIGHT = 340.0, 260.0
@@ -16,16 +17,20 @@ LEGEND = 30  # maximum number of entries
 def bars(cloud: Mapping[str, Any]) -> Markup:
     """Draw the dictionary of a `Cloud` of one column: numbers of rows in each bin, stacked by cluster."""
     names = [*(short_name(name) for name in cloud["names"]), "no cluster"]
-    shades = colours(len(cloud["names"]))
-    legend = tag(
-        "ul",
-        [tag("li", swatch(shade), name) for name, shade in list(zip(names, shades, strict=False))[:LEGEND]],
-        cls="legend",
-    )
-    shown_legend = legend if len(names) > 2 else None
+    entries = list(zip(names, colours(len(cloud["names"])), strict=False))[:LEGEND]
+    legend = None
+    if len(names) > 2:
+        legend = tag("ul", [tag("li", swatch(shade), name) for name, shade in entries], cls="legend")
     drawn, slim = _drawn(cloud, names, WIDE, HEIGHT), _drawn(cloud, names, SLIM, SLIM_HEIGHT)
+    edges, counts = cloud["bars"]["edges"], cloud["bars"]["counts"]
+    shown = [j for j in range(len(names)) if any(counts[j])][:12]
+    rows = [
+        [f"{number(edges[i])} to {number(edges[i + 1])}", *(f"{counts[j][i]:,}" for j in shown)]
+        for i in range(len(edges) - 1)
+    ]
+    table = numbers(["from … to", *(names[j] for j in shown)], rows)
     note = "The data has one column, so a histogram replaces the map. Labels are at the means of the clusters."
-    return figure("", [shown_legend, drawn], _table(cloud, names), note=note, slim=[shown_legend, slim])
+    return figure("", [legend, drawn], table, note=note, slim=[legend, slim])
 
 
 def _drawn(cloud: Mapping[str, Any], names: list[str], width: float, height: float) -> Markup:
@@ -65,13 +70,3 @@ def _mean_labels(of: Plane, cloud: Mapping[str, Any]) -> list[Markup]:
             box = tag("rect", x=round(x - half, 1), y=of.top, width=2 * half, height=18, rx=9, stroke=shade)
             labels.append(tag("g", box, svg_text(x, of.top + 13, text), cls="number"))
     return labels[:LEGEND]
-
-
-def _table(cloud: Mapping[str, Any], names: list[str]) -> Markup:
-    edges, counts = cloud["bars"]["edges"], cloud["bars"]["counts"]
-    shown_names = [j for j in range(len(names)) if any(counts[j])][:12]
-    rows = [
-        [f"{number(edges[i])} to {number(edges[i + 1])}", *(f"{counts[j][i]:,}" for j in shown_names)]
-        for i in range(len(edges) - 1)
-    ]
-    return numbers(["from … to", *(names[j] for j in shown_names)], rows)

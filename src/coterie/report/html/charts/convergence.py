@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coterie.core.formatting import count
+from coterie.report.formatting import number
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.svg import FLAT, SLIM, WIDE, axes, axis_limits, marker, path, whole_ticks
-from coterie.report.html.formatting import count, number
 from coterie.web import Markup, Plane, tag
 
 HEIGHT, SLIM_HEIGHT = 300.0, 240.0
@@ -25,9 +26,8 @@ def text_without_curve(display: Mapping[str, Any]) -> str | None:
         return None
     values = [value for value in display["values"][display["best"]] if value is not None]
     is_constant = abs(values[-1] - values[0]) <= FLAT * abs(values[-1])
-    change = (
-        f"stayed at {number(values[-1])}" if is_constant else f"went from {number(values[0])} to {number(values[-1])}"
-    )
+    end = number(values[-1])
+    change = f"stayed at {end}" if is_constant else f"went from {number(values[0])} to {end}"
     steps, n_restarts = count(round(last), "iteration"), len(display["values"])
     if n_restarts == 1:
         return f"The fit took {steps}, so there is no curve. The {display['label']} {change}."
@@ -44,43 +44,29 @@ def _drawn(display: Mapping[str, Any], width: float, height: float) -> Markup:
     low, high = axis_limits(known)
     plane = Plane(width, height, (-0.02 * max(last, 1.0), max(last, 1.0) * 1.02, low, high))
     of, drawn_axes = axes(plane, "iteration", display["label"], whole_ticks(0, max(1, int(last))))
-    others = [
-        tag("path", d=path(_points(of, iterations[i], values[i])), cls="curve faint")
-        for i in range(len(values))
-        if i != best
+    curves = [_points(of, *curve) for curve in zip(iterations, values, strict=True)]
+    bound = None
+    if display["bound"] is not None:
+        lower = _points(of, iterations[best], display["bound"])
+        between = path([*curves[best], *reversed(lower)], closed=True)
+        bound = [tag("path", d=between, cls="between"), tag("path", d=path(lower), cls="curve bound")]
+    markers = [
+        marker(0, of.x(x), of.y(y), f"iteration {x:g}: {number(y)}", cls="mark ink")
+        for x, y in zip(iterations[best], values[best], strict=True)
+        if y is not None and len(iterations[best]) <= MAX_MARKERS
     ]
     return of.svg(
         f"{display['label']} over {count(round(last), 'iteration')} of {count(len(values), 'restart')}",
         drawn_axes,
-        others,
-        _bound(of, iterations[best], values[best], display["bound"]),
-        tag("path", d=path(_points(of, iterations[best], values[best])), cls="curve ink"),
-        _markers(of, iterations[best], values[best]),
+        [tag("path", d=path(curve), cls="curve faint") for i, curve in enumerate(curves) if i != best],
+        bound,
+        tag("path", d=path(curves[best]), cls="curve ink"),
+        markers,
     )
 
 
 def _points(of: Plane, xs: Sequence[float], ys: Sequence[float | None]) -> list[tuple[float, float]]:
     return [(of.x(x), of.y(y)) for x, y in zip(xs, ys, strict=True) if y is not None]
-
-
-def _markers(of: Plane, xs: Sequence[float], ys: Sequence[float | None]) -> list[Markup]:
-    if len(xs) > MAX_MARKERS:
-        return []
-    return [
-        marker(0, of.x(x), of.y(y), f"iteration {x:g}: {number(y)}", cls="mark ink")
-        for x, y in zip(xs, ys, strict=True)
-        if y is not None
-    ]
-
-
-def _bound(of: Plane, xs: Sequence[float], ys: Sequence[float | None], bound: Sequence[float | None] | None) -> Any:
-    if bound is None:
-        return None
-    upper, lower = _points(of, xs, ys), _points(of, xs, bound)
-    return [
-        tag("path", d=path([*upper, *reversed(lower)], closed=True), cls="between"),
-        tag("path", d=path(lower), cls="curve bound"),
-    ]
 
 
 def _note(display: Mapping[str, Any]) -> str:
@@ -90,17 +76,12 @@ def _note(display: Mapping[str, Any]) -> str:
     note = f"The {display['label']} is {number(final[best])} after {steps}"
     if len(final) > 1:
         n_equal = sum(abs(value - final[best]) <= 1e-4 * abs(final[best]) for value in final)
-        if n_equal == len(final):
-            note += f"; all {len(final)} restarts ended there"
-        else:
-            note += (
-                f"; {n_equal} of {len(final)} restarts ended there. "
-                f"The others (faint curves) ended at {number(max(final))} or less"
-            )
+        note += f"; {f'all {n_equal}' if n_equal == len(final) else f'{n_equal} of {len(final)}'} restarts ended there"
+        if n_equal < len(final):
+            note += f". The others (faint curves) ended at {number(max(final))} or less"
     if display["bound"] is not None:
-        note += (
-            ". The band is the gap between the likelihood and the lower bound that EM maximises: each E-step closes it"
-        )
+        note += ". The band is the gap between the likelihood and the lower bound that EM maximises: "
+        note += "each E-step closes it"
     return f"{note}."
 
 

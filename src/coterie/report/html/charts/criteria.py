@@ -8,18 +8,10 @@ from coterie.report.html.charts.curves import Choice, Line, curves
 from coterie.web import Markup
 
 STRUCTURES = {
-    "EII": "spherical, equal volume",
-    "VII": "spherical",
-    "EEI": "diagonal, equal",
-    "VEI": "diagonal, equal shape",
-    "EVI": "diagonal, equal volume",
-    "VVI": "diagonal",
-    "EEE": "full, equal",
-    "VVV": "full",
-    "E": "equal variance",
+    "EII": "spherical, equal volume", "VII": "spherical", "EEI": "diagonal, equal", "VEI": "diagonal, equal shape",
+    "EVI": "diagonal, equal volume", "VVI": "diagonal", "EEE": "full, equal", "VVV": "full", "E": "equal variance",
     "V": "varying variance",
-}
-
+}  # fmt: skip
 RULES = {
     "tibs2001SEmax": "the smallest K whose gap is at least that of K + 1 minus one standard error",
     "firstSEmax": "the smallest K whose gap is within one standard error of the first local maximum",
@@ -45,10 +37,9 @@ def gap(display: Mapping[str, Any], vote: int | None) -> Markup:
         f"{RULES.get(display['rule'], 'this K')}. The vote uses the height of the gap."
     )
     line = Line("gap", display["ks"], display["gap"], display["errors"])
-    is_same = vote == k
     return curves(
         "Gap statistic", "gap ± standard error", [line], note=note, also=Choice(k, f"1 s.e.: K = {k}"),
-        choice=None if vote is None else Choice(vote, f"highest{', 1 s.e.' if is_same else ''}: K = {vote}"),
+        choice=None if vote is None else Choice(vote, f"highest{', 1 s.e.' if vote == k else ''}: K = {vote}"),
     )  # fmt: skip
 
 
@@ -56,14 +47,10 @@ def index(display: Mapping[str, Any]) -> Markup:
     """Draw the dictionary of an `Index`: silhouette, Calinski–Harabasz, Davies–Bouldin, Dunn."""
     best = display["best"]
     choice = None if best is None else Choice(best, f"best at K = {best}")
-    better = "higher is better" if display["higher_is_better"] else "lower is better"
     line = Line(display["name"], display["ks"], display["values"], display["errors"])
-    note = [better.capitalize() + ".", *([] if display["note"] is None else [_sentence(display["note"])])]
-    return curves(display["name"], display["axis"], [line], choice=choice, note=" ".join(note))
-
-
-def _sentence(note: str) -> str:
-    return f"{note[:1].upper()}{note[1:].rstrip('.')}."
+    note, more = "Higher is better." if display["higher_is_better"] else "Lower is better.", display["note"]
+    note += "" if more is None else f" {more[:1].upper()}{more[1:].rstrip('.')}."
+    return curves(display["name"], display["axis"], [line], choice=choice, note=note)
 
 
 def information(display: Mapping[str, Any]) -> Markup:
@@ -89,9 +76,8 @@ def stability(display: Mapping[str, Any]) -> Markup:
     best = display["best"]
     names = {"prediction_strength": "Prediction strength", "adjusted_rand": "Stability", "jaccard": "Stability"}
     title = names[display["measure"]]
-    dots = [
-        (k, v) for k, values in zip(display["ks"], display["clusters"], strict=True) for v in values if v is not None
-    ]
+    clusters = zip(display["ks"], display["clusters"], strict=True)
+    dots = [(k, value) for k, values in clusters for value in values if value is not None]
     line = Line(title.lower(), display["ks"], display["mean"], display["errors"])
     note = "Stability of the clusters under resampling; each dot is one cluster."
     if best is None:

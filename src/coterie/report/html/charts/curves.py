@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coterie.report.formatting import number, short_name, text_width
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.svg import axes, axis_limits, line, marker, path, svg_text, tooltip, whole_ticks
-from coterie.report.html.formatting import number, short_name, text_width
 from coterie.web import Markup, Plane, tag
 
 WIDTH, HEIGHT = 330.0, 250.0  # of one of three charts in a row, or of one chart on a small screen
@@ -23,6 +23,11 @@ class Line:
     values: Sequence[float]
     errors: Sequence[float] | None = None
     colour: str | None = None
+
+    @property
+    def widths(self) -> Sequence[float]:
+        """Half the length of each error bar."""
+        return self.errors or [0.0] * len(self.values)
 
 
 @dataclass(frozen=True)
@@ -49,16 +54,25 @@ def curves(
 
     `also` is the K of a second rule that is not used in the choice; its line is fainter.
     """
-    values = [value for curve in lines for value in _ends(curve)] + [value for _, value in dots]
-    values += [] if threshold is None else [threshold[0]]
-    ks = [k for curve in lines for k in curve.ks]
+    values = [value for _, value in dots] + ([] if threshold is None else [threshold[0]])
+    for curve in lines:
+        values += [end for v, e in zip(curve.values, curve.widths, strict=True) for end in (v - e, v + e)]
+    ks = sorted({k for curve in lines for k in curve.ks})
+    margin = max(0.35, 0.03 * (ks[-1] - ks[0]))
     low, high = axis_limits(values)
     high += 0.1 * (high - low)  # space for the text of the choice
-    of, drawn_axes = axes(Plane(WIDTH, HEIGHT, (*_sides(ks), low, high)), along, axis, whole_ticks(min(ks), max(ks)))
+    plane = Plane(WIDTH, HEIGHT, (ks[0] - margin, ks[-1] + margin, low, high))
+    of, drawn_axes = axes(plane, along, axis, whole_ticks(ks[0], ks[-1]))
+    label = f"{title} for K from {ks[0]} to {ks[-1]}" if len(ks) > 1 else f"{title} for K = {ks[0]}"
+    threshold_line = None
+    if threshold is not None:
+        y, text = of.y(threshold[0]), threshold[1]
+        name = svg_text(of.right, y - 4, text, "end", cls="small")
+        threshold_line = tag("g", line(of.left, y, of.right, y, "threshold"), name)
     drawn = of.svg(
-        _label(title, lines, choice),
+        label if choice is None else f"{label}; {choice.text}",
         drawn_axes,
-        _threshold(of, threshold),
+        threshold_line,
         [tag("circle", cx=of.x(k), cy=of.y(value), r=2.4, cls="faint") for k, value in dots],
         _choice(of, also, "also", 15.0) if also is not None and (choice is None or also.k != choice.k) else None,
         _choice(of, choice),
@@ -66,48 +80,24 @@ def curves(
         _ring(of, lines, choice),
     )
     legend = _legend(lines) if len(lines) > 1 else None
-    return figure(title, [legend, drawn], _table(lines, choice), note=note)
-
-
-def _ends(curve: Line) -> list[float]:
-    errors = curve.errors or [0.0] * len(curve.values)
-    return [end for v, e in zip(curve.values, errors, strict=True) for end in (v - e, v + e)]
-
-
-def _sides(ks: Sequence[int]) -> tuple[float, float]:
-    low, high = min(ks), max(ks)
-    margin = max(0.35, 0.03 * (high - low))
-    return low - margin, high + margin
+    return figure(title, [legend, drawn], _table(lines, ks, choice), note=note)
 
 
 def _curve(of: Plane, j: int, curve: Line, with_name: bool) -> Markup:
-    points = [(of.x(k), of.y(value)) for k, value in zip(curve.ks, curve.values, strict=True)]
     style = {"stroke": curve.colour, "cls": "curve" if curve.colour else "curve ink"}
     fill = {"fill": curve.colour, "cls": "mark" if curve.colour else "mark ink"}
     name = f"{short_name(curve.name)}, " if with_name else ""
-    errors = curve.errors or [0.0] * len(curve.values)
-    return tag(
-        "g",
-        [_error(of, k, v, e) for k, v, e in zip(curve.ks, curve.values, errors, strict=True) if e],
-        tag("path", d=path(points), stroke_dasharray=DASHES[j // SHAPES % len(DASHES)] or None, **style),
-        [
-            marker(j, x, y, f"{name}K = {k}: {number(v)}{f' ± {number(e)}' if e else ''}", **fill)
-            for (x, y), k, v, e in zip(points, curve.ks, curve.values, errors, strict=True)
-        ],
-    )
-
-
-def _error(of: Plane, k: int, value: float, error: float) -> Markup:
-    x, low, high = of.x(k), of.y(value - error), of.y(value + error)
-    return tag("path", d=f"M{x - 4:g},{low:g}h8M{x - 4:g},{high:g}h8M{x:g},{low:g}V{high:g}", cls="error")
-
-
-def _threshold(of: Plane, threshold: tuple[float, str] | None) -> Markup | None:
-    if threshold is None:
-        return None
-    value, text = threshold
-    y = of.y(value)
-    return tag("g", line(of.left, y, of.right, y, "threshold"), svg_text(of.right, y - 4, text, "end", cls="small"))
+    points, bars, markers = [], [], []
+    for k, value, error in zip(curve.ks, curve.values, curve.widths, strict=True):
+        x, y, tip = of.x(k), of.y(value), f"{name}K = {k}: {number(value)}"
+        points.append((x, y))
+        if error:
+            low, high, tip = of.y(value - error), of.y(value + error), f"{tip} ± {number(error)}"
+            d = f"M{x - 4:g},{low:g}h8M{x - 4:g},{high:g}h8M{x:g},{low:g}V{high:g}"
+            bars.append(tag("path", d=d, cls="error"))
+        markers.append(marker(j, x, y, tip, **fill))
+    curve_path = tag("path", d=path(points), stroke_dasharray=DASHES[j // SHAPES % len(DASHES)] or None, **style)
+    return tag("g", bars, curve_path, markers)
 
 
 def _choice(of: Plane, choice: Choice | None, cls: str = "", lower: float = 0.0) -> Markup | None:
@@ -131,32 +121,15 @@ def _ring(of: Plane, lines: Sequence[Line], choice: Choice | None) -> Markup | N
 
 def _legend(lines: Sequence[Line]) -> Markup:
     """The legend above the chart, so that the size of the chart does not depend on it."""
-    entries = [
-        tag(
-            "li",
-            tag(
-                "svg",
-                marker(j, 6, 6, curve.name, fill=curve.colour),
-                width=12,
-                height=12,
-                cls="swatch",
-                aria_hidden="true",
-            ),
-            short_name(curve.name),
-        )
-        for j, curve in enumerate(lines)
-    ]
+    entries = []
+    for j, curve in enumerate(lines):
+        symbol = marker(j, 6, 6, curve.name, fill=curve.colour)
+        box = tag("svg", symbol, width=12, height=12, cls="swatch", aria_hidden="true")
+        entries.append(tag("li", box, short_name(curve.name)))
     return tag("ul", *entries, cls="legend")
 
 
-def _label(title: str, lines: Sequence[Line], choice: Choice | None) -> str:
-    ks = sorted({k for curve in lines for k in curve.ks})
-    first = f"{title} for K from {ks[0]} to {ks[-1]}" if len(ks) > 1 else f"{title} for K = {ks[0]}"
-    return first if choice is None else f"{first}; {choice.text}"
-
-
-def _table(lines: Sequence[Line], choice: Choice | None) -> Markup:
-    ks = sorted({k for curve in lines for k in curve.ks})
+def _table(lines: Sequence[Line], ks: Sequence[int], choice: Choice | None) -> Markup:
     header = ["K"]
     columns: list[Mapping[int, str]] = []
     for curve in lines:

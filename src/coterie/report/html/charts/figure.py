@@ -26,23 +26,12 @@ def numbers(header: Sequence[str], rows: Sequence[Sequence[Any]], left: Sequence
     n_hidden = len(rows) - MAX_ROWS
     last = tag("tr", tag("td", f"… and {n_hidden:,} more", colspan=len(header))) if n_hidden > 0 else None
     classes = ["left" if j in left else None for j in range(len(header))]
-    return tag(
-        "table",
-        tag(
-            "thead",
-            tag("tr", [tag("th", name, scope="col", cls=each) for name, each in zip(header, classes, strict=True)]),
-        ),
-        tag(
-            "tbody",
-            [_table_row(row, classes) for row in rows[:MAX_ROWS]],
-            last,
-        ),
-        cls="numbers",
-    )
-
-
-def _table_row(row: Sequence[Any], classes: Sequence[str | None]) -> Markup:
-    return tag("tr", [tag("td", cell, cls=each) for cell, each in zip(row, classes, strict=True)])
+    head = [tag("th", name, scope="col", cls=each) for name, each in zip(header, classes, strict=True)]
+    body = [
+        tag("tr", [tag("td", cell, cls=each) for cell, each in zip(row, classes, strict=True)])
+        for row in rows[:MAX_ROWS]
+    ]
+    return tag("table", tag("thead", tag("tr", head)), tag("tbody", body, last), cls="numbers")
 
 
 def cluster_name(colour: str, name: str) -> Markup:

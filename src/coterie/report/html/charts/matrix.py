@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from coterie.report.formatting import short_name, text_width
 from coterie.report.html.charts.svg import SLIM, TEXT, WIDE, name_text, picture, scrollable, svg_text, tooltip
-from coterie.report.html.formatting import short_name, text_width
 from coterie.web import Markup, tag
 
 MAX_WIDTH = 1030.0
@@ -63,7 +63,9 @@ class Matrix:
             return None
         best = self
         if self.marked is None:
-            best = min(self, self._transposed(), key=lambda grid: _slim_layout(grid).width)
+            heads, cells = [replace(head, note="") for head in self.columns], list(zip(*self.cells, strict=True))
+            transposed = replace(self, rows=heads, columns=self.rows, cells=cells)
+            best = min(self, transposed, key=lambda grid: _slim_layout(grid).width)
         layout = _slim_layout(best)
         drawn = best._picture(layout)
         return drawn if layout.width <= SLIM else scrollable(drawn)
@@ -72,13 +74,13 @@ class Matrix:
     def _is_large(self) -> bool:
         return len(self.rows) * len(self.columns) > MANY_CELLS
 
-    def _transposed(self) -> "Matrix":
-        cells = list(zip(*self.cells, strict=True))
-        return replace(self, rows=[replace(head, note="") for head in self.columns], columns=self.rows, cells=cells)
-
     def _picture(self, layout: "_Layout") -> Markup:
         top, left, size, tall = layout.top, layout.left, layout.size, layout.tall
         end = left + size * len(self.columns) if layout.notes else None
+        frame = None
+        if self.marked is not None:
+            box = {"x": left + self.marked * size, "y": top - 1, "width": size, "height": tall * len(self.rows) + 2}
+            frame = tag("rect", **{name: round(value, 1) for name, value in box.items()}, rx=4, cls="frame")
         return picture(
             layout.width,
             layout.height,
@@ -90,7 +92,7 @@ class Matrix:
                 for i, line in enumerate(self.cells)
                 for j, cell in enumerate(line)
             ],
-            _frame(self.marked, left, top, size, tall * len(self.rows)),
+            frame,
             cls="matrix",
         )
 
@@ -111,7 +113,7 @@ class _Layout:
 
 
 def _wide_layout(grid: Matrix) -> _Layout:
-    left, titles, wide = _left_margin(grid, LETTERS), _title_widths(grid, LETTERS), _widest_cell(grid)
+    left, titles, wide = _text_widths(grid, LETTERS)
     right = max(text_width(head.note, 11.0) for head in grid.rows) + 14.0
     available, widest = MAX_WIDTH - left - right, max(titles) + 12.0
     min_size = max(34.0 if grid.narrow else 22.0, 14.0 + wide)
@@ -121,7 +123,7 @@ def _wide_layout(grid: Matrix) -> _Layout:
 
 
 def _slim_layout(grid: Matrix) -> _Layout:
-    left, titles, wide = _left_margin(grid, FEW_LETTERS), _title_widths(grid, FEW_LETTERS), _widest_cell(grid)
+    left, titles, wide = _text_widths(grid, FEW_LETTERS)
     available, min_size = SLIM - left - 6.0, max(17.0, wide + (2.0 if grid.narrow else 10.0))
     size = max(min_size, min(84.0, available / len(grid.columns)))
     slanted = max(titles) + 2.0 > size
@@ -149,27 +151,22 @@ def _layout(
     return _Layout(left, top, size, tall, slanted, width, top + tall * len(grid.rows) + 6.0, letters, notes)
 
 
-def _left_margin(grid: Matrix, letters: int) -> float:
-    widest = max(text_width(short_name(head.name, letters)) for head in grid.rows)
-    return widest + (26.0 if any(head.colour for head in grid.rows) else 10.0)
-
-
-def _title_widths(grid: Matrix, letters: int) -> list[float]:
-    return [text_width(short_name(head.name, letters)) for head in grid.columns]
-
-
-def _widest_cell(grid: Matrix) -> float:
-    return max((text_width(cell.text) for line in grid.cells for cell in line), default=0.0)
+def _text_widths(grid: Matrix, letters: int) -> tuple[float, list[float], float]:
+    """The left margin, the widths of the names of the columns, and the width of the widest text of a cell."""
+    rows, columns = (
+        [text_width(short_name(head.name, letters)) for head in heads] for heads in (grid.rows, grid.columns)
+    )
+    margin = 26.0 if any(head.colour for head in grid.rows) else 10.0
+    widest = max((text_width(cell.text) for line in grid.cells for cell in line), default=0.0)
+    return max(rows) + margin, columns, widest
 
 
 def _title(head: Head, x: float, y: float, layout: _Layout) -> Markup:
-    swatch = None
-    if head.colour:
-        swatch, y = _swatch(head.colour, x, y - 1.0), y - 12.0
-    if not layout.slanted:
-        return tag("g", name_text(x, y, head.name, layout.letters, "middle"), swatch)
-    turn = f"rotate(-40 {x:.1f} {y:.1f})"
-    return tag("g", name_text(x, y, head.name, layout.letters, "start", transform=turn), swatch)
+    swatch = _swatch(head.colour, x, y - 1.0) if head.colour else None
+    y -= 12.0 if head.colour else 0.0
+    turn = {"transform": f"rotate(-40 {x:.1f} {y:.1f})"} if layout.slanted else {}
+    anchor = "start" if layout.slanted else "middle"
+    return tag("g", name_text(x, y, head.name, layout.letters, anchor, **turn), swatch)
 
 
 def _side(head: Head, left: float, y: float, end: float | None, letters: int) -> Markup:
@@ -189,10 +186,3 @@ def _cell(cell: Cell, x: float, y: float, width: float, height: float, diverging
     middle = {"x": round(x + width / 2), "y": round(y + height / 2 + 0.35 * TEXT)}
     text = tag("text", cell.text, **middle) if cell.text else None
     return tag("g", tooltip(cell.tip), tag("rect", **box), text, cls=f"cell {kind}", data_tip=True)
-
-
-def _frame(column: int | None, left: float, top: float, size: float, height: float) -> Markup | None:
-    if column is None:
-        return None
-    box = {"x": left + column * size, "y": top - 1, "width": size, "height": height + 2}
-    return tag("rect", **{name: round(value, 1) for name, value in box.items()}, rx=4, cls="frame")

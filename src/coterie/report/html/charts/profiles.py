@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coterie.core.formatting import count
 from coterie.palette import colours
+from coterie.report.formatting import compact, number, percent, short_name, signed, text_width
 from coterie.report.html.charts.figure import cluster_name, figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
 from coterie.report.html.charts.svg import axis_limits, picture, svg_text, tooltip
-from coterie.report.html.formatting import compact, count, number, percent, short_name, signed, text_width
 from coterie.web import Markup, Plane, tag, tick_texts, ticks
 
 FULL = 2.0  # standard deviations at which the colour scale ends
@@ -24,8 +25,9 @@ def means(display: Mapping[str, Any]) -> Markup:
     cells = [[_mean(display, i, j) for j in columns] for i in rows]
     label = f"Means of {count(len(rows), 'cluster')} in {count(len(columns), 'column')}"
     grid = Matrix(label, heads, [Head(display["columns"][j]) for j in columns], cells, diverging=True)
-    table, note = _mean_table(display, rows), _mean_note(display, rows, columns)
-    slim = grid.slim()
+    table, slim = _mean_table(display, rows), grid.slim()
+    note = "Numbers are means in the units of the table. Colours show the difference from the mean of all rows in s.d."
+    note += _left_out(len(columns), len(display["columns"]), len(rows), len(display["names"]))
     return figure("Means", [_key(), grid.drawn()], table, note=note, slim=None if slim is None else [_key(), slim])
 
 
@@ -38,35 +40,26 @@ def _mean(display: Mapping[str, Any], i: int, j: int) -> Cell:
     return Cell(step_of(score or 0.0, FULL), compact(mean), tip)
 
 
-def _mean_note(display: Mapping[str, Any], rows: Sequence[int], columns: Sequence[int]) -> str:
-    note = "Numbers are means in the units of the table. Colours show the difference from the mean of all rows in s.d."
-    if len(columns) < len(display["columns"]):
-        note += f" Only the {len(columns)} of {len(display['columns'])} columns that differ most are shown."
-    if len(rows) < len(display["names"]):
-        note += f" Only the {len(rows)} largest of {len(display['names'])} clusters are shown."
+def _left_out(n_columns: int, all_columns: int, n_clusters: int, all_clusters: int) -> str:
+    """Sentences about columns and clusters that are not shown."""
+    note = ""
+    if n_columns < all_columns:
+        note += f" Only the {n_columns} of {all_columns} columns that differ most are shown."
+    if n_clusters < all_clusters:
+        note += f" Only the {n_clusters} largest of {all_clusters} clusters are shown."
     return note
 
 
 def _key() -> Markup:
     """The colour scale, above the heatmap."""
-    size, steps = 13, range(-10, 11)
-    boxes = [
-        tag("g", tag("rect", x=20 + i * size, y=2, width=size, height=12), cls=f"cell z{step}")
-        for i, step in enumerate(steps)
-    ]
-    texts = [
-        svg_text(20 + (i + 0.5) * size, 28, _deviations(step), cls="tick-text")
-        for i, step in enumerate(steps)
-        if step % 5 == 0
-    ]
+    size, boxes, texts = 13, [], []
+    for i, step in enumerate(range(-10, 11)):
+        boxes.append(tag("g", tag("rect", x=20 + i * size, y=2, width=size, height=12), cls=f"cell z{step}"))
+        if step % 5 == 0:
+            text = (signed(step * FULL / 10) if step else "0") + (" s.d." if step == 10 else "")
+            texts.append(svg_text(20 + (i + 0.5) * size, 28, text, cls="tick-text"))
     label = "Colour scale from two standard deviations below the mean to two above"
     return tag("div", picture(334, 34, label, *boxes, *texts), cls="colours")
-
-
-def _deviations(step: int) -> str:
-    if step == 0:
-        return "0"
-    return signed(step * FULL / 10) + (" s.d." if step == 10 else "")
 
 
 def _mean_table(display: Mapping[str, Any], rows: Sequence[int]) -> Markup:
@@ -86,11 +79,14 @@ def boxes(display: Mapping[str, Any]) -> Markup:
     note = "Boxes show the 25 % and 75 % quantiles, the line is the median; whiskers are at 5 % and 95 %."
     if display["sampled"] is not None:
         note += f" Clusters with more than {display['sampled']:,} rows are represented by a random sample of that size."
-    if len(display["columns"]) < display["n_columns"]:
-        note += f" Only the {len(display['columns'])} of {display['n_columns']} columns that differ most are shown."
-    if len(rows) < len(display["names"]):
-        note += f" Only the {len(rows)} largest of {len(display['names'])} clusters are shown."
-    return figure("Distributions", tag("div", panels, cls="strips"), _quantiles(display, rows), note=note)
+    note += _left_out(len(display["columns"]), display["n_columns"], len(rows), len(display["names"]))
+    lines = [
+        [short_name(column), short_name(display["names"][i]), *map(number, display["quantiles"][i][j])]
+        for j, column in enumerate(display["columns"])
+        for i in rows
+    ]
+    table = numbers(["column", "cluster", "5 %", "25 %", "median", "75 %", "95 %"], lines, left=(0, 1))
+    return figure("Distributions", tag("div", panels, cls="strips"), table, note=note)
 
 
 def _panel(display: Mapping[str, Any], j: int, rows: Sequence[int]) -> Markup:
@@ -133,45 +129,22 @@ def _box(of: Plane, q: Sequence[float | None], y: float, colour: str, name: str)
     )
 
 
-def _quantiles(display: Mapping[str, Any], rows: Sequence[int]) -> Markup:
-    lines = [
-        [short_name(column), short_name(display["names"][i]), *map(number, display["quantiles"][i][j])]
-        for j, column in enumerate(display["columns"])
-        for i in rows
-    ]
-    return numbers(["column", "cluster", "5 %", "25 %", "median", "75 %", "95 %"], lines, left=(0, 1))
-
-
 def shares(display: Mapping[str, Any]) -> Markup:
     """Draw the dictionary of `Shares`: shares of the values of a categorical column in each cluster."""
     rows = _largest(display["sizes"], MAX_CLUSTERS)
     shades, column = colours(len(display["names"])), short_name(display["column"])
-    cells = [
-        [
-            Cell(
-                step_of(share), f"{100 * share:.0f}%",
-                f"{percent(share)} of cluster {short_name(display['names'][i])} are {short_name(value)}",
-            )
-            for share, value in zip(display["shares"][i], display["values"], strict=True)
-        ]
-        for i in rows
-    ]  # fmt: skip
-    grid = Matrix(
-        f"Shares of the values of {column} in {count(len(rows), 'cluster')}",
-        [Head(display["names"][i], shades[i]) for i in rows],
-        [Head(value) for value in display["values"]],
-        cells,
-    )
-    table = numbers(
-        ["cluster", *(short_name(value) for value in display["values"])],
-        [
-            [
-                cluster_name(shades[i], short_name(display["names"][i])),
-                *(percent(share) for share in display["shares"][i]),
-            ]
-            for i in rows
-        ],
-    )
+    values, cells, lines = [short_name(value) for value in display["values"]], [], []
+    for i in rows:
+        name, row = short_name(display["names"][i]), display["shares"][i]
+        cells.append([
+            Cell(step_of(share), f"{100 * share:.0f}%", f"{percent(share)} of cluster {name} are {value}")
+            for share, value in zip(row, values, strict=True)
+        ])  # fmt: skip
+        lines.append([cluster_name(shades[i], name), *map(percent, row)])
+    label = f"Shares of the values of {column} in {count(len(rows), 'cluster')}"
+    heads = [Head(display["names"][i], shades[i]) for i in rows]
+    grid = Matrix(label, heads, [Head(value) for value in display["values"]], cells)
+    table = numbers(["cluster", *values], lines)
     used = "" if display["used"] else " This column was not used in the fit."
     note = f"Shares of the values of {column} in each cluster.{used}"
     return figure(column, grid.drawn(), table, note=note, slim=grid.slim())
@@ -179,5 +152,4 @@ def shares(display: Mapping[str, Any]) -> Markup:
 
 def _largest(sizes: Sequence[int], n_clusters: int) -> list[int]:
     """Indices of the largest clusters, in ascending order."""
-    order = sorted(range(len(sizes)), key=lambda i: -sizes[i])[:n_clusters]
-    return sorted(order)
+    return sorted(sorted(range(len(sizes)), key=lambda i: -sizes[i])[:n_clusters])

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coterie.core.formatting import count
 from coterie.palette import colours
+from coterie.report.formatting import percent, short_name, text_width, two_places
 from coterie.report.html.charts.figure import cluster_name, figure, numbers
 from coterie.report.html.charts.svg import SLIM, WIDE, line, path, svg_text, tooltip
-from coterie.report.html.formatting import count, percent, short_name, text_width, two_places
 from coterie.web import Markup, Plane, tag
 
 TOP, BOTTOM, RIGHT = 26.0, 46.0, 96.0
@@ -18,7 +19,7 @@ POINTS, FEW_POINTS = 90, 40  # of an outline: wide and slim
 
 
 @dataclass(frozen=True)
-class _Texts:
+class Texts:
     """The texts of a chart."""
 
     title: str  # name of the values, in the plural
@@ -29,7 +30,7 @@ class _Texts:
     some: str  # sentence if some have, after their share
 
 
-SILHOUETTES = _Texts(
+SILHOUETTES = Texts(
     "Silhouettes",
     "below 0",
     "silhouette",
@@ -37,7 +38,7 @@ SILHOUETTES = _Texts(
     "No row is below 0: on average, every row is nearest to its own cluster.",
     "of the rows are below 0: on average, they are nearer to another cluster than to their own.",
 )
-CERTAINTY = _Texts(
+CERTAINTY = Texts(
     "Probabilities",
     "below 0.9",
     "probability",
@@ -47,25 +48,18 @@ CERTAINTY = _Texts(
 )
 
 
-def silhouettes(display: Mapping[str, Any]) -> Markup:
-    """Draw the dictionary of a `SilhouetteDisplay`: an area for each cluster, and a line at the mean."""
-    return _areas(display, SILHOUETTES)
-
-
-def certainty(display: Mapping[str, Any]) -> Markup:
-    """Draw the dictionary of a `Certainty`: the same chart for probabilities."""
-    return _areas(display, CERTAINTY)
-
-
-def _areas(display: Mapping[str, Any], texts: _Texts) -> Markup:
+def areas(display: Mapping[str, Any], texts: Texts) -> Markup:
+    """Draw the dictionary of a `SilhouetteDisplay` or `Certainty`: an area for each cluster, and a line at the mean."""
     drawn, slim = _drawn(display, texts, WIDE, LETTERS), _drawn(display, texts, SLIM, FEW_LETTERS)
     return figure(texts.title, drawn, _table(display, texts), note=_note(display, texts), slim=slim)
 
 
-def _drawn(display: Mapping[str, Any], texts: _Texts, width: float, letters: int) -> Markup:
+def _drawn(display: Mapping[str, Any], texts: Texts, width: float, letters: int) -> Markup:
     areas = [_Area(display, j, texts, letters) for j in display["shown"]]
     right = RIGHT if width == WIDE else SLIM_RIGHT
-    heights = _heights([area.size for area in areas])
+    total = min(460.0, max(150.0, 74.0 * len(areas)))
+    n_rows = sum(area.size for area in areas)
+    heights = [max(18.0, total * area.size / n_rows) for area in areas]  # at least the height of a name
     low = min([0.0, *(min(area.outline) for area in areas)])
     left = max(text_width(HEADER, 11.0) + 12.0, 34.0 + max(text_width(area.label) for area in areas))
     height = TOP + sum(heights) + BOTTOM
@@ -86,13 +80,15 @@ def _drawn(display: Mapping[str, Any], texts: _Texts, width: float, letters: int
 class _Area:
     """One cluster of the display."""
 
-    def __init__(self, display: Mapping[str, Any], j: int, texts: _Texts, letters: int):
+    def __init__(self, display: Mapping[str, Any], j: int, texts: Texts, letters: int):
         self.texts = texts
         self.colour = colours(len(display["names"]))[j]
         self.name = short_name(display["names"][j], letters)
         self.size, self.mean, self.below = display["sizes"][j], display["means"][j], display["below"][j]
-        n_points = POINTS if letters == LETTERS else FEW_POINTS
-        self.outline: Sequence[float] = _thin(display["outlines"][j], n_points)
+        values, n_points = display["outlines"][j], POINTS if letters == LETTERS else FEW_POINTS
+        self.outline: Sequence[float] = values
+        if len(values) > n_points:
+            self.outline = [values[round(i * (len(values) - 1) / (n_points - 1))] for i in range(n_points)]
 
     @property
     def label(self) -> str:
@@ -118,18 +114,6 @@ class _Area:
         )
 
 
-def _thin(values: Sequence[float], n_points: int) -> list[float]:
-    if len(values) <= n_points:
-        return list(values)
-    return [values[round(i * (len(values) - 1) / (n_points - 1))] for i in range(n_points)]
-
-
-def _heights(sizes: Sequence[int]) -> list[float]:
-    """Heights of the areas: proportional to the number of rows, with a minimum for the name."""
-    total = min(460.0, max(150.0, 74.0 * len(sizes)))
-    return [max(18.0, total * size / sum(sizes)) for size in sizes]
-
-
 def _mean(of: Plane, mean: float) -> Markup:
     x, label = of.x(mean), f"mean {two_places(mean)}"
     half = text_width(label) / 2
@@ -138,7 +122,7 @@ def _mean(of: Plane, mean: float) -> Markup:
     return tag("g", line(x, of.top, x, of.bottom, "choice"), text)
 
 
-def _note(display: Mapping[str, Any], texts: _Texts) -> str:
+def _note(display: Mapping[str, Any], texts: Texts) -> str:
     sizes, below = display["sizes"], display["below"]
     share = sum(n * (b or 0.0) for n, b in zip(sizes, below, strict=True)) / max(sum(sizes), 1)
     note = f"{texts.scale} {f'{percent(share)} {texts.some}' if share > 0 else texts.none}"
@@ -149,12 +133,11 @@ def _note(display: Mapping[str, Any], texts: _Texts) -> str:
     return note
 
 
-def _table(display: Mapping[str, Any], texts: _Texts) -> Markup:
+def _table(display: Mapping[str, Any], texts: Texts) -> Markup:
     shades = colours(len(display["names"]))
+    clusters = zip(shades, *(display[key] for key in ("names", "sizes", "means", "below")), strict=True)
     rows = [
-        [cluster_name(shades[j], short_name(name)), f"{size:,}", two_places(mean), percent(below)]
-        for j, (name, size, mean, below) in enumerate(
-            zip(display["names"], display["sizes"], display["means"], display["below"], strict=True)
-        )
+        [cluster_name(shade, short_name(name)), f"{size:,}", two_places(mean), percent(below)]
+        for shade, name, size, mean, below in clusters
     ]
     return numbers(["cluster", "rows", "mean", f"rows {texts.below}"], rows)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from coterie.report.html.formatting import short_name
+from coterie.report.formatting import short_name
 from coterie.web import Markup, Plane, tag, tick_texts, ticks
 
 TEXT = 12.0  # font size

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coterie.core.formatting import count
 from coterie.palette import colours
+from coterie.report.formatting import number, short_name, text_width
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.svg import SLIM, WIDE, axes, line, path, scrollable, svg_text, tooltip
-from coterie.report.html.formatting import count, number, short_name, text_width
 from coterie.web import Markup, Plane, tag
 
 MIN_WIDTH, HEIGHT, SLIM_HEIGHT = 420.0, 300.0, 220.0
@@ -18,72 +19,48 @@ def tree(display: Mapping[str, Any], *, of_centers: bool, method: str, labels: S
 
     If `of_centers`, leaves are clusters, not rows. `labels` are the names of the clusters of the cut.
     """
-    drawn, slim = _drawn(display, of_centers, labels), _slim(display, of_centers, labels)
+    with_rows = of_centers and len(display["leaves"]) == display["n"]
+    names = [short_name(name, LETTERS) for name in display["leaves"]]
+    if with_rows:
+        names = [f"{name} ({size:,})" for name, size in zip(names, display["sizes"], strict=True)]
+    longest = max(text_width(name, 11) for name in names)
+    width = min(WIDE, max(MIN_WIDTH, 90.0 + len(names) * max(longest + 24.0, 22.0)))
+    slim_width = max(SLIM, 74.0 + 18.0 * len(names))
+    drawn, slim = (
+        _picture(display, names, of_centers, labels, *size) for size in ((width, HEIGHT), (slim_width, SLIM_HEIGHT))
+    )
+    slim = slim if slim_width == SLIM else scrollable(slim)
     return figure("", drawn, _table(display, of_centers), note=_note(display, of_centers, method), slim=slim)
 
 
-def _drawn(display: Mapping[str, Any], of_centers: bool, labels: Sequence[str]) -> Markup:
-    names = _names(display, of_centers)
-    longest = max(text_width(name, 11) for name in names)
-    width = min(WIDE, max(MIN_WIDTH, 90.0 + len(names) * max(longest + 24.0, 22.0)))
-    return _picture(display, names, of_centers, labels, width, HEIGHT)
-
-
-def _slim(display: Mapping[str, Any], of_centers: bool, labels: Sequence[str]) -> Markup:
-    names = _names(display, of_centers)
-    width = max(SLIM, 74.0 + 18.0 * len(names))
-    drawn = _picture(display, names, of_centers, labels, width, SLIM_HEIGHT)
-    return drawn if width == SLIM else scrollable(drawn)
-
-
-def _names(display: Mapping[str, Any], of_centers: bool) -> list[str]:
-    with_rows = of_centers and len(display["leaves"]) == display["n"]
-    return [_leaf(name, size, with_rows) for name, size in zip(display["leaves"], display["sizes"], strict=True)]
-
-
 def _picture(
-    display: Mapping[str, Any],
-    names: Sequence[str],
-    of_centers: bool,
-    labels: Sequence[str],
-    width: float,
+    display: Mapping[str, Any], names: Sequence[str], of_centers: bool, labels: Sequence[str], width: float,
     height: float,
-) -> Markup:
+) -> Markup:  # fmt: skip
     top = max(max(line) for line in display["y"]) or 1.0
     longest = max(text_width(name, 11) for name in names)
-    leaf_width = (width - 90.0) / len(names)
-    is_vertical = longest + 8 > leaf_width
+    is_vertical = longest + 8 > (width - 90.0) / len(names)
     below = (longest + 44.0) if is_vertical else 50.0
-    m = len(display["leaves"])
-    plane = Plane(width, height + below, (-0.7, m - 0.3, 0.0, 1.05 * top), (12.0, 12.0, below, 58.0))
+    plane = Plane(width, height + below, (-0.7, len(names) - 0.3, 0.0, 1.05 * top), (12.0, 12.0, below, 58.0))
     of, drawn_axes = axes(plane, "", "height of the merge", [])
     shades = colours(max(len(labels), display["k"], 1))
+    leaf_shades = [_shade(cluster, shades) for cluster in display["leaf_cluster"]]
+    cut = None
+    if display["height"] is not None:
+        y, label = of.y(display["height"]), count(display["k"], "cluster")
+        cut = tag("g", line(of.left, y, of.right, y, "choice"), svg_text(of.right, y - 5, label, "end", cls="chosen"))
+    axis = "row, or (number of rows in a branch)"
+    if of_centers:
+        is_whole = len(names) == display["n"]
+        axis = "cluster (number of rows)" if is_whole else "cluster, or (number of clusters in a branch)"
     return of.svg(
         f"Tree of {count(display['n'], 'cluster' if of_centers else 'row')}",
         drawn_axes,
         [_bracket(of, display, i, shades) for i in range(len(display["y"]))],
-        _cut(of, display),
-        [
-            _leaf_label(of, j, name, is_vertical, _shade(display["leaf_cluster"][j], shades))
-            for j, name in enumerate(names)
-        ],
-        svg_text((of.left + of.right) / 2, of.height - 8, _axis_label(display, of_centers), cls="axis-text"),
+        cut,
+        [_leaf(of, j, names[j], is_vertical, shade) for j, shade in enumerate(leaf_shades)],
+        svg_text((of.left + of.right) / 2, of.height - 8, axis, cls="axis-text"),
     )
-
-
-def _axis_label(display: Mapping[str, Any], of_centers: bool) -> str:
-    if not of_centers:
-        return "row, or (number of rows in a branch)"
-    return (
-        "cluster (number of rows)"
-        if len(display["leaves"]) == display["n"]
-        else "cluster, or (number of clusters in a branch)"
-    )
-
-
-def _leaf(name: str, size: int, with_rows: bool) -> str:
-    text = short_name(name, LETTERS)
-    return f"{text} ({size:,})" if with_rows else text
 
 
 def _shade(cluster: int, shades: Sequence[str]) -> str | None:
@@ -97,15 +74,7 @@ def _bracket(of: Plane, display: Mapping[str, Any], i: int, shades: Sequence[str
     return tag("path", tooltip(tip), d=path(points), stroke=shade, cls="curve" if shade else "curve ink", data_tip=True)
 
 
-def _cut(of: Plane, display: Mapping[str, Any]) -> Markup | None:
-    if display["height"] is None:
-        return None
-    y = of.y(display["height"])
-    label = count(display["k"], "cluster")
-    return tag("g", line(of.left, y, of.right, y, "choice"), svg_text(of.right, y - 5, label, "end", cls="chosen"))
-
-
-def _leaf_label(of: Plane, j: int, name: str, is_vertical: bool, shade: str | None) -> Markup:
+def _leaf(of: Plane, j: int, name: str, is_vertical: bool, shade: str | None) -> Markup:
     x, y = of.x(j), of.bottom + 16
     swatch = None
     if shade:
@@ -134,9 +103,6 @@ def _note(display: Mapping[str, Any], of_centers: bool, method: str) -> str:
 def _table(display: Mapping[str, Any], of_centers: bool) -> Markup:
     leaves = [[short_name(name), f"{size:,}"] for name, size in zip(display["leaves"], display["sizes"], strict=True)]
     heights = sorted((line[1] for line in display["y"]), reverse=True)
-    merges = [[str(i + 1), number(height)] for i, height in enumerate(heights)]
-    return tag(
-        "div",
-        numbers(["cluster" if of_centers else "leaf", "rows"], leaves),
-        numbers(["clusters below this merge", "height of the merge"], [[str(int(i) + 1), h] for i, h in merges]),
-    )
+    merges = [[str(i), number(height)] for i, height in enumerate(heights, start=2)]
+    leaf_table = numbers(["cluster" if of_centers else "leaf", "rows"], leaves)
+    return tag("div", leaf_table, numbers(["clusters below this merge", "height of the merge"], merges))

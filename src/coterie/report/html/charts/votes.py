@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from coterie.core.formatting import count
+from coterie.report.formatting import two_places
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
-from coterie.report.html.formatting import count, two_places
 from coterie.web import Markup
 
 MAX_KS = 40  # columns of the heatmap
@@ -16,8 +17,15 @@ def votes(display: Mapping[str, Any]) -> Markup:
     ks, recommended = display["ks"], display["recommended"]
     columns = _columns(ks, recommended, [vote["k"] for vote in display["votes"]])
     rows = [_row(vote, ks, columns) for vote in display["votes"]]
-    combined = [_combined(ks[i], display["support"][i]) for i in columns]
-    heads = [Head(vote["name"], None, _weight(vote)) for vote in display["votes"]]
+    supports = [(ks[i], display["support"][i]) for i in columns]
+    combined = [
+        Cell(step_of(share), f"{100 * share:.0f}", f"combined support of K = {k}: {two_places(share)}")
+        for k, share in supports
+    ]
+    heads = [
+        Head(vote["name"], None, "no vote" if vote["k"] is None else f"weight {vote['weight']:g}")
+        for vote in display["votes"]
+    ]
     grid = Matrix(
         f"Support of each K by {count(len(rows), 'criterion', 'criteria')}; {recommended} is recommended",
         [*heads, Head("combined, %")],
@@ -30,7 +38,13 @@ def votes(display: Mapping[str, Any]) -> Markup:
         "The stronger the colour, the more a criterion supports that K. ✓ marks the choice of each criterion, "
         "the frame marks the recommended K. The weight of a criterion is its weight in the combined support."
     )
-    return figure("Votes of the criteria", grid.drawn(), _table(display), note=note, slim=grid.slim())
+    lines = [
+        [vote["name"], "–" if vote["k"] is None else str(vote["k"]), two_places(vote["confidence"]),
+         f"{vote['weight']:g}", vote["note"] or ""]
+        for vote in display["votes"]
+    ]  # fmt: skip
+    table = numbers(["criterion", "K", "margin", "weight", "note"], lines, left=(0, 4))
+    return figure("Votes of the criteria", grid.drawn(), table, note=note, slim=grid.slim())
 
 
 def _columns(ks: list[int], recommended: int, voted: list[int | None]) -> list[int]:
@@ -49,27 +63,3 @@ def _row(vote: Mapping[str, Any], ks: list[int], columns: list[int]) -> list[Cel
         tip = f"{vote['name']}, K = {ks[i]}: support {two_places(support)}{', its choice' if is_choice else ''}"
         cells.append(Cell(step_of(support if has_weight else 0.0), "✓" if is_choice else "", tip))
     return cells
-
-
-def _combined(k: int, support: float) -> Cell:
-    return Cell(step_of(support), f"{100 * support:.0f}", f"combined support of K = {k}: {two_places(support)}")
-
-
-def _weight(vote: Mapping[str, Any]) -> str:
-    if vote["k"] is None:
-        return "no vote"
-    return f"weight {vote['weight']:g}"
-
-
-def _table(display: Mapping[str, Any]) -> Markup:
-    rows = [
-        [
-            vote["name"],
-            "–" if vote["k"] is None else str(vote["k"]),
-            two_places(vote["confidence"]),
-            f"{vote['weight']:g}",
-            vote["note"] or "",
-        ]
-        for vote in display["votes"]
-    ]
-    return numbers(["criterion", "K", "margin", "weight", "note"], rows, left=(0, 4))

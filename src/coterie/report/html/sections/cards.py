@@ -1,43 +1,36 @@
 """Cards with the five main numbers."""
 
-from coterie.report.html.formatting import count, two_places
+from coterie.core.formatting import count
+from coterie.plots import SilhouetteDisplay
+from coterie.report.formatting import two_places
 from coterie.report.html.report import Absent, Measure, Report
 from coterie.web import Markup, tag
 
 
 def cards(report: Report) -> Markup:
     """Number of clusters, silhouette, explained variance or likelihood, stability, iterations."""
-    explained = report.explained
+    k, explained = report.requested_k, report.explained
     measures = [
-        _clusters(report),
-        _silhouette(report),
+        Measure(
+            "clusters",
+            f"{len(report.names):,}",
+            "from the given labels or model" if k == "given" else f"K requested: {k}",
+        ),
+        _silhouette(report.silhouettes),
         explained if isinstance(explained, Measure) else Measure("variance explained", "–", explained.reason),
         _stability(report),
         _iterations(report),
     ]
-    return tag("div", [_card(measure) for measure in measures], cls="cards")
+    card = [
+        [tag("div", getattr(measure, part), cls=part) for part in ("label", "value", "about")] for measure in measures
+    ]
+    return tag("div", [tag("div", parts, cls="card") for parts in card], cls="cards")
 
 
-def _card(measure: Measure) -> Markup:
-    return tag(
-        "div",
-        tag("div", measure.label, cls="label"),
-        tag("div", measure.value, cls="value"),
-        tag("div", measure.about, cls="about"),
-        cls="card",
-    )
-
-
-def _clusters(report: Report) -> Measure:
-    about = "from the given labels or model" if report.requested_k == "given" else f"K requested: {report.requested_k}"
-    return Measure("clusters", f"{len(report.names):,}", about)
-
-
-def _silhouette(report: Report) -> Measure:
-    display = report.silhouettes
+def _silhouette(display: SilhouetteDisplay | Absent) -> Measure:
     if isinstance(display, Absent):
         return Measure("mean silhouette", "–", display.reason)
-    about = f"of {display.sampled:,} of {display.n:,} rows" if display.sampled else f"of all {count(display.n, 'row')}"
+    about = f"of {display.sampled:,} of {display.n:,} rows" if display.sampled else f"of all {count(display.n)}"
     return Measure("mean silhouette", two_places(display.mean), about)
 
 
@@ -58,6 +51,6 @@ def _iterations(report: Report) -> Measure:
         reason = "the fit was made while K was chosen" if is_from_sweep else "this algorithm has no iterations"
         return Measure("iterations", "–", reason)
     n_init = result.options.get("n_init")
-    restarts = [f"best of {n_init} restarts"] if isinstance(n_init, int) and n_init > 1 else []
+    restarts = f", best of {n_init} restarts" if isinstance(n_init, int) and n_init > 1 else ""
     state = "converged" if result.converged else "not converged"
-    return Measure("iterations", f"{result.iterations:,}", ", ".join([state, *restarts]))
+    return Measure("iterations", f"{result.iterations:,}", state + restarts)

@@ -3,13 +3,13 @@
 from typing import Any
 
 from coterie.plots.display import plain
-from coterie.report.comparison import ComparisonResult, Contestant
+from coterie.report.formatting import number, two_places
 from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
-from coterie.report.html.formatting import number, two_places
 from coterie.report.html.report import ComparisonReport
 from coterie.report.html.sections.section import absent, boxed, section
+from coterie.report.results import ComparisonResult
 from coterie.web import ClusterMap, Markup, tag
 
 HEADER = ("algorithm", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest")
@@ -19,7 +19,14 @@ PAGE = 60  # runs on a page of the table
 def runs(result: ComparisonResult) -> Markup:
     """A table with a row for each run; the best run of each algorithm is marked."""
     head = [tag("th", name, scope="col", cls="num" if i else None) for i, name in enumerate(HEADER)]
-    lines = [_run(run) for run in result.runs]
+    lines = []
+    for run in result.runs:
+        scores = [(number(run.inertia), run.inertia), (two_places(run.silhouette), run.silhouette)]
+        scores += [(two_places(run.davies_bouldin), run.davies_bouldin)]
+        scores += [(number(run.calinski_harabasz), run.calinski_harabasz), (f"{run.smallest:,}", run.smallest)]
+        cells = [tag("td", text, cls="num", data_value=value) for text, value in [(str(run.k), run.k), *scores]]
+        name = tag("td", f"{run.method}{' ◀' if run.best else ''}")
+        lines.append(tag("tr", name, cells, cls="best" if run.best else None))
     table = tag("table", tag("thead", tag("tr", head)), tag("tbody", lines), cls="sortable", data_page=PAGE)
     note = (
         "◀ marks the run of each algorithm with the highest silhouette. "
@@ -28,39 +35,24 @@ def runs(result: ComparisonResult) -> Markup:
     return section("runs", "Scores", boxed(table, note))
 
 
-def _run(run: Contestant) -> Markup:
-    cells = [
-        (str(run.k), run.k),
-        (number(run.inertia), run.inertia),
-        (two_places(run.silhouette), run.silhouette),
-        (two_places(run.davies_bouldin), run.davies_bouldin),
-        (number(run.calinski_harabasz), run.calinski_harabasz),
-        (f"{run.smallest:,}", run.smallest),
-    ]
-    return tag(
-        "tr",
-        tag("td", f"{run.method}{' ◀' if run.best else ''}"),
-        [tag("td", text, cls="num", data_value=value) for text, value in cells],
-        cls="best" if run.best else None,
-    )
-
-
 def agreement(result: ComparisonResult) -> Markup:
     """A heatmap of the agreement of the best runs."""
     best = [f"{run.method}, K = {run.k}" for run in result.runs if run.best]
     if len(best) < 2:
         return section("agreement", "Agreement", absent("There is only one algorithm: add another with -a."))
     lines = list(zip(best, result.agreement, strict=True))
-    cells = [[_agreement_cell(one, other, value) for other, value in zip(best, row, strict=True)] for one, row in lines]
+    cells = [
+        [
+            Cell(step_of(value), two_places(value), f"{one} and {other}: {two_places(value)}")
+            for other, value in zip(best, row, strict=True)
+        ]
+        for one, row in lines
+    ]
     heads = [Head(name) for name in best]
     grid = Matrix("Adjusted Rand index of each pair of best runs", heads, heads, cells)
     table = numbers(["", *best], [[name, *map(two_places, row)] for name, row in lines])
     note = "Adjusted Rand index of the best runs: 1 means equal clusters, 0 is expected for random labels."
     return section("agreement", "Agreement", figure("", grid.drawn(), table, note=note, slim=grid.slim()))
-
-
-def _agreement_cell(one: str, other: str, value: float) -> Cell:
-    return Cell(step_of(value), two_places(value), f"{one} and {other}: {two_places(value)}")
 
 
 def maps(report: ComparisonReport) -> Markup:

@@ -1,9 +1,10 @@
 """What to watch for: warnings of the job, and findings of the diagnosis with remedies."""
 
+from coterie.core.formatting import count
 from coterie.diagnosis.diagnosis import Diagnosis
+from coterie.report.formatting import number
 from coterie.report.html.charts.figure import numbers
 from coterie.report.html.charts.svg import scrollable
-from coterie.report.html.formatting import count, number
 from coterie.report.html.report import Absent, Report
 from coterie.report.html.sections.section import absent, section
 from coterie.web import Markup, tag
@@ -12,15 +13,12 @@ from coterie.web import Markup, tag
 def diagnosis(report: Report) -> Markup:
     """The warnings of the job, a sentence and a remedy for each finding, and a table of all checks."""
     warnings = [tag("li", f"{text[:1].upper()}{text[1:]}") for text in report.result.warnings]
-    warning_list = tag("ul", warnings, cls="panel warnings") if warnings else None
-    return section("watch", "What to watch for", warning_list, _sample(report), *_findings(report.diagnosis))
-
-
-def _sample(report: Report) -> Markup | None:
     n, checked = report.result.rows_used, report.checked_rows
-    if isinstance(report.diagnosis, Absent) or checked == n:
-        return None
-    return tag("p", f"Checked on a random sample of {checked:,} of {n:,} rows.", cls="muted")
+    sample = None
+    if not isinstance(report.diagnosis, Absent) and checked != n:
+        sample = tag("p", f"Checked on a random sample of {checked:,} of {n:,} rows.", cls="muted")
+    warning_list = tag("ul", warnings, cls="panel warnings") if warnings else None
+    return section("watch", "What to watch for", warning_list, sample, *_findings(report.diagnosis))
 
 
 def _findings(diagnosis: Diagnosis | Absent) -> list[Markup]:
@@ -44,15 +42,9 @@ def _findings(diagnosis: Diagnosis | Absent) -> list[Markup]:
 
 
 def _checks(diagnosis: Diagnosis) -> Markup:
-    rows = [
-        [
-            check.name.replace("_", " "),
-            number(check.value),
-            number(check.threshold),
-            check.finding.severity if check.finding else "–" if check.value is None else "passed",
-            check.reason,
-        ]
-        for check in diagnosis.checks.values()
-    ]
+    rows = []
+    for check in diagnosis.checks.values():
+        result = check.finding.severity if check.finding else "–" if check.value is None else "passed"
+        rows.append([check.name.replace("_", " "), number(check.value), number(check.threshold), result, check.reason])
     table = numbers(["check", "value", "threshold", "result", "reason"], rows, left=(0, 3, 4))
     return tag("details", tag("summary", "All checks"), tag("div", scrollable(table), cls="panel"))

@@ -1,9 +1,9 @@
 """How many clusters? The votes and the values of all criteria."""
 
+from coterie.core.formatting import join_words
 from coterie.plots.display import plain
 from coterie.report.html.charts import criteria as charts
 from coterie.report.html.charts.votes import votes
-from coterie.report.html.formatting import joined
 from coterie.report.html.report import Absent, Criteria
 from coterie.report.html.sections.section import absent, section
 from coterie.web import Markup, tag
@@ -22,26 +22,15 @@ def n_clusters(criteria: Criteria | Absent, *, with_reason: bool) -> Markup:
         *(charts.stability(plain(curve)) for curve in criteria.stability),
     ]
     sample = "" if criteria.rows == criteria.n else f" on a random sample of {criteria.rows:,} of {criteria.n:,} rows"
-    reason = f" {criteria.reason}" if with_reason else ""
-    return section(
-        "number",
-        title,
-        tag(
-            "p",
-            f"K = {criteria.recommended} is recommended; its support is {criteria.confidence:.2f} (maximum 1).{reason} "
-            f"The criteria evaluate clusters of {criteria.clusters_by}{sample}.",
-        ),
-        votes(plain(criteria.votes)),
-        tag("div", drawn, cls="grid small"),
-        _not_computed(criteria.not_computed),
+    text = (
+        f"K = {criteria.recommended} is recommended; its support is {criteria.confidence:.2f} (maximum 1)."
+        f"{f' {criteria.reason}' if with_reason else ''} "
+        f"The criteria evaluate clusters of {criteria.clusters_by}{sample}."
     )
-
-
-def _not_computed(options: dict[str, str]) -> Markup | None:
-    if not options:
-        return None
     by_option: dict[str, list[str]] = {}
-    for name, option in options.items():
+    for name, option in criteria.not_computed.items():
         by_option.setdefault(option, []).append(name)
-    text = "; ".join(f"{joined(names)} (add {option})" for option, names in by_option.items())
-    return tag("p", f"Not computed: {text}.", cls="muted")
+    options = "; ".join(f"{join_words(names)} (add {option})" for option, names in by_option.items())
+    not_computed = tag("p", f"Not computed: {options}.", cls="muted") if options else None
+    grid = tag("div", drawn, cls="grid small")
+    return section("number", title, tag("p", text), votes(plain(criteria.votes)), grid, not_computed)

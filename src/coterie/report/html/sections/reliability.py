@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from coterie.report.html.formatting import count, joined, percent, short_name, two_places
+from coterie.core.formatting import count, join_words
+from coterie.report.formatting import percent, short_name, two_places
 from coterie.report.html.report import Absent, Criteria, Report
 from coterie.web import Markup, tag
 
@@ -40,16 +41,11 @@ def sentences(report: Report) -> list[Sentence]:
     """The number of clusters first, then the evidence for and against the clusters."""
     if len(report.names) == 1:
         return _one_cluster(report)
+    not_converged = Sentence("The fit did not converge: try a larger --max-iter.", weak=True)
     candidates = [
-        _n_clusters(report),
-        _separation(report),
-        _worst_cluster(report),
-        _certainty(report),
-        _stability(report),
-        _findings(report),
-        _convergence(report),
-        _not_measured(report),
-    ]
+        _n_clusters(report), _separation(report), _worst_cluster(report), _certainty(report), _stability(report),
+        _findings(report), None if report.result.converged else not_converged, _not_measured(report),
+    ]  # fmt: skip
     return [sentence for sentence in candidates if sentence is not None]
 
 
@@ -145,15 +141,9 @@ def _findings(report: Report) -> Sentence | None:
     findings = [finding for finding in diagnosis.findings if finding.severity != "note"]
     if not findings:
         return None
-    names = joined([finding.check.replace("_", " ") for finding in findings])
+    names = join_words([finding.check.replace("_", " ") for finding in findings])
     is_serious = any(finding.severity == "serious" for finding in findings)
     return Sentence(f"{count(len(findings), 'warning')} below, under “What to watch for”: {names}.", weak=is_serious)
-
-
-def _convergence(report: Report) -> Sentence | None:
-    if report.result.converged:
-        return None
-    return Sentence("The fit did not converge: try a larger --max-iter.", weak=True)
 
 
 def _not_measured(report: Report) -> Sentence | None:
@@ -163,4 +153,4 @@ def _not_measured(report: Report) -> Sentence | None:
     if not absent:
         return None
     conclusion = "" if _has_evidence(report) else " These clusters could not be checked independently."
-    return Sentence(f"Not measured: {joined(absent)}.{conclusion}")
+    return Sentence(f"Not measured: {join_words(absent)}.{conclusion}")

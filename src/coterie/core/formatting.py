@@ -1,0 +1,33 @@
+"""Numbers with their nouns, sizes in bytes, and lists of words, for messages, captions and reports."""
+
+from collections.abc import Sequence
+
+
+def count(number: float, noun: str = "row", plural: str | None = None) -> str:
+    """``1 row``, ``2,000 rows``."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def format_bytes(size: float) -> str:
+    """A number of bytes, such as ``1.23 GB``."""
+    unit = "bytes"
+    for unit in ("bytes", "KB", "MB", "GB", "TB"):
+        if size < 1000 or unit == "TB":
+            break
+        size /= 1000
+    return f"{size:.3g} {unit}"
+
+
+def join_words(words: Sequence[str], conjunction: str = "and") -> str:
+    """The words as a list in a sentence: ``a, b and c``."""
+    return f"{', '.join(words[:-1])} {conjunction} {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def first_names(names: Sequence[str], limit: int = 8) -> str:
+    """The first names, separated by commas."""
+    return ", ".join([*names[:limit], *(["…"] if len(names) > limit else [])])
+
+
+def truncate(text: str, length: int) -> str:
+    """The text, shortened to at most `length` characters with an ellipsis."""
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,0 +1,72 @@
+"""Formatting of numbers, names and tables in texts and pages."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from coterie.core.formatting import truncate
+
+MINUS = "−"
+# Characters that are invisible, or that change the direction of the text
+INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+NARROW, LARGE = frozenset("ijl.,:;'|!()[]{} "), frozenset("mw%—…+=<>−")
+
+
+def columns(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
+    """Lines of a table; columns in `left` are aligned left, the others right."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if j in left else cell.rjust(width)
+            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, or an integer from 1000; a dash for None."""
+    if value is None:
+        return "–"
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return text.replace("-", MINUS)
+
+
+def two_places(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}".replace("-", MINUS)
+
+
+def signed(value: float) -> str:
+    return f"{value:+.1f}".replace("-", MINUS)
+
+
+def percent(share: float | None, places: int = 1) -> str:
+    return "–" if share is None else f"{100 * share:.{places}f}%"
+
+
+def compact(value: float | None) -> str:
+    """A number for a table cell: three digits, with the suffixes k, M, G and T for large values."""
+    if value is None:
+        return "–"
+    for least, unit, name in ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if abs(value) >= least:
+            return f"{value / unit:.3g}{name}".replace("-", MINUS)
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", MINUS)
+
+
+def short_name(text: object, max_length: int = 40) -> str:
+    """A name from a table on one line, cut at `max_length`, without invisible characters."""
+    return truncate(" ".join(INVISIBLE.sub("", str(text)).split()) or "(no name)", max_length)
+
+
+def text_width(text: str, size: float = 12.0) -> float:
+    """Approximate width of a text, in the units of `size`, the height of its characters, for a wide font."""
+    return size * sum(map(_letter_width, text))
+
+
+def _letter_width(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 1.05
+    if letter in NARROW or unicodedata.combining(letter):
+        return 0.37
+    return 0.76 if letter.isupper() or letter in LARGE else 0.62

@@ -1,0 +1,211 @@
+"""Results as plain text for a terminal."""
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+from coterie.core.formatting import count, first_names, format_bytes
+from coterie.report.formatting import columns, number, signed, two_places
+from coterie.report.inspection import MachineInfo, ModelInfo, TableInfo
+from coterie.report.results import Choice, ChoiceResult, ComparisonResult, JobResult, PredictionResult, TableResult
+
+MARK = " ◀"
+RUN_HEADER = ["run", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest", "seconds"]
+COLUMN_HEADER = ["column", "kind", "missing", "distinct", "min", "mean", "max", ""]
+
+
+@singledispatch
+def as_text(result: object) -> str:
+    """Render a result as text for a terminal."""
+    raise TypeError(
+        f"result is of type {type(result).__name__}, but the result of a job is expected: pass what jobs.run returns."
+    )
+
+
+@as_text.register
+def _(result: JobResult) -> str:
+    """The data and its preparation, the fit, the clusters, and the files written."""
+    lines = [*_heading(result), *([] if result.choice is None else _choice_lines(result.choice)), _fit_line(result)]
+    lines += ["", *_cluster_table(result)]
+    if result.output is not None:
+        n_unlabelled = result.rows - result.rows_used
+        lines.append(_output_line(result, f"; {count(n_unlabelled)} left without a cluster" if n_unlabelled else ""))
+    if result.model is not None:
+        lines.append(f"wrote {result.model} (model)")
+    if result.animation is not None:
+        lines.append(f"wrote {result.animation} (animation of the fit)")
+    return "\n".join([*lines, *_page_lines(result)])
+
+
+@as_text.register
+def _(result: ChoiceResult) -> str:
+    """The data, the table of criteria, the reason, and the votes."""
+    votes = [
+        [vote.criterion, "–" if vote.k is None else str(vote.k), two_places(vote.confidence), f"{vote.weight:g}"]
+        for vote in result.choice.votes
+    ]
+    notes = [f"  {vote.criterion}: {vote.note}" for vote in result.choice.votes if vote.note]
+    vote_lines = [*columns([["criterion", "K", "margin", "weight"], *votes], left=[0]), *notes]
+    return "\n".join([*_heading(result), *_choice_lines(result.choice), "", *vote_lines, *_page_lines(result)])
+
+
+@as_text.register
+def _(result: ComparisonResult) -> str:
+    """A line for each run, and the agreement of the best runs."""
+    has_several_ks = len(result.runs) > len(result.agreement)
+    rows = [
+        [
+            f"{run.method}{MARK if has_several_ks and run.best else ''}", str(run.k), number(run.inertia),
+            two_places(run.silhouette), two_places(run.davies_bouldin), number(run.calinski_harabasz),
+            f"{run.smallest:,}", two_places(run.seconds),
+        ]
+        for run in result.runs
+    ]  # fmt: skip
+    lines = [*_heading(result), "", *columns([RUN_HEADER, *rows], left=[0])]
+    if len(result.agreement) > 1:
+        best = [f"{run.method}, {run.k}" for run in result.runs if run.best]
+        cells = [[name, *map(two_places, row)] for name, row in zip(best, result.agreement, strict=True)]
+        lines += ["", *columns([["agreement (adjusted Rand)", *best], *cells], left=[0])]
+    return "\n".join([*lines, *_page_lines(result)])
+
+
+@as_text.register
+def _(result: PredictionResult) -> str:
+    """The table, and the number of rows in each cluster."""
+    rows = [[str(label), f"{size:,}", f"{size / result.rows_used:.1%}"] for label, size in result.sizes.items()]
+    lines = [
+        f"{result.source}  {count(result.rows)} · {result.estimator} of {result.model}",
+        f"missing: {result.missing}",
+        "",
+        *columns([["cluster", "rows", "share"], *rows]),
+    ]
+    return "\n".join([*lines, *([] if result.output is None else [_output_line(result)])])
+
+
+@as_text.register
+def _(info: TableInfo) -> str:
+    """A line for the file, and one for each column."""
+    parts = [count(info.rows), count(len(info.columns), "column"), format_bytes(info.size)]
+    parts += [f"{count(info.incomplete_rows)} with missing values"] if info.incomplete_rows else []
+    parts += [count(info.duplicate_rows, "duplicate row")] if info.duplicate_rows else []
+    rows = []
+    for column in info.columns:
+        comments = [f"skipped: {column.skipped}" if column.skipped else "", ", ".join(column.examples)]
+        values = [number(value) for value in (column.least, column.mean, column.most)]
+        counts = [f"{column.missing:,}", f"{column.distinct:,}"]
+        rows.append([column.name, column.kind, *counts, *values, " · ".join(filter(None, comments))])
+    return "\n".join([f"{info.source}  {' · '.join(parts)}", "", *columns([COLUMN_HEADER, *rows], left=[0, 1, 7])])
+
+
+@as_text.register
+def _(info: ModelInfo) -> str:
+    """A line for the file, then the estimator and the columns that it expects."""
+    parameters = ", ".join(f"{name}={value!r}" for name, value in info.parameters.items())
+    lines = [
+        f"{info.source}  a fitted model · {format_bytes(info.size)}",
+        f"{info.estimator}({parameters}) · {count(info.clusters, 'cluster')}",
+    ]
+    if info.columns:
+        lines.append(f"expects {count(len(info.columns), 'column')}: {first_names(info.columns)}")
+    if info.scale is not None:
+        lines.append(f"scaling: {info.scale}")
+    if info.fill is not None:
+        lines.append(f"missing: filled with the {info.fill} of the training data")
+    return "\n".join(lines)
+
+
+@as_text.register
+def _(info: MachineInfo) -> str:
+    """Versions, the hardware, the installed packages, and problems."""
+    packages = [
+        [each.name, each.version or "not installed", each.needed_for, "" if each.version else each.install]
+        for each in info.packages
+    ]
+    lines = [
+        f"coterie {info.coterie} · Python {info.python} · {info.platform}",
+        f"{count(info.threads, 'thread')} of {count(info.cores, 'core')} · {format_bytes(info.free_memory)} free · "
+        f"{info.processor}",
+        f"compiled kernels: {info.cache}",
+        "",
+        *columns([["package", "version", "for", ""], *packages], left=[0, 1, 2, 3]),
+        "",
+        *(info.problems or ("no problems found",)),
+    ]
+    return "\n".join(lines)
+
+
+def _heading(result: TableResult) -> list[str]:
+    """The table, and how it was prepared."""
+    names = [column.name for column in result.skipped]
+    note = f" (skipped: {first_names(names)})" if names else ""
+    kinds = {"numeric": len(result.columns), "categorical": len(result.categories)}
+    used = " and ".join(f"{size:,} {kind}" for kind, size in kinds.items() if size)
+    return [
+        f"{result.source}  {count(result.rows)} · {count(result.n_columns, 'column')} → using {used}{note}",
+        f"scaling: {result.scale} · missing: {result.missing} · seed {result.seed}",
+    ]
+
+
+def _page_lines(result: TableResult) -> list[str]:
+    """The line about the report, if one was written."""
+    if result.report is None:
+        return []
+    size = "" if result.report_size is None else f", {format_bytes(result.report_size)}"
+    return [f"wrote {result.report} (report{size})"]
+
+
+def _output_line(result: JobResult | PredictionResult, note: str = "") -> str:
+    added = "".join(f", + {name}" for name in result.added)
+    return f"wrote {result.output} ({count(result.rows)}{added}{note})"
+
+
+def _fit_line(result: JobResult) -> str:
+    parts = [f"{result.title}, k = {result.k:,}", *(f"{name} {number(value)}" for name, value in result.scores.items())]
+    if result.iterations is not None:
+        state = "converged" if result.converged else "not converged"
+        parts.append(f"{state} after {count(result.iterations, 'iteration')}")
+    if isinstance(result.options.get("n_init"), int):
+        parts.append(f"best of {count(result.options['n_init'], 'restart')}")
+    return " · ".join([*parts, *([] if result.seconds is None else [f"{result.seconds:.2f} s"])])
+
+
+def _cluster_table(result: JobResult) -> list[str]:
+    has_silhouettes = any(cluster.silhouette is not None for cluster in result.clusters)
+    share = "share" if result.weight is None else "share of weight"
+    rows = [["cluster", "rows", share, *(["silhouette"] if has_silhouettes else []), "stands out by"]]
+    for cluster in result.clusters:
+        silhouette = [two_places(cluster.silhouette)] if has_silhouettes else []
+        traits = ", ".join(f"{trait.column} {signed(trait.deviation)} s.d." for trait in cluster.stands_out_by)
+        sizes = [f"{cluster.rows:,}", f"{cluster.share:.1%}"]
+        rows.append([cluster.display_name, *sizes, *silhouette, traits or "nothing: close to the average"])
+    return columns(rows, left=[len(rows[0]) - 1])
+
+
+def _choice_lines(choice: Choice) -> list[str]:
+    """A table with a line for each K, the recommended K marked, and the reason."""
+    cells = {name: cell for name, cell in CRITERIA.items() if any(cell(row) != "–" for row in choice.table)}
+    rows = [
+        [f"{row['k']}{MARK if row['recommended'] else ' ' * len(MARK)}", *(cell(row) for cell in cells.values())]
+        for row in choice.table
+    ]
+    is_inertia = choice.clusters_by.endswith("K-means")
+    names = ["objective" if name == "inertia" and not is_inertia else name for name in cells]
+    sample = f" (from a random sample of {choice.rows_looked_at:,} rows)" if choice.rows_looked_at < choice.rows else ""
+    table = columns([["K" + " " * len(MARK), *names], *rows])
+    return [*table, f"✓ K = {choice.recommended}: {choice.reason}{sample}"]
+
+
+def _gap(row: dict[str, Any]) -> str:
+    return "–" if row.get("gap") is None else f"{two_places(row['gap'])} ± {row.get('gap_se') or 0.0:.2f}"
+
+
+CRITERIA: dict[str, Callable[[dict[str, Any]], str]] = {
+    "inertia": lambda row: number(row.get("objective")),
+    "silhouette": lambda row: two_places(row.get("silhouette")),
+    "gap ± se": _gap,
+    "BIC": lambda row: number(row.get("bic")),
+    "ICL": lambda row: number(row.get("icl")),
+    "pred. strength": lambda row: two_places(row.get("prediction_strength")),
+    "stability": lambda row: two_places(row.get("stability")),
+    "support": lambda row: two_places(row.get("support")),
+}
