@@ -1,7 +1,5 @@
 """Colours of clusters that are distinguishable with colour blindness, also by lightness."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

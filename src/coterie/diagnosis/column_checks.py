@@ -1,7 +1,5 @@
 """Checks of columns: missing values, different scales, constant and correlated columns."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.core.formatting import count

@@ -1,7 +1,5 @@
 """The clusters that `diagnose` checks if no model is passed: K-means, with K chosen by silhouette."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.diagnosis.n_clusters_checks import too_few_clusters

@@ -1,7 +1,5 @@
 """The result of `diagnose`: all checks, as data and as text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Hartigan's dip test of unimodality."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The result of one check: the measured value and, if there is a problem, a finding with a remedy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

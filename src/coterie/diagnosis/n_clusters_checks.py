@@ -1,7 +1,5 @@
 """Checks of the number of clusters: modes across neighbouring clusters and within clusters, and silhouettes."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.distance import cdist
 

@@ -1,7 +1,5 @@
 """Checks for non-convex clusters, which no center can represent: hollow, curved or nested clusters."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Check for outliers, with robust statistics that a few outliers cannot change."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of the initialisation: K-means runs from random initialisations, compared with each other and with the fit."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of rows: duplicates, and distances that are nearly all equal."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.distance import pdist
 

@@ -1,7 +1,5 @@
 """`diagnose`: run every check on a table and on its clusters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

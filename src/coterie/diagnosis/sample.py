@@ -1,7 +1,5 @@
 """Statistics of all rows, and the random sample of rows that most checks use."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

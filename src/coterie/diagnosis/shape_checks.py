@@ -1,7 +1,5 @@
 """Checks of cluster shapes: elongated clusters and heavy tails."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of cluster widths and sizes."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import norm

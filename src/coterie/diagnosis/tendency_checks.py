@@ -1,7 +1,5 @@
 """Checks of clustering tendency: whether the data contain clusters at all."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.stats import t as student
 

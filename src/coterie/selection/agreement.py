@@ -1,7 +1,5 @@
 """Agreement between two clusterings of the same rows, from their contingency table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

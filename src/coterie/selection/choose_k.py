@@ -1,7 +1,5 @@
 """`choose_k`: the number of clusters, from all criteria that apply."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

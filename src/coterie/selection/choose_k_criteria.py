@@ -1,7 +1,5 @@
 """The criteria of `choose_k`: options each is computed and turned into a vote."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

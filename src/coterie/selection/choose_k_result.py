@@ -1,7 +1,5 @@
 """`ChooseK`: the result of `choose_k`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

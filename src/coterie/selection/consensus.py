@@ -1,7 +1,5 @@
 """Consensus of many clusterings: how often two rows are in the same cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How `sweep` fits each type of estimator for ascending numbers of clusters, and which work is shared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 

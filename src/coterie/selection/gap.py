@@ -1,7 +1,5 @@
 """The gap statistic: within-cluster dispersion compared with that of reference data without clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,12 +1,10 @@
 """K-means centers for ascending numbers of clusters, each started from the previous result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -51,8 +49,8 @@ class Distinct(Stats):
 
     rows: Any  # (m, d)
 
-    def __add__(self, other: Distinct) -> Distinct:
-        return Distinct(np.unique(np.concatenate([self.rows, other.rows]), axis=0))
+    def __add__(self, other: Self) -> Self:
+        return type(self)(np.unique(np.concatenate([self.rows, other.rows]), axis=0))
 
 
 class KMeansPath:

@@ -1,7 +1,5 @@
 """Knee of a curve, by Kneedle and by the second difference."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

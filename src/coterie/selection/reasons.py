@@ -1,7 +1,5 @@
 """The sentences of `ChooseK.reason`: why a number of clusters is recommended."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

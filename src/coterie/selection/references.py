@@ -1,7 +1,5 @@
 """Reference data without clusters: uniform in a box around the data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

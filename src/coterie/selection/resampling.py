@@ -1,7 +1,5 @@
 """Resampling: the same estimator fitted to many random samples of the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """X-means and G-means: K-means that splits clusters until a criterion is satisfied."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

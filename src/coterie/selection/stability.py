@@ -1,7 +1,5 @@
 """Stability of clusters under resampling."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

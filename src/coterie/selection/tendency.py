@@ -1,7 +1,5 @@
 """Test for clusters (clustering tendency): the best silhouette compared with that of data without clusters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

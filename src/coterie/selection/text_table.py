@@ -1,7 +1,5 @@
 """Text tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

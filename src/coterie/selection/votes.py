@@ -1,7 +1,5 @@
 """Votes: the support that each criterion gives to every number of clusters, and their weighted sum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -54,11 +52,11 @@ class Vote:
     support: Array  # (m,) of each K that was compared, from 0 to 1
     note: str | None = None  # details, or why the vote is not counted
 
-    def without(self, note: str) -> Vote:
+    def without(self, note: str) -> "Vote":
         """Return the same vote with weight 0 and this note."""
         return replace(self, weight=0.0, note=note)
 
-    def among(self, allowed: Array, ks: Array) -> Vote:
+    def among(self, allowed: Array, ks: Array) -> "Vote":
         """Return the vote restricted to the K for which `allowed` is true."""
         if self.k is None or allowed[ks == self.k].all():
             return replace(self, support=np.where(allowed, self.support, 0.0))

@@ -1,7 +1,5 @@
 """Reconstruction of the half steps of a fit from its recorded parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise

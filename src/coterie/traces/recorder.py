@@ -1,7 +1,5 @@
 """A callback that records the parameters of the best restart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Statistics of all rows at the parameters of a recorded fit, computed by passes over the data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

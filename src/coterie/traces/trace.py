@@ -1,7 +1,5 @@
 """The trace of a fit, as data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
