@@ -17,8 +17,8 @@ from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
 from coterie.report.results import Choice, ChoiceResult, CriterionVote
 from coterie.selection import ChooseK, Sweep, choose_k
-from coterie.selection.choose_k_result import NAMES
 from coterie.selection.reasons import describe_votes
+from coterie.selection.votes import NAMES
 
 DISAGREEMENT = 0.4  # share of the weight of votes for other numbers, from which there is a warning
 
@@ -123,5 +123,5 @@ def _choice_warnings(result: ChooseK) -> tuple[str, ...]:
     against = sum(vote.weight for vote in votes if vote.k != result.recommended)
     if against < DISAGREEMENT * sum(vote.weight for vote in votes):
         return ()
-    preferences = describe_votes(votes, NAMES)
+    preferences = describe_votes(votes)
     return (f"criteria disagree: {preferences}. Look at more than one K, and set the one you want with -k.",)

@@ -9,7 +9,8 @@ from coterie.errors import InputError
 from coterie.palette import FAINT, INK, MARK
 from coterie.plots.display import Display, check_axes, check_result, new_figure, plain_numbers
 from coterie.plots.k_axis import set_k_ticks
-from coterie.selection.choose_k_result import NAMES, ChooseK
+from coterie.selection.choose_k_result import ChooseK
+from coterie.selection.votes import NAMES
 
 LOWER = ("davies_bouldin", "bic", "icl")  # criteria whose lower values are better
 COLUMNS = 3

@@ -183,7 +183,8 @@ def gap_statistic(
     one_of("reference", reference, REFERENCES)
     one_of("rule", rule, tuple(RULES))
     se_factor = not_negative("se_factor", se_factor)
-    if not_negative("power", power) == 0:
+    power = not_negative("power", power)
+    if power == 0:
         raise ParameterError("power=0 is not supported: use a number above 0, such as 2")
     rows, w = positive_weight_rows(X, sample_weight)
     if len(rows) < k_values[-1]:
@@ -191,14 +192,14 @@ def gap_statistic(
             f"K = {k_values[-1]} but X has n_samples={len(rows)} rows of positive weight: use ks <= {len(rows)}"
         )
     within = partial(_by_sweep, estimator) if estimator is not None else _by_kmeans
-    draw = partial(_data_or_reference, rows, box_about(rows, w, reference))
+    boxes = [None, *[box_about(rows, w, reference)] * n_references]
     generators = as_rng(random_state).spawn(1 + n_references)
     names = ["data", *(f"reference {b}" for b in range(1, 1 + n_references))]
     stop = callback and (lambda step: bool(callback(step)) and step.done > MIN_REFERENCES)
     with machine.one_blas_thread:
-        calls = [(draw, w, k_values, float(power), within, i, rng) for i, rng in enumerate(generators)]
+        calls = [(rows, w, box, k_values, power, within, rng) for box, rng in zip(boxes, generators, strict=True)]
         log_w = np.array(list(reported(machine.in_threads(_log_within, calls, n_jobs), names, stop)))
-    return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, float(power))
+    return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, power)
 
 
 def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:
@@ -216,17 +217,12 @@ def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | Non
     return source.X[positive], source.w[positive]
 
 
-def _data_or_reference(rows: Array, box: Box, number: int, rng: np.random.Generator) -> Array:
-    """The data for number 0, otherwise a new reference data set."""
-    return rows if number == 0 else box.draw(len(rows), rows.dtype, rng)
-
-
 def _log_within(
-    draw: Callable[..., Array], w: Array | None, ks: list[int], power: float, within: Any, number: int,
-    rng: np.random.Generator,
-) -> Array:  # fmt: skip
-    """log W of one data set, for every K."""
-    values = within(draw(number, rng), w, ks, power, rng)
+    rows: Array, w: Array | None, box: Box | None, ks: list[int], power: float, within: Any, rng: np.random.Generator
+) -> Array:
+    """log W for every K: of the data if `box` is None, otherwise of a new reference data set."""
+    X = rows if box is None else box.draw(len(rows), rows.dtype, rng)
+    values = within(X, w, ks, power, rng)
     if not (values > 0).all():
         k = ks[int(np.argmin(values > 0))]
         raise InputError(
@@ -239,13 +235,8 @@ def _log_within(
 class PathClusters(NamedTuple):
     """Clusters of one data set for many K."""
 
-    ks: list[int]
     squares: Array  # (m,) within-cluster sums of squares
-    clusters: Array  # (m, n)
-
-    def labels(self, k: int) -> Array:
-        labels: Array = self.clusters[self.ks.index(k)]
-        return labels
+    clusters: Array  # (m, n) labels for each K
 
 
 def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generator) -> PathClusters:
@@ -272,7 +263,7 @@ def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generat
     )  # fmt: skip
     if not has_enough_rows:
         raise too_few_distinct_rows(len(np.unique(X, axis=0)))
-    return PathClusters(ks, np.where(squares > ROUNDING * weight.sum(), squares, 0.0) * unit**2, clusters)
+    return PathClusters(np.where(squares > ROUNDING * weight.sum(), squares, 0.0) * unit**2, clusters)
 
 
 def _by_kmeans(X: Array, w: Array | None, ks: list[int], power: float, rng: np.random.Generator) -> Array:
@@ -319,17 +310,13 @@ def _global_max(gap: Array, s: Array) -> int:
     return int(gap.argmax())
 
 
-def _tibshirani(gap: Array, s: Array) -> int:
-    return _first(gap[:-1] >= (gap - s)[1:], len(gap) - 1)
-
-
 def _within_error_of(highest: Callable[[Array, Array], int], gap: Array, s: Array) -> int:
     top = highest(gap, s)
     return _first(gap[:top] >= gap[top] - s[top], top)
 
 
 RULES: dict[str, Callable[[Array, Array], int]] = {
-    "tibs2001SEmax": _tibshirani,
+    "tibs2001SEmax": lambda gap, s: _first(gap[:-1] >= (gap - s)[1:], len(gap) - 1),
     "firstSEmax": partial(_within_error_of, _first_max),
     "globalSEmax": partial(_within_error_of, _global_max),
     "firstmax": _first_max,

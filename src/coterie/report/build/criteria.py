@@ -9,7 +9,7 @@ from coterie.report.html.report import Criteria
 from coterie.selection import ChooseK, Curve
 from coterie.selection.choose_k import EFFORTS
 from coterie.selection.choose_k_criteria import CRITERIA
-from coterie.selection.choose_k_result import NAMES
+from coterie.selection.votes import NAMES
 
 INDICES = {"silhouette": "mean silhouette", "calinski_harabasz": "index", "davies_bouldin": "index", "dunn": "index"}
 
