@@ -1,5 +1,6 @@
 """The result of `diagnose`: all checks, as data and as text."""
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -74,25 +75,26 @@ class Diagnosis:
         yield f"{count(self.rows, 'row')} · {count(self.columns, 'column')}{sample}{clusters}"
         for finding in self.findings:
             yield ""
-            yield from _wrap(f"{finding.severity}: {finding.check}", "")
-            yield from _wrap(finding.sentence, "  ")
-            yield from _wrap("→ " + finding.remedy, "  ")
+            yield from _wrap(f"{finding.severity}: {finding.check}", "", "")
+            yield from _wrap(finding.sentence, "  ", "  ")
+            yield from _wrap("→ " + finding.remedy, "  ", "  ")
         checks = self.checks.values()
         without_finding = [check.name for check in checks if check.finding is None and check.value is not None]
         not_measured = [check.name for check in checks if check.value is None]
         yield ""
-        yield from _wrap(f"no finding: {', '.join(without_finding) or 'none of the checks'}", "  ", first="")
+        yield from _wrap(f"no finding: {', '.join(without_finding) or 'none of the checks'}", "", "  ")
         if not_measured:
-            yield from _wrap(f"not measured: {', '.join(not_measured)}", "  ", first="")
+            yield from _wrap(f"not measured: {', '.join(not_measured)}", "", "  ")
 
 
-def _wrap(text: str, indent: str, first: str | None = None) -> Iterator[str]:
-    """Break `text` at spaces into lines of at most `WIDTH` characters; `first` replaces the indent of the first."""
-    line = indent if first is None else first
-    is_empty = True
-    for word in text.split():
-        if not is_empty and len(line) + 1 + len(word) > WIDTH:
-            yield line
-            line, is_empty = indent, True
-        line, is_empty = (line if is_empty else line + " ") + word, False
-    yield line
+def _wrap(text: str, first_indent: str, indent: str) -> list[str]:
+    """Break `text` at spaces into lines of at most `WIDTH` characters."""
+    text = " ".join(text.split())
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first_indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

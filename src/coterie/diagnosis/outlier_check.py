@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import t as student
 
-from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, percent, verb
+from coterie.diagnosis.findings import Check, join_names, measured, not_measured, percent, verb, with_finding
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Array, Sample
 
@@ -43,14 +43,12 @@ def outliers(sample: Sample, clusters: Partition | None) -> Check:
     scores = _scores(sample, np.zeros(m, np.int64) if clusters is None else clusters.codes)
     index = np.flatnonzero(scores.is_isolated)
     index = index[np.argsort(-scores.z[index], kind="stable")]
-    share_of_squares = _share_of_squares(sample, index)
+    squares = sample.w * ((sample.X - np.median(sample.X, axis=0)) ** 2).sum(axis=1)
+    share_of_squares = float(squares[index].sum() / max(squares.sum(), 1e-300))
     ratio = float((scores.z / scores.limit).max())
     rows = [str(sample.rows[i]) for i in index]
-    return make_check(
-        "outliers",
-        len(index) / m,
-        0.0,
-        m,
+    return with_finding(
+        measured("outliers", len(index) / m, 0.0, m),
         0 < len(index) <= MAX_SHARE * m,
         "serious" if share_of_squares > 0.5 else "warning" if share_of_squares > 0.05 else "note",
         # The list of rows must end the sentence: reports replace it by row numbers of the input file.
@@ -120,9 +118,3 @@ def _is_isolated(X: Array, candidates: Array, radius: float) -> Array:
     limit, radius = min(MAX_NEIGHBOURS, max(1, len(X) // 200)), 1.5 * radius
     n_near = np.array([np.count_nonzero(((X - X[i]) ** 2).sum(axis=1) <= radius**2) - 1 for i in candidates])
     return n_near < limit
-
-
-def _share_of_squares(sample: Sample, index: Array) -> float:
-    squares = sample.w * ((sample.X - np.median(sample.X, axis=0)) ** 2).sum(axis=1)
-    total = float(squares.sum())
-    return float(squares[index].sum()) / total if total > 0 else 0.0
