@@ -46,11 +46,12 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     )
 
     def build_report() -> Any:
-        from coterie.report.build import choice_report, python_code
+        from coterie.report.build import python_code
+        from coterie.report.build.criteria import choice_report
 
         source = report_source(job, table, prepared)
         code = python_code.choice_code(source, job.method, job.k, job.criteria, job.budget)
-        return choice_report.build(result, source, choice=details, python=code)
+        return choice_report(result, source, details, code)
 
     return with_report(job, result, build_report, callback)
 

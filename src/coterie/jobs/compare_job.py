@@ -21,7 +21,8 @@ from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
 from coterie.report.build.fitted_model import FittedModel
-from coterie.report.build.silhouettes import mean_silhouette, silhouettes
+from coterie.report.build.silhouettes import silhouettes
+from coterie.report.html.report import Absent
 from coterie.report.results import ComparisonResult, Contestant
 from coterie.selection import Sweep
 
@@ -101,12 +102,13 @@ def _ks(
 
 def _contestant(method: str, k: int, result: FittedModel, prepared: PreparedTable, job: CompareJob) -> Contestant:
     X, labels, weight = prepared.rows.X, result.labels, prepared.weight
+    measured = silhouettes(prepared, labels, threads=job.threads)  # with the same metric for all
     has_indices = 2 <= len(np.unique(labels)) < len(X)
     return Contestant(
         method=method,
         k=k,
         inertia=float(inertia(X, labels, sample_weight=weight)),
-        silhouette=mean_silhouette(silhouettes(prepared, labels, threads=job.threads)),  # the same metric for all
+        silhouette=None if isinstance(measured, Absent) else measured.mean,
         davies_bouldin=float(davies_bouldin_score(X, labels, sample_weight=weight)) if has_indices else None,
         calinski_harabasz=float(calinski_harabasz_score(X, labels, sample_weight=weight)) if has_indices else None,
         smallest=int(np.unique(labels, return_counts=True)[1].min()),

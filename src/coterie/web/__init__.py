@@ -2,8 +2,6 @@
 
 from coterie.web.clustermap import ClusterMap, swatch
 from coterie.web.density import Densities, Density
-from coterie.web.ellipses import ellipses_of
-from coterie.web.frame import embedded
 from coterie.web.markup import Markup, escape, joined, tag
 from coterie.web.packing import (
     box_of,
@@ -19,12 +17,11 @@ from coterie.web.packing import (
     unpack_rgb,
     unpack_values,
 )
-from coterie.web.page import as_json, page
-from coterie.web.plane import Plane
+from coterie.web.page import as_json, embedded, page
+from coterie.web.plane import Plane, tick_texts, ticks
 from coterie.web.player import player, player_page
 from coterie.web.png import data_uri, png, raster
-from coterie.web.still import point_colours, still
-from coterie.web.ticks import tick_texts, ticks
+from coterie.web.still import ellipses_of, point_colours, still
 
 __all__ = [
     "ClusterMap",

@@ -11,10 +11,9 @@ from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import NOISE, colours
 from coterie.web.density import Densities, Density
-from coterie.web.ellipses import ellipses_of
 from coterie.web.markup import Markup, tag
 from coterie.web.packing import pack_labels, pack_values, span
-from coterie.web.still import MANY, point_colours, still
+from coterie.web.still import MANY, ellipses_of, point_colours, still
 
 Array = np.ndarray[Any, Any]
 
@@ -89,12 +88,17 @@ class ClusterMap:
         upper = np.triu_indices(len(self.axes))
         spreads = None if self.covariances is None else [_round(one[upper]) for one in self.covariances]
         has_noise = (self.labels < 0).any() or (self.densities is not None and self.densities.n_noise > 0)
+        axes = []
+        for j, name in enumerate(self.axes):
+            low, high = self._span(j)
+            values = pack_values(self.points[:, j], low, high)
+            axes.append({"name": str(name), "low": low, "high": high, "values": values})
         grids = [
             {"axes": list(pair), "shape": list(density.shape), "counts": density.packed()}
             for pair, density in self._grids.items()
         ]
         return {
-            "kind": "map", "axes": [self._axis(j) for j in range(len(self.axes))], "start": list(self.start),
+            "kind": "map", "axes": axes, "start": list(self.start),
             "labels": pack_labels(self.labels, len(self.names)), "names": [str(name) for name in self.names],
             "colors": self.colors, "noise": NOISE if has_noise else None, "rows": int(self.rows),
             "shown": len(self.points), "centers": centers, "spreads": spreads, "deviations": self.deviations,
@@ -157,11 +161,6 @@ class ClusterMap:
             return None
         pair = np.ix_([i, j], [i, j])
         return ellipses_of(self.centers[:, [i, j]], np.array([s[pair] for s in self.covariances]), self.deviations)
-
-    def _axis(self, j: int) -> dict[str, Any]:
-        low, high = self._span(j)
-        values = pack_values(self.points[:, j], low, high)
-        return {"name": str(self.axes[j]), "low": low, "high": high, "values": values}
 
 
 def swatch(color: str) -> Markup:

@@ -64,6 +64,12 @@ def page(
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{content}</body></html>\n'
 
 
+def embedded(page: str, height: int = 660) -> Markup:
+    """Return an iframe for notebooks that contains a page; its scripts are sandboxed."""
+    attributes = f'sandbox="allow-scripts" width="100%" height="{int(height)}" frameborder="0"'
+    return Markup(f'<iframe {attributes} srcdoc="{escape(str(page))}"></iframe>')
+
+
 @cache
 def stylesheet() -> str:
     """Return the common stylesheet of all pages."""

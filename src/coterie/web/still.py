@@ -55,6 +55,22 @@ def point_colours(labels: Any, colors: Sequence[str]) -> Array:
     return as_rgb([*colors, NOISE])[np.asarray(labels, dtype=np.int64)]
 
 
+def ellipses_of(centers: Any, covariances: Any, deviations: float = 2.0) -> list[list[float]]:
+    r"""Return ellipses of covariances (k, 2, 2), each as [cx, cy, a, b, angle].
+
+    `a` is the longer half axis, and `angle` its direction in radians.
+    """
+    ellipses = []
+    for (cx, cy), spread in zip(
+        np.asarray(centers, dtype=np.float64), np.asarray(covariances, dtype=np.float64), strict=True
+    ):
+        difference, covariance = (spread[0, 0] - spread[1, 1]) / 2, spread[0, 1]
+        mean, radius = (spread[0, 0] + spread[1, 1]) / 2, float(np.hypot(difference, covariance))
+        a, b = (deviations * float(np.sqrt(max(value, 0.0))) for value in (mean + radius, mean - radius))
+        ellipses.append([float(cx), float(cy), a, b, 0.5 * float(np.arctan2(covariance, difference))])
+    return ellipses
+
+
 def dot_radius(count: int, area: float) -> float:
     """Return the radius of points in pixels, which grows with the area per point; same as in `web/src/raster.ts`."""
     return float(np.clip(0.18 * np.sqrt(area / max(count, 1)), 1.0, 3.5))

@@ -14,7 +14,7 @@ from coterie.jobs import CompareJob, Job, ReportJob
 from coterie.plots import projection, silhouette_plot
 from coterie.report.build import cluster_moments as passes
 from coterie.report.build import feature_space as spaces
-from coterie.report.build import fit_report, profiles, python_code, reliability, reproducibility
+from coterie.report.build import fit_report, profiles, python_code, reliability, report_source
 from coterie.report.build import silhouettes as silhouette_module
 from coterie.report.build.cluster_summaries import summaries
 from coterie.report.formatting import percent
@@ -341,7 +341,7 @@ def test_a_table_without_a_file_has_the_fingerprint_of_its_csv(people):
     from_stdin = Cut.of(table.STANDARD_INPUT, people.raw, people.typed)
     digest = hashlib.sha256(people.raw.write_csv().encode()).hexdigest()
     assert (
-        reproducibility.fingerprint(from_stdin)
+        report_source.fingerprint(from_stdin)
         == f"standard input: 100 rows, 5 columns; SHA-256 of the table as CSV {digest}"
     )
 
