@@ -14,15 +14,7 @@ from coterie.core.progress import Callback, Progress, silent
 from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
-    from coterie.report import (
-        ChoiceResult,
-        ComparisonResult,
-        JobResult,
-        MachineInfo,
-        ModelInfo,
-        PredictionResult,
-        TableInfo,
-    )
+    from coterie.report import inspection, results
 
 __all__ = [
     "Budget",
@@ -224,7 +216,7 @@ class ReportJob(TableJob):
     force: bool = False
 
 
-def run(job: Job, callback: Callback | None = None) -> JobResult:
+def run(job: Job, callback: Callback | None = None) -> results.JobResult:
     """Run `job`.
 
     Parameters
@@ -254,42 +246,42 @@ def run(job: Job, callback: Callback | None = None) -> JobResult:
     return execute(job, callback or silent)
 
 
-def choose(job: ChooseJob, callback: Callback | None = None) -> ChoiceResult:
+def choose(job: ChooseJob, callback: Callback | None = None) -> results.ChoiceResult:
     """Choose the number of clusters of a table; errors and `callback` are as in `run`."""
     from coterie.jobs.choose_k_job import execute
 
     return execute(job, callback or silent)
 
 
-def compare(job: CompareJob, callback: Callback | None = None) -> ComparisonResult:
+def compare(job: CompareJob, callback: Callback | None = None) -> results.ComparisonResult:
     """Run several algorithms on the same rows; errors and `callback` are as in `run`."""
     from coterie.jobs.compare_job import execute
 
     return execute(job, callback or silent)
 
 
-def report(job: ReportJob, callback: Callback | None = None) -> JobResult:
+def report(job: ReportJob, callback: Callback | None = None) -> results.JobResult:
     """Write a report about existing clusters; errors and `callback` are as in `run`."""
     from coterie.jobs.report_job import execute
 
     return execute(job, callback or silent)
 
 
-def predict(job: PredictJob, callback: Callback | None = None) -> PredictionResult:
+def predict(job: PredictJob, callback: Callback | None = None) -> results.PredictionResult:
     """Assign rows to the clusters of a fitted model; errors and `callback` are as in `run`."""
     from coterie.jobs.predict_job import execute
 
     return execute(job, callback or silent)
 
 
-def inspect(path: Path) -> TableInfo | ModelInfo:
+def inspect(path: Path) -> inspection.TableInfo | inspection.ModelInfo:
     """Describe a table or a model file."""
     from coterie.jobs.info import describe
 
     return describe(path)
 
 
-def examine() -> MachineInfo:
+def examine() -> inspection.MachineInfo:
     """Describe the machine and the installation, and list what is missing."""
     from coterie.jobs.doctor import examine
 

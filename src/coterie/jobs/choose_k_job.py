@@ -11,7 +11,7 @@ from coterie.errors import ParameterError
 from coterie.jobs import ChooseJob, CompareJob, Job
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import build_estimator, caught_warnings
-from coterie.jobs.option_checks import check_budget, check_k, check_static, check_table_options
+from coterie.jobs.option_checks import check_k, check_static, check_table_options
 from coterie.jobs.output_files import check_outputs, with_report
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
@@ -25,8 +25,7 @@ DISAGREEMENT = 0.4  # share of the weight of votes for other numbers, from which
 
 def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_table_options(job)
-    check_k(job.k)
-    check_budget(job.budget)
+    check_k(job.k, job.budget)
     if isinstance(job.k, int):
         raise ParameterError(f"-k takes a range (2:12) or auto here, not {job.k}.")
     check_k_can_be_chosen(job.method)

@@ -15,7 +15,7 @@ from coterie.jobs import CompareJob
 from coterie.jobs.choose_k_job import choose, reusable_sweep
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit
-from coterie.jobs.option_checks import check_budget, check_k, check_static, check_table_options
+from coterie.jobs.option_checks import check_k, check_static, check_table_options
 from coterie.jobs.output_files import check_outputs, with_report
 from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
 from coterie.preparation.fit_preparation import PreparedTable, prepare
@@ -29,8 +29,7 @@ from coterie.selection import Sweep
 
 def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
     check_table_options(job)
-    check_k(job.k)
-    check_budget(job.budget)
+    check_k(job.k, job.budget)
     _check_methods(job)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)

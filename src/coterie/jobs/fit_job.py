@@ -30,15 +30,8 @@ from coterie.selection import ChooseK
 
 def execute(job: Job, callback: Callback) -> JobResult:
     _check_options(job)
-    check_outputs(
-        job.path,
-        force=job.force,
-        output=job.output,
-        model=job.model,
-        report=job.report,
-        animate=job.animate,
-        checkpoint=job.checkpoint,
-    )
+    outputs = {name: getattr(job, name) for name in ("output", "model", "report", "animate", "checkpoint")}
+    check_outputs(job.path, force=job.force, **outputs)
     callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows)
     if job.output is not None:
@@ -48,18 +41,10 @@ def execute(job: Job, callback: Callback) -> JobResult:
     k, choice, details = _k(job, prepared, callback)
     with _resume_hint(job.checkpoint):
         fitted = fit(
-            job,
-            job.method,
-            k,
-            prepared,
-            job.options,
-            callback,
-            sample=job.sample,
-            engine=job.engine,
-            checkpoint=job.checkpoint,
-            traced=job.animate is not None,
+            job, job.method, k, prepared, job.options, callback, sample=job.sample, engine=job.engine,
+            checkpoint=job.checkpoint, traced=job.animate is not None,
             sweep=reusable_sweep(details) if details is not None and method.has_sweep else None,
-        )
+        )  # fmt: skip
     if job.strict and not fitted.converged:
         raise NotConvergedError(not_converged(job.method, fitted))
     columns = NewColumns(partial(fitted.columns, prepared.rows.model_input), prepared.rows.n)
@@ -107,18 +92,15 @@ def _resume_hint(checkpoint: Path | None) -> Iterator[None]:
 def _check_options(job: Job) -> None:
     option_checks.check_table_options(job)
     check_options(job.method, job.options)
-    option_checks.check_k(job.k)
-    option_checks.check_budget(job.budget)
+    option_checks.check_k(job.k, job.budget)
     option_checks.check_engine(job.engine, job.method)
     option_checks.check_long_work(job)
     option_checks.check_batches(job.batch_rows, algorithm_of(job.method).mixed)
     option_checks.check_static(job)
     option_checks.check_safe_csv(job)
     for name in ("n_init", "max_iter"):
-        if name in job.options:
-            option_checks.at_least(name, job.options[name], 1)
-    if job.sample is not None:
-        option_checks.at_least("sample", job.sample, 1)
+        option_checks.at_least(name, job.options.get(name), 1)
+    option_checks.at_least("sample", job.sample, 1)
 
 
 def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str, Choice | None, ChooseK | None]:

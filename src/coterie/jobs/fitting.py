@@ -77,16 +77,9 @@ def fit(
     model.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
     labels = model.labels_ if indices is None else model.predict(prepared.rows.model_input)
     return fitted_model(
-        model,
-        labels,
-        scores_of(model, X, weight),
-        seconds=seconds,
-        options=fit_options,
-        notes=tuple(notes),
-        warnings=tuple(messages),
-        trace=trace,
-        restarts=restarts,
-    )
+        model, labels, scores_of(model, X, weight), seconds=seconds, options=fit_options, notes=tuple(notes),
+        warnings=tuple(messages), trace=trace, restarts=restarts,
+    )  # fmt: skip
 
 
 def fitted_model(model: Any, labels: Any, scores: dict[str, float], **fields: Any) -> FittedModel:

@@ -32,7 +32,8 @@ class Decoder:
             "array": self._array, "dict": self._dict, "float": self._float, "frozenset": self._set,
             "generator": self._generator, "model": self.model, "number": self._number, "numbers": self._numbers,
             "object": self._object, "random_state": self._random_state, "range": self._range, "record": self._record,
-            "set": self._set, "slice": self._slice, "sparse": self._sparse, "texts": self._texts, "tuple": self._tuple,
+            "set": self._set, "slice": self._slice, "sparse": self._sparse, "texts": self._texts,
+            "tuple": lambda node, lengths: tuple(self._items(node, "tuple", lengths)),
         }  # fmt: skip
 
     def whole(self, node: Any) -> Any:
@@ -121,9 +122,6 @@ class Decoder:
         if not isinstance(items, list):
             raise ModelFileError(f"{_shown(items)} must be a list")
         return [self.value(item, lengths) for item in items]
-
-    def _tuple(self, node: dict[str, Any], lengths: Lengths) -> Any:
-        return tuple(self._items(node, "tuple", lengths))
 
     def _set(self, node: dict[str, Any], lengths: Lengths) -> Any:
         kind = "set" if "set" in node else "frozenset"
