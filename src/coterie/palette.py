@@ -34,6 +34,13 @@ def as_rgb(names: list[str]) -> Array:
     return np.array(values, dtype=np.float64).reshape(-1, 3)
 
 
+def luminance(rgb: Array) -> Array:
+    """Return the relative luminance of colours (..., 3) from 0 to 1, from which contrast is computed (WCAG 2)."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    result: Array = linear @ np.array([0.2126, 0.7152, 0.0722])
+    return result
+
+
 def blends(shares: Array, names: list[str]) -> Array:
     """Mix colours by shares (m, k) and return (m, 3); light is mixed, not sRGB values, which would be too dark."""
     light = shares @ as_rgb(names) ** 2.2

@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.core.arguments import in_order
 from coterie.core.formatting import count, truncate
-from coterie.palette import as_rgb
+from coterie.palette import as_rgb, luminance
 from coterie.plots.display import Array, Display, axes_of, caption, format_number
 from coterie.plots.projection import Groups, Rows, rows_of_labels, rows_of_model
 
@@ -86,8 +86,8 @@ class ProfilesDisplay(Display):
         caption(ax, text + (f"; {count(self.missing, 'missing value')} left out" if self.missing else ""))
 
     def _draw_numbers(self, ax: Any, scores: Array) -> list[Any]:
-        means, light = self.means[:, self.shown], _luminance(self.image_.to_rgba(scores)[..., :3])
-        is_dark = 1.05 / (light + 0.05) > (light + 0.05) / (_luminance(as_rgb([DARK]))[0] + 0.05)
+        means, light = self.means[:, self.shown], luminance(self.image_.to_rgba(scores)[..., :3])
+        is_dark = 1.05 / (light + 0.05) > (light + 0.05) / (luminance(as_rgb([DARK]))[0] + 0.05)
         return [
             ax.text(
                 j, i, format_number(float(means[i, j])), ha="center", va="center", fontsize=8,
@@ -95,13 +95,6 @@ class ProfilesDisplay(Display):
             )
             for i, j in np.argwhere(np.isfinite(means))
         ]  # fmt: skip
-
-
-def _luminance(rgb: Array) -> Array:
-    """Return the relative luminance, from which contrast is computed (WCAG 2)."""
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    luminance: Array = linear @ np.array([0.2126, 0.7152, 0.0722])
-    return luminance
 
 
 @in_order("plots.profiles(model, X)")

@@ -88,7 +88,11 @@ class VoronoiDisplay(Display):
     @classmethod
     def _build(cls, rows: Rows, cloud: Cloud, view: View, owner: Callable[[Array], Array]) -> Self:
         extent = np.concatenate([cloud.limits, cloud.centers])
-        steps = [grid_centers(values, CELLS) for values in (_widen(extent) if view.has_equal_units else extent).T]
+        if view.has_equal_units:  # the shorter side is at least `MIN_ASPECT` of the longer one
+            middle, length = (extent.max(axis=0) + extent.min(axis=0)) / 2, np.ptp(extent, axis=0)
+            half = np.maximum(length, MIN_ASPECT * length.max()) / 2
+            extent = np.concatenate([extent, [middle - half, middle + half]])
+        steps = [grid_centers(values, CELLS) for values in extent.T]
         grid = np.stack(np.meshgrid(*steps), axis=-1)
         cells = owner(view.to_rows(grid.reshape(-1, len(steps)))).reshape(grid.shape[:-1])
         across = steps[1] if len(steps) == 2 else None
@@ -129,13 +133,6 @@ class VoronoiDisplay(Display):
             list(np.concatenate([upright, level])), colors=INK, linewidths=0.7, alpha=0.6, zorder=0.5
         )
         return ax.add_collection(lines, autolim=False)
-
-
-def _widen(extent: Array) -> Array:
-    """Add two places, so that the shorter side is at least `MIN_ASPECT` of the longer one."""
-    middle, length = (extent.max(axis=0) + extent.min(axis=0)) / 2, np.ptp(extent, axis=0)
-    half = np.maximum(length, MIN_ASPECT * length.max()) / 2
-    return np.concatenate([extent, [middle - half, middle + half]])
 
 
 @in_order("plots.voronoi(model, X)")

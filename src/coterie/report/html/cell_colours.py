@@ -1,6 +1,6 @@
 """Colours of heatmap cells: diverging and sequential scales, for light and dark pages."""
 
-from coterie.palette import as_rgb
+from coterie.palette import as_rgb, luminance
 
 STEPS = 10
 # Background, high values, low values, shares. Orange, purple and blue also differ for people with colour blindness.
@@ -25,7 +25,5 @@ def _rule(name: str, background: str, hue: str, step: int) -> str:
     part = 0.06 + 0.94 * step / STEPS if step else 0.0
     mixed = (1 - part) * a + part * b
     fill = "#" + "".join(f"{round(255 * value):02x}" for value in mixed)
-    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in mixed]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]  # WCAG 2
-    text = "#000000" if luminance > 0.1791 else "#ffffff"  # both have the same contrast there
+    text = "#000000" if luminance(mixed) > 0.1791 else "#ffffff"  # both have the same contrast there
     return f".chart .{name} rect {{ fill: {fill}; }} .chart .{name} text {{ fill: {text}; }}\n"
