@@ -85,45 +85,19 @@ class Reproduce:
 
 @dataclass(frozen=True)
 class Report:
-    """The data of the page of a fit; parts that are not available are `Absent`, with the reason.
-
-    Attributes
-    ----------
-    result : JobResult
-        The result of the job.
-    version : str
-        Version of coterie.
-    requested_k : str
-        The number of clusters as requested: a number, a range, "auto", or "given" for given labels.
-    names : list of str
-        Names of the clusters that have rows, in the order of `result.clusters`.
-    examples : list of list of str
-        For each cluster, the names of the rows nearest to its center.
-    id_name : str
-        The column that has the names of the rows, or "row, from 0" for row numbers.
-    weight : str or None
-        The column of row weights.
-    explained : Measure or Absent
-        Share of the variance between clusters, or the likelihood of a mixture.
-    certainty : Certainty or None
-        Probabilities of the rows for their clusters; None for models without probabilities.
-    checked_rows : int
-        Number of rows that were diagnosed.
-    animation : dict or None
-        The data of the player, see `coterie.web.player`.
-    """
+    """The data of the page of a fit; parts that are not available are `Absent`, with the reason."""
 
     result: JobResult
-    version: str
-    requested_k: str
-    names: list[str]
-    examples: list[list[str]]
-    id_name: str
-    weight: str | None
-    explained: Measure | Absent
+    version: str  # of coterie
+    requested_k: str  # the number of clusters as requested: a number, a range, "auto", or "given" for given labels
+    names: list[str]  # of the clusters that have rows, in the order of `result.clusters`
+    examples: list[list[str]]  # for each cluster, the names of the rows nearest to its center
+    id_name: str  # the column that has the names of the rows, or "row, from 0" for row numbers
+    weight: str | None  # the column of row weights
+    explained: Measure | Absent  # share of the variance between clusters, or the likelihood of a mixture
     stability: Stability | Absent
     silhouettes: plots.SilhouetteDisplay | Absent
-    certainty: Certainty | None
+    certainty: Certainty | None  # probabilities of the rows for their clusters; None for models without probabilities
     map: ClusterMap | Cloud
     map_note: str
     criteria: Criteria | Absent
@@ -133,9 +107,9 @@ class Report:
     tree: Tree | Absent
     convergence: plots.ConvergenceDisplay | Absent
     diagnosis: Diagnosis | Absent
-    checked_rows: int
+    checked_rows: int  # number of rows that were diagnosed
     reproduce: Reproduce
-    animation: dict[str, Any] | None = None
+    animation: dict[str, Any] | None = None  # the data of the player, see `coterie.web.player`
 
 
 @dataclass(frozen=True)
