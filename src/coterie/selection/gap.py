@@ -19,10 +19,12 @@ from coterie.distances.pairwise import strips
 from coterie.engines.local import Serial
 from coterie.errors import InputError, ParameterError
 from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct_rows
-from coterie.selection.references import REFERENCES, Array, Box, box_about
 from coterie.selection.sweep import as_ks, sweep
 from coterie.selection.text_table import aligned
 
+Array = np.ndarray[Any, Any]
+
+REFERENCES = ("uniform", "pca")  # how reference data are drawn: in a box along the columns, or along the principal axes
 TOL = 1e-3  # a fit stops when the squared movement of all centers is below TOL times the mean column variance
 MAX_ITER = 20
 ROUNDING = 1e-26  # sums of squares below this share of the total variance are rounding errors, and set to 0
@@ -200,6 +202,38 @@ def gap_statistic(
         calls = [(rows, w, box, k_values, power, within, rng) for box, rng in zip(boxes, generators, strict=True)]
         log_w = np.array(list(reported(machine.in_threads(_log_within, calls, n_jobs), names, stop)))
     return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, power)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Uniform distribution in a box, whose sides are along the columns or along the principal axes of the data."""
+
+    low: Array  # (d,) along the sides
+    high: Array  # (d,)
+    center: Array | None = None  # (d,) origin of the axes; None if the sides are along the columns
+    axes: Array | None = None  # (d, d) one axis per column
+
+    def draw(self, n: int, dtype: Any, rng: np.random.Generator) -> Array:
+        """Sample n rows (n, d) of this dtype."""
+        rows = rng.random((n, len(self.low)), dtype=np.dtype(dtype).type)
+        rows *= (self.high - self.low).astype(dtype)
+        rows += self.low.astype(dtype)
+        if self.axes is None:
+            return rows
+        rotated: Array = rows @ self.axes.T.astype(dtype)
+        rotated += self.center.astype(dtype)  # type: ignore[union-attr]
+        return rotated
+
+
+def box_about(X: Array, w: Array | None, reference: str) -> Box:
+    """Smallest box that contains the rows: along the columns ('uniform') or the principal axes ('pca')."""
+    if reference == "uniform":
+        return Box(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64))
+    center = np.average(X, axis=0, weights=w).astype(np.float64)
+    centered = X.astype(np.float64) - center
+    axes = np.linalg.eigh((centered.T if w is None else centered.T * w) @ centered)[1]
+    coordinates = centered @ axes
+    return Box(coordinates.min(axis=0), coordinates.max(axis=0), center, axes)
 
 
 def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:

@@ -6,8 +6,7 @@ import coterie
 from coterie.plots import ElbowDisplay, GapDisplay, InformationDisplay, StabilityDisplay
 from coterie.plots.display import plain
 from coterie.report.build.report_source import ReportSource, reproducibility
-from coterie.report.html.displays import Index, Votes
-from coterie.report.html.report import Absent, ChoiceReport, Criteria
+from coterie.report.html.report import Absent, ChoiceReport, Criteria, Index, Votes
 from coterie.report.results import ChoiceResult
 from coterie.selection import ChooseK, Curve
 from coterie.selection.choose_k import EFFORTS

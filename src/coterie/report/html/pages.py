@@ -6,9 +6,9 @@ from typing import Any
 
 from coterie.plots.display import plain
 from coterie.report.formatting import short_name
-from coterie.report.html.cell_colours import cell_colours_css
 from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.convergence import convergence, text_without_curve
+from coterie.report.html.charts.matrix import cell_colours_css
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
 from coterie.report.html.charts.tree import tree
