@@ -8,8 +8,8 @@ import numpy as np
 from coterie.core.arguments import in_order
 from coterie.core.formatting import count, truncate
 from coterie.palette import as_rgb, luminance
-from coterie.plots.display import Array, Display, axes_of, caption, format_number
-from coterie.plots.projection import Groups, Rows, rows_of_labels, rows_of_model
+from coterie.plots.display import Array, axes_of, caption, format_number
+from coterie.plots.projection import Groups, Rows, RowsDisplay
 
 MAX_COLUMNS = 30  # that are drawn
 MAX_NUMBERS = 240  # with more cells, no numbers are written
@@ -18,7 +18,7 @@ DARK = "#222222"  # colour of numbers on light cells
 
 
 @dataclass(eq=False, repr=False)
-class ProfilesDisplay(Display):
+class ProfilesDisplay(RowsDisplay):
     """Means of the clusters, as standard deviations from the mean of all rows in each column."""
 
     kind: ClassVar[str] = "profiles"
@@ -32,17 +32,7 @@ class ProfilesDisplay(Display):
     missing: int = 0  # number of missing values
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -> Self:
-        """Profiles of the clusters of a fitted model."""
-        return cls._build(*rows_of_model(model, X, sample_weight))._plot_into(ax)
-
-    @classmethod
-    def from_predictions(cls, X: Any, labels: Any, *, sample_weight: Any = None, ax: Any = None) -> Self:
-        """Profiles for labels, one for each row; rows with label -1 count only in the mean of all rows."""
-        return cls._build(*rows_of_labels(X, labels, sample_weight))._plot_into(ax)
-
-    @classmethod
-    def _build(cls, rows: Rows, groups: Groups) -> Self:
+    def _build(cls, rows: Rows, groups: Groups, model: Any) -> Self:
         nonempty = np.flatnonzero(groups.sizes)
         means = groups.means(rows.X, rows.is_missing)[nonempty]
         deviation = rows.deviation

@@ -18,8 +18,7 @@ from coterie.diagnosis.partition import labels_by
 from coterie.engines.local import Serial
 from coterie.errors import InputError, ParameterError
 from coterie.metrics.labels import labels_of_rows
-
-Array = np.ndarray[Any, Any]
+from coterie.plots.display import Array, Display
 
 BLOCK = 1 << 15  # rows that are projected at a time
 WIDE = 3000  # largest number of columns for a covariance matrix
@@ -271,3 +270,21 @@ def _column_indices(names: list[str], columns: Any) -> list[int]:
                 f"below {len(names)}"
             )
     return indices
+
+
+class RowsDisplay(Display):
+    """A display of rows and their clusters, those of a fitted model or of labels, for which `_build` has no model."""
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None, **options: Any) -> Self:
+        """Display of a fitted model; the options are those of the function that draws this figure."""
+        rows, groups = rows_of_model(model, X, sample_weight)
+        return cls._build(rows, groups, model, **options)._plot_into(ax)  # type: ignore[attr-defined]
+
+    @classmethod
+    def from_predictions(
+        cls, X: Any, labels: Any, *, sample_weight: Any = None, ax: Any = None, **options: Any
+    ) -> Self:
+        """Display of labels, one for each row; -1 means no cluster."""
+        rows, groups = rows_of_labels(X, labels, sample_weight)
+        return cls._build(rows, groups, None, **options)._plot_into(ax)  # type: ignore[attr-defined]

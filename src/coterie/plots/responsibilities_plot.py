@@ -12,11 +12,10 @@ from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
-from coterie.plots.display import Display, axes_of, caption
+from coterie.plots.display import Array, Display, axes_of, caption
 from coterie.plots.projection import (
     MANY,
     SHOWN,
-    Array,
     Groups,
     Rows,
     View,
