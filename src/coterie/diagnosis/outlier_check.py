@@ -1,7 +1,5 @@
 """Check for outliers, with robust statistics that a few outliers cannot change."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import t as student
@@ -19,14 +17,6 @@ MAX_SHARE = 0.1  # more rows than this are not outliers: the clusters have anoth
 MAX_CANDIDATES = 2000  # rows whose neighbours are counted
 
 
-class Scores(NamedTuple):
-    """Robust distance of each row from the center of its cluster."""
-
-    z: Array  # (m,) robust z-scores of the distances
-    limit: Array  # (m,) largest score of a row that is not an outlier
-    is_isolated: Array  # (m,) whether the score is above the limit and few other rows are near
-
-
 def outliers(sample: Sample, clusters: Partition | None) -> Check:
     r"""Share of rows that are far from their cluster and from other rows. O(m d + c m d) for c candidates.
 
@@ -40,12 +30,12 @@ def outliers(sample: Sample, clusters: Partition | None) -> Check:
     m = len(sample.X)
     if m < 20 or not sample.spread.any():
         return not_measured("outliers", "needs at least 20 rows that are not all equal")
-    scores = _scores(sample, np.zeros(m, np.int64) if clusters is None else clusters.codes)
-    index = np.flatnonzero(scores.is_isolated)
-    index = index[np.argsort(-scores.z[index], kind="stable")]
+    z, limit, is_isolated = _scores(sample, np.zeros(m, np.int64) if clusters is None else clusters.codes)
+    index = np.flatnonzero(is_isolated)
+    index = index[np.argsort(-z[index], kind="stable")]
     squares = sample.w * ((sample.X - np.median(sample.X, axis=0)) ** 2).sum(axis=1)
     share_of_squares = float(squares[index].sum() / max(squares.sum(), 1e-300))
-    ratio = float((scores.z / scores.limit).max())
+    ratio = float((z / limit).max())
     rows = [str(sample.rows[i]) for i in index]
     return with_finding(
         measured("outliers", len(index) / m, 0.0, m),
@@ -53,7 +43,7 @@ def outliers(sample: Sample, clusters: Partition | None) -> Check:
         "serious" if share_of_squares > 0.5 else "warning" if share_of_squares > 0.05 else "note",
         # The list of rows must end the sentence: reports replace it by row numbers of the input file.
         f"{len(index):,} of {sample.description} {verb(len(index), 'lies', 'lie')} far from all clusters. The largest "
-        f"robust z-score is {scores.z.max():.1f}, {ratio:.1f} times the limit. "
+        f"robust z-score is {z.max():.1f}, {ratio:.1f} times the limit. "
         f"{verb(len(index), 'This outlier accounts', 'The outliers account')} for {percent(share_of_squares)} of all "
         f"squared distances to the median: {verb(len(index), 'row', 'rows')} {join_names(rows)}.",
         "Check these rows, and drop them if they are errors. Or use KMedians or KMedoids, whose centers a few rows "
@@ -63,7 +53,8 @@ def outliers(sample: Sample, clusters: Partition | None) -> Check:
     )
 
 
-def _scores(sample: Sample, codes: Array) -> Scores:
+def _scores(sample: Sample, codes: Array) -> tuple[Array, Array, Array]:
+    """Return the robust z-score of each row, the limit for outliers, and whether the row is above it and isolated."""
     m = len(sample.X)
     codes = _merge_small_clusters(sample.X, codes)
     z, limit, is_isolated = np.zeros(m), np.full(m, np.inf), np.zeros(m, bool)
@@ -76,7 +67,7 @@ def _scores(sample: Sample, codes: Array) -> Scores:
         candidates = members[z[members] > limit[members]][:MAX_CANDIDATES]
         if len(candidates):
             is_isolated[candidates] = _is_isolated(sample.X / unit, candidates, float(np.median(radius)))
-    return Scores(z, limit, is_isolated)
+    return z, limit, is_isolated
 
 
 def _merge_small_clusters(X: Array, codes: Array) -> Array:

@@ -70,12 +70,9 @@ class Recorder:
         source: Source,
         engine: Engine,
         key: Callable[[loop.Fit], Any] | None = None,
-        start: Any = None,
+        start: Any = None,  # initial parameters of a fit by batches
     ) -> Callback:
-        """Return a callback that records each iteration and then calls `callback`.
-
-        `key` ranks restarts, as in the loop. `start` holds the initial parameters of a fit by batches.
-        """
+        """Return a callback that records each iteration and then calls `callback`; `key` ranks restarts."""
         self.model, self.source, self.engine = model, source, engine
         self.key, self.is_online = key or attrgetter("objective"), start is not None
         if self.is_online:

@@ -243,7 +243,7 @@ def test_findings_of_a_sample_have_the_row_numbers_of_the_table(tmp_path, monkey
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1_000, 2)) + 30.0 * (np.arange(1_000) % 2)[:, None]
     X[:50] = np.nan
-    shown = reliability.some(950, 400) + 50
+    shown = reliability.sample_rows(950, 400) + 50
     far = shown[[3, 17, 250]]
     X[far] = [[400.0, -400.0], [380.0, 380.0], [-420.0, 420.0]]
     np.save(tmp_path / "x.npy", X)
@@ -264,7 +264,7 @@ def test_axes_of_a_very_wide_table_are_those_of_a_sample_and_the_page_says_so(tm
     np.save(tmp_path / "x.npy", X)
     _, report = run(Job(tmp_path / "x.npy", k=2, report=tmp_path / "r.html"))
     assert "The axes are computed from a random sample of 1,200 rows." in report.map_note
-    seen = np.abs(np.corrcoef(report.map.points[:, 0], X[:, 1][spaces.some(3_000, spaces.POINTS)])[0, 1])
+    seen = np.abs(np.corrcoef(report.map.points[:, 0], X[:, 1][spaces.sample_rows(3_000, spaces.POINTS)])[0, 1])
     assert seen > 0.99
 
 
