@@ -65,8 +65,10 @@ def _scores(sample: Sample, codes: Array) -> tuple[Array, Array, Array]:
         z[members] = _robust_z_scores(radius ** (2 / 3))
         limit[members] = student.isf(LEVEL / m, max(3.0, MAD_EFFICIENCY * len(members)))
         candidates = members[z[members] > limit[members]][:MAX_CANDIDATES]
-        if len(candidates):
-            is_isolated[candidates] = _is_isolated(sample.X / unit, candidates, float(np.median(radius)))
+        X, near = sample.X / unit, (1.5 * float(np.median(radius))) ** 2
+        for i in candidates:  # hardly any other rows are near: fewer than ten, or 1 in 200 rows of small data
+            n_near = np.count_nonzero(((X - X[i]) ** 2).sum(axis=1) <= near) - 1
+            is_isolated[i] = n_near < min(MAX_NEIGHBOURS, max(1, m // 200))
     return z, limit, is_isolated
 
 
@@ -102,10 +104,3 @@ def _robust_z_scores(values: Array) -> Array:
     median, quantile_90 = np.quantile(values, [0.5, 0.9])
     unit = max(MAD_TO_DEVIATION * np.median(np.abs(values - median)), (quantile_90 - median) / NORMAL_QUANTILE_90)
     return (values - median) / unit if unit > 0 else np.zeros(len(values))
-
-
-def _is_isolated(X: Array, candidates: Array, radius: float) -> Array:
-    """Return whether fewer than ten other rows (1 in 200 rows of small data) are within 1.5 times `radius`."""
-    limit, radius = min(MAX_NEIGHBOURS, max(1, len(X) // 200)), 1.5 * radius
-    n_near = np.array([np.count_nonzero(((X - X[i]) ** 2).sum(axis=1) <= radius**2) - 1 for i in candidates])
-    return n_near < limit

@@ -16,10 +16,11 @@ from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
-from coterie.jobs.prepared_model import write_model
+from coterie.persistence import save
 from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
 from coterie.preparation.fit_preparation import PreparedTable, prepare
+from coterie.preparation.sklearn_steps import as_pipeline
 from coterie.report.build.cluster_summaries import fit_warnings, not_converged, notes, summaries, table_fields
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.silhouettes import silhouettes
@@ -58,7 +59,8 @@ def execute(job: Job, callback: Callback) -> JobResult:
             files.write(job.output, write)
         if job.model is not None:
             callback(Progress(f"writing {job.model.name}"))
-            files.write(job.model, lambda temporary: write_model(fitted.model, prepared.preparation, temporary))
+            pipeline = as_pipeline(fitted.model, prepared.preparation)
+            files.write(job.model, lambda temporary: save(pipeline, temporary, overwrite=True))
         animation = None if job.animate is None else fitted.trace.animate()
         if job.animate is not None and animation is not None:
             callback(Progress(f"writing {job.animate.name}"))

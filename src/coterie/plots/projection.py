@@ -187,20 +187,6 @@ def as_rows(X: Any, sample_weight: Any = None) -> Rows:
     return Rows(X, columns, summary.mean, summary.variance * share_known, source.w, is_missing)
 
 
-def rows_of_model(model: Any, X: Any, sample_weight: Any = None) -> tuple[Rows, Groups]:
-    """Return the rows of positive weight and their clusters according to a fitted model."""
-    check_fitted(model)
-    X = opened(X)
-    rows = as_rows(X, sample_weight)
-    return without_zero_weights(rows, groups_of_model(model, X, len(rows.X), sample_weight))
-
-
-def rows_of_labels(X: Any, labels: Any, sample_weight: Any = None) -> tuple[Rows, Groups]:
-    """Return the rows of positive weight and their clusters according to labels."""
-    rows = as_rows(X, sample_weight)
-    return without_zero_weights(rows, as_groups(labels, len(rows.X)))
-
-
 def without_zero_weights(rows: Rows, groups: Groups) -> tuple[Rows, Groups]:
     """Drop rows of weight 0."""
     if rows.w is None:
@@ -278,7 +264,10 @@ class RowsDisplay(Display):
     @classmethod
     def from_estimator(cls, model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None, **options: Any) -> Self:
         """Display of a fitted model; the options are those of the function that draws this figure."""
-        rows, groups = rows_of_model(model, X, sample_weight)
+        check_fitted(model)
+        X = opened(X)
+        rows = as_rows(X, sample_weight)
+        rows, groups = without_zero_weights(rows, groups_of_model(model, X, len(rows.X), sample_weight))
         return cls._build(rows, groups, model, **options)._plot_into(ax)  # type: ignore[attr-defined]
 
     @classmethod
@@ -286,5 +275,6 @@ class RowsDisplay(Display):
         cls, X: Any, labels: Any, *, sample_weight: Any = None, ax: Any = None, **options: Any
     ) -> Self:
         """Display of labels, one for each row; -1 means no cluster."""
-        rows, groups = rows_of_labels(X, labels, sample_weight)
+        rows = as_rows(X, sample_weight)
+        rows, groups = without_zero_weights(rows, as_groups(labels, len(rows.X)))
         return cls._build(rows, groups, None, **options)._plot_into(ax)  # type: ignore[attr-defined]

@@ -117,10 +117,14 @@ class ClusterMap:
     def picture(self) -> Markup:
         """Return the first view as SVG."""
         i, j = self.start
+        ellipses = None
+        if self.covariances is not None and self.centers is not None:
+            spreads = np.array([spread[np.ix_([i, j], [i, j])] for spread in self.covariances])
+            ellipses = ellipses_of(self.centers[:, [i, j]], spreads, self.deviations)
         return still(
             [self.axes[i], self.axes[j]], self.points[:, [i, j]], point_colours(self.labels, self.colors),
             [*self._span(i), *self._span(j)], shades=self._shades(i, j),
-            centers=() if self.centers is None else self.centers[:, [i, j]], ellipses=self._ellipses(i, j),
+            centers=() if self.centers is None else self.centers[:, [i, j]], ellipses=ellipses,
             names=self.names, colors=self.colors, label=f"{self.description} in {len(self.names)} clusters",
         )  # fmt: skip
 
@@ -155,12 +159,6 @@ class ClusterMap:
         if self.densities is None:
             return span(self.points[:, j])
         return float(self.densities.low[j]), float(self.densities.high[j])
-
-    def _ellipses(self, i: int, j: int) -> list[Any] | None:
-        if self.covariances is None or self.centers is None:
-            return None
-        pair = np.ix_([i, j], [i, j])
-        return ellipses_of(self.centers[:, [i, j]], np.array([s[pair] for s in self.covariances]), self.deviations)
 
 
 def swatch(color: str) -> Markup:
