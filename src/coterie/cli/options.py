@@ -165,7 +165,7 @@ class PageOptions(OptionGroup):
 
 
 def split(options: Sequence[str] | None) -> tuple[str, ...]:
-    """Names given one by one, or separated by commas; a name that contains a comma must be in double quotes."""
+    """Names, one by one or separated by commas; a name that contains a comma must be in double quotes."""
     return split_names(options or ())
 
 

@@ -132,11 +132,27 @@ class ReportJob(TableJob):
 def run(job: Job, callback: Callback | None = None) -> results.JobResult:
     """Cluster a table.
 
-    `callback` is called with a `Progress` at the start of each stage, and repeatedly during long ones. If it returns
-    True during a fit, the fit stops with the best result so far.
+    Parameters
+    ----------
+    job : Job
+    callback : callable or None, default=None
+        Called with a `Progress` at the start of each stage, and repeatedly during long ones. If it returns True during
+        a fit, the fit stops with the best result so far.
 
-    Raises `ParameterError` for an invalid option, `InputError` if the data cannot be clustered, `FileExistsError` if an
-    output file exists without `job.force`, and `NotConvergedError` with `job.strict`. No file is written then.
+    Returns
+    -------
+    JobResult
+
+    Raises
+    ------
+    InputError
+        If the data cannot be clustered with these options; the message suggests a remedy.
+    ParameterError
+        If an option has an invalid value.
+    FileExistsError
+        If an output file exists and `job.force` is false. No file is written then.
+    NotConvergedError
+        If `job.strict` and the fit has not converged. No file is written then.
     """
     from coterie.jobs.fit_job import execute
 

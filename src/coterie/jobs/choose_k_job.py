@@ -64,16 +64,9 @@ def check_k_can_be_chosen(method: str) -> None:
 
 
 def choose(
-    job: Job | ChooseJob | CompareJob,
-    method: str,
-    X: Any,
-    weight: Any,
-    prepared: PreparedTable,
-    callback: Callback,
-    *,
-    criteria: tuple[str, ...] = (),
-    options: Mapping[str, Any] | None = None,
-) -> tuple[Choice, ChooseK]:
+    job: Job | ChooseJob | CompareJob, method: str, X: Any, weight: Any, prepared: PreparedTable, callback: Callback, *,
+    criteria: tuple[str, ...] = (), options: Mapping[str, Any] | None = None,
+) -> tuple[Choice, ChooseK]:  # fmt: skip
     """Run `choose_k` with clusters of the algorithm if it has a sweep, otherwise with those of K-means."""
     callback(Progress("choosing K"))
     algorithm, k = algorithm_of(method), job.k

@@ -121,14 +121,9 @@ def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str
 
 
 def _result(
-    job: Job,
-    table: Table,
-    prepared: PreparedTable,
-    fitted: FittedModel,
-    choice: Choice | None,
-    columns: NewColumns,
+    job: Job, table: Table, prepared: PreparedTable, fitted: FittedModel, choice: Choice | None, columns: NewColumns,
     measured: SilhouetteDisplay | Absent,
-) -> JobResult:
+) -> JobResult:  # fmt: skip
     method = algorithm_of(job.method)
     k = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, method.k_parameter))
     clusters = summaries(prepared, fitted.labels, k, measured)

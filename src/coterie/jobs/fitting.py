@@ -26,19 +26,10 @@ TREE_ROWS = 20_000  # rows whose distances fit into any memory
 
 
 def fit(
-    job: TableJob,
-    name: str,
-    k: int | str,
-    prepared: PreparedTable,
-    options: Mapping[str, Any],
-    callback: Callback,
-    *,
-    sample: int | None = None,
-    engine: str = "local",
-    checkpoint: Path | None = None,
-    traced: bool = False,
+    job: TableJob, name: str, k: int | str, prepared: PreparedTable, options: Mapping[str, Any], callback: Callback, *,
+    sample: int | None = None, engine: str = "local", checkpoint: Path | None = None, traced: bool = False,
     sweep: Sweep | None = None,
-) -> FittedModel:
+) -> FittedModel:  # fmt: skip
     """Fit the algorithm to all rows, or to a random sample of which the other rows get their clusters.
 
     If K was chosen by fits to the same rows (`sweep`), the fit for K is taken from there.

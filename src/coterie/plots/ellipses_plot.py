@@ -163,13 +163,7 @@ def _density(P: Array, weights: Array, means: Array, covariances: Array) -> Arra
 
 @in_order("plots.ellipses(model, X)")
 def ellipses(
-    model: Any,
-    X: Any,
-    *,
-    deviations: Any = DEVIATIONS,
-    columns: Any = None,
-    sample_weight: Any = None,
-    ax: Any = None,
+    model: Any, X: Any, *, deviations: Any = DEVIATIONS, columns: Any = None, sample_weight: Any = None, ax: Any = None
 ) -> Any:
     r"""Draw Gaussian components as ellipses, with contours of the density, over the rows.
 

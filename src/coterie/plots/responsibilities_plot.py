@@ -13,17 +13,7 @@ from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
 from coterie.plots.display import Array, Display, axes_of, caption
-from coterie.plots.projection import (
-    MANY,
-    SHOWN,
-    Groups,
-    Rows,
-    View,
-    as_rows,
-    call_method,
-    check_fitted,
-    grid_centers,
-)
+from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, as_rows, call_method, check_fitted, grid_centers
 
 MAX_VALUES = 400_000  # maximum number of responsibilities that are stored
 SURE = 0.9  # rows whose largest responsibility is below this are counted as uncertain

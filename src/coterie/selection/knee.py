@@ -25,13 +25,7 @@ class Knee:
 
 
 def kneedle(
-    x: Any,
-    y: Any,
-    *,
-    curve: str = "auto",
-    direction: str = "auto",
-    sensitivity: float = 1.0,
-    online: bool = False,
+    x: Any, y: Any, *, curve: str = "auto", direction: str = "auto", sensitivity: float = 1.0, online: bool = False
 ) -> Knee:
     r"""Find the knee of a curve with Kneedle [1]_: the point farthest from the line between its ends.
 

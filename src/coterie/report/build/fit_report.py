@@ -31,17 +31,10 @@ Codes = NDArray[np.integer]
 
 
 def build(
-    result: JobResult,
-    source: ReportSource,
-    *,
-    silhouettes: SilhouetteDisplay | Absent,
-    python: str | Absent,
-    fit: FittedModel | None = None,
-    choice: ChooseK | None = None,
-    animation: dict[str, Any] | None = None,
-    all_rows: PreparedTable | None = None,
-    callback: Callback = silent,
-) -> Report:
+    result: JobResult, source: ReportSource, *, silhouettes: SilhouetteDisplay | Absent, python: str | Absent,
+    fit: FittedModel | None = None, choice: ChooseK | None = None, animation: dict[str, Any] | None = None,
+    all_rows: PreparedTable | None = None, callback: Callback = silent,
+) -> Report:  # fmt: skip
     """All data of the report; `all_rows` includes rows without a cluster, for the map."""
     table, prepared, seed, threads = source.table, source.prepared, source.seed, source.threads
     labels = result.labels[prepared.rows.row_mask]

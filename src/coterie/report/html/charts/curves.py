@@ -39,17 +39,10 @@ class Choice:
 
 
 def curves(
-    title: str,
-    axis: str,
-    lines: Sequence[Line],
-    *,
-    choice: Choice | None = None,
-    also: Choice | None = None,
-    threshold: tuple[float, str] | None = None,
-    dots: Sequence[tuple[int, float]] = (),
-    note: Any = None,
+    title: str, axis: str, lines: Sequence[Line], *, choice: Choice | None = None, also: Choice | None = None,
+    threshold: tuple[float, str] | None = None, dots: Sequence[tuple[int, float]] = (), note: Any = None,
     along: str = "number of clusters K",
-) -> Markup:
+) -> Markup:  # fmt: skip
     """Curves over K with error bars, a dashed line at the selected K, and a table of all numbers.
 
     `also` is the K of a second rule that is not used in the choice; its line is fainter.

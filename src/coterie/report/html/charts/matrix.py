@@ -136,16 +136,9 @@ def _slim_layout(grid: Matrix) -> _Layout:
 
 
 def _layout(
-    grid: Matrix,
-    left: float,
-    right: float,
-    size: float,
-    slanted: bool,
-    titles: Sequence[float],
-    letters: int,
-    *,
+    grid: Matrix, left: float, right: float, size: float, slanted: bool, titles: Sequence[float], letters: int, *,
     notes: bool,
-) -> _Layout:
+) -> _Layout:  # fmt: skip
     swatches = 12.0 if any(head.colour for head in grid.columns) else 0.0
     top = (0.64 * max(titles) + 24.0 if slanted else 28.0) + swatches
     over = 0.77 * titles[-1] - size / 2 + 10.0 if slanted else 0.0
