@@ -55,16 +55,9 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as numbers, strings, lists and dicts that JSON can hold."""
-        return {
-            "rows": self.rows,
-            "columns": self.columns,
-            "sample": self.sample,
-            "clusters": self.clusters,
-            "n_clusters": self.n_clusters,
-            "ok": self.ok,
-            "findings": [asdict(finding) for finding in self.findings],
-            "checks": self.table(),
-        }
+        names = ("rows", "columns", "sample", "clusters", "n_clusters", "ok")
+        findings = [asdict(finding) for finding in self.findings]
+        return {name: getattr(self, name) for name in names} | {"findings": findings, "checks": self.table()}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

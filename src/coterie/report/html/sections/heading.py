@@ -3,6 +3,7 @@
 from typing import Any
 
 from coterie.core.formatting import count
+from coterie.diagnosis.findings import join_names
 from coterie.report.formatting import short_name
 from coterie.web import Markup, tag
 
@@ -21,8 +22,7 @@ def heading(title: str, result: Any, facts: list[str], version: str) -> Markup:
         entries.setdefault(f"skipped: {column.reason}", []).append(column.name)
     names = []
     for kind, each in entries.items():
-        more = f" and {len(each) - MAX_NAMES:,} more" if len(each) > MAX_NAMES else ""
-        text = ", ".join(short_name(name) for name in each[:MAX_NAMES]) + more
+        text = join_names([short_name(name) for name in each], MAX_NAMES)
         names += [(tag("dt", kind), tag("dd", text))] if each else []
     return tag(
         "header",
