@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import coterie
+from coterie import errors
 from coterie.algorithms import ESTIMATORS
 from coterie.core.stored import CLASSES
 from coterie.persistence import classes
@@ -100,6 +102,20 @@ from coterie.mixture import GaussianMixture
 assert KMeans is coterie.KMeans and KMedoids is coterie.KMedoids and GaussianMixture is coterie.GaussianMixture
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_exception_and_warning_is_in_errors_or_built_in():
+    """`Cancelled` stops threads of a computation, and does not leave it."""
+    classes = set()
+    for path in Path(coterie.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise):
+                classes.add(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn":
+                classes.update(node.args[1:])
+    names = {node.id for node in classes if isinstance(node, ast.Name) and node.id[0].isupper()}
+    assert {"InputError", "ParameterError", "ConvergenceWarning", "ClusterWarning", "RuntimeWarning"} <= names
+    assert {name for name in names if not hasattr(errors, name) and not hasattr(builtins, name)} == {"Cancelled"}
 
 
 def signatures():
