@@ -37,7 +37,8 @@ def pytest_configure():
         theirs, ours = import_module(name), import_module(home)
         for each in names.split():
             replacement = getattr(ours, each)
-            if library == "scipy" and callable(replacement):  # its tests look up which array libraries a function supports
+            # SciPy's tests look up which array libraries a function supports.
+            if library == "scipy" and callable(replacement):
                 from scipy._lib._array_api import xp_capabilities_table
 
                 if getattr(theirs, each) in xp_capabilities_table:

@@ -1,4 +1,4 @@
-"""The pages: every public name is in the API, every page in the site, and links lead somewhere."""
+"""The pages: every public name is in the API, every page in the site, and links and paths lead somewhere."""
 
 import re
 from importlib import import_module
@@ -78,3 +78,23 @@ def test_links_lead_to_files(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     targets = [target for target, _ in LINK.findall(text) if "://" not in target]
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_files_and_names_in_the_text_exist(name):
+    """`core/loop.py` and `fuzz/` are paths, `core.loop.fit` and `Lloyd.init` are names of the library."""
+    package = ROOT / "src" / "coterie"
+    folders = {path.name for path in package.iterdir() if path.is_dir()}
+    literals = set(re.findall(r"`([\w./<>-]+?)(?:\([^`]*\))?`", (ROOT / name).read_text(encoding="utf-8")))
+    paths = [each for each in literals if "/" in each and "<" not in each]
+    assert len(paths) > 5
+    assert [path for path in paths if not (ROOT / path).exists() and not (package / path).exists()] == []
+    dotted = [each for each in literals if re.fullmatch(r"\w+(\.\w+)+", each) and each.split(".")[0] in folders]
+    assert [each for each in dotted if not defines(package, *each.rpartition(".")[::2])] == []
+
+
+def defines(package: Path, module: str, name: str) -> bool:
+    """Whether the module or package, or a module in it, defines or imports the name."""
+    home = package / module.replace(".", "/")
+    files = [home.with_suffix(".py")] if home.with_suffix(".py").exists() else [*home.glob("*.py")]
+    return any(re.search(rf"\b(?:def|class|import|as) .*\b{name}\b", path.read_text("utf-8")) for path in files)
