@@ -15,7 +15,7 @@ from sphinx.ext.autosummary import autosummary_table
 NAME = re.compile(r"(?:coterie\.)?([A-Za-z_]\w*)((?:\.\w+)*)(?:\(.*\))?", re.DOTALL)
 IMPORT = re.compile(r"^(?:>>>|\.\.\.) +from (coterie[\w.]*) import ([\w, ]+)", re.MULTILINE)
 # Functions whose names are single words that nothing else is called.
-DISTINCT = {"bcss", "cophenet", "cut", "dba", "diagnose", "dtw", "fcluster", "inconsistent", "kneedle", "pairwise", "sweep", "tss"}
+DISTINCT = {"bcss", "cophenet", "cut", "dba", "diagnose", "dtw", "fcluster", "kneedle", "pairwise", "sweep", "tss"}
 GALLERY = re.compile(r"\]\(((?:\.\./)*)gallery\)")
 
 
