@@ -10,6 +10,10 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
+import scipy.cluster.hierarchy
+import sklearn.cluster
+import sklearn.metrics.cluster
+import sklearn.mixture
 from sklearn.base import BaseEstimator
 
 import coterie
@@ -148,3 +152,43 @@ def test_method_means_the_way_a_tree_is_built():
         name.split(".")[-1] for name, parameters in signatures() if "method" in parameters or "methods" in parameters
     }
     assert names == {"linkage", "DivisiveClustering"}
+
+
+@pytest.mark.parametrize(
+    "module, name, missing",
+    [
+        (sklearn.cluster, "KMeans", set()),
+        (sklearn.cluster, "MiniBatchKMeans", {"compute_labels"}),
+        (sklearn.cluster, "BisectingKMeans", set()),
+        (sklearn.cluster, "AgglomerativeClustering", set()),
+        (sklearn.mixture, "GaussianMixture", {"verbose_interval"}),
+        (sklearn.mixture, "BayesianGaussianMixture", {"verbose_interval"}),
+    ],
+)
+def test_parameters_of_scikit_learn_are_accepted(module, name, missing):
+    """What is missing is on the page "Coming from scikit-learn"."""
+    theirs, ours = (inspect.signature(getattr(home, name)).parameters for home in (module, coterie))
+    assert set(theirs) - set(ours) == missing
+
+
+def test_functions_of_scikit_learn_and_scipy_take_their_arguments_in_the_same_order():
+    """Arguments after these are keyword-only, or new. `linkage` and `optimal_leaf_ordering` call SciPy's `y` `X`."""
+    metrics = [name for name in dir(sklearn.metrics.cluster) if name.endswith(("_score", "_samples", "_matrix"))]
+    names = [(sklearn.metrics.cluster, coterie.metrics, name) for name in metrics if name != "consensus_score"]
+    names += [(sklearn.cluster, coterie.kmeans, name) for name in ("k_means", "kmeans_plusplus")]
+    trees = ("cophenet", "cut_tree", "fcluster", "inconsistent", "leaves_list", "linkage", "optimal_leaf_ordering")
+    names += [(scipy.cluster.hierarchy, coterie.hierarchy, name) for name in trees]
+    assert len(names) > 20
+    for theirs, ours, name in names:
+        expected, parameters = (inspect.signature(getattr(home, name)).parameters for home in (theirs, ours))
+        expected = {"X" if parameter == "y" else parameter: value for parameter, value in expected.items()}
+        free = [parameter for parameter, value in expected.items() if value.kind is value.POSITIONAL_OR_KEYWORD]
+        assert [*parameters][: len(free)] == free, name
+        assert {parameter for parameter in expected if parameter != "kwds"} <= set(parameters), name
+
+
+def test_every_callback_takes_one_argument_and_is_called_callback():
+    names = {name for name, parameters in signatures() if "callback" in parameters}
+    assert {"coterie.KMeans", "coterie.hierarchy.linkage", "coterie.selection.choose_k"} <= names
+    assert "callback" in inspect.signature(import_module("coterie.jobs").run).parameters
+    assert {name for name, parameters in signatures() if {"progress", "progress_callback"} & set(parameters)} == set()
