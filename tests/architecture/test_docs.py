@@ -73,6 +73,31 @@ def test_every_page_is_in_the_site():
     assert {path.relative_to(DOCS) for path in PAGES if path not in reached} == set()
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "changelog.md"], ids=lambda path: path.stem)
+def test_a_page_opens_with_what_it_is_for(page):
+    title, empty, opening = page.read_text(encoding="utf-8").splitlines()[:3]
+    assert title.startswith("# ")
+    assert not empty
+    assert re.match(r"[A-Z`]", opening), "the first line below the title is a sentence"
+
+
+def method_pages() -> list[Path]:
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    lines = re.search(r"^:caption: Cluster\n:hidden:\n\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[1].split()
+    return [DOCS / f"{line}.md" for line in lines]
+
+
+@pytest.mark.parametrize("page", method_pages(), ids=lambda path: path.stem)
+def test_a_method_page_shows_a_picture_and_an_example_first(page):
+    text = page.read_text(encoding="utf-8")
+    opening = text.partition("\n## ")[0]
+    picture, example = (re.search(pattern, opening) for pattern in (r"```{(?:figure|picture)}", "```python\n>>> "))
+    assert picture.start() < example.start()
+    assert "$$" not in opening, "formulas come last"
+    assert "When to use" in text
+    assert "When not" in text
+
+
 @pytest.mark.parametrize("page", TEXTS + PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_to_files(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
