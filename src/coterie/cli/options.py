@@ -110,6 +110,7 @@ class RunOptions(OptionGroup):
         help="Number of threads; default: all cores. The result does not depend on it.",
     )] = None  # fmt: skip
     device: Annotated[Device, Parameter(help="Device to use: auto or cpu; cuda is not available yet.")] = "auto"
+    batch_rows: BatchRows = None
 
 
 @Parameter(name="*", group=RUNNING)
@@ -160,10 +161,11 @@ class PageOptions(OptionGroup):
 
     report: Annotated[Path | None, Parameter(help="Write a report (.html), a self-contained HTML file.")] = None
     static: Annotated[bool, Parameter(help="Write the report without JavaScript.")] = False
+    force: Force = False
 
 
 def split(options: Sequence[str] | None) -> tuple[str, ...]:
-    """Names given one by one, or separated by commas; a name that contains a comma must be in double quotes."""
+    """Names, one by one or separated by commas; a name that contains a comma must be in double quotes."""
     return split_names(options or ())
 
 
