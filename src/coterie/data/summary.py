@@ -117,7 +117,7 @@ def _missing_moments(pivot: np.ndarray[Any, Any], chunk: Chunk) -> MissingMoment
         sums = _moments(pivot, chunk)
         return MissingMoments(replace(sums, weight=np.full(len(pivot), sums.weight)), sums.weight, 0, 0)
     X = np.where(is_present, chunk.X.astype(np.float64) - pivot, 0.0)
-    w = np.ones(len(X)) if chunk.w is None else chunk.w
+    w = chunk.weights
     moments = Moments(np.count_nonzero(w), w @ is_present, w @ X, w @ X**2)
     n_missing = is_present.size - np.count_nonzero(is_present)
     return MissingMoments(moments, w.sum(), n_missing, np.count_nonzero(_is_empty(chunk)))

@@ -15,7 +15,7 @@ from coterie.hierarchy.splits import Splits
 from coterie.hierarchy.tree import Array
 from coterie.hierarchy.tree_estimator import check_enough
 from coterie.kmeans.bisecting_kmeans import BisectingKMeans, Growth, Tree, TreeModel
-from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.center_estimator import check_enough_rows
 
 NODE = 600  # bytes of a node in addition to its center
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie import interrupts, kernels
+from coterie import interrupts
 from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
@@ -23,8 +23,8 @@ from coterie.core.scale import LENGTHS, Powers
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import FitInterruptedWarning, ParameterError, ScaleError
-from coterie.kmeans.kmeans import check_enough_rows
-from coterie.kmeans.lloyd import Lloyd, same_dtype
+from coterie.kmeans.center_estimator import check_enough_rows
+from coterie.kmeans.lloyd import Lloyd
 from coterie.seeding import check_start, starts
 
 SAMPLE = 8192  # random rows for the first iterations of a split of many rows
@@ -101,9 +101,7 @@ class TreeModel:
         return Lloyd(1).distances(tree.centers[tree.leaves()], chunk)
 
     def e_step(self, tree: Tree, chunk: Chunk, memo: None = None) -> tuple[Cost, None]:
-        labels = self.assign(tree, chunk)
-        chunk, centers = same_dtype(chunk, tree.centers[tree.leaves()])
-        squares = kernels.for_centers(chunk.X, len(centers)).assigned_squares(chunk.X, centers, labels)
+        squares = Lloyd(1).assigned_costs(tree.centers[tree.leaves()], chunk, self.assign(tree, chunk))
         return Cost(float(squares.sum() if chunk.w is None else chunk.w @ squares)), None
 
     def objective(self, tree: Tree, stats: Cost) -> float:

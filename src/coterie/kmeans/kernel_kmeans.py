@@ -13,6 +13,7 @@ from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
+from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.kernel_functions import (
     Kernel,
     Precomputed,
@@ -24,7 +25,6 @@ from coterie.kmeans.kernel_functions import (
 )
 from coterie.kmeans.kernel_lloyd import IndefiniteKernelLloyd, KernelLloyd
 from coterie.kmeans.kernel_seeding import check_labels, check_start
-from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.kmeans.nystrom import FeatureLloyd, nystrom_features
 from coterie.seeding import starts

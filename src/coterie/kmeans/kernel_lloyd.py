@@ -121,7 +121,7 @@ class KernelLloyd:
     converges = True
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Means:
-        w = np.concatenate(engine.map(_weights, source))
+        w = np.concatenate(engine.map(attrgetter("weights"), source))
         counts = w / 2.0 ** np.ceil(np.log2(w.max()))
         counts[counts < MIN_WEIGHT] = 0
         rows = None if self.stored else stacked(engine.map(self._rows, source))
@@ -147,7 +147,7 @@ class KernelLloyd:
         relative, slack = self._relative_squares(means, current, chunk)
         labels = np.argmax(relative <= (relative.min(axis=1) + slack)[:, None], axis=1).astype(np.int32)
         squares = self._clip_if_definite(current.diagonal + relative[np.arange(len(labels)), labels])
-        w = _weights(chunk)
+        w = chunk.weights
         moved = np.count_nonzero((labels != (current if memo is None else memo).labels) & (w > 0))
         stats = KernelStats(self._by_cluster(labels, w), self._by_cluster(labels, w * squares), moved)
         return stats, current._replace(labels=labels, first=-1 if memo is None else memo.first)
@@ -326,7 +326,7 @@ class KernelLloyd:
         """Cost of every row, minus its rounding error."""
         relative, slack = self._relative_squares(means, memo, chunk)
         squares = memo.diagonal + relative[np.arange(len(memo.labels)), memo.labels]
-        return _weights(chunk) * (squares - 4 * slack)
+        return chunk.weights * (squares - 4 * slack)
 
     def _single_moves(self, means: Means, memos: list[KernelMemo], source: Source, engine: Engine) -> np.ndarray:
         """Labels after the rows with the largest gain have moved, one after the other."""
@@ -434,10 +434,6 @@ def one_hot(labels: np.ndarray, counts: np.ndarray, k: int) -> np.ndarray:
 
 def stacked(pieces: list[Any]) -> Any:
     return sparse.vstack(pieces, format="csr") if hasattr(pieces[0], "indptr") else np.concatenate(pieces)
-
-
-def _weights(chunk: Chunk) -> np.ndarray:
-    return np.ones(chunk.X.shape[0]) if chunk.w is None else chunk.w
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from coterie.core.arguments import as_floats
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.errors import ParameterError
+from coterie.kernels.membership import membership
 from coterie.kmeans.lloyd import Lloyd
 from coterie.traces import Trace
 
@@ -89,14 +90,10 @@ class ZeroWeightSums(Stats):
 
 def zero_weight_sums(model: Lloyd, roots: np.ndarray, centers: np.ndarray, chunk: Chunk) -> ZeroWeightSums:
     """Sums over clusters of the columns whose root is 0. `centers` are centers of scaled rows."""
-    n, k = chunk.X.shape[0], len(centers)
     labels = model.assign(centers, chunk._replace(X=scale_columns(roots, chunk.X)))
-    w = np.ones(n) if chunk.w is None else chunk.w
-    membership = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k)).T
+    members = membership(labels, len(centers), chunk.w)
     X = chunk.X[:, np.flatnonzero(roots == 0)].astype(np.float64)
     if sparse.issparse(X):
-        return ZeroWeightSums(
-            np.repeat(membership.sum(axis=1)[:, None], X.shape[1], axis=1), (membership @ X).toarray()
-        )
+        return ZeroWeightSums(np.repeat(members.sum(axis=1)[:, None], X.shape[1], axis=1), (members @ X).toarray())
     is_observed = ~np.isnan(X)
-    return ZeroWeightSums(membership @ is_observed.astype(np.float64), membership @ np.where(is_observed, X, 0.0))
+    return ZeroWeightSums(members @ is_observed.astype(np.float64), members @ np.where(is_observed, X, 0.0))

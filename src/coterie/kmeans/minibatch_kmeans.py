@@ -20,7 +20,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stored import stored
 from coterie.errors import FitInterruptedWarning, ScaleError
-from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
 from coterie.seeding import check_start, starts
 from coterie.traces import Traced

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import InputError
 from coterie.kmeans.kernel_functions import Kernel, first_equal_rows
-from coterie.kmeans.lloyd import KMeansStats, Lloyd
+from coterie.kmeans.lloyd import Lloyd
 
 POOL = 5  # candidate rows per landmark
 ROUNDS = 16  # rounds in which landmarks are chosen
@@ -108,7 +109,7 @@ class FeatureLloyd(Lloyd):
         return (sums.sum_x / sums.weight[:, None]).astype(source.dtype)
 
     def has_converged(
-        self, before: np.ndarray, after: np.ndarray, stats: KMeansStats, history: Sequence[float], stretch: float | None
+        self, before: np.ndarray, after: np.ndarray, stats: Any, history: Sequence[float], stretch: float | None = None
     ) -> bool:
         return bool(stats.moved == 0 or history[-2] - history[-1] <= self.gain * history[-2])
 
@@ -129,7 +130,7 @@ def nystrom_features(
 
     .. [1] Chen, Epperly, Tropp & Webber (2024), Randomly pivoted Cholesky, Commun. Pure Appl. Math. 78.
     """
-    counts = np.concatenate(engine.map(_weights, source))
+    counts = np.concatenate(engine.map(attrgetter("weights"), source))
     rows = np.flatnonzero(counts > 0)
     if m < len(rows):
         rows = np.sort(draw_by_weight(counts, POOL * m, rng))
@@ -207,12 +208,7 @@ def _load(features: Features, part: Any) -> Chunk:
     return chunk._replace(X=features.of(chunk.X))
 
 
-def _weights(chunk: Chunk) -> np.ndarray:
-    return np.ones(chunk.X.shape[0]) if chunk.w is None else chunk.w
-
-
 def _sums_by_label(k: int, chunk: Chunk) -> LabelledSums:
-    w = _weights(chunk)
-    X = chunk.X.astype(np.float64) * w[:, None]
+    X = chunk.X.astype(np.float64) * chunk.weights[:, None]
     sums = [np.bincount(chunk.y, column, k) for column in X.T]
-    return LabelledSums(np.bincount(chunk.y, w, k), np.stack(sums, axis=1))
+    return LabelledSums(np.bincount(chunk.y, chunk.weights, k), np.stack(sums, axis=1))

@@ -13,7 +13,8 @@ from coterie.core.scale import Powers
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
 from coterie.kmeans.center_estimator import CenterEstimator
-from coterie.kmeans.lloyd import KMeansStats, Lloyd
+from coterie.kmeans.center_model import KMeansStats
+from coterie.kmeans.lloyd import Lloyd
 from coterie.seeding import forgy
 
 BLOCK = 2048  # rows that are normalised at a time, so that their float64 copy stays in the cache
@@ -168,7 +169,7 @@ class SphericalKMeans(CenterEstimator):
         self.verbose = verbose
         self.checkpoint = checkpoint
 
-    _distinct = "directions"
+    _remedy = "X has too few distinct directions for more"
     _powers: ClassVar[dict[str, Powers]] = {
         "cluster_centers_": Powers(0, 0),
         "inertia_": Powers(0, 1),

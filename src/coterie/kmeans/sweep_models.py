@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from sklearn.base import clone
 
 from coterie.core.protocols import Engine, Source
+from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.exact_kmeans import exact_if_possible
-from coterie.kmeans.kmeans import KMeans, check_enough_rows
+from coterie.kmeans.kmeans import KMeans
 from coterie.kmeans.metric_weights import as_roots, scaled
 
 

@@ -16,8 +16,8 @@ from coterie.distances.series import as_series, from_table
 from coterie.distances.soft_dtw import as_gamma
 from coterie.distances.windows import Mask, SakoeChiba, as_window
 from coterie.errors import InputError, ParameterError
+from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.dtw_lloyd import DTWLloyd
-from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import starts
 from coterie.traces import Traced

@@ -39,7 +39,7 @@ def sums_about_means(X: Any, labels: Any, metric: Any, sample_weight: Any, n_job
 
 def _simplified(moments: Moments, weight: Array, squared: bool, chunk: Chunk) -> Array:
     """For each cluster, the sum of silhouettes, and the weight of rows that are not alone in it (2, k)."""
-    w = np.ones(len(chunk.y)) if chunk.w is None else chunk.w
+    w = chunk.weights
     rest = weight_of_others(chunk.y, w, weight)
     distances = np.zeros((len(chunk.y), len(weight)))
     distances[:, moments.clusters] = moments.means.distances(chunk.X)

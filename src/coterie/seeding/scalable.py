@@ -143,7 +143,7 @@ def _apply(
     if len(points):
         label, is_nearer = cost.add(chunk.X, unit, points, memo.cost)
         memo.owner[is_nearer] = n_before + label[is_nearer]
-    return np.ones(n) if chunk.w is None else chunk.w, memo
+    return chunk.weights, memo
 
 
 def _draw(
