@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.stats import Stats
+from coterie.core.stats import FirstRow, Stats
 from coterie.data.scale_check import MAX_EXPONENT, SAFE, may_be_unsafe, measure_scale
 from coterie.errors import InputError, ScaleError
 
@@ -44,17 +44,6 @@ class MissingMoments(Stats):
     weight: Any  # of all rows
     n_missing: Any  # missing values
     n_empty: Any  # rows with positive weight of which all values are missing
-
-
-@dataclass(frozen=True)
-class FirstEmpty(Stats):
-    """The first row with positive weight of which all values are missing."""
-
-    rows: Any
-    index: Any  # infinite if there is none
-
-    def __add__(self, other: FirstEmpty) -> FirstEmpty:
-        return FirstEmpty(self.rows + other.rows, min(self.index, self.rows + other.index))
 
 
 @dataclass(frozen=True)
@@ -129,9 +118,8 @@ def _is_empty(chunk: Chunk) -> np.ndarray[Any, Any]:
     return is_empty if chunk.w is None else is_empty & (chunk.w > 0)
 
 
-def _first_empty(chunk: Chunk) -> FirstEmpty:
-    is_empty = _is_empty(chunk)
-    return FirstEmpty(len(is_empty), int(np.argmax(is_empty)) if is_empty.any() else np.inf)
+def _first_empty(chunk: Chunk) -> FirstRow:
+    return FirstRow.of(_is_empty(chunk))
 
 
 def _check_missing(source: Source, engine: Engine, result: MissingMoments, to_fit: bool) -> None:

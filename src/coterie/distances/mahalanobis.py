@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from coterie import machine
-from coterie.core.arguments import as_floats
+from coterie.core.arguments import as_floats, is_number
 from coterie.core.stored import stored
 from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Array
@@ -133,6 +133,6 @@ class Mahalanobis(Euclidean):
         share = self.shrinkage
         if isinstance(share, str) and share == "auto":
             return float(ledoit_wolf_shrinkage(to_unit_size(centered_rows)[0], assume_centered=True))
-        if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
+        if not is_number(share) or not 0 <= share <= 1:
             raise ParameterError(f"shrinkage must be 'auto' or a number from 0 to 1; got {self.shrinkage!r}")
         return float(share)

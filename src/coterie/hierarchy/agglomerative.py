@@ -271,10 +271,7 @@ class AgglomerativeClustering(TreeEstimator):
 def cuts(
     model: AgglomerativeClustering, ks: list[int], X: Any, sample_weight: Any
 ) -> Iterator[tuple[AgglomerativeClustering, float]]:
-    """Copies of a fitted model, cut into each number of clusters, with the cost of each.
-
-    The cost is the sum of squares within clusters for Ward, and the height of the highest merge for other linkages.
-    """
+    """Copies of a fitted model cut into `ks` clusters, and their costs: inertia for Ward, else the highest merge."""
     n, rows = model._columns
     weight = as_weights(sample_weight, n)
     weight = np.ones(len(rows)) if weight is None else weight[rows]

@@ -42,9 +42,7 @@ class FittedObjects:
         """Distances of new objects to all objects of the fit (m, n); the columns of precomputed ones are sorted."""
         if self.distance is None:
             return new[:, self.order]
-        distances = np.empty((len(new), len(self.order)), np.result_type(new.dtype, self.A.dtype))
-        self.distance.between(new, self.A, distances)
-        return distances
+        return self.distance.table(new, self.A)
 
 
 def fitted_objects(distance: Distance | None, A: Any, labels: Array) -> FittedObjects:
@@ -111,8 +109,7 @@ class Centers:
 
     def costs(self, new: Any) -> Array:
         """Squared distances of new rows to all clusters (m, k), as the method measures them."""
-        distances = np.empty((len(new), self.columns), np.result_type(new.dtype, self.centers.dtype))
-        self.distance.between(new, self.centers, distances)
+        distances = self.distance.table(new, self.centers)
         return cost_increase(distances.astype(np.float64) ** 2, self.mass, self.method)
 
 
@@ -156,4 +153,4 @@ def nearest(clusters: Members | Centers, new: Any, n_jobs: int | None) -> Array:
         return clusters.costs(new[start:stop]).argmin(axis=1).astype(np.int32)
 
     with machine.one_blas_thread:
-        return np.concatenate(list(machine.in_threads(strip, strips(len(new), clusters.columns), n_jobs)))
+        return np.concatenate(machine.run_in_threads(strip, strips(len(new), clusters.columns), n_jobs))

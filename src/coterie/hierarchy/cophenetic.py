@@ -66,8 +66,7 @@ def cophenet(Z: Any, Y: Any = None, *, dtype: Any = "float64", n_jobs: int | Non
     def strip(start: int, stop: int) -> None:
         heights.rows(start, stop, distances[row_start(n, start) : row_start(n, stop)])
 
-    for _ in machine.in_threads(strip, strips(n, n), n_jobs):
-        pass
+    machine.run_in_threads(strip, strips(n, n), n_jobs)
     if Y is None:
         return distances
     return _correlation(tree, upper_rows_of(as_square_or_condensed(Y, n, "Y"), n), n_jobs), distances
@@ -126,10 +125,7 @@ class _CommonHeights:
 
 
 def _correlation(tree: Tree, distances: UpperRows, n_jobs: int | None) -> float:
-    """The cophenetic correlation coefficient.
-
-    Mean and variance of the cophenetic distances follow from the merges and their sizes, without a pass over pairs.
-    """
+    """The correlation; moments of cophenetic distances follow from merges and sizes, without a pass over pairs."""
     n = tree.n_leaves
     if n < 3:
         raise InputError(f"Z has {n} leaves: a correlation needs at least 3")
@@ -137,7 +133,7 @@ def _correlation(tree: Tree, distances: UpperRows, n_jobs: int | None) -> float:
     mean_height = float(pairs @ tree.height / pairs.sum())
     step = partial(_moments, _CommonHeights(tree), distances, mean_height)
     bounds = [(start, min(stop, n - 1)) for start, stop in strips(n, n) if start < n - 1]
-    count, mean, squares, excess, products = np.array(list(machine.in_threads(step, bounds, n_jobs))).T
+    count, mean, squares, excess, products = np.array(machine.run_in_threads(step, bounds, n_jobs)).T
     mean_distance = float(count @ mean / count.sum())
     distance_scatter = float((squares + count * (mean - mean_distance) ** 2).sum())
     co_scatter = float((products + (mean - mean_distance) * excess).sum())

@@ -202,7 +202,7 @@ class DivisiveClustering(TreeEstimator):
             return self._splits.assign(new[start:stop])
 
         with machine.one_blas_thread:
-            return np.concatenate(list(machine.in_threads(strip, strips(len(new), self.n_leaves_), self.n_jobs)))
+            return np.concatenate(machine.run_in_threads(strip, strips(len(new), self.n_leaves_), self.n_jobs))
 
     def _is_of_fit(self, X: Any, sample_weight: Any) -> bool:
         """Only 'diana' needs this: with 'bisecting', `predict` returns `labels_` for the rows of the fit."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
+from coterie.core.arguments import one_of
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.distances import Distance, as_distance
@@ -131,8 +132,7 @@ def linkage(
     """
     if not isinstance(method, str) or method not in METHODS:
         raise ParameterError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
-    if memory not in ("auto", "linear", "matrix"):
-        raise ParameterError(f"memory must be 'auto', 'linear' or 'matrix'; got {memory!r}")
+    one_of("memory", memory, ("auto", "linear", "matrix"))
     machine.thread_count(n_jobs)  # rejects invalid values before the computation starts
     rule, callback = METHODS[method], check_callback(callback)
     X = opened(X)

@@ -54,7 +54,7 @@ class BalancedLloyd:
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> BalancedAssignment:
         centers = seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit)
-        if isinstance(self.start, str) and not self._has_equal_sizes():
+        if isinstance(self.start, str) and (np.ptp(self.size_min) > 0 or np.ptp(self.size_max) > 0):
             centers = centers[self._order_by_size(centers, source, engine)]
         return self._assigned(centers, None, source, engine)
 
@@ -110,10 +110,6 @@ class BalancedLloyd:
     @property
     def _means(self) -> Lloyd:
         return Lloyd(self.n_clusters, tol=self.tol)
-
-    def _has_equal_sizes(self) -> bool:
-        """Whether all clusters have the same bounds."""
-        return bool((self.size_min == self.size_min[0]).all() and (self.size_max == self.size_max[0]).all())
 
     def _order_by_size(self, centers: np.ndarray, source: Source, engine: Engine) -> np.ndarray:
         """Order of the centers by size: the center that is nearest to the most rows gets the largest bounds."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coterie.base import CENTERS_STORED, Summary
+from coterie.core.arguments import is_number
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stats import Stats
@@ -60,10 +61,7 @@ class Fuzzy(NearestCenters):
         return self.off_rows(centers, np.arange(len(centers)), source, engine)
 
     def off_rows(self, centers: np.ndarray, indices: np.ndarray, source: Source, engine: Engine) -> np.ndarray:
-        """Move the centers `indices`, which equal rows, to the means of the rows nearest to them.
-
-        A row on a center has membership 1 in it, and would keep the center in place.
-        """
+        """Move centers that equal rows to the means of their nearest rows: a membership of 1 would keep them there."""
         stats, _ = engine.scan(partial(super().e_step, centers), source, None)
         moved = centers.copy()
         moved[indices] = self.m_step(centers, stats)[indices]
@@ -77,10 +75,7 @@ class Fuzzy(NearestCenters):
         return FuzzyStats(*self._kernels(chunk.X, len(centers)).fuzzy(chunk.X, chunk.w, centers, self.m)), None
 
     def repair(self, centers: np.ndarray, stats: Any, source: Source, engine: Engine, memos: list[Any]) -> np.ndarray:
-        """Move a center without weight to the row with the largest cost, as in K-means.
-
-        With m near 1 a center can be so far from all rows that its weight is zero.
-        """
+        """Move a center without weight, which is far from all rows if m is near 1, as in K-means."""
         if np.all(stats.weight > 0):
             return centers
         _, bounds = engine.scan(partial(super().e_step, centers), source, None)
@@ -297,12 +292,8 @@ class FuzzyCMeans(CenterEstimator):
 
         Parameters
         ----------
-        X : array (n, d)
-            Rows.
-        sample_weight : array (n,), optional
-            Weights of the rows.
-        normalized : bool, default=False
-            Return the normalised entropy.
+        X, sample_weight, normalized
+            As in `partition_coefficient`.
 
         Returns
         -------
@@ -325,12 +316,8 @@ class FuzzyCMeans(CenterEstimator):
         return Fuzzy(self.n_clusters, self.init, summary.unit, tol, m=float(self.fuzzifier))
 
     def _check_options(self) -> tuple[int, int, Any]:
-        above_one("fuzzifier", self.fuzzifier)
+        if not is_number(self.fuzzifier) or not 1 < self.fuzzifier < np.inf:
+            raise ParameterError(
+                f"fuzzifier must be a finite number above 1 (KMeans is the limit 1); got {self.fuzzifier!r}"
+            )
         return super()._check_options()
-
-
-def above_one(name: str, value: Any) -> float:
-    """Raise an error unless `value` is a finite number greater than 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 1 < value < np.inf:
-        raise ParameterError(f"{name} must be a finite number above 1 (KMeans is the limit 1); got {value!r}")
-    return float(value)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from coterie.base import Summary
-from coterie.core.arguments import one_of
+from coterie.core.arguments import is_number, one_of
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
@@ -236,7 +236,7 @@ def as_gamma(gamma: Any, kernel: str, summary: Summary) -> float:
             return 1 / len(summary.variance)
         total = float(summary.variance.sum())
         return 1 / total if total > 0 else 1.0
-    if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number) or not 0 < gamma < np.inf:
+    if not is_number(gamma) or not 0 < gamma < np.inf:
         raise ParameterError(f"gamma must be None, 'scale', 'auto' or a finite number above 0; got {gamma!r}")
     return float(gamma)
 

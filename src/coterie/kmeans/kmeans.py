@@ -230,10 +230,7 @@ class KMeans(CenterEstimator):
         self.cluster_centers_ = centers
 
     def _model(self, summary: Summary | None = None) -> Lloyd:
-        """Model of a fit (with `summary`) or of later calls.
-
-        Rows of later calls may have missing values even if those of the fit had none.
-        """
+        """Model of a fit (with `summary`), or of later calls, whose rows may have missing values in any case."""
         if summary is None:
             return (MissingLloyd if self._allows_missing else Lloyd)(len(self.cluster_centers_), bounds=False)
         tol = float(self.tol) * float(summary.variance.mean())

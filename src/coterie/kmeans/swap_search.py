@@ -342,10 +342,7 @@ class Neighborhood:
 
 
 def _clusters(chain: list[tuple[int, int]], owner: np.ndarray) -> frozenset[tuple[int, int]]:
-    """Removed centers, and the clusters of the rows that replace them.
-
-    Other rows of the same clusters give similar results.
-    """
+    """Removed centers, and the clusters of their new rows: other rows of these clusters give similar results."""
     return frozenset((removed, int(owner[row])) for removed, row in chain)
 
 
