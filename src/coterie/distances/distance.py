@@ -73,6 +73,12 @@ class Distance:
         return out
 
 
+def check_symmetric(distance: Distance, reason: str) -> None:
+    """Raise an error that states the `reason` if d(x, y) and d(y, x) differ."""
+    if not distance.symmetric:
+        raise ParameterError(f"metric={distance.name!r} is not symmetric: {reason}; use a symmetric metric")
+
+
 def dense_rows(X: Any, name: str = "X") -> Array:
     """The rows of `X` as an array in memory; sparse and Dask arrays raise an `InputError`."""
     source = as_source(X)

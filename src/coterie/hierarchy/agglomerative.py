@@ -14,6 +14,7 @@ from coterie.core.progress import Progress
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
+from coterie.distances.distance import check_symmetric
 from coterie.distances.euclidean import Euclidean
 from coterie.errors import ParameterError
 from coterie.hierarchy import assign
@@ -255,11 +256,8 @@ class AgglomerativeClustering(TreeEstimator):
                 f"connectivity requires linkage {', '.join(map(repr, CONNECTIVITY_LINKAGES))}; "
                 f"got linkage={self.linkage!r}"
             )
-        if objects.distance is not None and not objects.distance.symmetric:
-            raise ParameterError(
-                f"metric={objects.distance.name!r} is not symmetric: linkage needs d(x, y) = d(y, x); use a symmetric "
-                "metric"
-            )
+        if objects.distance is not None:
+            check_symmetric(objects.distance, "linkage needs d(x, y) = d(y, x)")
         is_euclidean = isinstance(objects.distance, Euclidean) and objects.distance.root
         if self.linkage == "ward" and not is_euclidean:
             raise ParameterError(

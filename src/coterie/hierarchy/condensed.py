@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.distances.distance import as_distance
+from coterie.distances.distance import as_distance, check_symmetric
 from coterie.distances.pairwise import fit_and_prepare, pairwise
 from coterie.distances.precomputed import as_square
 from coterie.errors import InputError, ParameterError
@@ -23,10 +23,7 @@ def upper_rows(X: Any, n: int, metric: Any, params: dict[str, Any]) -> UpperRows
         return upper_rows_of(as_square_or_condensed(X, n), n)
     distance, A, _ = fit_and_prepare(as_distance(metric, **params), X)
     check_leaves(len(A), n)
-    if not distance.symmetric:
-        raise ParameterError(
-            f"metric={distance.name!r} is not symmetric: d(x, y) and d(y, x) differ; use a symmetric metric"
-        )
+    check_symmetric(distance, "d(x, y) and d(y, x) differ")
 
     return lambda start, stop: _above_diagonal(distance.table(A[start:stop], A[start:]))
 

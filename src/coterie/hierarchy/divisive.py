@@ -11,6 +11,7 @@ from coterie import machine
 from coterie.core.arguments import one_of
 from coterie.core.stored import stored
 from coterie.data import opened
+from coterie.distances.distance import check_symmetric
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import pairwise, strips
 from coterie.errors import InputError, ParameterError
@@ -270,10 +271,7 @@ class DivisiveClustering(TreeEstimator):
 
     def _distances(self, X: Any, objects: Objects, n: int) -> Array:
         distance: Any = objects.distance
-        if not distance.symmetric:
-            raise ParameterError(
-                f"metric={distance.name!r} is not symmetric: diameters need d(x, y) = d(y, x); use a symmetric metric"
-            )
+        check_symmetric(distance, "diameters need d(x, y) = d(y, x)")
         machine.check_memory(n * n * objects.A.dtype.itemsize, f"the distances of {n} rows", REMEDY)
         return pairwise(X, metric=distance, n_jobs=self.n_jobs)
 

@@ -12,6 +12,7 @@ from coterie.core.arguments import one_of
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.distances import Distance, as_distance
+from coterie.distances.distance import check_symmetric
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import fit_and_prepare
 from coterie.errors import InputError, ParameterError
@@ -180,10 +181,7 @@ def _merge_rows(
 
 def _prepared(X: Any, distance: Distance, method: str) -> tuple[Distance, Any]:
     """The distance, fitted to the rows, and the rows prepared for it."""
-    if not distance.symmetric:
-        raise ParameterError(
-            f"metric={distance.name!r} is not symmetric: linkage needs d(x, y) = d(y, x); use a symmetric metric"
-        )
+    check_symmetric(distance, "linkage needs d(x, y) = d(y, x)")
     if METHODS[method].squared and not (isinstance(distance, Euclidean) and distance.root):
         raise ParameterError(
             f"method={method!r} needs centers of clusters, which metric={distance.name!r} does not define: use "

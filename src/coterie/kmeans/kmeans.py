@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
 from coterie.base import CENTERS_STORED, Summary
 from coterie.core import loop
@@ -300,3 +301,19 @@ def as_frozen(frozen_centers: Any, k: int, d: int) -> np.ndarray | None:
     if not np.isfinite(centers).all():
         raise ParameterError("frozen_centers contains NaN or infinity: every center needs finite coordinates")
     return centers
+
+
+def sweep_models(
+    estimator: CenterEstimator, ks: list[int], X: Any, sample_weight: Any
+) -> tuple[dict[int, Any], Source, Engine, int, int]:
+    """Models for ascending numbers of clusters, the rows and engine they share, `n_init` and `max_iter`."""
+    n_init, max_iter, _ = estimator._check_options()
+    source, engine, summary = estimator._open(X, sample_weight, first=True)
+    check_enough_rows(ks[-1], summary)
+    models = {k: clone(estimator).set_params(n_clusters=k)._model(summary) for k in ks}
+    if isinstance(estimator, KMeans):
+        roots = as_roots(estimator.metric_weights, source.shape[1])
+        models = {
+            k: exact_if_possible(estimator.algorithm, scaled(model, roots), source) for k, model in models.items()
+        }
+    return models, source, engine, n_init, max_iter
