@@ -14,7 +14,7 @@ from coterie.core.stored import stored
 from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean, too_far_apart, weighted
-from coterie.distances.whitening import Whitening, centered, of_covariance, of_inverse, of_rows, of_shrunk, to_unit_size
+from coterie.distances.whitening import Whitening, centered, of_covariance, of_rows, of_shrunk, to_unit_size
 from coterie.errors import InputError, ParameterError, ScaleError
 
 LARGEST_EXPONENT = 1000  # beyond it, means and inverse standard deviations leave the range of float64
@@ -98,7 +98,7 @@ class Mahalanobis(Euclidean):
         precision = float(np.finfo(kind if kind.kind == "f" else np.float64).eps)
         if matrix.shape != (d, d):
             raise ParameterError(f"{name} must be a symmetric ({d}, {d}) matrix; its shape is {matrix.shape}")
-        whitening = of_covariance(matrix, precision) if name == "cov" else of_inverse(matrix, precision)
+        whitening = of_covariance(matrix, precision, is_inverse=name == "VI")
         if whitening is None:
             raise ParameterError(
                 f"{name} must be a symmetric ({d}, {d}) matrix of finite numbers, positive semi-definite"

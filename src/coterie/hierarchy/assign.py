@@ -65,7 +65,7 @@ def leaf_shares(tree: Tree, labels: Array, weight: Array, halving: bool) -> Arra
 @stored("hierarchy.Members", objects="<hierarchy.Objects>", share="real N", mass="real K", inner="none | real K")
 @dataclass(frozen=True)
 class Members:
-    """Clusters given by all their members: single, complete, average, weighted; and centers of precomputed distances.
+    """Clusters defined by all their members: single, complete, average, weighted; and centers of precomputed distances.
 
     The squared distance to a center is the mean of those to the members, minus half their mean among the members.
     """
@@ -96,7 +96,7 @@ class Members:
 @stored("hierarchy.Centers", distance="<distance.*>", centers="real K D", mass="real K", method="text")
 @dataclass(frozen=True)
 class Centers:
-    """Clusters given by the centers of their rows: ward, centroid, median."""
+    """Clusters defined by the centers of their rows: ward, centroid, median."""
 
     method: str
     distance: Distance

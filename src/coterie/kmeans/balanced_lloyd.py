@@ -37,9 +37,8 @@ class BalancedLloyd:
     r"""Minimises :math:`\sum_i w_i \|x_i - c_{z_i}\|^2` over centers and assignments :math:`z` within the size bounds.
 
     The cluster of a row depends on all other rows. The assignment is therefore a parameter like the centers: `init` and
-    `repair`, which have access to all rows, find the cheapest one [1]_. An E-step only sums over it.
-
-    .. [1] Bradley, Bennett & Demiriz (2000), Constrained k-means clustering, Microsoft Research MSR-TR-2000-65.
+    `repair`, which have access to all rows, find the cheapest one. An E-step only sums over it. `BalancedKMeans` cites
+    the paper.
     """
 
     n_clusters: int

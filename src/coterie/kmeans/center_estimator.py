@@ -22,7 +22,7 @@ from coterie.traces import Traced
 class CenterEstimator(Traced, Partitional):
     """Estimator with the options of `KMeans` that its model needs.
 
-    A subclass creates its model in `_model`, names the attribute of its objective, and checks its own options.
+    A subclass creates its model in `_model`, names the attribute of its objective, and checks its other options.
     """
 
     _powers = CENTERS

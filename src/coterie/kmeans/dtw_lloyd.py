@@ -79,12 +79,9 @@ class DTWLloyd(CenterModel):
     r"""Minimises :math:`\sum_i w_i \min_k \mathrm{dtw}(x_i, c_k)^2`; with `gamma`, the sum of soft-DTW values.
 
     A row is a series: time steps in order, channels side by side, NaN after its end. The parameters have the same form.
-    Warping paths play the role of labels: for given paths, the optimal center is the mean of the aligned values [1]_.
+    Warping paths play the role of labels: for given paths, the optimal center is the mean of the aligned values.
     With `gamma` a cell is weighted by its share in all paths. This is EM as well: by Jensen's inequality these means do
-    not increase the soft objective.
-
-    .. [1] Petitjean, Ketterlin & Gançarski (2011), A global averaging method for dynamic time warping, Pattern
-       Recognition 44.
+    not increase the soft objective. `TimeSeriesKMeans` cites the papers.
     """
 
     channels: int = 1

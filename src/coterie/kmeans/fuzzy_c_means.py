@@ -44,11 +44,9 @@ class MembershipSums(Stats):
 
 @dataclass(frozen=True)
 class Fuzzy(NearestCenters):
-    r"""Minimises :math:`\sum_i w_i \sum_k u_{ik}^m \|x_i - c_k\|^2`; the memberships u of each row add up to 1 [1]_.
+    r"""Minimises :math:`\sum_i w_i \sum_k u_{ik}^m \|x_i - c_k\|^2`; the memberships u of each row add up to 1.
 
     The M-step is that of K-means. The label of a row is its nearest center, which has the largest membership.
-
-    .. [1] Bezdek (1981), Pattern recognition with fuzzy objective function algorithms, Plenum.
     """
 
     bounds: bool = False

@@ -89,16 +89,13 @@ class KernelStats(Stats):
 
 @dataclass(frozen=True)
 class KernelLloyd:
-    r"""Minimises :math:`\sum_i w_i \min_k \|\varphi(x_i) - m_k\|^2` for means :math:`m_k` in the feature space [1]_.
+    r"""Minimises :math:`\sum_i w_i \min_k \|\varphi(x_i) - m_k\|^2` for means :math:`m_k` in the feature space.
 
     Only values :math:`k(x, y) = \varphi(x) \cdot \varphi(y)` are known. Statistics cannot contain a mean, because it
     has no coordinates: it is defined by its rows. Their labels are stored with the parts. `repair` collects them and
     makes the pass that computes the lengths of the new means. That pass only needs the kernel values with rows that
     changed cluster. If no row changes, or the objective decreases by no more than `tol`, rows are moved one at a time
-    by the decrease after the means are updated [2]_.
-
-    .. [1] Dhillon, Guan & Kulis (2004), Kernel k-means, spectral clustering and normalized cuts, KDD.
-    .. [2] Telgarsky & Vattani (2010), Hartigan's method: k-means clustering without Voronoi, AISTATS.
+    by the decrease after the means are updated. `KernelKMeans` cites the papers.
     """
 
     n_clusters: int

@@ -34,7 +34,7 @@ class FeatureSpace(NamedTuple):
 
 
 def plusplus(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarray:
-    """Greedy k-means++ [1]_: draw rows by their squared distance to the chosen rows, and keep the best of a few.
+    """Greedy k-means++ [1]_: sample rows by their squared distance to the chosen rows, and choose the best of a few.
 
     .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
@@ -52,7 +52,7 @@ def plusplus(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarra
 
 
 def forgy(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarray:
-    """`k` different rows, drawn in proportion to their weights."""
+    """A random sample of `k` different rows, in proportion to their weights."""
     return labels_of_rows(draw_distinct(space.counts, rng, k), len(space.counts))
 
 

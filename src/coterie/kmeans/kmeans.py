@@ -262,7 +262,7 @@ class KMeans(CenterEstimator):
         roots = as_roots(self.metric_weights, source.shape[1]) if first else getattr(self, "_roots", None)
         return source if roots is None else source.map_rows(partial(scale_columns, roots), engine)
 
-    def _in_own_units(self, trace: Trace) -> Trace:
+    def _in_user_units(self, trace: Trace) -> Trace:
         """Trace in the units of `X`, without the columns of weight 0."""
         return trace if self._roots is None else trace_in_units(trace, self._roots)
 

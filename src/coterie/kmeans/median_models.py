@@ -123,16 +123,12 @@ class Manhattan(CenterModel):
 
 @dataclass(frozen=True)
 class Euclidean(NearestCenters):
-    r"""Minimises :math:`\sum_i w_i \min_k \|x_i - c_k\|_2`: centers are geometric medians, by Weiszfeld [1]_.
+    r"""Minimises :math:`\sum_i w_i \min_k \|x_i - c_k\|_2`: centers are geometric medians, by Weiszfeld.
 
     A step minimises squared distances that are an upper bound of the distances and touch them at the old center, so it
-    never increases their sum. A center on a row moves away if the pull of the other rows exceeds the weight of that row
-    [2]_; otherwise the row is the median. Steps towards a row that is the median can become ever smaller. `repair`
-    therefore checks whether the row nearest to each center is its median.
-
-    .. [1] Weiszfeld (1937), Sur le point pour lequel la somme des distances de n points donnés est minimum, Tohoku
-       Math. J. 43.
-    .. [2] Vardi & Zhang (2000), The multivariate L1-median and associated data depth, PNAS 97.
+    never increases their sum. A center on a row moves away if the pull of the other rows exceeds the weight of that
+    row; otherwise the row is the median. Steps towards a row that is the median can become ever smaller. `repair`
+    therefore checks whether the row nearest to each center is its median. `KMedians` cites the papers.
     """
 
     steps: int = STEPS  # maximum number of Weiszfeld steps in one iteration

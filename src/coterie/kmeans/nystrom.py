@@ -27,10 +27,7 @@ STORED = 1 << 30  # maximum number of bytes of stored features; more are recompu
 @stored("kernel_kmeans.Features", kernel="<kernel.*>", landmarks="real m D", root="real m R")
 @dataclass(frozen=True)
 class Features:
-    r""":math:`\Phi(x) = k(x, Z) K_{ZZ}^{-1/2}`, so that :math:`\Phi(x) \cdot \Phi(y)` is about k(x, y) [1]_.
-
-    .. [1] Williams & Seeger (2001), Using the Nyström method to speed up kernel machines, NIPS 13.
-    """
+    r""":math:`\Phi(x) = k(x, Z) K_{ZZ}^{-1/2}`, so that :math:`\Phi(x) \cdot \Phi(y)` is about k(x, y)."""
 
     kernel: Kernel
     landmarks: Any  # Z (m, d), prepared by the kernel
@@ -117,7 +114,7 @@ def nystrom_features(
 ) -> tuple[Features, Any]:
     """Features from `m` landmarks, and the indices of the landmark rows.
 
-    A pool of rows is drawn by weight. Landmarks are drawn from the pool by their residual after the previous landmarks
+    A pool of rows is sampled by weight. Landmarks are sampled from it by their residual after the previous landmarks
     (randomly pivoted Cholesky [1]_, in blocks). Rows unlike the others come first, and no two landmarks are equal.
 
     .. [1] Chen, Epperly, Tropp & Webber (2024), Randomly pivoted Cholesky, Commun. Pure Appl. Math. 78.

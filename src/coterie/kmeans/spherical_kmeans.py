@@ -22,12 +22,10 @@ BLOCK = 2048  # rows that are normalised at a time, so that their float64 copy s
 
 @dataclass(frozen=True)
 class Spherical(Lloyd):
-    r"""Minimises :math:`\sum_i w_i (1 - \max_k \langle x_i, c_k \rangle)` over centers of unit length [1]_.
+    r"""Minimises :math:`\sum_i w_i (1 - \max_k \langle x_i, c_k \rangle)` over centers of unit length.
 
     For rows of unit length, :math:`1 - \langle x, c \rangle = \|x - c\|^2 / 2`. Passes, initialisations and bounds are
-    therefore those of `Lloyd`; only the M-step differs.
-
-    .. [1] Dhillon & Modha (2001), Concept decompositions for large sparse text data using clustering, Mach. Learn. 42.
+    therefore those of `Lloyd`; only the M-step differs. `SphericalKMeans` cites the papers.
     """
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:

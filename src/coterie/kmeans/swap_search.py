@@ -273,7 +273,7 @@ class Neighborhood:
     def chains(self, rng: np.random.Generator) -> Iterator[tuple[list[int], np.ndarray]]:
         """Indices of centers and the rows that replace them: single swaps, the cheapest first, then several at once.
 
-        The candidates are drawn in proportion to their cost. A chain starts with any swap and continues with the swap
+        The candidates are sampled in proportion to their cost. A chain starts with any swap and continues with the swap
         that is cheapest after the previous ones [1]_. It finds swaps that help together although each alone does not.
 
         .. [1] Lin & Kernighan (1973), An effective heuristic algorithm for the traveling-salesman problem, Oper. Res.

@@ -52,7 +52,7 @@ def farthest(
         for other in others:
             _, memos = engine.scan(partial(_step, other.astype(source.dtype), unit, cost), source, memos)
     for _ in range(k):
-        if chosen is None and len(centers) == 1:  # the mean is not a center: forget the distances to it
+        if chosen is None and len(centers) == 1:  # the mean is not a center: its costs do not count
             memos = source.allocate(np.inf, source.dtype)
         farthest_row, memos = engine.scan(partial(_step, point.astype(source.dtype), unit, cost), source, memos)
         point = farthest_row.row
