@@ -23,7 +23,7 @@ from coterie.hierarchy.cut import clusters_below
 from coterie.hierarchy.linkage import linkage
 from coterie.hierarchy.linkage_input import scaled_weights
 from coterie.hierarchy.linkage_methods import METHODS
-from coterie.hierarchy.tree import Array, as_tree
+from coterie.hierarchy.tree import Array, Tree, as_tree
 from coterie.hierarchy.tree_estimator import Objects, TreeEstimator, check_enough
 
 CONNECTIVITY_LINKAGES = ("ward", "complete", "average", "single")
@@ -196,16 +196,21 @@ class AgglomerativeClustering(TreeEstimator):
         Z, n_components = self._linkage_matrix(rows, n, leaf_rows, objects, weight)
         tree = as_tree(Z)
         k = 1 + int(np.count_nonzero(tree.height >= threshold)) if n_clusters is None else n_clusters
-        labels = clusters_below(tree, np.arange(len(tree.height)) < tree.n_leaves - k)
         self._check_columns(X, reset=True)
         self._store_tree(Z)
-        self._distance, self._columns = objects.distance, (n, leaf_rows)
+        self._distance, self._columns, self.n_connected_components_ = objects.distance, (n, leaf_rows), n_components
+        self._cut(k, tree, objects, weight, X)
+        return self
+
+    def _cut(self, k: int, tree: Tree, objects: Objects, weight: Array, X: Any) -> None:
+        """Store the clusters after all but the last k - 1 merges, and the labels of `X`, the rows of the fit."""
+        labels = clusters_below(tree, np.arange(len(tree.height)) < tree.n_leaves - k)
         self._clusters = assign.clusters_of_tree(self.linkage, tree, labels, weight, *objects)
-        self.labels_, self.n_clusters_, self.n_connected_components_ = labels, int(labels.max()) + 1, n_components
+        self.labels_, self.n_clusters_ = labels, int(labels.max()) + 1
+        n, leaf_rows = self._columns
         if len(leaf_rows) < n:
             self.labels_ = self.predict(X)
             self.labels_[leaf_rows] = labels
-        return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the cluster of each row."""
@@ -278,11 +283,6 @@ def cuts(
     costs = 0.5 * np.cumsum(tree.height**2) if model.linkage == "ward" else np.maximum.accumulate(tree.height)
     for k in ks:
         n_merges = tree.n_leaves - k
-        cut = copy.copy(model).set_params(n_clusters=k)
-        labels = clusters_below(tree, np.arange(len(tree.height)) < n_merges)
-        cut._clusters = assign.clusters_of_tree(model.linkage, tree, labels, weight, *objects)
-        cut.labels_, cut.n_clusters_ = labels, k
-        if len(rows) < n:
-            cut.labels_ = cut.predict(X)
-            cut.labels_[rows] = labels
-        yield cut, float(costs[n_merges - 1]) if n_merges else 0.0
+        model_of_k = copy.copy(model).set_params(n_clusters=k)
+        model_of_k._cut(k, tree, objects, weight, X)
+        yield model_of_k, float(costs[n_merges - 1]) if n_merges else 0.0
