@@ -67,6 +67,18 @@ class Distance:
         """Compute ``out[i, j] = d(A[i], B[j])`` of prepared rows; out (len(A), len(B)), C-ordered."""
         raise NotImplementedError
 
+    def table(self, A: Any, B: Any, dtype: Any = None) -> Array:
+        """The distances of prepared rows in a new array (len(A), len(B)), by default in their common type."""
+        out = np.empty((len(A), len(B)), np.result_type(A.dtype, B.dtype) if dtype is None else dtype)
+        self.between(A, B, out)
+        return out
+
+
+def check_symmetric(distance: Distance, reason: str) -> None:
+    """Raise an error that states the `reason` if d(x, y) and d(y, x) differ."""
+    if not distance.symmetric:
+        raise ParameterError(f"metric={distance.name!r} is not symmetric: {reason}; use a symmetric metric")
+
 
 def dense_rows(X: Any, name: str = "X") -> Array:
     """The rows of `X` as an array in memory; sparse and Dask arrays raise an `InputError`."""
