@@ -78,8 +78,8 @@ class AlgorithmOptions(OptionGroup):
         help="kmedoids, average, complete, single, weighted, divisive: a distance such as manhattan or cosine; "
         "kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.",
     )] = None  # fmt: skip
-    kernel: Annotated[str | None, Parameter(help="kernel: rbf, linear, polynomial, sigmoid or cosine.")] = None
-    gamma: Annotated[float | None, Parameter(help="kernel: width of the kernel.")] = None
+    kernel: Annotated[str | None, Parameter(help="kernel: rbf, linear, poly, sigmoid or cosine.")] = None
+    gamma: Annotated[float | None, Parameter(help="kernel: gamma of rbf, poly and sigmoid; larger is narrower.")] = None
     fuzzifier: Annotated[float | None, Parameter(help="fuzzy: exponent of the memberships, above 1.")] = None
     batch_size: Annotated[int | None, Parameter(help="minibatch: number of rows in a batch.")] = None
     size_min: Annotated[int | None, Parameter(help="balanced: minimum number of rows in a cluster.")] = None

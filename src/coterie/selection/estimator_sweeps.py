@@ -14,11 +14,10 @@ from coterie.hierarchy.agglomerative import AgglomerativeClustering, cuts
 from coterie.kmeans.bisecting_kmeans import BisectingKMeans, with_first_splits
 from coterie.kmeans.exact_kmeans import Exact
 from coterie.kmeans.fuzzy_c_means import FuzzyCMeans
-from coterie.kmeans.kmeans import KMeans
+from coterie.kmeans.kmeans import KMeans, sweep_models
 from coterie.kmeans.kmedians import KMedians
 from coterie.kmeans.minibatch_kmeans import MiniBatchKMeans, full_models, use_if_better
 from coterie.kmeans.spherical_kmeans import SphericalKMeans
-from coterie.kmeans.sweep_models import sweep_models
 from coterie.medoids.kmedoids import KMedoids, objects_of
 from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.warm_start import em_objective, fit_with_copies
