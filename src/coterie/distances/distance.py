@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ClassVar, Self
@@ -150,10 +151,11 @@ def as_distance(metric: Any, **params: Any) -> Distance:
         )
     module, _, kind = _HOME[name].partition(".")
     create: Callable[..., Distance] = getattr(import_module(f"coterie.distances.{module}"), kind)
-    try:
-        return create(**params)
-    except TypeError as error:
-        raise ParameterError(f"metric={metric!r}: {error}") from None
+    valid = [*inspect.signature(create).parameters]
+    if unknown := [parameter for parameter in params if parameter not in valid]:
+        remedy = f"use {' or '.join(valid)}" if valid else "it takes no parameters"
+        raise ParameterError(f"metric={metric!r} has no parameter {unknown[0]!r}: {remedy}")
+    return create(**params)
 
 
 def _check_no_params(params: dict[str, Any], distance: Distance) -> Distance:

@@ -1,7 +1,5 @@
 """How `sweep` fits each type of estimator for ascending numbers of clusters, and which work is shared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -175,10 +173,7 @@ def by_merges(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[s
 
 
 ESTIMATOR_SWEEPS: dict[type, Callable[..., Iterator[Fitted]]] = {
-    KMeans: by_centers,
-    KMedians: by_centers,
-    SphericalKMeans: by_centers,
-    FuzzyCMeans: by_centers,
+    **dict.fromkeys((KMeans, KMedians, SphericalKMeans, FuzzyCMeans), by_centers),
     MiniBatchKMeans: by_batches,
     BisectingKMeans: by_cuts,
     GaussianMixture: by_components,

@@ -1,7 +1,5 @@
 """The mixin that adds `fit_trace` to estimators."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np
