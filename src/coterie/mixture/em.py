@@ -114,7 +114,7 @@ class EM:
             return True
         if len(gains) < 4:  # a start at which components all but coincide is left slowly at first
             return False
-        enough = self.tol / 1000 * float(stats.weight.sum())
+        enough = self.tol / 200 * float(stats.weight.sum())
         if stretch is not None:  # every other gain is a leap: no rate to go by
             plain = gains.reshape(2, 2).min(axis=1).max()
             return bool(max(10 * gains.max(), plain * stretch) < enough)

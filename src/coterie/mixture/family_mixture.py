@@ -94,7 +94,7 @@ class Mixture(DirichletMixture):
         Dirichlet process: a larger value gives more components.
     tol : float, default=1e-3
         Tolerance. Iterations stop when the mean log-likelihood of the rows still to be gained, estimated by Aitken's
-        method, is below `tol` / 1000. The mean is weighted, so that the scale of weights does not matter.
+        method, is below `tol` / 200. The mean is weighted, so that the scale of weights does not matter.
     max_iter : int, default=1000
         Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False
