@@ -35,6 +35,7 @@ WITHOUT_LENGTHS = {  # their rows have no unit, but their weights have
     "von_mises_fisher": (Mixture(family="von_mises_fisher", **C), ROWS),
     "product": (Mixture(family=PAIR, **C), np.column_stack([COUNTS[:, 0], ROWS[:, 1:]])),
 }
+START = np.argsort(np.argsort(ROWS[:, 0])) // 50  # initial labels
 WEIGHTED = {name: (model, X) for name, (model, X, _) in MIXTURES.items()} | WITHOUT_LENGTHS
 WEIGHTED |= {f"gaussian {name}": (GaussianMixture(**C, covariance_type=name), ROWS) for name in ("VEI", "VVE")}
 NEAR = {"rtol": 1e-6, "atol": 1e-9}  # log densities have the unit of the rows in them, and so does their rounding
@@ -128,14 +129,26 @@ def test_batches_with_weights_times_a_power_of_two(name):
 def test_weight_two_is_the_row_twice_in_every_iteration(name):
     """With the law above: neither the scale of weights nor the number of equal rows decides when a fit ends."""
     model, X = (GaussianMixture(**C, prior="default"), ROWS) if name == "prior" else WEIGHTED[name]
-    start, rows = np.argsort(np.argsort(ROWS[:, 0])) // 50, np.repeat(np.arange(150), WEIGHTS.astype(int))
-    weighted = fitted(clone(model).set_params(init_params=start), X, WEIGHTS)
-    repeated = fitted(clone(model).set_params(init_params=start[rows]), X[rows])
+    rows = np.repeat(np.arange(150), WEIGHTS.astype(int))
+    weighted = fitted(clone(model).set_params(init_params=START), X, WEIGHTS)
+    repeated = fitted(clone(model).set_params(init_params=START[rows]), X[rows])
     assert weighted.n_iter_ == repeated.n_iter_ > 1
     np.testing.assert_array_equal(weighted.labels_[rows], repeated.labels_)
     for found, expected in zip(arrays(weighted), arrays(repeated), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(weighted.lower_bound_, repeated.lower_bound_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "poisson"])
+def test_rounding_errors_are_relative_to_the_total_weight(name):
+    """With tol=0, a fit ends when its gains are rounding errors."""
+    model, X = WEIGHTED[name]
+    model = clone(model).set_params(tol=0.0, init_params=START)
+    plain = fitted(model, X, WEIGHTS)
+    for power in (-40, 40):
+        scaled = fitted(model, X, np.ldexp(WEIGHTS, power))
+        assert scaled.n_iter_ == plain.n_iter_
+        np.testing.assert_array_equal(scaled.weights_, plain.weights_)
 
 
 @SHORT
@@ -155,6 +168,22 @@ def test_a_prior_worth_more_rows_for_larger_weights_changes_no_parameter(power):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     unchanged = fitted(model(1), ROWS, np.ldexp(WEIGHTS, power))
     assert not np.allclose(unchanged.covariances_, plain.covariances_, rtol=1e-3)
+
+
+@SHORT
+def test_directions_have_no_scale():
+    model = Mixture(family="von_mises_fisher", **C)
+    for dtype, powers in ((np.float64, (-900, 900)), (np.float32, (-100, 100))):
+        X = ROWS.astype(dtype)
+        plain = fitted(model, X)
+        for power in powers:
+            scaled, moved = fitted(model, np.ldexp(X, power)), np.ldexp(X, power)
+            np.testing.assert_array_equal(scaled.predict(moved), plain.labels_)
+            for found, expected in zip(arrays(scaled), arrays(plain), strict=True):
+                np.testing.assert_allclose(found, expected, **NEAR)
+            np.testing.assert_allclose(scaled.score_samples(moved), plain.score_samples(X), rtol=1e-5)
+            assert scaled.log_likelihood_ == pytest.approx(plain.log_likelihood_)
+            np.testing.assert_allclose(scaled.sample(5)[0], plain.sample(5)[0], rtol=1e-5)
 
 
 def test_cdf_and_quantile_are_in_the_units_of_the_rows():

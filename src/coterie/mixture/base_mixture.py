@@ -68,7 +68,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         rng = as_rng(self.random_state)
         weights = self._components.weights
         counts = rng.multinomial(n_samples, weights / weights.sum())
-        rows = times_power(self._scale.rows, self._model().draw(self._components, counts, rng))
+        rows = times_power(self._length_exponent, self._model().draw(self._components, counts, rng))
         return rows.astype(self.weights_.dtype), np.repeat(np.arange(len(counts)), counts)
 
     def _from_responsibilities(self, model: Any, X: Any, sample_weight: Any, rows: int, start: Any) -> Any:
@@ -92,9 +92,14 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     _powers_of_outputs: ClassVar[dict[str, int]] = {"impute": 1}
 
     @property
+    def _length_exponent(self) -> int:
+        """Exponent of the power of two by which lengths of the scaled rows must be multiplied."""
+        return self._scale.rows
+
+    @property
     def _log_unit(self) -> float:
         """Log volume of a unit cube of the scaled rows: log densities of the original rows are smaller by it."""
-        return self.n_features_in_ * self._scale.rows * float(np.log(2.0)) if self._scale.rows else 0.0
+        return self.n_features_in_ * self._length_exponent * float(np.log(2.0)) if self._length_exponent else 0.0
 
     def _in_units(self, likelihood: Any, weight: Any, sample_weight: Any) -> tuple[float, float]:
         """Convert a sum of log densities and the weight of the rows to the units of `X` and `sample_weight`."""

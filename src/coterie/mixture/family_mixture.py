@@ -33,6 +33,7 @@ POWERS = {  # by family and parameter: the power of the unit of the rows with wh
     "student_t": {"location": 1, "scale": 2},
     "exponential": {"rate": -1},
     "gamma": {"rate": -1},
+    "von_mises_fisher": {},  # of directions, which have no unit
 }
 
 
@@ -267,6 +268,10 @@ class Mixture(DirichletMixture):
         return super().partial_fit(X, y, sample_weight, known_labels=known_labels)
 
     partial_fit.__doc__ = MixtureEstimator.partial_fit.__doc__
+
+    @property
+    def _length_exponent(self) -> int:
+        return super()._length_exponent if POWERS.get(as_family(self.family).name) else 0
 
     @property
     def _has_lengths(self) -> bool:
