@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie import machine
 from coterie.core.arguments import one_of
+from coterie.core.scale import LENGTHS, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.distances.distance import check_symmetric
@@ -242,27 +243,31 @@ class DivisiveClustering(TreeEstimator):
         )
         max_clusters, min_height = (None, 0.0) if self.compute_full_tree else (n_clusters, threshold or 0.0)
         splits = bisections.split(X, sample_weight, n_clusters, max_clusters, min_height)
+        exponent = bisections.height_exponent
         if n_clusters is None:
-            k = 1 + int((splits.height >= threshold).sum())
+            k = 1 + int((np.ldexp(splits.height, exponent) >= threshold).sum())
         else:
             k = min(n_clusters, 1 + len(splits.split))
         cluster = splits.clusters(k)
-        names = self._store_result(splits.to_single_objects() if self.compute_full_tree else splits, cluster)
+        names = self._store_result(splits.to_single_objects() if self.compute_full_tree else splits, cluster, exponent)
         bisections.keep(X, self, names)
         self._splits = bisections
         if n_clusters is not None and k < n_clusters:
             warn_of_few_rows(k, n_clusters)
         return self
 
-    def _store_result(self, splits: Splits, cluster: Array) -> Array:
-        """Store tree and labels, and return the label of each cluster (k,)."""
+    def _store_result(self, splits: Splits, cluster: Array, exponent: int = 0) -> Array:
+        """Store tree and labels, and return the label of each cluster (k,). Heights are multiplied by 2^exponent."""
         self.linkage_matrix_: Any = None
         self.children_: Any = None
         self.distances_: Any = None
         self.divisive_coefficient_: float | None = None
         if self.compute_full_tree:
-            self._store_tree(splits.linkage_matrix())
-            self.divisive_coefficient_ = banner_coefficient(self.linkage_matrix_) if splits.height[0] > 0 else 0.0
+            Z = splits.linkage_matrix()
+            self.divisive_coefficient_ = banner_coefficient(Z) if splits.height[0] > 0 else 0.0
+            heights = {"distances_": Z[:, 2]}
+            Z[:, 2] = multiplied(heights, {"distances_": LENGTHS}, Scale(exponent, 0))["distances_"]
+            self._store_tree(Z)
         self.labels_, self.n_leaves_ = number_by_first_row(cluster), len(cluster)
         self.n_clusters_ = int(self.labels_.max()) + 1
         names = np.empty(self.n_clusters_, np.int32)

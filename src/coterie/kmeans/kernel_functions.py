@@ -191,8 +191,8 @@ class Precomputed(Kernel):
     is_definite = False
 
 
-def as_kernel(estimator: Any, source: Source, summary: Summary) -> Kernel:
-    """Kernel for these rows, from the options of `estimator`."""
+def as_kernel(estimator: Any, source: Source, summary: Summary, exponent: int = 0) -> Kernel:
+    """Kernel for these rows, from the options of `estimator`; the rows were divided by 2^exponent."""
     kernel, params = estimator.kernel, estimator.kernel_params
     if callable(kernel):
         return UserKernel(kernel, dict(params or {}))
@@ -208,7 +208,7 @@ def as_kernel(estimator: Any, source: Source, summary: Summary) -> Kernel:
         return Linear(origin, summary.unit)
     if kernel == "cosine":
         return Cosine()
-    gamma = as_gamma(estimator.gamma, kernel, summary)
+    gamma = as_gamma(estimator.gamma, kernel, summary, exponent)
     if kernel == "rbf":
         return Rbf(origin, gamma)
     if kernel == "sigmoid":
@@ -216,18 +216,28 @@ def as_kernel(estimator: Any, source: Source, summary: Summary) -> Kernel:
     return Polynomial(gamma, int(estimator.degree), float(estimator.coef0))
 
 
-def as_gamma(gamma: Any, kernel: str, summary: Summary) -> float:
-    """Gamma as a number. 'scale' is 1 / (sum of the variances of the columns), 'auto' is 1 / (number of columns)."""
+def as_gamma(gamma: Any, kernel: str, summary: Summary, exponent: int = 0) -> float:
+    """Gamma as a number, for rows that were divided by 2^exponent.
+
+    'scale' is 1 / (sum of the variances of the columns), 'auto' is 1 / (number of columns).
+    """
     if gamma is None:
         gamma = "scale" if kernel == "rbf" else "auto"
     if isinstance(gamma, str):
-        if one_of("gamma", gamma, ("scale", "auto")) == "auto":
-            return 1 / len(summary.variance)
-        total = float(summary.variance.sum())
-        return 1 / total if total > 0 else 1.0
+        if one_of("gamma", gamma, ("scale", "auto")) == "scale":
+            total = float(summary.variance.sum())
+            return 1 / total if total > 0 else 1.0
+        gamma = 1 / len(summary.variance)
     if not is_number(gamma) or not 0 < gamma < np.inf:
         raise ParameterError(f"gamma must be None, 'scale', 'auto' or a finite number above 0; got {gamma!r}")
-    return float(gamma)
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = float(np.ldexp(float(gamma), 2 * exponent))
+    if not 0 < scaled < np.inf:
+        raise InputError(
+            f"gamma={gamma:g} times products of rows, whose values are up to about 2^{exponent}, leaves the range of "
+            "float64: use gamma='scale', or divide X by a power of two"
+        )
+    return scaled
 
 
 def check_matrix(K: Any) -> None:

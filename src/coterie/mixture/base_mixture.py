@@ -19,8 +19,6 @@ from coterie.mixture import parameter_checks
 from coterie.mixture.history import Recorder
 from coterie.traces import Traced
 
-MAX_EXPONENT_OF_COUNTS = 10  # mean weights of up to 2 to this power may be numbers of equal rows
-
 
 class BaseMixture(Traced, DensityMixin, Estimator):
     """Methods of all mixtures that follow from posterior probabilities.
@@ -70,20 +68,15 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         rng = as_rng(self.random_state)
         weights = self._components.weights
         counts = rng.multinomial(n_samples, weights / weights.sum())
-        rows = times_power(self._scale.rows, self._model().draw(self._components, counts, rng))
+        rows = times_power(self._length_exponent, self._model().draw(self._components, counts, rng))
         return rows.astype(self.weights_.dtype), np.repeat(np.arange(len(counts)), counts)
 
     def _from_responsibilities(self, model: Any, X: Any, sample_weight: Any, rows: int, start: Any) -> Any:
         """The parameters of one M-step with labels (n,) or responsibilities (n, k)."""
         resp = parameter_checks.responsibilities(start, rows, self.n_components)
-        soft, engine, summary = self._open(X, sample_weight, first=True, y=resp)
-        soft, _, _ = self._with_unit_weights(soft, summary)
+        soft, engine, _ = self._open(X, sample_weight, first=True, y=resp)
         nowhere = model.nowhere()
         return model.m_step(nowhere, engine.sum(partial(model.given, nowhere), soft))
-
-    def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
-        """The rows with weights of a unit that the model can use; by default they stay as they are."""
-        return source, summary, 0
 
     @property
     def _params(self) -> Any:
@@ -99,9 +92,14 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     _powers_of_outputs: ClassVar[dict[str, int]] = {"impute": 1}
 
     @property
+    def _length_exponent(self) -> int:
+        """Exponent of the power of two by which lengths of the scaled rows must be multiplied."""
+        return self._scale.rows
+
+    @property
     def _log_unit(self) -> float:
         """Log volume of a unit cube of the scaled rows: log densities of the original rows are smaller by it."""
-        return self.n_features_in_ * self._scale.rows * float(np.log(2.0)) if self._scale.rows else 0.0
+        return self.n_features_in_ * self._length_exponent * float(np.log(2.0)) if self._length_exponent else 0.0
 
     def _in_units(self, likelihood: Any, weight: Any, sample_weight: Any) -> tuple[float, float]:
         """Convert a sum of log densities and the weight of the rows to the units of `X` and `sample_weight`."""
@@ -194,7 +192,6 @@ class MixtureEstimator(BaseMixture):
             source, engine, summary = self._open(X, sample_weight, first=True, y=known)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight, known_labels=known_labels)
-        source, summary, exponent = self._with_unit_weights(source, summary)
         self._check_rows(summary.rows)
         model = self._model(summary, source.dtype)
         model = replace(model, start=self._start(model, X, sample_weight, source.shape[0], known))
@@ -207,8 +204,8 @@ class MixtureEstimator(BaseMixture):
         self._learn_columns(X, source)
         self._publish(model, result.params, source.dtype)
         history = recorder.history(result.run)
-        self.labels_, self.history_ = labels, history.rescaled(0.0, exponent)
-        self.log_likelihood_ = float(np.ldexp(result.stats.log_likelihood, exponent))
+        self.labels_, self.history_ = labels, history
+        self.log_likelihood_ = float(result.stats.log_likelihood)
         self.lower_bound_ = float(result.stats.bound) / summary.weight
         self.lower_bounds_ = history.lower_bound[history.step == "E"][1:] / summary.weight
         self.n_iter_, self.converged_ = result.passes - 1, result.converged
@@ -271,18 +268,6 @@ class MixtureEstimator(BaseMixture):
         self.lower_bound_ -= self._log_unit
         self.lower_bounds_ -= self._log_unit
         self.history_ = self.history_.rescaled(total * self._log_unit, self._scale.weights)
-
-    def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
-        """Divide weights by a power of two so that their mean is between 1 and 2; the last result is its exponent.
-
-        The maximum of the likelihood does not depend on it, but comparisons with 1 or with rounding errors during a
-        fit would. Weights of about 1 stay as they are, because they may be numbers of equal rows.
-        """
-        exponent = int(np.frexp(summary.weight / summary.rows)[1]) - 1
-        if source.w is None or self._counts_rows or abs(exponent) <= MAX_EXPONENT_OF_COUNTS:
-            return source, summary, 0
-        source = replace(source, w=times_power(-exponent, source.w))
-        return source, summary._replace(weight=float(np.ldexp(summary.weight, -exponent))), exponent
 
     # defined by subclasses
 

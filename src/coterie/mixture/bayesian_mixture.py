@@ -67,7 +67,7 @@ class BayesianGaussianMixture(BaseMixture):
         with multiples of the identity.
     tol : float, default=1e-3
         Tolerance. Iterations stop when the lower bound still to be gained, estimated by Aitken's method, is below
-        `tol` (1 + n / 1000).
+        `tol` n / 200, for rows of total weight n.
     reg_covar : float, default=1e-6
         Part of the prior: this share of the column variances is added to its scale matrix for each row of an average
         component.

@@ -16,6 +16,7 @@ from coterie.kernels.plain.gaussian import posterior
 from coterie.seeding.plusplus import uniform
 
 DEAD = 1e-8  # share of an average component's weight below which a component has no rows
+ROUNDING = 1e-12  # rounding error of a log-likelihood per unit of weight, if its terms are large but their sum is not
 RESEEDS = 2  # times a component may start anew in one run
 BLOCK = 1 << 18  # numbers of a block of densities
 
@@ -113,7 +114,7 @@ class EM:
             return True
         if len(gains) < 4:  # a start at which components all but coincide is left slowly at first
             return False
-        enough = self.tol * (1.0 + float(stats.weight.sum()) / 1000)
+        enough = self.tol / 200 * float(stats.weight.sum())
         if stretch is not None:  # every other gain is a leap: no rate to go by
             plain = gains.reshape(2, 2).min(axis=1).max()
             return bool(max(10 * gains.max(), plain * stretch) < enough)

@@ -13,7 +13,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.kernels.plain.gaussian import posterior
-from coterie.mixture.em import DEAD, EM, RESEEDS, Event, Worst, blocks
+from coterie.mixture.em import DEAD, EM, RESEEDS, ROUNDING, Event, Worst, blocks
 from coterie.seeding.plusplus import uniform
 
 BLOCK = 1 << 16  # numbers of a block of rows and their densities, which stay in the cache
@@ -126,11 +126,12 @@ class MixtureEM(EM):
 
     def repair(self, c: Mix, stats: MixtureStats, source: Source, engine: Engine, memos: list[Any]) -> Mix:
         """A component that lost all its rows starts anew at the row that the mixture explains worst."""
-        k = self.n_components
+        k, rows = self.n_components, source.shape[0]
         dead = (stats.weight < DEAD * stats.weight.sum() / k) & (np.broadcast_to(c.reseeds, k) < RESEEDS)
         for j in np.flatnonzero(dead):
             worst = engine.sum(partial(self._worst, c), source)
-            c = self._reseeded(c, int(j), worst.row, together(stats.family).scaled(1 / float(stats.weight.sum())))
+            parts = self.around(worst.row, together(stats.family).scaled(1 / rows), float(stats.weight.sum()) / rows)
+            c = self._reseeded(c, int(j), parts)
         return c
 
     def _worst(self, c: Mix, chunk: Chunk) -> Worst:
@@ -140,19 +141,19 @@ class MixtureEM(EM):
         row = int(np.argmin(density))
         return Worst(float(density[row]), chunk.X[[row]])
 
-    def _reseeded(self, c: Mix, j: int, row: Any, average: Any) -> Mix:
-        """Component `j` halfway between that row and an average one, with an average component's weight."""
+    def _reseeded(self, c: Mix, j: int, one: Any) -> Mix:
+        """Component `j` with the parameters `one`, and an average component's weight."""
         k = self.n_components
         others = np.arange(k) != j
         weights = np.where(others, c.weights * (k - 1) / k / max(c.weights[others].sum(), DEAD), 1 / k)
-        parts = replaced(c.parts, j, self.around(row, average))
+        parts = replaced(c.parts, j, one)
         reseeds = np.broadcast_to(c.reseeds, k) + ~others
         return Mix(weights, parts, c.steps, reseeds, (*c.events, Event(0, j, "reseeded")))
 
-    def around(self, X: Any, average: Any) -> Any:
-        """Parameters of a component for each row of `X`, each made of that row and an average one."""
+    def around(self, X: Any, average: Any, weight: float) -> Any:
+        """Parameters of a component for each row of `X`, each made of that row and an average one, of this weight."""
         n = X.shape[0]
-        own = self.family.statistics(None, self.family.features(X), np.eye(n))
+        own = self.family.statistics(None, self.family.features(X), weight * np.eye(n))
         return self.family.estimate(own + repeated(average, n))
 
     # objective
@@ -173,9 +174,10 @@ class MixtureEM(EM):
         return float(stats.weight @ offset + self.family.expected_log_prob(c.parts, stats.family) + stats.base)
 
     def rounding(self, c: Mix, stats: MixtureStats, objective: float) -> float:
-        size = abs(objective) + abs(float(stats.base)) + float(stats.weight.sum())  # a row's logarithm may be near 0
+        total = float(stats.weight.sum())
+        size = abs(objective) + abs(float(stats.base)) + total  # a row's logarithm may be near 0
         size += float(stats.weight @ np.broadcast_to(self.family.magnitude(c.parts), stats.weight.shape))
-        return 16 * float(np.finfo(np.float64).eps) * size + 1e-10
+        return 16 * float(np.finfo(np.float64).eps) * size + ROUNDING * total
 
     # statistics as a vector, for acceleration; they do not depend on the parameters
 

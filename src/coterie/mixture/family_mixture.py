@@ -33,6 +33,7 @@ POWERS = {  # by family and parameter: the power of the unit of the rows with wh
     "student_t": {"location": 1, "scale": 2},
     "exponential": {"rate": -1},
     "gamma": {"rate": -1},
+    "von_mises_fisher": {},  # of directions, which have no unit
 }
 
 
@@ -93,8 +94,8 @@ class Mixture(DirichletMixture):
         Concentration of the Dirichlet prior of the weights; 1 is flat. For 'auto' it is the concentration of the
         Dirichlet process: a larger value gives more components.
     tol : float, default=1e-3
-        Tolerance. Iterations stop when the log-likelihood still to be gained, estimated by Aitken's method, is below
-        `tol` (1 + n / 1000).
+        Tolerance. Iterations stop when the mean log-likelihood of the rows still to be gained, estimated by Aitken's
+        method, is below `tol` / 200. The mean is weighted, so that the scale of weights does not matter.
     max_iter : int, default=1000
         Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False
@@ -267,6 +268,10 @@ class Mixture(DirichletMixture):
         return super().partial_fit(X, y, sample_weight, known_labels=known_labels)
 
     partial_fit.__doc__ = MixtureEstimator.partial_fit.__doc__
+
+    @property
+    def _length_exponent(self) -> int:
+        return super()._length_exponent if POWERS.get(as_family(self.family).name) else 0
 
     @property
     def _has_lengths(self) -> bool:

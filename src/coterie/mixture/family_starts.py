@@ -55,20 +55,22 @@ class Trials:
     """EM runs side by side: R runs of K components are R K components of one family."""
 
     def __init__(self, model: MixtureEM, chunk: Chunk, rng: np.random.Generator):
-        family = model.family
+        family, w = model.family, np.asarray(chunk.w)
         if family.starts_smoothed and family.prior is None:
             family = family.with_prior("default")
+            if np.all(np.asarray(model.concentration) == 1.0):  # no prior of the user is worth a number of rows
+                w = w / w.mean()
         self.model, self.family, self.k, self.rng = replace(model, family=family), family, model.n_components, rng
-        self.X, self.w, self.known = chunk.X, np.asarray(chunk.w), chunk.y
+        self.X, self.w, self.known = chunk.X, w, chunk.y
         self.features = self.family.features(chunk.X)
         self.n = chunk.X.shape[0]
         self.kind = "hard" if model.e_step_kind == "hard" else "soft"
-        self.average = family.statistics(None, self.features, (self.w / self.w.sum())[:, None])
+        self.average = family.statistics(None, self.features, (self.w / self.n)[:, None])
 
     @property
     def enough(self) -> float:
         """What is worth another step."""
-        return self.model.tol * (1 + self.w.sum() / 1000)
+        return self.model.tol * self.w.sum() * (1 / self.n + 1 / 1000)  # in proportion to the weights
 
     # runs
 
@@ -155,7 +157,8 @@ class Trials:
     def scores_around(self, rows: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
         """Log densities of all rows, or of those `among`, under a component at each of these rows (n, rows)."""
         features = self.features if among is None else self.family.features(self.X[among])
-        return self.family.scores(self.family.prepare(self.model.around(self.X[rows], self.average)), features)
+        components = self.model.around(self.X[rows], self.average, float(self.w.mean()))
+        return self.family.scores(self.family.prepare(components), features)
 
     def apart(self, scores: np.ndarray, w: np.ndarray, k: int) -> np.ndarray:
         """So many seeds, drawn by what log density a row loses at the best seed there is, beside at itself."""

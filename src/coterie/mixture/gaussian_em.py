@@ -17,7 +17,7 @@ from coterie.families.normal_prior import Penalty
 from coterie.families.structures import FLOOR, Structure, covariances, needs_floor
 from coterie.kernels.plain.gaussian import Gaussians, weighted_sums
 from coterie.mixture import missing
-from coterie.mixture.em import DEAD, EM, RESEEDS, Event, Worst
+from coterie.mixture.em import DEAD, EM, RESEEDS, ROUNDING, Event, Worst
 from coterie.seeding.plusplus import uniform
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
@@ -276,13 +276,14 @@ class GaussianEM(EM):
         """How far the objective can be off: more, where a component is far thinner than the rows are."""
         columns = {"full": self.unit[:, None], "tied": self.unit[:, None], "diag": self.unit}
         thin = float((np.abs(c.factor) * columns.get(self.form, self.unit.max())).max())
-        size = abs(objective - self.log_unit * float(stats.weight.sum()))
+        total = float(stats.weight.sum())
+        size = abs(objective - self.log_unit * total)
         if thin > 1e4:
-            size += float(stats.weight.sum()) * len(self.unit) * thin
-        rounding = 16 * self.precision * size + 1e-10 + self._place_rounding(c, stats.weight)
+            size += total * len(self.unit) * thin
+        rounding = 16 * self.precision * size + ROUNDING * total + self._place_rounding(c, stats.weight)
         if self.form not in ("full", "tied"):
             return rounding
-        logs = float(stats.weight.sum()) * len(self.unit) * float(forms.condition(c).max())
+        logs = total * len(self.unit) * float(forms.condition(c).max())
         return rounding + 16 * float(np.finfo(np.float64).eps) * logs  # determinants are taken in float64
 
     def _place_rounding(self, c: Components, weight: np.ndarray) -> float:

@@ -80,8 +80,8 @@ class GaussianMixture(MixtureEstimator):
         Dirichlet prior of weights and normal-inverse-Wishart prior of means and covariances. The fit is then the
         maximum a posteriori estimate. 'default' is the prior of mclust.
     tol : float, default=1e-3
-        Tolerance. Iterations stop when the log-likelihood still to be gained, estimated by Aitken's method, is below
-        `tol` (1 + n / 1000). This is a total, not a mean, so that likelihoods are comparable for any number of rows.
+        Tolerance. Iterations stop when the mean log-likelihood of the rows still to be gained, estimated by Aitken's
+        method, is below `tol` / 200. The mean is weighted, so that the scale of weights does not matter.
     max_iter : int, default=1000
         Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False

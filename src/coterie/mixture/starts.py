@@ -160,7 +160,8 @@ class Rows:
         """Rows to their clusters in a model-based tree; of some rows, where they are many, and then to Gaussians."""
         k, n = self.model.n_components, len(self.Z)
         rows = np.arange(n) if n <= TREE else np.sort(self.rng.choice(n, TREE, replace=False))
-        labels = cut(agglomerate(self.Z[rows], self.w[rows]), min(k, len(rows)))
+        w = self.w[rows] / self.w.mean()  # each cluster begins with the scatter of part of a row: of mean weight
+        labels = cut(agglomerate(self.Z[rows], w), min(k, len(rows)))
         resp = np.repeat((labels[:, None] == np.arange(k)).astype(np.float64)[None], runs, axis=0)
         if len(rows) == n:
             return resp
