@@ -11,6 +11,7 @@ from coterie.mixture.trials import Trials
 
 PAIRS = 60  # maximum number of pairs of components that may be merged: those that are most similar
 SPLIT_STEPS = 6  # EM steps in which a component is divided in two
+NO_ROW = 1e-12  # minimum responsibility, so that components without rows have an estimate
 TINY = float(np.finfo(np.float64).tiny)
 
 Move = tuple[int, int, int]  # merge the first two components, and split the third one
@@ -20,7 +21,7 @@ def split_and_merge(trials: Trials, params: Any, count: int, skip: int = 0) -> n
     """Merge two components of a run, the only one of a batch, and split another [1]_.
 
     The gain of a move is estimated from components that are fitted alone, so the moves that gain most come first.
-    Before them come sets of moves of different components: all moves, the better half of them, and so on. The first
+    Before them come sets of moves of different components: all that gain, the better half of them, and so on. The first
     `skip` starts are left out.
 
     .. [1] Ueda, Nakano, Ghahramani & Hinton (2000), SMEM algorithm for mixture models, Neural Computation 12.
@@ -29,18 +30,21 @@ def split_and_merge(trials: Trials, params: Any, count: int, skip: int = 0) -> n
     n, k = resp.shape
     if k < 3:
         return np.empty((0, n, k))
-    parts = trials.for_parts()
-    pairs, losses = _merges(parts, resp, log_density, params.weights[0])
-    halves, gains = _splits(parts, resp, trials.halves(resp))
+    parts, floored = trials.for_parts(), np.maximum(resp, NO_ROW)
+    pairs, losses = _merges(parts, floored, log_density, params.weights[0])
+    halves, gains = _splits(parts, floored, trials.halves(resp))
     net = gains[None] - losses[:, None]
     order = sorted(product(range(len(pairs)), range(k)), key=lambda move: -net[move])
-    moves = [(*pairs[i], j) for i, j in order if j not in pairs[i]]
-    starts = [_moved(resp, halves, some) for some in _sets(moves)[skip : skip + count]]
+    order = [(i, j) for i, j in order if j not in pairs[i]]
+    moves = [(*pairs[i], j) for i, j in order]
+    n_gains = sum(net[move] > 0 for move in order)
+    sets = [*_sets(moves[:n_gains]), *([move] for move in moves)]
+    starts = [_moved(resp, halves, some) for some in sets[skip : skip + count]]
     return np.stack(starts) if starts else np.empty((0, n, k))
 
 
 def _sets(moves: list[Move]) -> list[list[Move]]:
-    """Sets of moves: all that have no component in common, the better half of them, and so on; then single moves."""
+    """Sets of moves: all that have no component in common, the better half of them, and so on."""
     separate: list[Move] = []
     components: set[int] = set()
     for move in moves:
@@ -51,7 +55,7 @@ def _sets(moves: list[Move]) -> list[list[Move]]:
     while len(separate) > 1:
         sets.append(separate)
         separate = separate[: len(separate) // 2]
-    return [*sets, *([move] for move in moves)]
+    return sets
 
 
 def _moved(resp: np.ndarray, halves: np.ndarray, moves: list[Move]) -> np.ndarray:
@@ -72,7 +76,7 @@ def _merges(
     mass = trials.w[:, None] * resp
     length = np.sqrt((mass**2).sum(axis=0) + TINY)
     shared = (mass.T @ mass / np.outer(length, length))[first, second]
-    scores = np.log(np.maximum(resp, TINY)) + log_density[:, None] - np.log(np.maximum(weights, TINY))
+    scores = np.log(resp) + log_density[:, None] - np.log(np.maximum(weights, TINY))
     mean = mass.T @ scores / np.maximum(mass.sum(axis=0), TINY)[:, None]  # rows of the first under the second
     loss = np.diagonal(mean)[:, None] - mean
     exchanged = (loss + loss.T)[first, second]

@@ -192,12 +192,19 @@ class Trials(ABC):
         return np.maximum(self._own_scores[:, None] - self._pool_scores, 0.0)
 
     def halves(self, resp: np.ndarray) -> np.ndarray:
-        """Each component (n, k) divided between two seeds from k-means++: shares of its rows (k, n, 2)."""
-        mass = (self.w[self.pool, None] * resp[self.pool]).T
-        mass = np.where(mass.sum(axis=1, keepdims=True) > 0, mass, 1.0)
-        seeds = plusplus(self._losses, mass, 2, self.rng)
+        """Each component (n, k) divided between two seeds from k-means++: shares of its rows (k, n, 2).
+
+        Rows are divided at the mean of their difference in score, so that no half is empty.
+        """
+        mass = self.w[:, None] * resp
+        pool_mass = mass[self.pool].T
+        pool_mass = np.where(pool_mass.sum(axis=1, keepdims=True) > 0, pool_mass, 1.0)
+        seeds = plusplus(self._losses, pool_mass, 2, self.rng)
         scores = self.scores_around(self.pool[seeds.ravel()]).reshape(self.n, -1, 2)
-        return (scores.argmax(axis=2).T[..., None] == np.arange(2)).astype(np.float64)
+        difference = scores[..., 1] - scores[..., 0]
+        mean = (mass * difference).sum(axis=0) / np.maximum(mass.sum(axis=0), np.finfo(np.float64).tiny)
+        is_second = (difference > mean).T
+        return np.stack([~is_second, is_second], axis=-1).astype(np.float64)
 
 
 def plusplus(
