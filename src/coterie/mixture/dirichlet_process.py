@@ -19,7 +19,7 @@ from coterie.families.normal_prior import Prior
 from coterie.mixture.conjugate_priors import StickBreaking
 from coterie.mixture.em import Event
 from coterie.mixture.family_em import MixtureEM, MixtureStats
-from coterie.mixture.family_starts import Trials
+from coterie.mixture.family_trials import FamilyTrials
 from coterie.mixture.moves import Move, Search, State, chosen
 
 SAMPLE_ROWS = 20_000  # maximum number of rows on which the number of components is chosen
@@ -156,8 +156,8 @@ def _best_ascent(search: Search, rng: np.random.Generator) -> tuple[State, list[
 
 def _many_components(search: Search, k: int, rng: np.random.Generator) -> State:
     """Up to k components, from the best of several k-means++ starts."""
-    trials = Trials(MixtureEM(k, search.family), Chunk(search.X, search.w, 0), rng)
-    states = [search.divided(trials.posteriors("k-means++", 1)[:, 0]) for _ in range(N_STARTS)]
+    trials = FamilyTrials(MixtureEM(k, search.family), Chunk(search.X, search.w, 0), rng)
+    states = [search.divided(trials.starts("k-means++", 1)[0]) for _ in range(N_STARTS)]
     for _ in range(SHORT_STEPS):
         states = [search.step(state) for state in states]
     return search.without_empty(search.settled(max(states, key=lambda state: state.bound)))
