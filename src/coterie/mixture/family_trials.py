@@ -30,7 +30,7 @@ class FamilyTrials(Trials):
             family = family.with_prior("default")
             if np.all(
                 np.asarray(model.concentration) == 1.0
-            ):  # without a prior, the scale of the weights has no effect
+            ):  # there is no prior that counts rows
                 self.w = self.w / self.w.mean()
         self.em, self.family = replace(model, family=family), family
         self.X, self.features = chunk.X, family.features(chunk.X)
