@@ -28,9 +28,7 @@ class FamilyTrials(Trials):
         family = model.family
         if family.starts_smoothed and family.prior is None:
             family = family.with_prior("default")
-            if np.all(
-                np.asarray(model.concentration) == 1.0
-            ):  # there is no prior that counts rows
+            if np.all(np.asarray(model.concentration) == 1.0):  # there is no prior that counts rows
                 self.w = self.w / self.w.mean()
         self.em, self.family = replace(model, family=family), family
         self.X, self.features = chunk.X, family.features(chunk.X)
