@@ -78,8 +78,8 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         resp = parameter_checks.responsibilities(start, rows, self.n_components)
         soft, engine, summary = self._open(X, sample_weight, first=True, y=resp)
         soft, _, _ = self._with_unit_weights(soft, summary)
-        nowhere = model.nowhere()
-        return model.m_step(nowhere, engine.sum(partial(model.given, nowhere), soft))
+        reference = model.reference()
+        return model.m_step(reference, engine.sum(partial(model.stats_for, reference), soft))
 
     def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
         """The rows with weights of a unit that the model can use; by default they stay as they are."""

@@ -123,7 +123,7 @@ class Mixture(DirichletMixture):
         parameters.
     n_components_, counts_, moves_
         For 'auto': the number of components, their expected numbers of rows, and the splits and merges of the search
-        (`coterie.mixture.moves.Move`).
+        (`coterie.mixture.split_merge_search.Move`).
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
