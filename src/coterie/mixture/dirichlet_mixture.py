@@ -13,7 +13,7 @@ from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.errors import ParameterError
 from coterie.mixture import dirichlet_process
 from coterie.mixture.base_mixture import MixtureEstimator
-from coterie.mixture.variational import BoundRecorder
+from coterie.mixture.history import BoundRecorder
 
 
 class DirichletMixture(MixtureEstimator):

@@ -119,7 +119,7 @@ class Mixture(DirichletMixture):
         Most probable component of each row, equal to `predict` of the same rows.
     lower_bound_, lower_bounds_, log_likelihood_, n_parameters_, converged_, n_iter_, history_
         As in `GaussianMixture`. For 'auto', `lower_bound_` and `lower_bounds_` are the evidence lower bound of all
-        rows, `history_` is a `coterie.mixture.variational.BoundHistory`, and `components_` are the most probable
+        rows, `history_` is a `coterie.mixture.history.BoundHistory`, and `components_` are the most probable
         parameters.
     n_components_, counts_, moves_
         For 'auto': the number of components, their expected numbers of rows, and the splits and merges of the search
@@ -273,8 +273,8 @@ class Mixture(DirichletMixture):
         family = as_family(self.family)
         return family.name in POWERS and getattr(family, "prior", None) is None
 
-    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
-        super()._fit_rescaled(error, X, sample_weight, **more)
+    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **options: Any) -> Self:
+        super()._fit_rescaled(error, X, sample_weight, **options)
         if self._scale.rows:
             parts, powers = self.components_, POWERS[self.family_.name]
             arrays = {name: getattr(parts, name) for name in powers}
@@ -332,9 +332,7 @@ class Mixture(DirichletMixture):
         family = as_family(self.family)
         return family if self.prior is None else family.with_prior(self.prior)
 
-    def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> Any:
-        if summary is None:
-            return self._fitted_model
+    def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> Any:
         concentration = parameter_checks.concentration(self.concentration, self.n_components)
         if self._learned.name == "gaussian":
             model = self._as_gaussians(self._learned)._model(summary, dtype)

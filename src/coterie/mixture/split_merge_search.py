@@ -187,7 +187,7 @@ class SplitMergeSearch:
         return None
 
     def _best_split(self, state: State, j: int, rng: np.random.Generator) -> tuple[float, np.ndarray]:
-        """The best of several splits of a component: its estimated gain, and the responsibilities of the new half (n,)."""
+        """The best of several splits of a component: its estimated gain, and the responsibilities of its new half."""
         resp = state.resp[:, j]
         rows = np.flatnonzero((resp > MIN_SHARE) & (self.w > 0))
         mass = self.w[rows] * resp[rows]
