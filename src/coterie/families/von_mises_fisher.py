@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -33,10 +33,8 @@ class Lengths(Survey):
     rows: Any  # number of rows
     zero_row: Any  # index of the first row of length 0; infinite if there is none
 
-    def __add__(self, other: Survey) -> Lengths:
-        assert isinstance(other, Lengths)
-        values, zero_row = Survey.__add__(self, other), min(self.zero_row, self.rows + other.zero_row)
-        return Lengths(values.n_invalid, values.example, self.rows + other.rows, zero_row)
+    def _sum_of_others(self, other: Self) -> tuple[Any, ...]:
+        return self.rows + other.rows, min(self.zero_row, self.rows + other.zero_row)
 
 
 @stored("family.VonMisesFisher", attributes="prior has_missing")
@@ -83,9 +81,9 @@ class VonMisesFisher(ExponentialFamily):
     # density
 
     def survey(self, X: Any) -> Lengths:
-        base = super().survey(X)
-        is_zero = _lengths(X) == 0
-        return Lengths(base.n_invalid, base.example, X.shape[0], int(is_zero.argmax()) if is_zero.any() else np.inf)
+        invalid, is_zero = super().survey(X), _lengths(X) == 0
+        zero_row = int(is_zero.argmax()) if is_zero.any() else np.inf
+        return Lengths(invalid.n_invalid, invalid.example, X.shape[0], zero_row)
 
     def check(self, survey: Any, names: list[str] | None = None) -> None:
         super().check(survey, names)

@@ -178,9 +178,7 @@ def _sample(source: Source, rng: np.random.Generator) -> Chunk:
 def with_conjugate_prior(family: Any) -> Any:
     """The family with its conjugate prior."""
     if isinstance(family, Product):
-        product = copy(family)
-        product._groups = [(with_conjugate_prior(part), columns) for part, columns in family.families]
-        return product
+        return family.with_families(lambda part, _: with_conjugate_prior(part))
     if not hasattr(family, "log_evidence"):
         raise ParameterError(
             f"n_components='auto' needs a family with a conjugate prior; {type(family).__name__} has none: "

@@ -13,13 +13,11 @@ from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.families import forms
 from coterie.families.normal_prior import Penalty
+from coterie.families.scaled_gaussians import LOG_TWO_PI
 from coterie.families.structures import FLOOR, Structure, covariances, needs_floor
 from coterie.kernels.plain.gaussian import Gaussians, weighted_sums
 from coterie.mixture import missing
 from coterie.mixture.em import EM, EMPTY, Event
-
-LOG_TWO_PI = float(np.log(2 * np.pi))
-
 
 BY_FORM = "real K D D | real D D | real K D | real K"  # covariances of a structure: full, tied, diagonal, spherical
 MODEL_STORED: dict[str, Any] = {

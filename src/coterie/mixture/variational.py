@@ -11,10 +11,11 @@ import numpy as np
 from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
 from coterie.families import forms
+from coterie.families.scaled_gaussians import LOG_TWO_PI
 from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, NormalWishartPosterior, StickBreaking
 from coterie.mixture.em import Event
-from coterie.mixture.gaussian_em import BY_FORM, LOG_TWO_PI, MODEL_STORED, Components, GaussianEM, GaussianStats
+from coterie.mixture.gaussian_em import BY_FORM, MODEL_STORED, Components, GaussianEM, GaussianStats
 
 
 @stored(
