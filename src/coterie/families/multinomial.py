@@ -76,8 +76,8 @@ class Multinomial(CountFamily):
         total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
         if self._has_large:
             return np.asarray(of_stored(X, saturated).sum(axis=1)).ravel() - saturated(total)
-        each = of_stored(X, lambda x: special.gammaln(x + 1.0)).sum(axis=1)
-        return special.gammaln(total + 1.0) - np.asarray(each).ravel()
+        log_factorials = of_stored(X, lambda x: special.gammaln(x + 1.0)).sum(axis=1)
+        return special.gammaln(total + 1.0) - np.asarray(log_factorials).ravel()
 
     # parameters
 

@@ -63,8 +63,8 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         try:
             source, engine, summary = self._open(X, sample_weight, first=True, y=known)
         except ScaleError as error:
-            labels = {} if known_labels is None else {"known_labels": known_labels}
-            return self._fit_rescaled(error, X, sample_weight, **labels)
+            options = {} if known_labels is None else {"known_labels": known_labels}
+            return self._fit_rescaled(error, X, sample_weight, **options)
         source, summary, exponent = self._with_unit_weights(source, summary)
         self._check_rows(summary.rows)
         model = self._model(summary, source.dtype, source, engine)

@@ -34,8 +34,7 @@ def has_covariances_of_structure(model: dict[str, Any], lengths: dict[str, int])
     components, fitted = model["_components"], model["_fitted_model"]
     if not hasattr(fitted, "structure"):
         return True
-    k, d = lengths["K"], lengths["D"]
-    shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}.get(fitted.structure.form)
+    shape = forms.shape(fitted.structure.form, lengths["K"], lengths["D"])
     return components.covariances.shape == components.factor.shape == shape
 
 
@@ -198,13 +197,9 @@ class GaussianEM(EM):
     def reference(self) -> Components:
         """Equal components at the mean of the rows, as the reference of the first sums."""
         k, d = self.n_components, len(self.origin)
-        identity = {
-            "full": np.eye(d)[None].repeat(k, 0),
-            "tied": np.eye(d),
-            "diag": np.ones((k, d)),
-            "spherical": np.ones(k),
-        }
-        return self.components(np.full(k, 1 / k), np.repeat(self.origin[None], k, 0), identity[self.form])
+        shape = forms.shape(self.form, k, d)
+        identity = np.broadcast_to(np.eye(d), shape) if self.form in ("full", "tied") else np.ones(shape)
+        return self.components(np.full(k, 1 / k), np.repeat(self.origin[None], k, 0), identity)
 
     def with_parts(self, c: Components, parts: dict[str, np.ndarray]) -> Components:
         """`c` with some of "weights", "means" and "covariances" replaced."""
@@ -274,8 +269,7 @@ class GaussianEM(EM):
         n, sum_x, sum_xx = vector[:k], vector[k : k + k * d].reshape(k, d), vector[k + k * d :]
         if n.min() <= EMPTY * n.sum():
             return None
-        shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[self.form]
-        sum_xx = self._in_units(sum_xx.reshape(shape), -1)
+        sum_xx = self._in_units(sum_xx.reshape(forms.shape(self.form, k, d)), -1)
         sum_x = sum_x * self.unit
         mean = sum_x / n[:, None]
         scatter = forms.recentered(self.form, n, sum_x, sum_xx, mean)

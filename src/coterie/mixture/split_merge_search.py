@@ -194,12 +194,12 @@ class SplitMergeSearch:
         if len(rows) < 2 or mass.sum() < 2:
             return -np.inf, resp
         X = self.X[rows]
-        features, whole = self.family.features(X), select(state.parts, [j])
-        rest = whole + self.family.statistics(None, features, mass[:, None]).scaled(-1.0)
-        halves = self._halves(X, features, mass, whole, rng)
+        features, component = self.family.features(X), select(state.parts, [j])
+        rest = component + self.family.statistics(None, features, mass[:, None]).scaled(-1.0)
+        halves = self._halves(X, features, mass, component, rng)
         sums = self.family.statistics(None, features, mass[:, None] * halves) + map_arrays(_for_first_halves, rest)
         evidence = self.family.log_evidence(sums).reshape(TRIALS, 2).sum(axis=1)
-        gain = evidence - self.family.log_evidence(whole)[0]
+        gain = evidence - self.family.log_evidence(component)[0]
         gain += mass @ special.entr(halves).reshape(len(rows), TRIALS, 2).sum(axis=2)
         others, stick_evidence = np.delete(state.counts, j), self.sticks.log_evidence(state.counts)
         second = mass @ halves[:, 1::2]
@@ -211,12 +211,12 @@ class SplitMergeSearch:
         half[rows] = resp[rows] * halves[:, 2 * best + 1]
         return float(gain[best]), half
 
-    def _halves(self, X: Any, features: Any, mass: np.ndarray, whole: Any, rng: np.random.Generator) -> np.ndarray:
+    def _halves(self, X: Any, features: Any, mass: np.ndarray, component: Any, rng: np.random.Generator) -> np.ndarray:
         """Shares of the rows in both halves of each trial (m, 2 TRIALS), after short fits from pairs of rows.
 
         The rows of the first pair are far from each other, the other pairs are random.
         """
-        average = whole.scaled(1 / float(mass.sum()))
+        average = component.scaled(1 / float(mass.sum()))
         seeds = rng.choice(len(mass), 2 * TRIALS, p=mass / mass.sum())
         for i in (0, 1):  # the farthest row from a random row, then the farthest row from that
             seeds[1 - i] = np.argmin(self._scores_around(X[seeds[i : i + 1]], average, features)[:, 0])
