@@ -262,11 +262,7 @@ class Mixture(DirichletMixture):
 
     fit.__doc__ = MixtureEstimator.fit.__doc__
 
-    @available_if(lambda self: not self._auto)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
-        return super().partial_fit(X, y, sample_weight, known_labels=known_labels)
-
-    partial_fit.__doc__ = MixtureEstimator.partial_fit.__doc__
+    partial_fit = available_if(lambda self: not self._auto)(MixtureEstimator.partial_fit)
 
     @property
     def _has_lengths(self) -> bool:
@@ -317,20 +313,18 @@ class Mixture(DirichletMixture):
 
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         """Check the rows for the family, and convert them to the form that the family needs."""
-        family = self._family_with_prior() if first else self.family_
+        family, survey = as_family(self.family) if first else self.family_, None
+        if first and self.prior is not None:
+            family = family.with_prior(self.prior)
         if family.surveys:
             survey = engine.sum(partial(_survey, family), source)
             family.check(survey, getattr(source, "columns", None))
         if first:
             # EM for Gaussians treats missing values in its model, not in the family.
             has_missing = self._allows_missing and (self._auto or family.name != "gaussian")
-            family = family.learned(survey if family.surveys else None, has_missing)
-            self._learned, self._width = family, source.shape[1]
+            self._learned = family = family.learned(survey, has_missing)
+            self._width = source.shape[1]
         return source.map_rows(family.translate, engine) if family.translates else source
-
-    def _family_with_prior(self) -> Family:
-        family = as_family(self.family)
-        return family if self.prior is None else family.with_prior(self.prior)
 
     def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> Any:
         concentration = parameter_checks.concentration(self.concentration, self.n_components)
