@@ -90,7 +90,7 @@ class DirichletProcess(MixtureEM):
 
     sticks: StickBreaking
 
-    climbs = "lower bound of the log evidence"
+    maximizes = "evidence lower bound"
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Any:
         """The initial posterior, or that of an M-step with the responsibilities of an initial mixture."""

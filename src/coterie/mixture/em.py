@@ -60,7 +60,7 @@ class EM:
     e_step_kind: str
     tol: float
 
-    climbs = "log-likelihood"  # name of the quantity that is maximised
+    maximizes = "log-likelihood"  # name of the quantity that is maximised
 
     @property
     def converges(self) -> bool:

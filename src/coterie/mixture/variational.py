@@ -67,7 +67,7 @@ class VariationalGaussians(GaussianEM):
     mixing: Dirichlet | StickBreaking
     component_prior: NormalWishart
 
-    climbs = "lower bound of the log evidence"
+    maximizes = "evidence lower bound"
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Any:
         """The initial posterior: an M-step with the responsibilities of an initial Gaussian mixture."""
