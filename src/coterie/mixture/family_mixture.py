@@ -9,21 +9,21 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from coterie.base import Summary
+from coterie.base import Summary, callbacks
 from coterie.core import loop
-from coterie.core.arguments import one_of
+from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers, multiplied
 from coterie.core.stored import stored
 from coterie.errors import ParameterError, ScaleError
 from coterie.families import CLASSES, Family, Product, as_family
 from coterie.families.frame_columns import product_of
-from coterie.mixture import family_starts, parameter_checks, starts
+from coterie.mixture import dirichlet_process, family_starts, parameter_checks, starts
 from coterie.mixture.base_mixture import MixtureEstimator
-from coterie.mixture.dirichlet_mixture import DirichletMixture
 from coterie.mixture.family_em import MixtureEM
 from coterie.mixture.gaussian_em import GaussianEM, has_covariances_of_structure
 from coterie.mixture.gaussian_mixture import GaussianMixture
+from coterie.mixture.history import BoundRecorder
 from coterie.mixture.search import sound_first
 
 CHUNK_VALUES = 1 << 18  # approximate number of stored values in a chunk of sparse rows
@@ -55,7 +55,7 @@ def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
     family_="family",
     weights_="real K",
 )
-class Mixture(DirichletMixture):
+class Mixture(MixtureEstimator):
     r"""Mixture of any family of distributions, fitted by EM.
 
     .. math:: \max_{\pi, \theta} \sum_i w_i \log \sum_k \pi_k p(x_i; \theta_k)
@@ -263,6 +263,60 @@ class Mixture(DirichletMixture):
     fit.__doc__ = MixtureEstimator.fit.__doc__
 
     partial_fit = available_if(lambda self: not self._auto)(MixtureEstimator.partial_fit)
+
+    # n_components='auto': a Dirichlet process
+
+    _learned: Any  # the family with properties of the columns, after the rows were opened
+
+    @property
+    def _auto(self) -> bool:
+        return isinstance(self.n_components, str)
+
+    def _fit_auto(self, X: Any, sample_weight: Any) -> Self:
+        max_iter = self._check_auto()
+        source, engine, summary = self._open(X, sample_weight, first=True)
+        family = self._learned.in_units(1.0, summary.mean, summary.variance)
+        rng, store = as_rng(self.random_state), self._store(source, engine)
+        if store is not None:
+            rng = store.initial_rng(rng)
+        options = {"concentration": float(self.concentration), "tol": float(self.tol)}
+        model, moves = dirichlet_process.search(family, source, rng, **options)
+        for move in moves if self.verbose else ():
+            print(f"{move.what}: {move.n_components} components, lower bound {move.lower_bound:.6g}")
+        recorder = BoundRecorder(model)
+        callback = callbacks(self.callback, self.verbose, recorder)
+        result, labels = self._descend(model, source, engine, 1, max_iter, callback, rng, store, recorder)
+        self._learn_columns(X, source)
+        c, family = result.params, model.family.family
+        self._components, self._fitted_model, self.family_ = c, replace(model, start=None), family
+        self.n_components_, self.moves_ = len(c.counts), moves
+        self.counts_, self.weights_ = np.asarray(c.counts), c.weights.astype(source.dtype)
+        self.components_ = family.estimate(c.parts)
+        self.n_parameters_ = self.n_components_ - 1 + family.n_parameters(self.n_components_, self.components_)
+        self.labels_, self.n_iter_, self.converged_ = labels, result.passes - 1, result.converged
+        self.lower_bound_, self.log_likelihood_ = -float(result.objective), float(result.stats.log_likelihood)
+        self.history_ = recorder.history(0)
+        self.lower_bounds_ = self.history_.lower_bound[1:]
+        return self
+
+    def _check_auto(self) -> int:
+        """Check the options of 'auto'; return `max_iter`."""
+        if self.n_components != "auto":
+            raise ParameterError(
+                f"n_components must be a whole number of at least 1 or 'auto'; got {self.n_components!r}"
+            )
+        one_of("missing", self.missing, ("error", "ignore"))
+        if self.e_step != "soft":
+            raise ParameterError(f"n_components='auto' needs e_step='soft'; got {self.e_step!r}")
+        if np.ndim(self.concentration) != 0 or not_negative("concentration", self.concentration) == 0:
+            raise ParameterError(
+                f"n_components='auto' needs a concentration that is a number above 0; got {self.concentration!r}"
+            )
+        not_negative("tol", self.tol)
+        callbacks(self.callback, self.verbose)
+        return whole_number("max_iter", self.max_iter, 0)
+
+    # any number of components
 
     @property
     def _has_lengths(self) -> bool:
