@@ -183,8 +183,7 @@ class MixtureEM(EM):
 def stats_around(family: Any, X: Any, average: Any) -> Any:
     """Statistics of a component for each row of `X`: the sum of that row and an average row."""
     n = X.shape[0]
-    rows = family.statistics(None, family.features(X), np.eye(n))
-    return rows + map_arrays(lambda x: np.repeat(x, n, axis=0), average)
+    return family.statistics(None, family.features(X), np.eye(n)) + repeated(average, n)
 
 
 # nested arrays, whose first axis is the component
@@ -193,6 +192,11 @@ def stats_around(family: Any, X: Any, average: Any) -> Any:
 def map_arrays(function: Callable[[np.ndarray], np.ndarray], stats: Any) -> Any:
     """Apply `function` to each array of nested statistics."""
     return type(stats)(*(map_arrays(function, x) if isinstance(x, Stats) else function(x) for x in stats.leaves()))
+
+
+def repeated(stats: Any, n: int) -> Any:
+    """The statistics of one component, repeated for `n` components."""
+    return map_arrays(lambda x: np.repeat(x, n, axis=0), stats)
 
 
 def leaf_arrays(stats: Any) -> list[Any]:

@@ -91,9 +91,9 @@ def _merges(trials: Any, prepared: Any, mass: np.ndarray) -> tuple[list[tuple[in
     joined = _own_likelihood(trials, together)
     alone = _own_likelihood(trials, mass)
     loss = np.array([alone[a] + alone[b] for a, b in pairs]) - joined
-    # rows that are shared lose the entropy of being torn between the two
-    torn = np.array([_entropy(mass[:, a], mass[:, b]) for a, b in pairs])
-    return pairs, loss + torn
+    # A merge also loses the entropy of responsibilities in both components.
+    entropy = np.array([_entropy(mass[:, a], mass[:, b]) for a, b in pairs])
+    return pairs, loss + entropy
 
 
 def _exchange(trials: Any, prepared: Any, mass: np.ndarray) -> np.ndarray:
@@ -138,7 +138,7 @@ def _own_likelihood(trials: Any, mass: np.ndarray) -> np.ndarray:
 
 
 def _entropy(a: np.ndarray, b: np.ndarray) -> float:
-    """Of rows that are torn between two components."""
+    """The entropy of responsibilities in two components."""
     total = a + b
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = [np.where(x > 0, -x * np.log(x / total), 0.0) for x in (a, b)]

@@ -47,7 +47,7 @@ def sample(model: MixtureEM, source: Source, rng: np.random.Generator) -> Chunk:
     w = np.ones(chunk.X.shape[0]) if chunk.w is None else chunk.w
     counting = np.flatnonzero(w)
     if len(counting) == 0:
-        raise InputError(f"none of the {wanted} rows drawn to start on has weight: drop rows of weight 0")
+        raise InputError(f"all {wanted} rows of the random sample have weight 0: drop the rows of weight 0 from X")
     return Chunk(chunk.X[counting], w[counting], 0, None if chunk.y is None else chunk.y[counting])
 
 

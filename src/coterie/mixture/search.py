@@ -31,8 +31,8 @@ def search(rows: Any) -> Components:
 
     Short runs from k-means++, random rows and random posteriors; the best of them (all where rows are few), K-means'
     and a tree's go on until they have converged or cannot win. The best few are then rearranged as long as that helps,
-    and checked to be local optima; the likeliest of them is the result. Runs in which a component rests on next to no
-    rows lose to all others. Work is bounded by shape alone; where it allows for next to no runs, K-means' start it is.
+    and checked to be local optima; the likeliest of them is the result. Runs with a component of hardly any rows come
+    after all others. The work depends on the shape alone; if it allows fewer than three runs, K-means is the start.
 
     .. [1] Biernacki, Celeux & Govaert (2003), Choosing starting values for the EM algorithm for getting the highest
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
@@ -83,7 +83,7 @@ class Contest:
         return chosen(c, self.ranked(c, objective)[:winners])
 
     def ranked(self, c: Components, objective: np.ndarray) -> np.ndarray:
-        """Runs from best to worst; those in which a component rests on next to no rows come last."""
+        """Runs from best to worst; those with a component of hardly any rows come last."""
         return np.lexsort([objective, self._suspect(c)])
 
     def settled(self, c: Components, elite: Elite | None = None) -> Elite:
@@ -108,7 +108,7 @@ class Contest:
                 return self._elite(c, suspect, objective, gains, order)
 
     def _converged(self, gains: np.ndarray) -> np.ndarray:
-        """Whether what runs have left to gain, by Aitken's estimate from their last two gains, is small."""
+        """Whether the objective still to be gained, by Aitken's estimate from the last two gains, is small."""
         before, last = np.maximum(gains, np.finfo(np.float64).tiny)
         with np.errstate(over="ignore"):  # of a gain after none
             rate = np.minimum(last / before, 1 - 1e-6)
@@ -169,7 +169,7 @@ class Contest:
         return self.trials.advance(c, steps)
 
     def _suspect(self, c: Components) -> np.ndarray:
-        """Above 0 for runs in which a component rests on next to no rows."""
+        """Above 0 for runs with a component of hardly any rows."""
         rows, scale, matrices = len(self.trials.X), self.trials.scale, self.trials.covariances(c)
         return spurious(self.model, rows, c.weights, c.means * scale, matrices, self.model.unit * scale)
 
@@ -211,6 +211,6 @@ def spurious(
 
 
 def sound_first(model: GaussianEM, rows: int, c: Components) -> int:
-    """What fits are ordered by before their objectives: those that rest on next to no rows come after all others."""
+    """Sort key of fits before their objectives: those with a component of hardly any rows come last."""
     matrices = forms.dense(model.form, c.covariances, *c.means.shape)
     return int(spurious(model, rows, c.weights, c.means, matrices, model.unit))

@@ -52,7 +52,7 @@ def sample(model: GaussianEM, source: Source, rng: np.random.Generator) -> Chunk
     counting = np.flatnonzero(w)  # rows of no weight would be drawn as starts
     if len(counting) == 0:
         raise InputError(
-            f"none of the {wanted} rows drawn to start on has weight: drop rows of weight 0, or give means_init"
+            f"all {wanted} rows of the random sample have weight 0: drop the rows of weight 0 from X, or set means_init"
         )
     X = np.where(np.isnan(X), model.origin, X)[counting]
     return Chunk(X, w[counting], 0, None if chunk.y is None else chunk.y[counting])

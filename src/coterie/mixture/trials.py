@@ -14,7 +14,7 @@ from coterie.families import forms
 from coterie.mixture.gaussian_em import Components, GaussianEM, GaussianStats
 
 BLOCK = 1 << 17  # numbers of a block of densities
-KEPT = 1 << 20  # monomials that are kept; more are made anew when they are needed
+KEPT = 1 << 20  # maximum number of stored monomials; more are computed when they are needed
 BY_COLUMN = frozenset(["EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVV", "VVV"])  # columns may be scaled under these
 
 
