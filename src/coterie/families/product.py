@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families.family import Family
-
-
-@stored("statistics.Groups")
-@dataclass(frozen=True, init=False)
-class Groups(Stats):
-    """Statistics of all groups."""
-
-    groups: tuple[Any, ...]
-
-    def __init__(self, *groups: Any):
-        object.__setattr__(self, "groups", groups)
-
-    def leaves(self) -> list[Any]:
-        return list(self.groups)
+from coterie.families.groups import Groups, as_slice, column_indices
 
 
 def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
@@ -91,7 +76,7 @@ class Product(Family):
         indices = sorted(j for _, columns in groups for j in columns)
         if indices != list(range(len(indices))) or not all(columns for _, columns in groups):
             raise ParameterError(f"groups must contain each column (0, 1, ...) exactly once; got columns {indices}")
-        return [(family, _as_slice(columns)) for family, columns in groups]
+        return [(family, as_slice(columns)) for family, columns in groups]
 
     def _each(self, method: str, *arguments: Any) -> list[Any]:
         """The results of a method of all families; each argument has an entry for each family."""
@@ -121,14 +106,14 @@ class Product(Family):
     # valid values
 
     def survey(self, X: np.ndarray) -> Any:
-        width = sum(len(_indices(columns)) for _, columns in self.families)
+        width = sum(len(column_indices(columns)) for _, columns in self.families)
         if X.shape[1] != width:
             raise ParameterError(f"groups have {width} columns, but X has {X.shape[1]}: assign each column to a group")
         return Groups(*self._each("survey", self._columns(X)))
 
     def check(self, survey: Groups, names: list[str] | None = None) -> None:
         for (family, columns), part in zip(self.families, survey.groups, strict=True):
-            family.check(part, [names[j] if names else f"column {j}" for j in _indices(columns)])
+            family.check(part, [names[j] if names else f"column {j}" for j in column_indices(columns)])
 
     def learned(self, survey: Groups, has_missing: bool = False) -> Self:
         surveys = iter(survey.groups)
@@ -226,7 +211,7 @@ class Product(Family):
     # sampling
 
     def draw(self, params: Any, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        rows = np.empty((n, sum(len(_indices(columns)) for _, columns in self.families)))
+        rows = np.empty((n, sum(len(column_indices(columns)) for _, columns in self.families)))
         for (family, columns), part in zip(self.families, params, strict=True):
             rows[:, columns] = family.draw(part, j, n, rng)
         return rows
@@ -235,7 +220,7 @@ class Product(Family):
 
     def by_name(self) -> dict[str, str]:
         """The family of each column."""
-        pairs = sorted((j, repr(family)) for family, columns in self.families for j in _indices(columns))
+        pairs = sorted((j, repr(family)) for family, columns in self.families for j in column_indices(columns))
         return {self._name(j): family for j, family in pairs}
 
     def _name(self, j: int) -> str:
@@ -259,15 +244,7 @@ class Product(Family):
 
     def __repr__(self) -> str:
         groups = (
-            f"{family!r}: {', '.join(self._name(j) for j in _indices(columns))}" for family, columns in self.families
+            f"{family!r}: {', '.join(self._name(j) for j in column_indices(columns))}"
+            for family, columns in self.families
         )
         return f"Product({'; '.join(groups)})"
-
-
-def _indices(columns: Any) -> list[int]:
-    return list(range(columns.start, columns.stop)) if isinstance(columns, slice) else columns
-
-
-def _as_slice(columns: list[int]) -> Any:
-    first = columns[0] if columns else 0
-    return slice(first, first + len(columns)) if columns == list(range(first, first + len(columns))) else columns
