@@ -19,7 +19,7 @@ from coterie.families.normal_prior import Prior
 from coterie.mixture.conjugate_priors import StickBreaking
 from coterie.mixture.em import Event
 from coterie.mixture.family_em import MixtureEM, MixtureStats
-from coterie.mixture.family_starts import Trials
+from coterie.mixture.family_trials import FamilyTrials
 from coterie.mixture.split_merge_search import Move, SplitMergeSearch, State, select
 
 SAMPLE_ROWS = 20_000  # maximum number of rows on which the number of components is chosen
@@ -156,8 +156,8 @@ def _best_ascent(search: SplitMergeSearch, rng: np.random.Generator) -> tuple[St
 
 def _many_components(search: SplitMergeSearch, k: int, rng: np.random.Generator) -> State:
     """Up to k components, from the best of several k-means++ starts."""
-    trials = Trials(MixtureEM(k, search.family), Chunk(search.X, search.w, 0), rng)
-    states = [search.state(trials.posteriors("k-means++", 1)[:, 0]) for _ in range(N_STARTS)]
+    trials = FamilyTrials(MixtureEM(k, search.family), Chunk(search.X, search.w, 0), rng)
+    states = [search.state(trials.starts("k-means++", 1)[0]) for _ in range(N_STARTS)]
     for _ in range(SHORT_STEPS):
         states = [search.step(state) for state in states]
     return search.without_empty(search.converged(max(states, key=lambda state: state.bound)))

@@ -204,22 +204,11 @@ def leaf_arrays(stats: Any) -> list[Any]:
     return [array for x in stats.leaves() for array in (leaf_arrays(x) if isinstance(x, Stats) else [x])]
 
 
-def picked(params: Any, which: Any) -> Any:
-    """The parameters of some components."""
-    if isinstance(params, tuple):
-        return _like(params, [picked(part, which) for part in params])
-    return params[which]
-
-
 def _replaced(params: Any, j: int, component: Any) -> Any:
     """Parameters whose component `j` is replaced by the only component of `component`."""
     if isinstance(params, tuple):
-        return _like(params, [_replaced(part, j, new) for part, new in zip(params, component, strict=True)])
+        parts = [_replaced(part, j, new) for part, new in zip(params, component, strict=True)]
+        return type(params)(*parts) if hasattr(params, "_fields") else tuple(parts)
     params = params.copy()
     params[j] = component[0]
     return params
-
-
-def _like(template: Any, values: list[Any]) -> Any:
-    """A tuple, or a named tuple of the same type as the template."""
-    return type(template)(*values) if hasattr(template, "_fields") else tuple(values)

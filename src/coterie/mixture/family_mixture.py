@@ -18,13 +18,13 @@ from coterie.core.stored import stored
 from coterie.errors import ParameterError, ScaleError
 from coterie.families import CLASSES, Family, Product, as_family
 from coterie.families.frame_columns import product_of
-from coterie.mixture import dirichlet_process, family_starts, parameter_checks, starts
+from coterie.mixture import dirichlet_process, parameter_checks, starts
 from coterie.mixture.base_mixture import MixtureEstimator
+from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.family_em import MixtureEM
 from coterie.mixture.gaussian_em import GaussianEM, has_covariances_of_structure
 from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.history import BoundRecorder
-from coterie.mixture.search import sound_first
 
 CHUNK_VALUES = 1 << 18  # approximate number of stored values in a chunk of sparse rows
 
@@ -407,7 +407,7 @@ class Mixture(MixtureEstimator):
             return self._warm_start(model)
         start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
         if isinstance(start, str):
-            return starts.Start(start) if isinstance(model, GaussianEM) else family_starts.FamilyStart(start)
+            return starts.Start(start)
         return self._from_responsibilities(model, X, sample_weight, rows, start)
 
     def _warm_start(self, model: Any) -> Any:
@@ -439,13 +439,13 @@ class Mixture(MixtureEstimator):
     @staticmethod
     def _rank(model: Any, rows: int, result: loop.Fit) -> Any:
         if isinstance(model, GaussianEM):
-            return sound_first(model, rows, result.params), result.objective
+            return degeneracy_of_fit(model, rows, result.params), result.objective
         return result.objective
 
     def _check_options(self) -> tuple[int, int]:
         if isinstance(self.init_params, str):
             is_gaussian = as_family(self.family).name == "gaussian"
-            one_of("init_params", self.init_params, starts.METHODS if is_gaussian else family_starts.METHODS)
+            one_of("init_params", self.init_params, starts.METHODS if is_gaussian else starts.FAMILY_METHODS)
         return super()._check_options()
 
 

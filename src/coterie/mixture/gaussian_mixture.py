@@ -19,8 +19,8 @@ from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
 from coterie.mixture import parameter_checks
 from coterie.mixture.base_mixture import MixtureEstimator
+from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_em import BY_FORM, Components, GaussianEM, fitted_arrays, has_covariances_of_structure
-from coterie.mixture.search import sound_first
 from coterie.mixture.starts import METHODS, Start
 
 
@@ -301,7 +301,7 @@ class GaussianMixture(MixtureEstimator):
 
     @staticmethod
     def _rank(model: GaussianEM, rows: int, result: loop.Fit) -> tuple[int, float]:
-        return sound_first(model, rows, result.params), result.objective
+        return degeneracy_of_fit(model, rows, result.params), result.objective
 
     def _check_options(self) -> tuple[int, int]:
         if isinstance(self.init_params, str):
