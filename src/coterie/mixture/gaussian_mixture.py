@@ -239,16 +239,13 @@ class GaussianMixture(MixtureEstimator):
         brackets = zip(q.ravel(), quantiles.min(axis=-1).ravel(), quantiles.max(axis=-1).ravel(), strict=True)
         return np.ldexp([invert(*item) for item in brackets], self._scale.rows).reshape(q.shape)
 
-    def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> GaussianEM:
-        if summary is None:
-            return self._fitted_model
-        scale = positive_variances(summary.mean, summary.variance)
+    def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> GaussianEM:
         return GaussianEM(
             self.n_components,
             as_structure(self.covariance_type),
             as_penalty(self.prior, float(self.reg_covar), self.n_components, summary.mean, summary.variance),
             origin=summary.mean,
-            unit=np.sqrt(scale),
+            unit=np.sqrt(positive_variances(summary.mean, summary.variance)),
             e_step_kind=self.e_step,
             fixed=parameter_checks.fixed(self.fixed),
             missing=self._allows_missing,

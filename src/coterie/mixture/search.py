@@ -126,19 +126,14 @@ class Search:
             count = max(4, min(self.n_starts // 2, self.steps_left // (4 * SHORT)))
             best = select(candidates.params, [0])
             splits = split_and_merge(self.trials, best, int(np.ceil(self.effort.splits * count)), skip)
-            count_of_others = min(count // 3, (count - len(splits)) // 2)
+            count_of_others = max(1, min(count // 3, (count - len(splits)) // 2))
             moves = [splits, relocate(self.trials, candidates.params, count_of_others)]
             if len(candidates.objective) > 1:
                 moves.append(cross(self.trials, candidates.params, count_of_others))
             starts = np.concatenate(moves)
-            before, candidates = (
-                candidates,
-                self.converge(self.short_runs(starts, max(1, len(starts) // 4)), candidates),
-            )
-            helped = (candidates.degeneracy[0], candidates.objective[0] + self.tol) < (
-                before.degeneracy[0],
-                before.objective[0],
-            )
+            best_before = candidates.degeneracy[0], candidates.objective[0]
+            candidates = self.converge(self.short_runs(starts, max(1, len(starts) // 4)), candidates)
+            helped = (candidates.degeneracy[0], candidates.objective[0] + self.tol) < best_before
             idle, skip = (0, 0) if helped else (idle + 1, skip + len(splits))
         return candidates
 
