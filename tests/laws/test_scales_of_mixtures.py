@@ -37,7 +37,9 @@ WITHOUT_LENGTHS = {  # their rows have no unit, but their weights have
 }
 START = np.argsort(np.argsort(ROWS[:, 0])) // 50  # initial labels
 WEIGHTED = {name: (model, X) for name, (model, X, _) in MIXTURES.items()} | WITHOUT_LENGTHS
-WEIGHTED |= {f"gaussian {name}": (GaussianMixture(**C, covariance_type=name), ROWS) for name in ("VEI", "VVE")}
+WEIGHTED |= {
+    f"gaussian {name}": (GaussianMixture(**C, covariance_type=name), ROWS) for name in ("EII", "EVV", "VEI", "VVE")
+}
 NEAR = {"rtol": 1e-6, "atol": 1e-9}  # log densities have the unit of the rows in them, and so does their rounding
 
 
