@@ -83,7 +83,9 @@ def _spherical(draw: Draw, n: int) -> Options:
 
 def _fuzzy(draw: Draw, n: int) -> Options:
     search = draw.one_of(["none", "none", "auto"])
-    return _centers(draw, n, search=search, fuzzifier=draw.one_of([1.01, 1.3, 2.0, 5.0, 60.0]), max_iter=draw.one_of([1, 3, 30]))
+    return _centers(
+        draw, n, search=search, fuzzifier=draw.one_of([1.01, 1.3, 2.0, 5.0, 60.0]), max_iter=draw.one_of([1, 3, 30])
+    )
 
 
 def _kernel(draw: Draw, n: int) -> Options:

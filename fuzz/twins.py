@@ -128,7 +128,7 @@ def soft_dtw(x: Array, y: Array, gamma: float) -> float:
 
 
 def cosine_costs(X: Array, centers: Array) -> Array:
-    """One minus the cosine of each row and each center (n, k), by the length of their difference: exact for small ones."""
+    """One minus the cosine of each row and each center (n, k), from their difference: small values lose no digits."""
     X, centers = (_unit_rows(rows) for rows in (X, centers))
     return 0.5 * ((X[:, None] - centers) ** 2).sum(axis=2)
 

@@ -25,7 +25,9 @@ def unscaled_problem(case: Case) -> tuple[Any, Array, Array]:
     n, d = tables.shape(case.draw)
     estimator = estimators.build(case, n)
     X = estimators.rows(case, estimator, tables.hostile(case.draw, n, d, scaled=False))
-    w = case.draw.one_of([np.ones(n), case.draw.rng.integers(1, 4, size=n).astype(float), case.draw.rng.random(n) + 0.1])
+    w = case.draw.one_of(
+        [np.ones(n), case.draw.rng.integers(1, 4, size=n).astype(float), case.draw.rng.random(n) + 0.1]
+    )
     return estimator, X, w
 
 

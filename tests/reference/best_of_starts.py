@@ -1,8 +1,9 @@
 """Lowest costs of many initialisations on public tables, which the default of each estimator is compared with.
 
-`python tests/reference/best_of_starts.py SECONDS` computes the cells that `best_of_starts.json` lacks, the cheapest first,
-and saves the file after each of them. A cell whose 1,000 initialisations would take longer than SECONDS (default 180) has
-fewer of them. The file says how many, and a later run with more seconds computes such a cell again. Costs have 10 digits.
+`python tests/reference/best_of_starts.py SECONDS` computes the cells that `best_of_starts.json` lacks, the cheapest
+first, and saves the file after each of them. A cell whose 1,000 initialisations would take longer than SECONDS (default
+180) has fewer of them. The file says how many, and a later run with more seconds computes such a cell again. Costs have
+10 digits.
 """
 
 from __future__ import annotations
