@@ -53,7 +53,7 @@ PLAIN = {
 }
 PHRASE = re.compile("|".join(f"({pattern})" for pattern in PLAIN), re.IGNORECASE)
 GENERATED = {"_build", "auto"}
-IN_REWRITE = {"kernels", "mixture", "data"}  # packages whose words are being rewritten: remove this afterwards
+IN_REWRITE = {"mixture"}  # package whose words are being rewritten: remove this afterwards
 PAGES = [
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not GENERATED & set(path.relative_to(ROOT).parts)),

@@ -15,7 +15,7 @@ ADVICE = "\n  "
 
 def printable(text: str) -> str:
     r"""The text on one line, every control character as an escape such as ``\x1b`` or ``\n``."""
-    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def printable_lines(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels
+from coterie.core.arguments import is_number
 from coterie.distances.distance import Array
 from coterie.distances.dtw import as_pair, check_overflow, window_groups
 from coterie.distances.series import Series
@@ -29,12 +30,10 @@ def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergen
 
     Parameters
     ----------
-    x, y : array (length,) or (length, channels)
-        The series, of any lengths.
+    x, y, window
+        As in `dtw`.
     gamma : float, default=1.0
         Smoothing parameter, in the unit of squared values; it must be positive.
-    window : None, int, float, Itakura or array of bool (n, m), default=None
-        Pairs of time points that can be aligned, as in `dtw`.
     divergence : bool, default=False
         Return the soft-DTW divergence instead.
 
@@ -97,8 +96,7 @@ def soft_kernels_for(A: Series, B: Series, passes: int = 1) -> Any:
 
 
 def as_gamma(gamma: Any) -> float:
-    is_number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
-    if not is_number or not 0 < gamma < np.inf:
+    if not is_number(gamma) or not 0 < gamma < np.inf:
         raise ParameterError(f"gamma must be a finite number above 0 (use dtw for the limit 0); got {gamma!r}")
     return float(gamma)
 

@@ -9,13 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from coterie import interrupts, machine
-from coterie.core.protocols import Source
 from coterie.core.stored import stored
 from coterie.hierarchy.splits import Splits
 from coterie.hierarchy.tree import Array
 from coterie.hierarchy.tree_estimator import check_enough
 from coterie.kmeans.bisecting_kmeans import BisectingKMeans, Growth, Tree, TreeModel
-from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.center_estimator import check_enough_rows
 
 NODE = 600  # bytes of a node in addition to its center
 
@@ -38,7 +37,10 @@ class Bisections(BisectingKMeans):
         n = self._growth.source.shape[0]
         check_enough(n, n_clusters)
         check_enough_rows(n_clusters or 1, summary)
-        _check_memory(self._growth.source, max_clusters or n)
+        source, k = self._growth.source, max_clusters or n
+        nbytes = 2 * k * (source.shape[1] * source.dtype.itemsize + NODE)
+        remedy = "use compute_full_tree=False, or a sample of the rows"
+        machine.check_memory(nbytes, f"the tree of {k} clusters", remedy)
         # BLAS is limited once, not for every split. After Ctrl-C the tree is incomplete, so that nothing is kept.
         with machine.one_blas_thread, interrupts.outermost():
             while max_clusters is None or len(self._growth.splits) + 1 < max_clusters:
@@ -77,9 +79,3 @@ def _splits(growth: Growth, n: int) -> tuple[Array, Splits]:
             cluster[rows] = number[node]
     height = np.minimum.accumulate([height for _, height in growth.splits] or np.empty(0))
     return number, Splits(parent, height, cluster)
-
-
-def _check_memory(source: Source, n_clusters: int) -> None:
-    nbytes = 2 * n_clusters * (source.shape[1] * source.dtype.itemsize + NODE)
-    remedy = "use compute_full_tree=False, or a sample of the rows"
-    machine.check_memory(nbytes, f"the tree of {n_clusters} clusters", remedy)

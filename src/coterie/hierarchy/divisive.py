@@ -11,6 +11,7 @@ from coterie import machine
 from coterie.core.arguments import one_of
 from coterie.core.stored import stored
 from coterie.data import opened
+from coterie.distances.distance import check_symmetric
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import pairwise, strips
 from coterie.errors import InputError, ParameterError
@@ -202,7 +203,7 @@ class DivisiveClustering(TreeEstimator):
             return self._splits.assign(new[start:stop])
 
         with machine.one_blas_thread:
-            return np.concatenate(list(machine.in_threads(strip, strips(len(new), self.n_leaves_), self.n_jobs)))
+            return np.concatenate(machine.run_in_threads(strip, strips(len(new), self.n_leaves_), self.n_jobs))
 
     def _is_of_fit(self, X: Any, sample_weight: Any) -> bool:
         """Only 'diana' needs this: with 'bisecting', `predict` returns `labels_` for the rows of the fit."""
@@ -270,10 +271,7 @@ class DivisiveClustering(TreeEstimator):
 
     def _distances(self, X: Any, objects: Objects, n: int) -> Array:
         distance: Any = objects.distance
-        if not distance.symmetric:
-            raise ParameterError(
-                f"metric={distance.name!r} is not symmetric: diameters need d(x, y) = d(y, x); use a symmetric metric"
-            )
+        check_symmetric(distance, "diameters need d(x, y) = d(y, x)")
         machine.check_memory(n * n * objects.A.dtype.itemsize, f"the distances of {n} rows", REMEDY)
         return pairwise(X, metric=distance, n_jobs=self.n_jobs)
 

@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.base import Partitional, Summary, callbacks, summarize
-from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.arguments import as_rng, is_number, not_negative, one_of, whole_number
 from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
+from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.kernel_functions import (
     Kernel,
     Precomputed,
@@ -23,8 +24,7 @@ from coterie.kmeans.kernel_functions import (
     kernel_matrix,
 )
 from coterie.kmeans.kernel_lloyd import IndefiniteKernelLloyd, KernelLloyd
-from coterie.kmeans.kernel_seeding import check_labels, check_start
-from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.kernel_seeding import check_start, initial_labels
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.kmeans.nystrom import FeatureLloyd, nystrom_features
 from coterie.seeding import starts
@@ -265,11 +265,12 @@ class KernelKMeans(Partitional):
         features, rows = nystrom_features(source, engine, kernel, min(m, n), rng)
         mapped = features.source(source, engine)
         is_method = isinstance(self.init, str)
+        init = partial(self.init, source.X) if callable(self.init) else self.init
         model = FeatureLloyd(
             self.n_clusters,
             self.init if is_method else "k-means++",
             summarize(mapped, engine).unit,
-            labels=None if is_method else partial(initial_labels, self.init, source, self.n_clusters),
+            labels=None if is_method else partial(initial_labels, init, n, self.n_clusters, counts=source.w),
             gain=float(self.tol),
         )
         result, labels = self._descend(model, mapped, engine, rng=rng, **options)
@@ -320,7 +321,7 @@ class KernelKMeans(Partitional):
         if self.n_landmarks is not None:
             whole_number("n_landmarks", self.n_landmarks, self.n_clusters)
         whole_number("degree", self.degree, 1)
-        if isinstance(self.coef0, bool) or not isinstance(self.coef0, int | float | np.number):
+        if not is_number(self.coef0):
             raise ParameterError(f"coef0 must be a number; got {self.coef0!r}")
         not_negative("tol", self.tol)
         callback = callbacks(self.callback, self.verbose)
@@ -339,10 +340,3 @@ class KernelKMeans(Partitional):
 def with_kernel_parts(source: Any) -> Any:
     """Source whose parts have a size suitable for their kernel values with n rows."""
     return replace(source, chunk_rows=PART_ROWS)
-
-
-def initial_labels(init: Any, source: Any, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Initial labels from an array or a callable."""
-    if callable(init):
-        init = init(source.X, k, np.random.RandomState(rng.integers(2**32)))
-    return check_labels(init, source.shape[0], k, source.w)

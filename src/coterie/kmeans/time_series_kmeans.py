@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,14 +10,14 @@ import numpy as np
 from coterie.base import Partitional, Summary, callbacks
 from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.stats import Stats
+from coterie.core.stats import FirstRow
 from coterie.core.stored import stored
 from coterie.distances.series import as_series, from_table
 from coterie.distances.soft_dtw import as_gamma
 from coterie.distances.windows import Mask, SakoeChiba, as_window
 from coterie.errors import InputError, ParameterError
+from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.dtw_lloyd import DTWLloyd
-from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import starts
 from coterie.traces import Traced
@@ -226,7 +226,7 @@ class TimeSeriesKMeans(Traced, Partitional):
 
     def _prepare_rows(self, source: Any, engine: Engine, first: bool) -> Any:
         """Source with parts small enough for threads, because each series takes long."""
-        invalid = engine.sum(_first_invalid, source).at
+        invalid = engine.sum(_first_invalid, source).index
         if invalid < np.inf:
             raise InputError(
                 f"X[{int(invalid)}] contains NaN before its end, but NaN may only pad the end of a series: impute the "
@@ -290,21 +290,10 @@ class TimeSeriesKMeans(Traced, Partitional):
         return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=np.nan)
 
 
-@dataclass(frozen=True)
-class FirstInvalid(Stats):
-    """Index of the first series with NaN before its end, or with NaN only."""
-
-    rows: Any
-    at: Any  # its index; infinite if there is none
-
-    def __add__(self, other: FirstInvalid) -> FirstInvalid:
-        return FirstInvalid(self.rows + other.rows, min(self.at, self.rows + other.at))
-
-
-def _first_invalid(chunk: Chunk) -> FirstInvalid:
+def _first_invalid(chunk: Chunk) -> FirstRow:
+    """The first series with NaN before its end, or with NaN only."""
     is_nan = np.isnan(chunk.X)
-    is_invalid = (is_nan[:, :-1] & ~is_nan[:, 1:]).any(axis=1) | is_nan.all(axis=1)
-    return FirstInvalid(len(is_invalid), int(np.argmax(is_invalid)) if is_invalid.any() else np.inf)
+    return FirstRow.of((is_nan[:, :-1] & ~is_nan[:, 1:]).any(axis=1) | is_nan.all(axis=1))
 
 
 class PaddedSeries(np.ndarray):

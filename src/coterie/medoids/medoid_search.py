@@ -59,7 +59,7 @@ def jump_and_descend(
 
 
 def random_jump(medoids: Array, table: Any, w: Array, rng: np.random.Generator) -> Array | None:
-    """Replace up to `MAX_REPLACED` medoids by objects drawn by their distance; None if every object is on a medoid."""
+    """Replace some medoids by objects sampled by their distance; None if every object is on a medoid."""
     mass = w * table.rows(medoids).min(axis=0).astype(np.float64)
     mass[np.isin(table.object_indices, medoids)] = 0.0
     positive = int(np.count_nonzero(mass))

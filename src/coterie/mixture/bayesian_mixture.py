@@ -117,7 +117,7 @@ class BayesianGaussianMixture(BaseMixture):
         Indices of the other components. Their posterior is the prior; they stay in all arrays.
     lower_bound_ : float
         Evidence lower bound (ELBO) of all rows, with every constant.
-    lower_bounds_ : array (n_iter_,)
+    lower_bounds_ : array (iterations,)
         The evidence lower bound after each iteration: `history_.lower_bound` without the initialisation.
     history_ : `coterie.mixture.variational.BoundHistory`
         The lower bound and its terms for the initialisation and after each iteration, and the rows of each component.

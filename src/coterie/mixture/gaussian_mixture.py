@@ -106,7 +106,7 @@ class GaussianMixture(MixtureEstimator):
         Most probable component of each row, equal to `predict` of the same rows.
     lower_bound_ : float
         Lower bound of the mean log-likelihood of the rows; equal to it for a soft E-step.
-    lower_bounds_ : array (n_iter_,)
+    lower_bounds_ : array (iterations,)
         The lower bound after each iteration of `fit`, as a mean over the rows; rejected steps of `accelerate` are left
         out. `history_` has the totals, and the bound of the initialisation.
     log_likelihood_ : float

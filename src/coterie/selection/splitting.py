@@ -1,7 +1,5 @@
 """X-means and G-means: K-means that splits clusters until a criterion is satisfied."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -287,29 +285,21 @@ class _Rounds:
         callback = check_callback(callback)
         seed = int(as_rng(random_state).integers(2**31))
         self.models.append(self._fit(k, seed))
-        while self._may_improve() and len(centers := self._split_clusters(max_clusters)) > len(
-            self.models[-1].cluster_centers_
-        ):
+        while True:
+            lowest = int(np.argmin([self.bic(model) for model in self.models]))
+            if self.look_ahead and lowest < len(self.models) - self.look_ahead:
+                break
+            centers = self._split_clusters(max_clusters)
+            if len(centers) == len(self.models[-1].cluster_centers_):
+                break
             self.models.append(self._fit(len(centers), seed, init=centers, n_init=1))
             report = Progress(f"{len(centers)} clusters", len(self.models) - 1, len(self.models))
             if callback is not None and callback(report):
                 break
 
-    def _may_improve(self) -> bool:
-        """Whether a further round can help: always, or while one of the last `look_ahead` rounds has the lowest BIC."""
-        lowest = int(np.argmin([self.bic(model) for model in self.models]))
-        return not self.look_ahead or lowest >= len(self.models) - self.look_ahead
-
     def result(self, model: KMeans) -> Splitting:
-        return Splitting(
-            len(model.cluster_centers_),
-            model.cluster_centers_,
-            model.labels_,
-            float(model.inertia_),
-            self.bic(model),
-            tuple(self.history),
-            model,
-        )
+        centers, inertia, history = model.cluster_centers_, float(model.inertia_), tuple(self.history)
+        return Splitting(len(centers), centers, model.labels_, inertia, self.bic(model), history, model)
 
     def bic(self, model: KMeans) -> float:
         weights = np.bincount(model.labels_, self.w, len(model.cluster_centers_))

@@ -187,10 +187,7 @@ def _delimiter(text: str) -> str:
 
 
 def parse(column: pl.Series, separator: str) -> pl.Series:
-    """The column as integers or floats if all fields that are not missing are numbers.
-
-    A comma is accepted as decimal separator if fields are not separated by commas.
-    """
+    """The column as numbers if all fields are; a comma is a decimal separator unless it separates fields."""
     return convert(column, _field_type(column, _numbers(separator)))
 
 
