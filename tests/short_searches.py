@@ -17,7 +17,7 @@ SHORT = [
     (search, {"RUNS": 9, "STEPS": 900, "MORE": 900, "PATIENCE": 1}),
     (family_starts, {"RUNS": 6, "FINALISTS": 2, "LONG": 15}),
     (swap_search, {"EFFORTS": swap_search.EFFORTS | {"auto": swap_search.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
-    (medoid_search, {"JUMPS": 3}),
+    (medoid_search, {"JUMPS": 3, "LONG_JUMPS": 3}),
 ]
 
 

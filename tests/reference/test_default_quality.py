@@ -27,6 +27,12 @@ def test_the_default_is_within_half_a_percent_on_ruspini(name, k):
     assert cell.default(0) <= WORSE * cell.best_of(QUICK_STARTS)
 
 
+def test_a_small_table_is_searched_longer():
+    """With 40 jumps the default ends 0.8 % above the optimum."""
+    cell = Cell("medoids", "mssc/german_towns", 7)
+    assert cell.default(1) <= WORSE * read()[cell][1]
+
+
 @pytest.mark.parametrize("cell", CHEAP, ids=str)
 def test_stored_costs_are_those_of_the_script(cell):
     starts, best = read()[cell]
