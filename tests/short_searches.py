@@ -20,7 +20,7 @@ SHORT = [
     (GaussianTrials, {"effort": GaussianTrials.effort._replace(runs=9, patience=1, steps_for_few_rows=900)}),
     (FamilyTrials, {"effort": FamilyTrials.effort._replace(runs=6)}),
     (swap_search, {"EFFORTS": swap_search.EFFORTS | {"auto": swap_search.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
-    (medoid_search, {"JUMPS": 3}),
+    (medoid_search, {"JUMPS": 3, "LONG_JUMPS": 3}),
 ]
 
 
