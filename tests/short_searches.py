@@ -1,6 +1,7 @@
 """Shorter searches for a good initialisation, by the same steps: for tests that are not about the quality of a result.
 
 Estimators are then constructed as users construct them, with all their defaults, and every step of a search still runs.
+`tests/conftest.py` shortens the searches of all tests, except of those with the marker `whole_search` or `slow`.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import pytest
 
 from coterie.kmeans import swap_search
 from coterie.medoids import medoid_search
-from coterie.mixture import family_starts, search
+from coterie.mixture import family_starts, search, starts
 
 SHORT = [
-    (search, {"RUNS": 9, "STEPS": 900, "MORE": 900, "PATIENCE": 1}),
+    (search, {"RUNS": 9, "STEPS": 500, "MORE": 500, "PATIENCE": 1}),
+    (starts, {"TREE": 150}),
     (family_starts, {"RUNS": 6, "FINALISTS": 2, "LONG": 15}),
     (swap_search, {"EFFORTS": swap_search.EFFORTS | {"auto": swap_search.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
     (medoid_search, {"JUMPS": 3}),
@@ -31,7 +33,13 @@ def short_searches():
         yield
 
 
+def needs_whole_search(item):
+    """Whether a test is about the quality of a result, or an example of the documentation."""
+    return not isinstance(item, pytest.Function) or any(map(item.get_closest_marker, ("whole_search", "slow")))
+
+
 @pytest.fixture(name="short_searches")
 def _short_searches():
+    """Short searches for single tests of files with the marker `whole_search`."""
     with short_searches():
         yield

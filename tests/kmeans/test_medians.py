@@ -28,7 +28,7 @@ SIZES = pytest.mark.parametrize("X, k", [(zoo.SMALL, 3), (zoo.LARGE, 9)], ids=["
 @SIZES
 @TYPES
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-def test_attributes_belong_together(X, k, dtype, metric, weighted, short_searches):
+def test_attributes_belong_together(X, k, dtype, metric, weighted):
     X = X.astype(dtype)
     w = draws(12).random(len(X)) if weighted else None
     model = KMedians(k, metric=metric, init=X[:k]).fit(X, sample_weight=w)
@@ -101,7 +101,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(X, k, metric):
 
 @METRICS
 @TYPES
-def test_any_number_of_threads_gives_the_same_bits(metric, dtype, short_searches):
+def test_any_number_of_threads_gives_the_same_bits(metric, dtype):
     X = draws(17).normal(size=(90_000, 6)).astype(dtype)
     assert has_many_parts(X)
     w = weights_of_many_digits(X)

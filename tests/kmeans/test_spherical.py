@@ -120,7 +120,7 @@ def test_rows_of_weight_zero_count_for_nothing():
 
 @FORMS
 @SINGLE
-def test_threads_change_nothing(form, dtype, short_searches):
+def test_threads_change_nothing(form, dtype):
     X = form(cones(20_000, 30, 20).astype(dtype))
     assert has_many_parts(X)
     w = weights_of_many_digits(X)

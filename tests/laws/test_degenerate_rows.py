@@ -77,7 +77,7 @@ def check_outcome(fit, X, w):
 
 @pytest.mark.parametrize("rows", SMALL)
 @pytest.mark.parametrize("name", FITS)
-def test_small_tables_have_a_defined_outcome(name, rows, short_searches):
+def test_small_tables_have_a_defined_outcome(name, rows):
     X = SMALL[rows]
     check_outcome(FITS[name], X, np.arange(len(X)) % 3 * 1.0 if len(X) > 3 else None)
 

@@ -123,8 +123,7 @@ def check(model):
 # some tables of the checks have fewer distinct rows than the default number of clusters
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
-def test_every_estimator_passes_scikit_learns_checks(model, short_searches):
-    """Some fifty fits each: the search of a mixture is short, because no check asks how good a result is."""
+def test_every_estimator_passes_scikit_learns_checks(model):
     check(model)
 
 

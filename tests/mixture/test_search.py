@@ -11,6 +11,8 @@ from coterie.mixture.starts import Rows, sample
 from coterie.mixture.trials import Trials, chosen
 from mixture.rows import groups
 
+pytestmark = pytest.mark.whole_search
+
 
 def open_rows(X, structure, k, seed=0):
     estimator = GaussianMixture(k, covariance_type=structure)

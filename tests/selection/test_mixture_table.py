@@ -13,6 +13,7 @@ from coterie.families.structures import STRUCTURES
 from coterie.selection import mixture_table
 from coterie.selection.mixture_starts import is_special_case
 
+pytestmark = pytest.mark.whole_search
 SOME = ["EII", "VVI", "EEE", "VVV"]
 
 
