@@ -22,6 +22,7 @@ from coterie.errors import InputError, ParameterError
 from cuts import many_parts
 from diagnosis import faults
 
+pytestmark = pytest.mark.whole_search
 CASES = [
     pytest.param(check, table, id=f"{check}-{i}")
     for check, tables in faults.FAULTS.items()
