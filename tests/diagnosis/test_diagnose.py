@@ -19,8 +19,8 @@ import coterie
 from coterie import diagnose
 from coterie.diagnosis import Check, Diagnosis, Finding
 from coterie.errors import InputError, ParameterError
-from cuts import many_parts
 from diagnosis import faults
+from many_parts import many_parts
 
 pytestmark = pytest.mark.whole_search
 CASES = [

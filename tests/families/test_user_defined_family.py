@@ -11,7 +11,7 @@ from scipy import sparse, stats
 from coterie import Mixture
 from coterie.errors import InputError
 from coterie.families import ExponentialFamily, Product
-from cuts import many_parts
+from many_parts import many_parts
 
 
 class Chance(NamedTuple):

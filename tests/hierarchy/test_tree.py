@@ -32,7 +32,7 @@ from coterie.hierarchy import (
 from coterie.hierarchy.tree import as_tree
 from coterie.kernels.cpu import dendrograms as compiled
 from coterie.kernels.plain import dendrograms as plain
-from cuts import many_strips
+from many_parts import many_strips
 
 METHODS = ["single", "complete", "average", "weighted", "ward", "centroid", "median"]
 

@@ -15,7 +15,7 @@ from coterie.core.protocols import Chunk
 from coterie.errors import InputError, ParameterError
 from coterie.kernels import cpu, plain
 from coterie.kmeans.fuzzy_c_means import Fuzzy
-from cuts import has_many_parts, weights_of_many_digits
+from many_parts import has_many_parts, weights_of_many_digits
 from reference.shared_data import load, published
 
 rng = np.random.default_rng(0)

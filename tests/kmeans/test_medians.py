@@ -14,8 +14,8 @@ from coterie import KMeans, KMedians
 from coterie.core.protocols import Chunk
 from coterie.errors import InputError
 from coterie.kmeans.median_models import Euclidean, Manhattan
-from cuts import has_many_parts, weights_of_many_digits
 from kmeans.median_reference import METRICS, TYPES, draws, lengths, weighted_median
+from many_parts import has_many_parts, weights_of_many_digits
 
 # NumPy kernels; compiled kernels
 SIZES = pytest.mark.parametrize("X, k", [(zoo.SMALL, 3), (zoo.LARGE, 9)], ids=["small", "large"])

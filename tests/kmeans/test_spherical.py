@@ -10,7 +10,7 @@ from coterie.core import online
 from coterie.core.protocols import Chunk
 from coterie.errors import InputError, ParameterError
 from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
-from cuts import has_many_parts, weights_of_many_digits
+from many_parts import has_many_parts, weights_of_many_digits
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])

@@ -15,7 +15,7 @@ from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
-from cuts import weights_of_many_digits
+from many_parts import weights_of_many_digits
 
 
 def source(X, part_rows, w=None):

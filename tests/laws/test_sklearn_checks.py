@@ -27,7 +27,7 @@ from coterie import (
     SphericalKMeans,
 )
 from coterie.families import StudentT
-from public import CLASSES
+from public_estimators import CLASSES
 
 MIXTURES = (GaussianMixture, BayesianGaussianMixture, Mixture)
 FIXED_START = {"n_clusters": 3, "init": "farthest"}  # these draw nothing at random: they must pass every check
