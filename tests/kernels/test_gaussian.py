@@ -10,7 +10,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from test_vector_widths import NARROW, WIDTHS
+from test_vector_widths import WIDTHS, narrow_registers
 
 from coterie.kernels import cpu, plain
 from coterie.kernels.plain import Gaussians
@@ -225,7 +225,7 @@ for dtype in (np.{dtype},):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86 processors")
-@pytest.mark.parametrize("width, dtype", NARROW)
+@narrow_registers("sse", "float64")
 def test_narrow_registers_give_the_same_sums(width, dtype):
     name, features, register = WIDTHS[width]
     env = dict(os.environ, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features)
