@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 
 from coterie.core.stats import Stats
+from coterie.data.memory import MemorySource
 from coterie.distances.windows import Itakura, SakoeChiba
-from coterie.engines.local import Threads
+from coterie.engines.local import Serial, Threads
 from coterie.families import Bernoulli, Categorical, DirichletPrior, GammaPrior, Gaussian, Multinomial, Poisson, Product
 from coterie.families.normal_prior import Prior, as_penalty
 from coterie.families.structures import as_structure
@@ -111,6 +112,17 @@ SINGLE = LARGE.astype(np.float32)
 SMALL_STRUCTURES = ("VVV", "EEE", "VVI", "VII", "VEV", "EVE")
 LARGE_STRUCTURES = ("VVV", "EEE", "EEI", "EII")
 PRIOR = Prior(concentration=3.0, shrinkage=2.0)
+
+
+_INITIAL = {}
+
+
+def initial_params(model, X, part_rows):
+    """Parameters from which a fit of the model starts, computed once for all tests."""
+    key = id(model), id(X)
+    if key not in _INITIAL:
+        _INITIAL[key] = model.init(MemorySource(X, chunk_rows=part_rows), Serial(), np.random.default_rng(1))
+    return _INITIAL[key]
 
 
 def leaves(params):
