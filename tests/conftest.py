@@ -9,10 +9,13 @@ from contextlib import nullcontext
 
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from browser import chromium, visit  # noqa: F401  fixtures of all tests
 from short_searches import _short_searches, needs_whole_search, short_searches  # noqa: F401
 
+# Several processes share the tests: BLAS would start as many threads in each as there are cores, and they would wait.
+threadpool_limits(1, user_api="blas")
 settings.register_profile("untimed", deadline=None)  # a loaded machine, or a first compilation, is no failure
 settings.load_profile("untimed")
 
