@@ -368,7 +368,9 @@ def test_a_pickle_is_never_opened(folder):
         coterie.load(changed(folder, pickle.dumps(Trap(), protocol=4)))
 
 
-@pytest.mark.parametrize("version, words", [(3, "upgrade"), (0, "format"), ("1", "format"), (None, "format")])
+@pytest.mark.parametrize(
+    "version, words", [(container.FORMAT + 1, "upgrade"), (0, "format"), ("1", "format"), (None, "format")]
+)
 def test_files_of_other_formats_are_rejected(version, words, folder):
     data = to_safetensors({}, {"coterie": json.dumps({"format": version, "new": True})})
     with pytest.raises(ModelFileError, match=words):
