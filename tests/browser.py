@@ -1,6 +1,6 @@
-"""Pages in a real browser: Debian's Chromium, driven by Playwright; `tests/conftest.py` has the fixture.
+"""Fixtures that open HTML pages in Chromium, by Playwright; `tests/conftest.py` makes them known to all tests.
 
-A page that logs an error, or asks for anything but itself, fails the test that visited it.
+A test fails if a page that it opened logs an error or requests anything beside itself.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ HASH = """canvas => {
 
 @dataclass
 class Visit:
-    """An open page, what it logged as an error and what it asked for beside itself.
+    """An open page, the errors that it logged and the addresses that it requested beside its own.
 
-    `page` is Playwright's, with all it can do: `page.locator(...)`, `page.keyboard.press(...)`, `page.evaluate(...)`.
+    `page` is the object of Playwright: `page.locator(...)`, `page.keyboard.press(...)`, `page.evaluate(...)`.
     """
 
     page: Any
     errors: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
-    forgiven: bool = False  # a test that means to cause errors looks at them itself
+    forgiven: bool = False  # for tests that cause errors on purpose and check `errors` themselves
 
     def colours(self, selector: str = "canvas") -> int:
-        """How many colours there are on a canvas; 1 is a blank one."""
+        """Number of colours on a canvas; 1 if it is blank."""
         return self.page.locator(selector).first.evaluate(COLOURS)
 
     def pixels(self, selector: str = "canvas") -> int:
-        """A number that is another one whenever the pixels of a canvas are others, once all is drawn."""
+        """Hash of the pixels of a canvas, after pending drawing."""
         self.settle()
         return self.page.locator(selector).first.evaluate(HASH)
 
     def settle(self) -> None:
-        """Until what was asked for has been drawn."""
+        """Wait until pending changes are drawn."""
         self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def until(self, expression: str) -> None:
-        """Until an expression of JavaScript is true: in the page's own time, and without `eval`, which it forbids."""
+        """Wait until an expression of JavaScript is true, without `eval`, which the page forbids."""
         loop = f"async () => {{ const end = Date.now() + 9000; while (!({expression}) && Date.now() < end)"
         loop += f" await new Promise(requestAnimationFrame); return !!({expression}); }}"
         assert self.page.evaluate(loop), f"waited in vain for {expression}"
@@ -65,7 +65,7 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def chromium():
-    """The browser, with scripts and without; tests are skipped where there is none."""
+    """Contexts of the browser with and without JavaScript; without Chromium, tests are skipped."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
@@ -78,7 +78,7 @@ def chromium():
 
 @pytest.fixture
 def visit(chromium, tmp_path):
-    """Opens HTML, given as text, as a file; `calm` is for those who want no motion, a `Visit` is what it gives."""
+    """A function that writes HTML to a file, opens it and returns a `Visit`; `calm` asks for reduced motion."""
     opened = []
 
     def go(html, *, width=1120, height=800, dark=False, calm=False, scripts=True):

@@ -1,6 +1,7 @@
 """Shorter searches for a good initialisation, by the same steps: for tests that are not about the quality of a result.
 
 Estimators are then constructed as users construct them, with all their defaults, and every step of a search still runs.
+`tests/conftest.py` shortens the searches of all tests, except of those with the marker `whole_search` or `slow`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import pytest
 
 from coterie.kmeans import swap_search
 from coterie.medoids import medoid_search
-from coterie.mixture import search
+from coterie.mixture import gaussian_trials, search
 from coterie.mixture.family_trials import FamilyTrials
 from coterie.mixture.gaussian_trials import GaussianTrials
 
 SHORT = [
-    (search, {"STEPS": 900}),
-    (GaussianTrials, {"effort": GaussianTrials.effort._replace(runs=9, patience=1, steps_for_few_rows=900)}),
+    (search, {"STEPS": 500}),
+    (GaussianTrials, {"effort": GaussianTrials.effort._replace(runs=9, patience=1, steps_for_few_rows=500)}),
+    (gaussian_trials, {"TREE_ROWS": 150}),
     (FamilyTrials, {"effort": FamilyTrials.effort._replace(runs=6)}),
     (swap_search, {"EFFORTS": swap_search.EFFORTS | {"auto": swap_search.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
     (medoid_search, {"JUMPS": 3, "LONG_JUMPS": 3}),
@@ -34,7 +36,13 @@ def short_searches():
         yield
 
 
+def needs_whole_search(item):
+    """Whether a test is about the quality of a result, or an example of the documentation."""
+    return not isinstance(item, pytest.Function) or any(map(item.get_closest_marker, ("whole_search", "slow")))
+
+
 @pytest.fixture(name="short_searches")
 def _short_searches():
+    """Short searches for single tests of files with the marker `whole_search`."""
     with short_searches():
         yield

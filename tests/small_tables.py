@@ -43,7 +43,7 @@ LIMIT = 300  # seconds of CPU time, which other processes do not shorten: the ex
 
 
 def table(number):
-    """Rows, weights and a number of clusters: ties, duplicates, constant columns, weights of zero."""
+    """Rows with ties, duplicates and constant columns, weights of which some are 0, and a number of clusters."""
     rng = np.random.default_rng(number)
     n, d = int(rng.integers(4, 41)), int(rng.integers(1, 4))
     kind = number % 4
@@ -63,11 +63,11 @@ def table(number):
 
 
 def of(kind, name="n_clusters", **options):
-    """A function that fits an estimator."""
+    """A function that fits an estimator of that class; `name` is its parameter for the number of clusters."""
 
     def fit(X, w, k, seed):
-        chance = {"random_state": seed} if "random_state" in kind().get_params() else {}
-        model = kind(**{name: k}, **options, **chance)
+        random_state = {"random_state": seed} if "random_state" in kind().get_params() else {}
+        model = kind(**{name: k}, **options, **random_state)
         return model.fit(X) if w is None else model.fit(X, sample_weight=w)
 
     return fit
@@ -122,7 +122,7 @@ def main(first, count, *names):
         until = int(spent.ru_utime + spent.ru_stime) + LIMIT
         resource.setrlimit(resource.RLIMIT_CPU, (until, hard))
         print(f"{name}, table {number}", flush=True)
-        with suppress(InputError, ParameterError):  # where a table cannot be clustered so
+        with suppress(InputError, ParameterError):  # some tables are invalid for some fits
             check_finite(FITS[name](*table(number), number))
     print("done", flush=True)
 

@@ -23,7 +23,7 @@ LAYOUTS = {
     "CSR": sparse.csr_array,
 }
 EXPONENTS = {np.float32: 30, np.float64: 150}
-few = settings(deadline=None, derandomize=True, max_examples=300)
+few = settings(deadline=None, derandomize=True, max_examples=150)
 fewer = settings(deadline=None, derandomize=True, max_examples=40)
 
 

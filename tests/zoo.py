@@ -1,4 +1,4 @@
-"""Every model, engine and kernel module, one line each; the laws run over all of them."""
+"""One instance of every model, with rows to fit, and the engines: the tests of `tests/laws` run over all of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 
 from coterie.core.stats import Stats
+from coterie.data.memory import MemorySource
 from coterie.distances.windows import Itakura, SakoeChiba
-from coterie.engines.local import Threads
+from coterie.engines.local import Serial, Threads
 from coterie.families import Bernoulli, Categorical, DirichletPrior, GammaPrior, Gaussian, Multinomial, Poisson, Product
 from coterie.families.normal_prior import Prior, as_penalty
 from coterie.families.structures import as_structure
@@ -35,9 +36,9 @@ def blobs(n, d, k, spread=3.0, dtype=np.float64):
     return (centers[rng.integers(k, size=n)] + rng.normal(size=(n, d))).astype(dtype)
 
 
-SMALL = blobs(1200, 3, 3, spread=6.0)  # NumPy kernels
-LARGE = blobs(6000, 30, 20, spread=0.5)  # compiled kernels, in parts of 1500 rows
-FEW = SMALL[:600].copy()  # for models that look at every two rows
+SMALL = blobs(1200, 3, 3, spread=6.0)  # for NumPy kernels
+LARGE = blobs(6000, 30, 20, spread=0.5)  # for compiled kernels, in parts of 1500 rows
+FEW = SMALL[:600].copy()  # for models that use all pairs of rows
 COUNTS = sparse.random_array((4000, 60), density=0.1, rng=rng, format="csr") * 10.0
 
 HOLES = np.where(rng.random(SMALL.shape) < 0.1, np.nan, SMALL)
@@ -51,12 +52,12 @@ RAGGED = np.where(np.arange(18) < 18 - 2 * _waves.integers(0, 4, size=(160, 1)),
 
 
 def observed(k, X, start="k-means++", **options):
-    """K-means of rows with holes like these, as the estimator would make it."""
+    """K-means for rows with missing values like `X`, as the estimator would construct it."""
     return MissingLloyd(k, start, bounds=False, fill=np.nanmean(X, axis=0), **options)
 
 
 def mixture(k, structure, X, start="k-means++", reg_covar=1e-6, prior=None, **options):
-    """A Gaussian mixture for rows like these, as the estimator would make it."""
+    """A Gaussian mixture for rows like `X`, as the estimator would construct it."""
     mean, variance = np.nanmean(X, axis=0, dtype=np.float64), np.nanvar(X, axis=0, dtype=np.float64)
     return GaussianEM(
         k,
@@ -71,19 +72,19 @@ def mixture(k, structure, X, start="k-means++", reg_covar=1e-6, prior=None, **op
 
 
 def bayesian(k, form, X, mixing, start="kmeans"):
-    """A variational Gaussian mixture for rows like these."""
+    """A variational Gaussian mixture for rows like `X`."""
     plain = mixture(k, form, X, start)
     component_prior = NormalWishart(form, plain.origin, 1.0, float(X.shape[1]), plain.unit**2)
     return VariationalGaussians(**vars(plain), mixing=mixing, component_prior=component_prior)
 
 
 def family_mixture(k, family, X, start="k-means++", has_missing=False, **options):
-    """A mixture of that family for rows like these, as the estimator would make it."""
+    """A mixture of that family for rows like `X`, as the estimator would construct it."""
     return MixtureEM(k, family.learned(family.survey(X), has_missing), start=Start(start), **options)
 
 
 def process(k, family, X, start="k-means++", has_missing=False):
-    """A Dirichlet process of that family for rows like these, with as many components to begin with."""
+    """A Dirichlet process of that family for rows like `X`, with `k` components at first."""
     posterior = PosteriorFamily(with_conjugate_prior(family.learned(family.survey(X), has_missing)))
     return DirichletProcess(k, posterior, start=Start(start), sticks=StickBreaking(0.7))
 
@@ -112,8 +113,19 @@ LARGE_STRUCTURES = ("VVV", "EEE", "EEI", "EII")
 PRIOR = Prior(concentration=3.0, shrinkage=2.0)
 
 
+_INITIAL = {}
+
+
+def initial_params(model, X, part_rows):
+    """Parameters from which a fit of the model starts, computed once for all tests."""
+    key = id(model), id(X)
+    if key not in _INITIAL:
+        _INITIAL[key] = model.init(MemorySource(X, chunk_rows=part_rows), Serial(), np.random.default_rng(1))
+    return _INITIAL[key]
+
+
 def leaves(params):
-    """The arrays and numbers that parameters are made of, whatever holds them."""
+    """The arrays and numbers in nested tuples and statistics."""
     if isinstance(params, tuple | Stats):
         return [leaf for each in (params if isinstance(params, tuple) else params.leaves()) for leaf in leaves(each)]
     return [] if params is None else [params]

@@ -64,7 +64,7 @@ USED = ["-k", "4", "--weight", "weight", "--one-hot", "colour", "--exclude", "na
 def test_files_of_every_kind_give_the_same_bytes(people, capsys, kind, missing):
     how = ["fit", f"people.{kind}", *USED, "--missing", missing, "--scale", "robust", "-o"]
     whole = done(capsys, *how, "whole.csv", "--model", "whole.safetensors")
-    for rows in BATCHES[1:]:
+    for rows in BATCHES[1:3]:
         assert done(capsys, *how, "b.csv", "--model", "b.safetensors", "--batch-rows", rows, "--force") == whole
         assert bytes_of("b.csv", "b.safetensors") == bytes_of("whole.csv", "whole.safetensors")
 

@@ -132,7 +132,8 @@ def test_a_fit_has_the_same_bits_whatever_names_the_rows(folder, estimator, kind
     fit = type(estimator)(**estimator.get_params()).fit
     expected = answers(fit(X)) | {"feature_names_in_": np.array(NAMES, object)}
     assert_same(answers(fit(frame)), expected)
-    for given in named(folder, kind).values():
+    names = named(folder, kind)
+    for given in names.values() if kind == "float64" else (names["Parquet"], names["Arrow"], names["query"]):
         assert_same(answers(fit(given)), expected)
 
 

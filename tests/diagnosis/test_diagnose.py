@@ -19,9 +19,10 @@ import coterie
 from coterie import diagnose
 from coterie.diagnosis import Check, Diagnosis, Finding
 from coterie.errors import InputError, ParameterError
-from cuts import many_parts
 from diagnosis import faults
+from many_parts import many_parts
 
+pytestmark = pytest.mark.whole_search
 CASES = [
     pytest.param(check, table, id=f"{check}-{i}")
     for check, tables in faults.FAULTS.items()

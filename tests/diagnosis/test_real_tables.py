@@ -8,6 +8,8 @@ import pytest
 from coterie import diagnose
 from reference.shared_data import load
 
+pytestmark = pytest.mark.whole_search
+
 
 def problems(X):
     """Names of the checks that have a finding."""

@@ -15,7 +15,7 @@ from coterie.distances.windows import Itakura, NoWindow, SakoeChiba, as_window
 from coterie.errors import InputError, ParameterError, RangeWarning
 from coterie.kernels.cpu import dtw as cpu
 from coterie.kernels.plain import dtw as plain
-from cuts import PAIRWISE
+from many_parts import PAIRWISE
 
 WINDOWS = [None, 0, 1, 4, 0.0, 0.2, 1.0, Itakura(1.0), Itakura(1.5), Itakura(3)]
 COSTS = ["squared", "absolute"]

@@ -13,7 +13,7 @@ from coterie.distances import Distance, as_distance, pairwise, register
 from coterie.distances import distance as registry
 from coterie.distances.pairwise import STRIP, strips
 from coterie.errors import InputError, ParameterError
-from cuts import many_strips
+from many_parts import many_strips
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(230, 6))

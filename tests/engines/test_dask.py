@@ -35,7 +35,7 @@ def cluster():
 
 
 def fit(model, source, engine):
-    return loop.fit(model, source, engine, rng=np.random.default_rng(1), n_init=2, max_iter=6)
+    return loop.fit(model, source, engine, rng=np.random.default_rng(1), n_init=2, max_iter=3)
 
 
 def sources(X, part_rows, w=None):

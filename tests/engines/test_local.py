@@ -9,7 +9,7 @@ import time
 import joblib
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from coterie import KMeans
 from coterie.data.memory import MemorySource
@@ -59,10 +59,12 @@ def test_blas_has_one_thread_inside_a_step_and_its_own_again_afterwards():
     def blas():
         return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
 
-    before = blas()
-    inside = Threads(2).map(lambda chunk: blas(), SOURCE)
-    assert all(count == 1 for counts in inside for count in counts)
-    assert blas() == before
+    with threadpool_limits(2, user_api="blas"):
+        before = blas()
+        inside = Threads(2).map(lambda chunk: blas(), SOURCE)
+        assert all(count == 1 for counts in inside for count in counts)
+        assert blas() == before
+    assert set(before) == {2}
 
 
 def test_an_error_in_a_step_reaches_the_caller_and_the_engine_still_works():

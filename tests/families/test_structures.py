@@ -9,6 +9,7 @@ from scipy.stats import ortho_group
 
 from coterie.errors import ParameterError
 from coterie.families.structures import ALIASES, STRUCTURES, Structure, as_structure, covariances
+from loop_over import loop_over
 
 NAMES = list(STRUCTURES)
 SIZES = [(2, 2), (3, 2), (2, 3), (3, 3)]  # (k, d)
@@ -96,7 +97,7 @@ def volumes(sigma):
 # constraints
 
 
-@pytest.mark.parametrize("k, d", SIZES)
+@loop_over("k, d", SIZES)
 @pytest.mark.parametrize("name", NAMES)
 def test_equal_parts_are_equal(name, k, d):
     sigma = estimate(name, *problem(k, d))
@@ -130,7 +131,7 @@ def test_varying_parts_vary(name):
 # maximum likelihood
 
 
-@pytest.mark.parametrize("k, d", SIZES)
+@loop_over("k, d", SIZES)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_covariances_of_the_structure_are_likelier(name, k, d):
     weight, scatter = problem(k, d)
@@ -140,7 +141,7 @@ def test_no_covariances_of_the_structure_are_likelier(name, k, d):
     assert ours <= theirs + 1e-2  # else the optimiser is no judge
 
 
-@pytest.mark.parametrize("seed", range(5))
+@loop_over("seed", range(5))
 @pytest.mark.parametrize("small, large", NESTED)
 def test_more_parameters_raise_the_likelihood(small, large, seed):
     weight, scatter = problem(3, 3, seed)
@@ -316,7 +317,7 @@ def degenerate():
     }
 
 
-@pytest.mark.parametrize("case", degenerate())
+@loop_over("case", degenerate())
 @pytest.mark.parametrize("name", NAMES)
 def test_degenerate_scatters_give_finite_positive_covariances(name, case):
     sigma = estimate(name, *degenerate()[case])

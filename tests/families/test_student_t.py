@@ -9,7 +9,7 @@ from scipy import stats
 from coterie import Mixture
 from coterie.errors import ParameterError
 from coterie.families import Gaussian, StudentT, student_t_em
-from cuts import has_many_parts
+from many_parts import has_many_parts
 
 rng = np.random.default_rng(11)
 STRUCTURES = pytest.mark.parametrize("structure", ["full", "diag"])

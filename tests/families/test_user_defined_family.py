@@ -11,7 +11,7 @@ from scipy import sparse, stats
 from coterie import Mixture
 from coterie.errors import InputError
 from coterie.families import ExponentialFamily, Product
-from cuts import many_parts
+from many_parts import many_parts
 
 
 class Chance(NamedTuple):
@@ -58,6 +58,7 @@ def test_its_density_is_geometric(rows):
     np.testing.assert_allclose(family.sample(50_000, random_state=0).mean(axis=0), X.mean(axis=0), rtol=0.05)
 
 
+@pytest.mark.whole_search
 def test_engines_agree_and_the_truth_is_found(rows, monkeypatch):
     X, _ = rows
     many_parts(monkeypatch, X)

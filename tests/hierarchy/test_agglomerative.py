@@ -12,7 +12,7 @@ from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import cut, linkage
 from coterie.hierarchy.linkage_methods import METHODS
-from cuts import many_strips
+from many_parts import many_strips
 
 rng = np.random.default_rng(5)
 X = np.concatenate([rng.normal(size=(30, 3)) + shift for shift in (0, 5, 10)])

@@ -16,7 +16,7 @@ from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import banner_coefficient, check_tree, cut
 from coterie.kernels.cpu import diana as compiled
 from coterie.kernels.plain import diana as plain
-from cuts import many_parts, many_strips
+from many_parts import many_parts, many_strips
 
 rng = np.random.default_rng(8)
 X = np.concatenate([rng.normal(size=(25, 3)) + shift for shift in (0, 6, 14)])

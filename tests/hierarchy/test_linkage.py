@@ -18,7 +18,7 @@ from coterie import machine
 from coterie.distances import Distance, as_distance, register
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import linkage, linkage_from_matrix, linkage_from_rows, linkage_input, optimal_leaf_ordering
-from cuts import many_strips
+from many_parts import many_strips
 
 METHODS = ("single", "complete", "average", "weighted", "centroid", "median", "ward")
 LEAN = ("single", "centroid", "median", "ward")

@@ -10,10 +10,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from test_vector_widths import NARROW, WIDTHS
+from test_vector_widths import WIDTHS, narrow_registers
 
 from coterie.kernels import cpu, plain
 from coterie.kernels.plain import Gaussians
+from loop_over import loop_over
 
 FORMS = ["full", "tied", "diag", "spherical"]
 TOLERANCE = {np.float64: 1e-10, np.float32: 1e-4}
@@ -51,8 +52,8 @@ def assert_same(found, wanted, rtol):
         np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * reach, err_msg=name)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("k", [1, 2, 5, 17])
+@loop_over("dtype", [np.float32, np.float64])
+@loop_over("k", [1, 2, 5, 17])
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 8, 13, 33])
 @pytest.mark.parametrize("form", FORMS)
 def test_sums_and_log_joints_are_those_of_numpy(form, d, k, dtype):
@@ -64,10 +65,10 @@ def test_sums_and_log_joints_are_those_of_numpy(form, d, k, dtype):
         np.testing.assert_allclose(found, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@loop_over("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("e_step", ["soft", "hard", "stochastic"])
-@pytest.mark.parametrize("informed", [False, True], ids=["", "some rows known"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@loop_over("informed", [False, True])
+@loop_over("weighted", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 def test_every_e_step_with_weights_and_known_rows(form, weighted, informed, e_step, dtype):
     X, g = mixture(form, 1500, 5, 4, dtype)
@@ -225,7 +226,7 @@ for dtype in (np.{dtype},):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86 processors")
-@pytest.mark.parametrize("width, dtype", NARROW)
+@narrow_registers("sse", "float64")
 def test_narrow_registers_give_the_same_sums(width, dtype):
     name, features, register = WIDTHS[width]
     env = dict(os.environ, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features)

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from coterie.kernels import cpu, for_centers, plain
 from coterie.kernels import sparse as csr
+from loop_over import loop_over
 
 rng = np.random.default_rng(0)
 
@@ -53,8 +54,8 @@ def run_lloyd(ops, X, w, centers):
     return labels, ops.lloyd(X, w, centers, centers, labels, np.zeros(0, np.float32))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("k", CENTERS)
+@loop_over("dtype", [np.float32, np.float64])
+@loop_over("k", CENTERS)
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
 def test_every_label_is_the_nearest_center_as_float64_finds_it(ops, name, k, dtype):
@@ -65,8 +66,8 @@ def test_every_label_is_the_nearest_center_as_float64_finds_it(ops, name, k, dty
     np.testing.assert_array_equal(ops.nearest(X, centers), wanted)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("k", [1, 8, 9, 40])
+@loop_over("dtype", [np.float32, np.float64])
+@loop_over("k", [1, 8, 9, 40])
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
 def test_sums_are_those_of_the_loops(ops, name, k, dtype):
@@ -106,7 +107,7 @@ def test_bounds_save_most_searches_once_the_centers_rest():
     assert searched[2] < 0.05 * len(X)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@loop_over("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
 def test_distances_and_assigned_squares(ops, name, dtype):
@@ -130,8 +131,8 @@ def test_moments(ops, name):
     np.testing.assert_allclose(sum_xx, w @ (X - pivot) ** 2, rtol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("m", [1, 8, 9, 20])
+@loop_over("dtype", [np.float32, np.float64])
+@loop_over("m", [1, 8, 9, 20])
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
 def test_potentials_of_candidates(ops, name, m, dtype):

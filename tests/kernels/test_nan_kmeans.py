@@ -8,9 +8,10 @@ import pytest
 from coterie.kernels import cpu, plain, select
 from coterie.kernels.cpu import nan_kmeans as compiled
 from coterie.kernels.plain import nan_kmeans as numpy_twin
+from loop_over import loop_over
 
 OPS = pytest.mark.parametrize("ops", [numpy_twin, compiled], ids=["plain", "cpu"])
-SINGLE = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+SINGLE = loop_over("dtype", [np.float32, np.float64])
 
 rng = np.random.default_rng(0)
 
@@ -93,7 +94,7 @@ def assert_labels_are_the_definition(ops, X, centers):
 
 @OPS
 @SINGLE
-@pytest.mark.parametrize("share", HOLES.values(), ids=HOLES)
+@loop_over("share", HOLES.values())
 @pytest.mark.parametrize("name", ROWS)
 def test_every_label_is_the_nearest_center_over_the_columns_observed(ops, name, share, dtype):
     for k in CENTERS:
@@ -112,8 +113,8 @@ def test_centers_that_differ_in_their_last_digits_are_told_apart(ops, share, dty
 
 @OPS
 @SINGLE
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("share", HOLES.values(), ids=HOLES)
+@loop_over("weighted", [False, True])
+@loop_over("share", HOLES.values())
 @pytest.mark.parametrize("name", ROWS)
 def test_the_sums_are_those_of_the_values_observed(ops, name, share, weighted, dtype):
     X, centers = case(name, 9, dtype, share)
@@ -144,7 +145,7 @@ def test_a_row_so_far_out_that_its_square_overflows_is_added_all_the_same(ops):
 
 @OPS
 @SINGLE
-@pytest.mark.parametrize("share", HOLES.values(), ids=HOLES)
+@loop_over("share", HOLES.values())
 @pytest.mark.parametrize("name", ROWS)
 def test_distances_are_those_over_the_columns_observed(ops, name, share, dtype):
     X, centers = case(name, 9, dtype, share)

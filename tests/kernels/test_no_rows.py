@@ -17,14 +17,15 @@ from coterie.kernels.plain import medians as plain_medians
 from coterie.kernels.plain import nan_kmeans as plain_nan_kmeans
 from coterie.kernels.plain import posteriors as plain_posteriors
 from coterie.kernels.plain import products as plain_products
+from loop_over import loop_over
 
 SHAPES = [(1, 1), (3, 4), (9, 20)]  # centers, columns
-WEIGHTS = [pytest.param(None, id="unweighted"), pytest.param(np.zeros(0), id="weighted")]
+WEIGHTS = [None, np.zeros(0)]
 NO_LABELS, NO_BOUNDS = np.zeros(0, np.int32), np.zeros(0, np.float32)
 
-both_types = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-all_shapes = pytest.mark.parametrize("k, d", SHAPES)
-weights = pytest.mark.parametrize("w", WEIGHTS)
+both_types = loop_over("dtype", [np.float32, np.float64])
+all_shapes = loop_over("k, d", SHAPES)
+weights = loop_over("w", WEIGHTS)
 
 
 def points(k, d, dtype):

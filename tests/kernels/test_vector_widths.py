@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
@@ -88,18 +89,21 @@ WIDTHS = {
     "avx2": ("haswell", SSE + ",+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+xsave", 32),
     "sse": ("nehalem", SSE, 16),
 }
-# Each compiles all kernels for its processor, unless they are in the cache: its keys contain the name and the features
-# of a processor. One type for each width; the others are slow tests.
-NARROW = [
-    ("avx2", "float32"),
-    ("sse", "float64"),
-    pytest.param("avx2", "float64", marks=pytest.mark.slow),
-    pytest.param("sse", "float32", marks=pytest.mark.slow),
-]
+
+
+def narrow_registers(*quick):
+    """Parametrise a test by width and type; all but the `quick` case are slow.
+
+    Each case compiles kernels for its processor, unless they are in the cache: its keys contain the name and the
+    features of a processor. The quick suite has one width for Gaussian kernels, the other one for all other kernels.
+    """
+    cases = product(WIDTHS, ("float32", "float64"))
+    marked = [pytest.param(*case, marks=() if case == quick else pytest.mark.slow) for case in cases]
+    return pytest.mark.parametrize("width, dtype", marked)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86 processors")
-@pytest.mark.parametrize("width, dtype", NARROW)
+@narrow_registers("avx2", "float32")
 def test_narrow_registers_give_the_same_labels_and_sums(width, dtype):
     cpu, features, register = WIDTHS[width]
     env = dict(os.environ, NUMBA_CPU_NAME=cpu, NUMBA_CPU_FEATURES=features)

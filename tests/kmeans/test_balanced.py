@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from coterie import BalancedKMeans, KMeans
 from coterie.core.progress import Progress
 from coterie.errors import ParameterError
-from cuts import has_many_parts
 from kmeans.balanced_cases import cost_of, groups
 from kmeans.kmeans_cases import SINGLE
+from many_parts import has_many_parts
 
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 # NumPy kernels; compiled kernels, in several parts

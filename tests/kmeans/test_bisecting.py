@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from coterie import BisectingKMeans, KMeans
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.kmeans import bisecting_kmeans
-from cuts import has_many_parts, many_parts, weights_of_many_digits
+from many_parts import has_many_parts, many_parts, weights_of_many_digits
 from reference.shared_data import published
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])

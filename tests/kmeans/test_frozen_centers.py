@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
 from coterie.errors import InputError, ParameterError
-from cuts import has_many_parts, weights_of_many_digits
+from many_parts import has_many_parts, weights_of_many_digits
 
 STARTS = pytest.mark.parametrize("init", ["k-means++", "forgy", "random", "random_partition", "farthest"])
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])

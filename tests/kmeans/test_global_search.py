@@ -11,7 +11,7 @@ from coterie import KMeans
 from coterie.errors import FitInterruptedWarning, ParameterError
 from coterie.kmeans import global_search
 from coterie.kmeans import search_budget as budgets
-from cuts import has_many_parts
+from many_parts import has_many_parts
 
 rng = np.random.default_rng(5)
 CENTERS = rng.normal(size=(25, 3)) * 4

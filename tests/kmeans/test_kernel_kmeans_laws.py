@@ -14,7 +14,6 @@ from coterie.kmeans import kernel_kmeans as estimator
 from coterie.kmeans import nystrom
 from coterie.kmeans.kernel_functions import Precomputed, diagonal_and_duplicates
 from coterie.kmeans.kernel_lloyd import IndefiniteKernelLloyd
-from cuts import many_parts
 from kmeans.kernel_cases import (
     BY_NAME,
     NAMES,
@@ -30,6 +29,7 @@ from kmeans.kernel_cases import (
     squares_to_means,
 )
 from kmeans.kmeans_cases import SINGLE
+from many_parts import many_parts
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "sigmoid"])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from coterie import KMeans, MiniBatchKMeans
-from cuts import has_many_parts, weights_of_many_digits
 from kmeans.kmeans_cases import BOTH, STARTS, groups, in_order, islands, objective
+from many_parts import has_many_parts, weights_of_many_digits
 
 # starts
 

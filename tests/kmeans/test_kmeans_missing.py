@@ -6,7 +6,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from coterie import KMeans
-from cuts import has_many_parts
 from kmeans.kmeans_cases import SINGLE
 from kmeans.missing_values import (
     SIZES,
@@ -18,6 +17,7 @@ from kmeans.missing_values import (
     squares,
     with_missing,
 )
+from many_parts import has_many_parts
 
 
 def naive_fit(X, w, centers, v=1.0):

@@ -14,8 +14,8 @@ from coterie import KMeans, KMedians
 from coterie.core.protocols import Chunk
 from coterie.errors import InputError
 from coterie.kmeans.median_models import Euclidean, Manhattan
-from cuts import has_many_parts, weights_of_many_digits
 from kmeans.median_reference import METRICS, TYPES, draws, lengths, weighted_median
+from many_parts import many_parts, weights_of_many_digits
 
 # NumPy kernels; compiled kernels
 SIZES = pytest.mark.parametrize("X, k", [(zoo.SMALL, 3), (zoo.LARGE, 9)], ids=["small", "large"])
@@ -28,7 +28,7 @@ SIZES = pytest.mark.parametrize("X, k", [(zoo.SMALL, 3), (zoo.LARGE, 9)], ids=["
 @SIZES
 @TYPES
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-def test_attributes_belong_together(X, k, dtype, metric, weighted, short_searches):
+def test_attributes_belong_together(X, k, dtype, metric, weighted):
     X = X.astype(dtype)
     w = draws(12).random(len(X)) if weighted else None
     model = KMedians(k, metric=metric, init=X[:k]).fit(X, sample_weight=w)
@@ -101,9 +101,9 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(X, k, metric):
 
 @METRICS
 @TYPES
-def test_any_number_of_threads_gives_the_same_bits(metric, dtype, short_searches):
-    X = draws(17).normal(size=(90_000, 6)).astype(dtype)
-    assert has_many_parts(X)
+def test_any_number_of_threads_gives_the_same_bits(metric, dtype, monkeypatch):
+    X = draws(17).normal(size=(20_000, 6)).astype(dtype)
+    many_parts(monkeypatch, X)
     w = weights_of_many_digits(X)
     ways = {"n_jobs": 1}, {"n_jobs": 5}, {"engine": "serial"}
     fits = [KMedians(5, metric=metric, random_state=0, tol=1e-2, **way).fit(X, sample_weight=w) for way in ways]

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from coterie import KMeans
 from coterie.errors import InputError, ParameterError
-from cuts import has_many_parts, weights_of_many_digits
+from many_parts import has_many_parts, weights_of_many_digits
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])

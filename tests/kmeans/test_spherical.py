@@ -10,7 +10,7 @@ from coterie.core import online
 from coterie.core.protocols import Chunk
 from coterie.errors import InputError, ParameterError
 from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
-from cuts import has_many_parts, weights_of_many_digits
+from many_parts import has_many_parts, weights_of_many_digits
 
 SINGLE = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])
@@ -120,7 +120,7 @@ def test_rows_of_weight_zero_count_for_nothing():
 
 @FORMS
 @SINGLE
-def test_threads_change_nothing(form, dtype, short_searches):
+def test_threads_change_nothing(form, dtype):
     X = form(cones(20_000, 30, 20).astype(dtype))
     assert has_many_parts(X)
     w = weights_of_many_digits(X)

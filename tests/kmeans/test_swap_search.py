@@ -17,6 +17,7 @@ from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.median_models import Euclidean, Manhattan
 from coterie.seeding import costs
 
+pytestmark = pytest.mark.whole_search
 rng = np.random.default_rng(0)
 GRID = np.stack(np.meshgrid(np.arange(3.0), np.arange(3.0)), axis=-1).reshape(-1, 2) * 8 + 20
 NINE = np.repeat(GRID, 10, axis=0) + rng.normal(size=(90, 2))

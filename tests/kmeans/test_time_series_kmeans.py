@@ -21,7 +21,7 @@ from coterie.distances import dba, dtw, pairwise, soft_dtw
 from coterie.distances.windows import Itakura, NoWindow, SakoeChiba
 from coterie.errors import InputError, ParameterError
 from coterie.kmeans.dtw_lloyd import DTWLloyd
-from cuts import weights_of_many_digits
+from many_parts import weights_of_many_digits
 from reference.shared_data import FOLDER, read_index
 
 METRICS = pytest.mark.parametrize("metric", ["dtw", "softdtw", "euclidean"])

@@ -22,6 +22,7 @@ from coterie import (
     SphericalKMeans,
 )
 from coterie.errors import InputError, ParameterError
+from loop_over import loop_over
 from small_tables import FITS, check_finite, of
 
 CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -75,14 +76,14 @@ def check_outcome(fit, X, w):
         assert labels.min() >= 0
 
 
-@pytest.mark.parametrize("rows", SMALL)
+@loop_over("rows", SMALL)
 @pytest.mark.parametrize("name", FITS)
-def test_small_tables_have_a_defined_outcome(name, rows, short_searches):
+def test_small_tables_have_a_defined_outcome(name, rows):
     X = SMALL[rows]
     check_outcome(FITS[name], X, np.arange(len(X)) % 3 * 1.0 if len(X) > 3 else None)
 
 
-@pytest.mark.parametrize("rows", LARGE)
+@loop_over("rows", LARGE)
 @pytest.mark.parametrize("name", SCALABLE)
 def test_large_tables_have_a_defined_outcome(name, rows):
     check_outcome(SCALABLE[name], LARGE[rows], None)

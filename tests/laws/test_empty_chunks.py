@@ -34,16 +34,6 @@ def sources(X, part_rows):
     return MemorySource(X, chunk_rows=part_rows), WithEmptyParts(X, chunk_rows=part_rows)
 
 
-PARAMS = {}  # of each model of the zoo, made once
-
-
-def params_of(model, X, part_rows):
-    key = id(model), id(X)
-    if key not in PARAMS:
-        PARAMS[key] = model.init(MemorySource(X, chunk_rows=part_rows), Serial(), np.random.default_rng(1))
-    return PARAMS[key]
-
-
 def assert_same(a, b):
     for x, y in zip(zoo.leaves(a), zoo.leaves(b), strict=True):
         np.testing.assert_array_equal(x, y)
@@ -51,7 +41,7 @@ def assert_same(a, b):
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
 def test_an_empty_chunk_gives_zero_statistics(model, X, part_rows):
-    params = params_of(model, X, part_rows)
+    params = zoo.initial_params(model, X, part_rows)
     some, _ = model.e_step(params, Chunk(X[:50], None, 0))
     for w in (None, np.zeros(0)):
         empty = Chunk(X[:0], w, 0)
@@ -64,7 +54,7 @@ def test_an_empty_chunk_gives_zero_statistics(model, X, part_rows):
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
 def test_an_empty_chunk_gets_empty_answers(model, X, part_rows):
-    params = params_of(model, X, part_rows)
+    params = zoo.initial_params(model, X, part_rows)
     empty = Chunk(X[:0], None, 0)
     assert model.assign(params, empty).shape == (0,)
     _, memo = model.e_step(params, empty)
@@ -78,7 +68,7 @@ def test_an_empty_chunk_gets_empty_answers(model, X, part_rows):
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
 def test_empty_parts_change_no_bit_of_a_pass_nor_of_a_repair(model, X, part_rows):
-    params = params_of(model, X, part_rows)
+    params = zoo.initial_params(model, X, part_rows)
     results = []
     for source in sources(X, part_rows):
         stats, memos = Serial().scan(partial(model.e_step, params), source, model.initial_memos(source))
@@ -141,7 +131,7 @@ def test_an_empty_batch_changes_nothing_online(model, X, part_rows):
     first, second, nothing = np.arange(300), np.arange(300, 600), np.arange(0)
     results = []
     for batches in ([first, second], [nothing, first, nothing, nothing, second, nothing]):
-        state = online.State(params_of(model, X, part_rows), None)
+        state = online.State(zoo.initial_params(model, X, part_rows), None)
         for batch in batches:
             state, _ = online.step(model, state, Chunk(X[batch], None, 0))
         results.append(zoo.leaves((state.params,)))

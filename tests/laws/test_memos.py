@@ -17,7 +17,7 @@ from coterie.engines.local import Serial
 from coterie.errors import FitInterruptedWarning
 from coterie.kernels import cpu
 from coterie.kmeans.kernel_lloyd import KernelLloyd
-from cuts import weights_of_many_digits
+from many_parts import weights_of_many_digits
 
 # Kernel K-means updates its sums of products by the rows that changed cluster, so they agree up to rounding only.
 # Its labels agree to the bit, and those of a fit are always taken from sums that are added up anew.

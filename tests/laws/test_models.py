@@ -15,15 +15,11 @@ from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
-from cuts import weights_of_many_digits
+from many_parts import weights_of_many_digits
 
 
 def source(X, part_rows, w=None):
     return MemorySource(X, w, chunk_rows=part_rows)
-
-
-def start(model, X, part_rows, w=None):
-    return model.init(source(X, part_rows, w), Serial(), np.random.default_rng(1))
 
 
 def fit(model, src, engine, n_init=1, max_iter=30):
@@ -58,7 +54,7 @@ def precision(X):
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
 def test_statistics_add_up(model, X, part_rows):
-    params = start(model, X, part_rows)
+    params = zoo.initial_params(model, X, part_rows)
     cut = X.shape[0] // 3
     whole, _ = model.e_step(params, Chunk(X, None, 0))
     first, _ = model.e_step(params, Chunk(X[:cut], None, 0))
@@ -68,7 +64,7 @@ def test_statistics_add_up(model, X, part_rows):
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
 def test_the_order_of_the_rows_does_not_matter(model, X, part_rows):
-    params = start(model, X, part_rows)
+    params = zoo.initial_params(model, X, part_rows)
     shuffled = X[np.random.default_rng(2).permutation(X.shape[0])]
     straight, _ = model.e_step(params, Chunk(X, None, 0))
     mixed, _ = model.e_step(params, Chunk(shuffled, None, 0))
@@ -77,7 +73,7 @@ def test_the_order_of_the_rows_does_not_matter(model, X, part_rows):
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
 def test_weight_two_is_the_row_twice(model, X, part_rows):
-    params = start(model, X, part_rows)
+    params = zoo.initial_params(model, X, part_rows)
     heavy, _ = model.e_step(params, Chunk(X, np.full(X.shape[0], 2.0), 0))
     doubled, _ = model.e_step(params, Chunk(twice(X), None, 0))
     assert_alike(heavy, doubled, precision(X), without="moved")  # which counts rows, not their weight
@@ -85,7 +81,7 @@ def test_weight_two_is_the_row_twice(model, X, part_rows):
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
 def test_weight_zero_is_no_row(model, X, part_rows):
-    params = start(model, X, part_rows)
+    params = zoo.initial_params(model, X, part_rows)
     w = (np.arange(X.shape[0]) % 3 > 0).astype(float)
     ignored, _ = model.e_step(params, Chunk(X, w, 0))
     absent, _ = model.e_step(params, Chunk(X[np.flatnonzero(w)], None, 0))
@@ -142,7 +138,7 @@ def test_the_best_of_several_starts_is_kept(model, X, part_rows):
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
 def test_labels_do_not_depend_on_how_the_rows_are_cut(model, X, part_rows):
-    params = start(model, X, part_rows)
+    params = zoo.initial_params(model, X, part_rows)
     whole = model.assign(params, Chunk(X, None, 0))
     pieces = [model.assign(params, Chunk(X[i : i + 37], None, 0)) for i in range(0, X.shape[0], 37)]
     np.testing.assert_array_equal(whole, np.concatenate(pieces))

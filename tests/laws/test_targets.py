@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from coterie import GaussianMixture, Mixture
 from coterie.families import Poisson
-from public import CLASSES, seeded
+from public_estimators import CLASSES, seeded
 
 X, SPECIES = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[SPECIES]

@@ -13,7 +13,7 @@ from coterie import KMedoids, machine
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.medoids import kmedoids
-from cuts import many_strips
+from many_parts import many_strips
 
 rng = np.random.default_rng(11)
 X = np.concatenate([rng.normal(size=(40, 3)) + shift for shift in (0, 8, 16)])

@@ -12,6 +12,7 @@ from coterie.medoids import medoid_search
 from coterie.medoids.distance_table import StoredDistances
 from coterie.medoids.fasterpam import SwapResult
 
+pytestmark = pytest.mark.whole_search
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(90, 2)) * [1.0, 4.0] + 6.0 * rng.integers(4, size=(90, 1))
 

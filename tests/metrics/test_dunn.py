@@ -9,7 +9,7 @@ from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.metrics import dunn_score
 from coterie.metrics.dunn import INTER, INTRA
-from cuts import many_strips
+from many_parts import many_strips
 
 rng = np.random.default_rng(4)
 LABELS = np.concatenate([np.arange(4), rng.integers(0, 4, 246)])

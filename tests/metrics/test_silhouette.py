@@ -15,7 +15,7 @@ from coterie.core.arguments import as_rng
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.metrics import silhouette_exact, silhouette_samples, silhouette_score
-from cuts import many_parts, many_strips
+from many_parts import many_parts, many_strips
 
 rng = np.random.default_rng(2)
 LABELS = rng.integers(0, 5, 900)

@@ -13,7 +13,7 @@ from sklearn import metrics as sk
 
 from coterie import metrics
 from coterie.errors import InputError, ParameterError
-from cuts import has_many_parts, weights_of_many_digits
+from many_parts import has_many_parts, weights_of_many_digits
 
 rng = np.random.default_rng(1)
 LABELS = rng.integers(0, 4, 700)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from coterie import BayesianGaussianMixture
 from coterie.errors import InputError, ParameterError
-from cuts import has_many_parts
+from many_parts import has_many_parts
 from mixture.bayesian import FORMS, MIXING, fit_quietly, start
 from mixture.rows import groups, islands
 

@@ -47,6 +47,7 @@ def planted(kind, k, n=1500, seed=0):
 # what it finds
 
 
+@pytest.mark.whole_search
 @pytest.mark.parametrize("kind", ["poisson", "exponential", "bernoulli", "categorical", "multinomial", "gaussian"])
 @pytest.mark.parametrize("k", [1, 4])
 def test_as_many_components_are_found_as_were_planted(kind, k):
@@ -73,12 +74,14 @@ CLEAR = [
 ]
 
 
+@pytest.mark.whole_search
 @pytest.mark.parametrize("folder, name, k", CLEAR, ids=[name for _, name, _ in CLEAR])
 def test_the_groups_of_well_known_tables_are_found(folder, name, k):
     X = load(f"{folder}/{name}")
     assert Mixture("auto", "gaussian", random_state=0).fit(X).n_components_ == k
 
 
+@pytest.mark.whole_search
 def test_rows_without_groups_are_divided_into_few():
     X = np.random.default_rng(0).random((1000, 2))
     assert Mixture("auto", "gaussian", random_state=0).fit(X).n_components_ <= 10

@@ -53,6 +53,7 @@ def log_joint(model, X):
 # what is found
 
 
+@pytest.mark.whole_search
 @EACH
 @pytest.mark.parametrize("seed", range(4))
 def test_planted_components_are_found(family, seed):

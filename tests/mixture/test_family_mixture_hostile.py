@@ -55,7 +55,7 @@ def climbs_far_from_the_origin(family, rows, seed):
 
 
 @pytest.mark.parametrize("family, rows", [("student_t", 6), ("gaussian", 10)])
-def test_thin_components_far_from_the_origin_climb_up_to_the_rounding_of_their_means(family, rows, short_searches):
+def test_thin_components_far_from_the_origin_climb_up_to_the_rounding_of_their_means(family, rows):
     """A mean of 1e8 is rounded by 1e-8, which is much for a component of three rows, a few 1e-6 wide."""
     for seed in range(37, 62):
         climbs_far_from_the_origin(family, rows, seed)

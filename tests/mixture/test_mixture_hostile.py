@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import GaussianMixture
 from coterie.families.structures import STRUCTURES
+from loop_over import loop_over
 
 ALL = pytest.mark.parametrize("name", list(STRUCTURES))
 FLOORS = pytest.mark.parametrize("reg_covar", [1e-6, 0], ids=["floor", "no floor"])
@@ -55,7 +56,7 @@ HOSTILE = {
 
 @ALL
 @FLOORS
-@pytest.mark.parametrize("case", HOSTILE)
+@loop_over("case", HOSTILE)
 def test_hostile_rows_end_in_finite_numbers(name, reg_covar, case):
     sound(
         GaussianMixture(3, covariance_type=name, init_params="k-means++", reg_covar=reg_covar, random_state=0),

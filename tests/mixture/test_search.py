@@ -13,6 +13,8 @@ from coterie.mixture.starts import sample
 from coterie.mixture.trials import select
 from mixture.rows import groups
 
+pytestmark = pytest.mark.whole_search
+
 
 def gaussian_trials(X, structure, k, seed=0):
     estimator = GaussianMixture(k, covariance_type=structure)

@@ -17,7 +17,7 @@ from coterie.errors import CheckpointWarning, FitInterruptedWarning
 from coterie.persistence import checkpoint_file
 from coterie.persistence.checkpoint_file import CheckpointFile
 from coterie.selection import stability, sweep
-from cuts import many_parts
+from many_parts import many_parts
 from persistence.fitted import X
 from persistence.interrupted import CASES, MIXED, ROUGH, CutShortError, cut_after, cut_short, results
 from persistence.test_round_trip import same

@@ -102,14 +102,23 @@ def test_weights_means_or_precisions_alone_may_be_given(kind, short_searches):
         assert ours.score(X) > Reference(1, covariance_type=kind).fit(X).score(X)
 
 
+TABLES = {
+    **{("sipu/s1", kind): 15 for kind in TYPES},
+    **{("g2mg/g2mg_16_30", kind): 2 for kind in TYPES},
+    **{("uci/wine", kind): 3 for kind in TYPES},
+    **{("uci/wdbc", kind): 2 for kind in ("tied", "diag", "spherical")},
+    **{("mssc/seeds", kind): 3 for kind in TYPES},
+}
+# the quick suite has every table, and every type twice
+QUICK = {("sipu/s1", "diag"), ("g2mg/g2mg_16_30", "tied"), ("uci/wdbc", "spherical")}
+QUICK |= {("uci/wine", kind) for kind in TYPES} | {("mssc/seeds", "full")}
+
+
 @pytest.mark.parametrize(
     "name, k, kind",
     [
-        *(("sipu/s1", 15, kind) for kind in TYPES),
-        *(("g2mg/g2mg_16_30", 2, kind) for kind in TYPES),
-        *(("uci/wine", 3, kind) for kind in TYPES),
-        *(("uci/wdbc", 2, kind) for kind in ("tied", "diag", "spherical")),
-        *(("mssc/seeds", 3, kind) for kind in TYPES),
+        pytest.param(*(name, k, kind), marks=() if (name, kind) in QUICK else pytest.mark.slow)
+        for (name, kind), k in TABLES.items()
     ],
 )
 def test_a_fit_left_to_itself_is_at_least_as_likely(name, k, kind):

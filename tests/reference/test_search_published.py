@@ -45,32 +45,12 @@ def test_the_best_known_optimum_is_reached(table, k):
     assert searched(f"r/{table}", k) == pytest.approx(published(f"mssc.{table}")["value"][str(k)], rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "name, k",
-    [
-        ("heart_cleveland", 10),
-        ("heart_cleveland", 50),
-        ("ionosphere", 20),
-        ("congress_votes", 15),
-        ("breast_wbc", 10),
-        ("pima", 15),
-        ("u1060", 10),
-    ],
-)
+@pytest.mark.parametrize("name, k", [("heart_cleveland", 10), ("ionosphere", 20), ("u1060", 10)])
 def test_the_best_known_of_2008_is_reached(name, k):
     assert searched(BAGIROV[name], k) <= published(f"mssc.bagirov.{name}")["value"][str(k)]["fopt"] * (1 + 1e-4)
 
 
-@pytest.mark.parametrize(
-    "table, k",
-    [
-        ("r/iris", 20),
-        ("mssc/heart_cleveland", 20),
-        ("mssc/congress_votes", 10),
-        ("uci/ionosphere", 10),
-        ("mssc/pima", 20),
-    ],
-)
+@pytest.mark.parametrize("table, k", [("r/iris", 20), ("mssc/heart_cleveland", 20), ("mssc/congress_votes", 10)])
 def test_it_comes_within_a_thousandth_of_the_best_that_long_searches_found(table, k):
     assert searched(table, k) <= read_index("best_found.json")["values"][table][str(k)] * 1.001
 

@@ -6,7 +6,7 @@ from report.pages import keep, read, run
 
 
 @pytest.fixture(autouse=True)
-def kept_reports(monkeypatch, short_searches):
+def kept_reports(monkeypatch):
     """Keep the reports of jobs; searches are short, because the quality of clusters does not matter here."""
     keep(monkeypatch)
 

@@ -11,6 +11,7 @@ from coterie.selection import Vote
 from coterie.selection.choose_k_criteria import CRITERIA
 from coterie.selection.votes import WEIGHTS, relative_support, total_support, vote
 
+pytestmark = pytest.mark.whole_search
 KS = np.array([1, 2, 3])
 CHEAP = ("silhouette", "davies_bouldin", "elbow")
 

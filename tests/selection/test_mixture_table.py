@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from coterie.families.structures import STRUCTURES
 from coterie.selection import mixture_table
 from coterie.selection.mixture_starts import is_special_case
 
+pytestmark = pytest.mark.whole_search
 SOME = ["EII", "VVI", "EEE", "VVV"]
 
 
@@ -81,8 +84,13 @@ def test_nor_where_there_is_nothing_to_find(seed):
     assert most_behind(found) < 0.05
 
 
-@pytest.mark.parametrize("k", [3, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("structure", STRUCTURES)
+QUICK_CELLS = [(structure, 3) for structure in (*SOME, "VEV", "EVE")]
+SLOW_CELLS = [cell for cell in product(STRUCTURES, (2, 3)) if cell not in QUICK_CELLS]
+
+
+@pytest.mark.parametrize(
+    "structure, k", [*QUICK_CELLS, *(pytest.param(*cell, marks=pytest.mark.slow) for cell in SLOW_CELLS)]
+)
 def test_cells_are_about_as_likely_as_a_search_of_their_own(structure, k, full, rows):
     j = full.structures.index(structure)
     alone = GaussianMixture(k, covariance_type=structure, random_state=1).fit(rows)

@@ -34,7 +34,7 @@ from coterie.metrics import inertia
 from coterie.mixture.warm_start import fit_with_copies
 from coterie.selection import Progress, estimator_sweeps, gap_statistic, mixture_table, stability, sweep, tendency
 from coterie.selection.kmeans_path import merge_centers
-from cuts import many_parts, many_strips, weights_of_many_digits
+from many_parts import many_parts, many_strips, weights_of_many_digits
 
 rng = np.random.default_rng(0)
 BLOBS = rng.normal(size=(60, 3)) + 5 * rng.integers(0, 3, size=(60, 1)) + 1

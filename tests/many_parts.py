@@ -1,4 +1,4 @@
-"""Small tables cut into many parts, so that a sum in another order, or a cut by the number of threads, shows."""
+"""Divide small tables into many parts, as large tables are: a result that depends on the order of sums then differs."""
 
 from importlib import import_module
 
@@ -10,21 +10,21 @@ PAIRWISE = import_module("coterie.distances.pairwise")  # `coterie.distances.pai
 
 
 def many_parts(monkeypatch, X):
-    """Rows like `X` come in eight parts, or in parts of as few rows as a part may have."""
+    """Divide tables of the size of `X` into eight parts, or into parts of the minimum number of rows."""
     monkeypatch.setattr(memory, "SMALL_PART", max(1, X.shape[0] * X.shape[1] * as_source(X).dtype.itemsize // 8))
     assert has_many_parts(X)
 
 
 def has_many_parts(X):
-    """Whether they are three at least: two come to the same in any order."""
+    """Whether `X` has at least three parts: the sum of two does not depend on their order."""
     return len(as_source(X).parts()) >= 3
 
 
 def weights_of_many_digits(X):
-    """One for each row: without them, float64 holds the sums of float32 rows exactly, in any order."""
+    """Random weights, one for each row: without them, float64 holds sums of float32 rows exactly, in any order."""
     return np.random.default_rng(7).exponential(size=X.shape[0])
 
 
 def many_strips(monkeypatch, numbers):
-    """Tables of distances are made in strips of so many numbers."""
+    """Compute matrices of distances in strips of that many numbers."""
     monkeypatch.setattr(PAIRWISE, "STRIP", numbers)

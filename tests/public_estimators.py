@@ -1,4 +1,4 @@
-"""Every public estimator, found by its name: what is added later is tested from its first day."""
+"""All public estimator classes: tests that run over them include every class that is added later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLASSES = [each for each in _OBJECTS if isinstance(each, type) and issubclass(ea
 
 
 def seeded(kind, number=3, **options):
-    """An estimator of that class with `number` clusters or components, the same in every run."""
+    """An estimator of that class with `number` clusters or components and a fixed random state."""
     known = signature(kind).parameters
     counts = [name for name in ("n_clusters", "n_components") if name in known]
     options = {counts[0]: number, **options} if counts else options

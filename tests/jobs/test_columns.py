@@ -1,0 +1,150 @@
+"""Which columns and rows of a table a job uses."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from coterie.errors import InputError
+from coterie.jobs import Job, run
+from jobs.tables import same_partition, write_lines
+
+# Columns
+
+
+def test_identifiers_and_text_are_skipped_with_a_reason(blobs):
+    result = run(Job(blobs[0], k=2))
+    assert result.columns == ("width", "height")
+    assert {column.name: column.reason for column in result.skipped} == {"id": "identifier", "name": "text"}
+    assert result.notes == ("skipped as identifier: id.", "skipped as text: name.")
+
+
+@pytest.mark.parametrize("name, is_skipped", [("id", True), ("User_ID", True), ("rowid", True), ("width", False)])
+def test_unique_integers_are_an_identifier_only_by_name(tmp_path, name, is_skipped):
+    path = write_lines(tmp_path, f"{name},x", *(f"{i},{i % 3}" for i in range(9)))
+    assert (name not in run(Job(path, k=2)).columns) is is_skipped
+
+
+def test_an_id_that_repeats_is_a_measure(tmp_path):
+    path = write_lines(tmp_path, "id,x", "1,1", "1,2", "2,3")
+    assert run(Job(path, k=2)).columns == ("id", "x")
+
+
+def test_the_result_of_an_earlier_run_is_not_a_measure(blobs, tmp_path):
+    out = tmp_path / "out.csv"
+    run(Job(blobs[0], k=2, output=out))
+    assert run(Job(out, k=2)).columns == ("width", "height")
+
+
+def test_columns_named_are_the_columns_used(penguins):
+    result = run(Job(penguins, k=2, columns=("body_mass_g", "bill_depth_mm"), missing="drop"))
+    assert set(result.columns) == {"body_mass_g", "bill_depth_mm"}
+    assert result.notes == ()
+
+
+def test_a_column_excluded_is_not_used(penguins):
+    result = run(Job(penguins, k=2, exclude=("year",), missing="drop"))
+    assert "year" not in result.columns
+    assert ("year", "excluded") in [(column.name, column.reason) for column in result.skipped]
+
+
+def test_a_misspelt_column_gets_a_suggestion_whatever_its_case(penguins):
+    with pytest.raises(InputError, match=r'no column "BILL_LENGHT_MM"\. Did you mean "bill_length_mm"\?'):
+        run(Job(penguins, columns=("BILL_LENGHT_MM",)))
+    with pytest.raises(InputError, match=r'no column "yeer"\. Did you mean "year"\?'):
+        run(Job(penguins, exclude=("yeer",)))
+
+
+def test_a_text_column_asked_for_is_refused(penguins):
+    with pytest.raises(InputError, match='"species" holds text'):
+        run(Job(penguins, columns=("species",)))
+
+
+def test_a_true_false_column_counts_when_asked_for_only(tmp_path):
+    path = tmp_path / "flags.parquet"
+    pl.DataFrame({"x": [0.0, 0.1, 0.2, 0.3], "flag": [True, True, False, False]}).write_parquet(path)
+    assert run(Job(path, k=2)).columns == ("x",)
+    assert same_partition(run(Job(path, k=2, columns=("flag",))).labels, [0, 0, 1, 1])
+
+
+def test_a_constant_column_is_dropped_with_a_warning(tmp_path):
+    path = write_lines(tmp_path, "x,same", "1,5", "2,5", "9,5")
+    result = run(Job(path, k=2))
+    assert result.columns == ("x",)
+    assert any('"same" is constant' in warning for warning in result.warnings)
+
+
+def test_a_table_of_constants_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"every column is constant \(x\)"):
+        run(Job(write_lines(tmp_path, "x", "1", "1"), k=1))
+
+
+def test_a_table_without_numbers_is_refused_with_what_it_has(tmp_path):
+    path = write_lines(tmp_path, "name,country", "Rome,Italy", "Oslo,Norway", name="city.csv")
+    with pytest.raises(InputError, match=r"no numeric columns in city.csv \(name: text, country: text\)"):
+        run(Job(path))
+
+
+# Missing values
+
+
+def test_missing_values_are_refused_with_counts_and_choices(tmp_path):
+    path = write_lines(tmp_path, "age,income", "1,2", ",3", ",", "4,5")
+    with pytest.raises(InputError) as caught:
+        run(Job(path, k=2))
+    assert str(caught.value) == (
+        "2 of 4 rows have missing values (age: 2, income: 1).\n"
+        "  Choose one: --missing drop (keeps 2 rows), --missing median, or --exclude age,income."
+    )
+
+
+def test_rows_dropped_have_no_label_and_an_empty_cluster_in_the_output(penguins, tmp_path):
+    out = tmp_path / "out.csv"
+    result = run(Job(penguins, k=3, missing="drop", output=out))
+    written = pl.read_csv(out)
+    assert written.height == 344
+    np.testing.assert_array_equal(result.labels == -1, written["cluster"].is_null().to_numpy())
+    assert written["cluster_distance"].is_null().sum() == 2
+    assert written.filter(pl.col("cluster").is_null())["bill_length_mm"].is_null().all()
+    np.testing.assert_array_equal(result.labels, written["cluster"].fill_null(-1).to_numpy())
+
+
+@pytest.mark.parametrize("how, value", [("mean", 4.0), ("median", 2.0)])
+def test_missing_values_are_filled_from_their_column(tmp_path, how, value):
+    path = write_lines(tmp_path, "x,y", "1,0", "2,0", "9,0", ",1")
+    result = run(Job(path, k=2, missing=how, columns=("x", "y"), scale="none"))
+    assert result.rows_used == 4
+    assert result.missing == f"1 filled with the {how} of the column"
+    overall = sum(cluster.means["x"] * cluster.rows for cluster in result.clusters) / 4
+    assert overall == pytest.approx((1 + 2 + 9 + value) / 4)
+
+
+def test_na_is_a_missing_number_not_text(tmp_path):
+    path = write_lines(tmp_path, "x", "1", "NA", "3", "7.5")
+    result = run(Job(path, k=2, missing="drop"))
+    assert result.columns == ("x",)
+    assert result.missing == "dropped 1 row"
+
+
+def test_nan_in_an_array_is_missing(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([[1.0, 2.0], [np.nan, 3.0], [5.0, 9.0]]))
+    with pytest.raises(InputError, match=r"1 of 3 rows have missing values \(x0: 1\)"):
+        run(Job(path, k=2))
+
+
+def test_an_empty_column_is_skipped_and_refused_when_asked_for(tmp_path):
+    path = write_lines(tmp_path, "x,nothing", "1,", "2,", "9,")
+    result = run(Job(path, k=2))
+    assert ("nothing", "empty") in [(column.name, column.reason) for column in result.skipped]
+    with pytest.raises(InputError, match='"nothing" holds nothing'):
+        run(Job(path, k=2, columns=("nothing",)))
+
+
+def test_no_complete_row_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no row is complete"):
+        run(Job(write_lines(tmp_path, "x,y", "1,", ",2"), k=1, missing="drop"))
+
+
+def test_infinite_values_are_refused_by_column(tmp_path):
+    with pytest.raises(InputError, match=r"infinite \(y: 1\)"):
+        run(Job(write_lines(tmp_path, "x,y", "1,2", "2,inf", "3,4"), k=2))
