@@ -11,13 +11,16 @@ import pytest
 
 from coterie.kmeans import swap_search
 from coterie.medoids import medoid_search
-from coterie.mixture import family_starts, search
+from coterie.mixture import search
+from coterie.mixture.family_trials import FamilyTrials
+from coterie.mixture.gaussian_trials import GaussianTrials
 
 SHORT = [
-    (search, {"RUNS": 9, "STEPS": 900, "MORE": 900, "PATIENCE": 1}),
-    (family_starts, {"RUNS": 6, "FINALISTS": 2, "LONG": 15}),
+    (search, {"STEPS": 900}),
+    (GaussianTrials, {"effort": GaussianTrials.effort._replace(runs=9, patience=1, steps_for_few_rows=900)}),
+    (FamilyTrials, {"effort": FamilyTrials.effort._replace(runs=6)}),
     (swap_search, {"EFFORTS": swap_search.EFFORTS | {"auto": swap_search.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
-    (medoid_search, {"JUMPS": 3}),
+    (medoid_search, {"JUMPS": 3, "LONG_JUMPS": 3}),
 ]
 
 

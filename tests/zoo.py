@@ -23,7 +23,6 @@ from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
 from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, StickBreaking
 from coterie.mixture.dirichlet_process import DirichletProcess, PosteriorFamily, with_conjugate_prior
 from coterie.mixture.family_em import MixtureEM
-from coterie.mixture.family_starts import FamilyStart
 from coterie.mixture.gaussian_em import GaussianEM
 from coterie.mixture.starts import Start
 from coterie.mixture.variational import VariationalGaussians
@@ -80,13 +79,13 @@ def bayesian(k, form, X, mixing, start="kmeans"):
 
 def family_mixture(k, family, X, start="k-means++", has_missing=False, **options):
     """A mixture of that family for rows like these, as the estimator would make it."""
-    return MixtureEM(k, family.learned(family.survey(X), has_missing), start=FamilyStart(start), **options)
+    return MixtureEM(k, family.learned(family.survey(X), has_missing), start=Start(start), **options)
 
 
 def process(k, family, X, start="k-means++", has_missing=False):
     """A Dirichlet process of that family for rows like these, with as many components to begin with."""
     posterior = PosteriorFamily(with_conjugate_prior(family.learned(family.survey(X), has_missing)))
-    return DirichletProcess(k, posterior, start=FamilyStart(start), sticks=StickBreaking(0.7))
+    return DirichletProcess(k, posterior, start=Start(start), sticks=StickBreaking(0.7))
 
 
 def drawn_of(draw, params, n, seed=3):

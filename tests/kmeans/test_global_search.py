@@ -2,18 +2,15 @@
 
 import itertools
 import warnings
-from collections import namedtuple
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from coterie import KMeans
-from coterie.errors import CheckpointError, FitInterruptedWarning, ParameterError
+from coterie.errors import FitInterruptedWarning, ParameterError
 from coterie.kmeans import global_search
 from coterie.kmeans import search_budget as budgets
-from coterie.kmeans.search_state import SearchState, check_state_matches
 from cuts import has_many_parts
 
 rng = np.random.default_rng(5)
@@ -296,15 +293,3 @@ def test_nothing_warns():
         warnings.simplefilter("always")
         searching(5, "fast").fit(X[:50])
     assert said == []
-
-
-@pytest.mark.parametrize("damage", [{"labels": 2}, {"labels": -1}, {"second": 2}, {"second": -2}], ids=str)
-def test_a_state_with_indices_of_clusters_that_do_not_exist_is_rejected(damage):
-    """The kernels use these indices without a check."""
-    centers, base = np.zeros((2, 1)), namedtuple("Base", "labels second")(np.zeros(4, int), np.full(4, -1))
-    moves = namedtuple("Moves", "gain")(np.zeros(2))
-    state = SearchState(centers, 1.0, 0, 0.0, 1.0, 1.0, np.random.default_rng(0), tuple(base), tuple(moves), ())
-    check_state_matches(state, centers, base, moves)
-    damaged = base._replace(**{name: np.full(4, value) for name, value in damage.items()})
-    with pytest.raises(CheckpointError, match="does not match these rows"):
-        check_state_matches(replace(state, base=tuple(damaged)), centers, base, moves)

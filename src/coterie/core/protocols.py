@@ -119,7 +119,7 @@ class Maximizer(Protocol):
     """A model whose negative objective is a quantity that a fit maximises, such as a log-likelihood."""
 
     @property
-    def climbs(self) -> str:
+    def maximizes(self) -> str:
         """Name of the quantity."""
 
 

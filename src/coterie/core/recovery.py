@@ -71,7 +71,8 @@ class Recovery:
                 raise
             warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
             self._stop_writing()
-            return None if last is None else replace(last, stopped=True)
+            # The interrupted pass may have changed some of the memos in place.
+            return None if last is None else replace(last, stopped=True, memos=None)
         self._save(run, reported, best, at_once=True)
         self._stop_writing()
         return replace(last, stopped=True)

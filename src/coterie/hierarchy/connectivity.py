@@ -25,11 +25,7 @@ Block = Callable[[Array, Array], Array]  # distances (a, b) between two sets of 
 def merge_neighbours(
     ends: Array, method: str, distance: Distance | None, A: Any, weight: Array, n_jobs: int | None
 ) -> tuple[Array, int]:
-    """The linkage matrix (n - 1, 4) of merges between connected clusters; and the number of connected components.
-
-    `A` are prepared rows, or all distances if `distance` is None. Heights can decrease, because a merge can connect
-    clusters that are nearer to each other.
-    """
+    """Linkage matrix of merges of neighbours, and number of components; `A` are rows, or distances if no `distance`."""
     n = len(A)
     count, component = connected_components(
         sparse.coo_array((np.ones(len(ends)), ends.T), shape=(n, n)), directed=False

@@ -219,10 +219,7 @@ def _report(callback: Callback | None, total: int) -> ReportMerges:
 
 
 def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> Array:
-    """Sort the merges by height, if heights never fall, and number the clusters in that order.
-
-    Weights were divided by 2^exponent. Heights of Ward's method are proportional to the square root of the weights.
-    """
+    """Sort merges by height if heights never fall, and number clusters; weights were divided by 2^exponent."""
     n = len(merges.height) + 1
     if rule.kind == WARD and exponent:
         merges = merges._replace(height=linkage_from_rows.rescale_heights(merges.height, exponent // 2))

@@ -60,7 +60,8 @@ class Fuzzy(NearestCenters):
 
     def off_rows(self, centers: np.ndarray, indices: np.ndarray, source: Source, engine: Engine) -> np.ndarray:
         """Move centers that equal rows to the means of their nearest rows: a membership of 1 would keep them there."""
-        stats, _ = engine.scan(partial(super().e_step, centers), source, None)
+        # A pickled `super().e_step` would be the method of this class on the workers of a cluster.
+        stats, _ = engine.scan(partial(NearestCenters.e_step, self, centers), source, None)
         moved = centers.copy()
         moved[indices] = self.m_step(centers, stats)[indices]
         return moved
@@ -76,7 +77,7 @@ class Fuzzy(NearestCenters):
         """Move a center without weight, which is far from all rows if m is near 1, as in K-means."""
         if np.all(stats.weight > 0):
             return centers
-        _, bounds = engine.scan(partial(super().e_step, centers), source, None)
+        _, bounds = engine.scan(partial(NearestCenters.e_step, self, centers), source, None)
         return super().repair(centers, stats, source, engine, bounds)
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> FuzzyStats:

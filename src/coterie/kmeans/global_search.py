@@ -290,10 +290,7 @@ class KMeansSearch:
             self._record()
 
     def _polish(self) -> bool:
-        """Pass over single rows, then Lloyd's algorithm; return whether the objective decreased by more than rounding.
-
-        Otherwise rows that fit two clusters equally well could change between them forever.
-        """
+        """Move single rows, then run Lloyd's algorithm; whether the objective decreased by more than rounding."""
         before = self.objective
         changes = self.ops.move_rows(self.X, self.w, self.current, self.moves, self.limit.spent)
         self._run_lloyd(changes > 0)

@@ -19,8 +19,8 @@ from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
 from coterie.mixture import parameter_checks
 from coterie.mixture.base_mixture import MixtureEstimator
+from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_em import BY_FORM, Components, GaussianEM, fitted_arrays, has_covariances_of_structure
-from coterie.mixture.search import sound_first
 from coterie.mixture.starts import METHODS, Start
 
 
@@ -239,16 +239,13 @@ class GaussianMixture(MixtureEstimator):
         brackets = zip(q.ravel(), quantiles.min(axis=-1).ravel(), quantiles.max(axis=-1).ravel(), strict=True)
         return np.ldexp([invert(*item) for item in brackets], self._scale.rows).reshape(q.shape)
 
-    def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> GaussianEM:
-        if summary is None:
-            return self._fitted_model
-        scale = positive_variances(summary.mean, summary.variance)
+    def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> GaussianEM:
         return GaussianEM(
             self.n_components,
             as_structure(self.covariance_type),
             as_penalty(self.prior, float(self.reg_covar), self.n_components, summary.mean, summary.variance),
             origin=summary.mean,
-            unit=np.sqrt(scale),
+            unit=np.sqrt(positive_variances(summary.mean, summary.variance)),
             e_step_kind=self.e_step,
             fixed=parameter_checks.fixed(self.fixed),
             missing=self._allows_missing,
@@ -304,7 +301,7 @@ class GaussianMixture(MixtureEstimator):
 
     @staticmethod
     def _rank(model: GaussianEM, rows: int, result: loop.Fit) -> tuple[int, float]:
-        return sound_first(model, rows, result.params), result.objective
+        return degeneracy_of_fit(model, rows, result.params), result.objective
 
     def _check_options(self) -> tuple[int, int]:
         if isinstance(self.init_params, str):

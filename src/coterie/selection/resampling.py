@@ -94,6 +94,14 @@ class ResamplingData:
         return rng.multinomial(n_draws, p / p.sum()).astype(np.float64)
 
 
+def between_0_and_1(name: str, value: Any) -> float:
+    """Return the value, or raise an error if it is not a number between 0 and 1."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
+    if not is_number or not 0 < value < 1:
+        raise ParameterError(f"{name} must be a number between 0 and 1; got {value!r}")
+    return float(value)
+
+
 def count_option(estimator: Any) -> str:
     """Name of the parameter for the number of clusters."""
     for name in COUNT_OPTIONS:

@@ -13,9 +13,10 @@ from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import as_source
 from coterie.data.summary import summarize
 from coterie.engines.local import Serial
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.normality import MIN_VALUES, anderson_darling, critical_value
+from coterie.selection.resampling import between_0_and_1
 from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
@@ -212,13 +213,8 @@ def g_means(
     >>> g_means(X).n_clusters
     5
     """
-    if (
-        isinstance(significance, bool | np.bool_)
-        or not isinstance(significance, int | float | np.number)
-        or not 0 < significance < 1
-    ):
-        raise ParameterError(f"significance must be a number between 0 and 1; got {significance!r}")
-    rounds = _Rounds(X, sample_weight, _is_not_normal, critical_value(significance), n_jobs, search)
+    limit = critical_value(between_0_and_1("significance", significance))
+    rounds = _Rounds(X, sample_weight, _is_not_normal, limit, n_jobs, search)
     rounds.run(k_min, k_max, random_state, callback)
     return rounds.result(rounds.models[-1])
 

@@ -12,7 +12,7 @@ from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.protocols import can_predict
 from coterie.errors import InputError, ParameterError
 from coterie.selection import agreement
-from coterie.selection.resampling import RESAMPLINGS, Resample, ResamplingData, count_option
+from coterie.selection.resampling import RESAMPLINGS, Resample, ResamplingData, between_0_and_1, count_option
 from coterie.selection.sweep import as_ks
 from coterie.selection.text_table import aligned
 
@@ -214,7 +214,8 @@ def stability(
             f"ks go up to {k_values[-1]}, but X has only {len(data.positive_rows)} rows of positive weight: "
             "use smaller ks"
         )
-    resamples = _Resamples(data, measure, resampling, n_resamples, _check_share(share), as_rng(random_state), n_jobs)
+    share = between_0_and_1("share", share)
+    resamples = _Resamples(data, measure, resampling, n_resamples, share, as_rng(random_state), n_jobs)
     with interrupts.outermost():
         results = list(reported(map(resamples.evaluate, k_values), [f"K = {k}" for k in k_values], callback, k_values))
     values, clusters, labels, divisions = zip(*results, strict=True)
@@ -291,12 +292,6 @@ class _Resamples:
             table = agreement.contingency_table(labels[sampled], divisions[i ^ 1][sampled], w)
             values.append(agreement.prediction_strengths(table, unit).min())
         return np.array(values).reshape(-1, 2).mean(axis=1)
-
-
-def _check_share(share: Any) -> float:
-    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share < 1:
-        raise ParameterError(f"share must be a number between 0 and 1; got {share!r}")
-    return float(share)
 
 
 def _best(ks: Array, mean: Array, error: Array, threshold: float, measure: str) -> int | None:

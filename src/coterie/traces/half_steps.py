@@ -113,7 +113,7 @@ class HalfSteps:
     @property
     def _maximised(self) -> str | None:
         """The name of the objective if it is maximised; None if the model minimises."""
-        return self.model.climbs if isinstance(self.model, Maximizer) else None
+        return self.model.maximizes if isinstance(self.model, Maximizer) else None
 
     @property
     def _has_bound(self) -> bool:
