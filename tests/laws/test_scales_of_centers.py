@@ -22,6 +22,7 @@ from coterie import (
     load,
     save,
 )
+from coterie.core.scale import LENGTHS, Scale, multiplied
 from coterie.errors import InputError, RangeWarning
 from laws.scales import HOLES, LENGTH, ROWS, SHORT, SPARSE, SQUARE, WEIGHTS, K, check_alike, fitted, times
 
@@ -90,6 +91,11 @@ def test_results_that_no_number_can_hold_are_told_of():
     assert model.inertia_ == np.inf
     with pytest.warns(RangeWarning, match="inertia_ cannot be represented"):
         assert model.score(np.ldexp(ROWS, 900)) == -np.inf
+
+
+def test_infinite_results_are_not_reported_as_lost():
+    distances = multiplied({"distances": np.array([np.inf, 1.0])}, {"distances": LENGTHS}, Scale(900, 0))["distances"]
+    np.testing.assert_array_equal(distances, [np.inf, 2.0**900])
 
 
 def test_names_options_and_files_survive(tmp_path):
