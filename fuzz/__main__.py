@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import secrets
 import sys
 import tempfile
 
-from fuzz.registry import load
+from fuzz.registry import load, pairs
 from fuzz.report import Report
 from fuzz.run import Settings, run
 from fuzz.worker import run_case
@@ -16,7 +17,11 @@ from fuzz.worker import run_case
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit code 1 if there is a finding, else 0."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    load(options.laws)
+    if not any(re.search(options.only, f"{subject}: {law.name}") for law, subject in pairs()):
+        parser.error(f'--only {options.only!r} matches no "subject: law"; names of laws are written with spaces')
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     if options.case is not None:
         return repeat(seed, options.case, options.engine, options.laws)
@@ -30,7 +35,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 def repeat(seed: int, number: int, engine: str, laws: str) -> int:
     """Run one case in this process; Hypothesis makes the example of a finding as small as it can."""
-    load(laws)
     report = Report(seed, engine, laws)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         result = run_case(seed, number, engine, shrink=True)

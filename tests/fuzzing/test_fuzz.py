@@ -76,6 +76,12 @@ def test_a_run_without_findings_succeeds():
     assert "0 findings" in text
 
 
+def test_a_pattern_without_laws_is_an_error():
+    code, text = fuzz("--only", "no_such_law")
+    assert code == 2
+    assert "--only 'no_such_law' matches no \"subject: law\"" in text
+
+
 def test_every_public_name_has_a_law_or_a_reason():
     registry.load()
     assert registry.unexplained() == []

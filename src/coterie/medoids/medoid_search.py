@@ -12,7 +12,7 @@ from coterie.medoids.distance_table import Array
 from coterie.medoids.fasterpam import ROUNDING, SwapResult
 
 STARTS, JUMPS = 3, 40  # maximum number of initialisations and of jumps of a short search
-LONG_JUMPS = 100  # jumps of a long search, and of a short one for a small table
+LONG_JUMPS = 160  # jumps of a long search, and of a short one for a small table
 SMALL = 1 << 14  # distances of a small table
 WORK = 1 << 28  # approximate number of distances that a short search uses
 ROUNDS = 3  # typical number of passes over all candidates in one descent
