@@ -75,3 +75,10 @@ def test_a_large_table_is_not_searched():
 def test_a_wrong_search_is_rejected():
     with pytest.raises(ParameterError, match="search must be"):
         KMedoids(2, search="global").fit(ROWS)
+
+
+def test_a_jump_selects_no_medoid_although_objects_are_far_from_themselves():
+    table, medoids = StoredDistances(np.ones((4, 4)), np.arange(4)), np.array([0, 1, 2])
+    for seed in range(10):
+        new_medoids = medoid_search.random_jump(medoids, table, np.ones(4), np.random.default_rng(seed))
+        assert sorted(new_medoids.tolist()) in ([0, 1, 3], [0, 2, 3], [1, 2, 3])
