@@ -20,7 +20,9 @@ STARTS = ("k-means++", "forgy", "random_partition", "farthest", "k-means||")
 STRUCTURES = ("full", "tied", "diag", "spherical", "VEV", "EVE", "EEV", "VVI", "EII")
 FAMILIES = ("gaussian", "student_t", "poisson", "bernoulli", "categorical", "multinomial", "exponential", "gamma",
             "von_mises_fisher")  # fmt: skip
-METRICS = ("euclidean", "sqeuclidean", "manhattan", "chebyshev", "cosine", "correlation", "hamming", "gower")
+METRICS = ("euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis", "cosine",
+           "correlation", "hamming", "jaccard", "braycurtis", "canberra", "gower", "nan_euclidean")  # fmt: skip
+SEARCHES = ("none", "auto", "fast")
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,19 @@ def _bisecting(draw: Draw, n: int) -> Options:
     return _centers(draw, n, bisecting_strategy=draw.one_of(["biggest_inertia", "largest_cluster"]))
 
 
+def _medians(draw: Draw, n: int) -> Options:
+    return _centers(draw, n, metric=draw.one_of(["l1", "l2"]), search=draw.one_of(SEARCHES))
+
+
+def _spherical(draw: Draw, n: int) -> Options:
+    return _centers(draw, n, search=draw.one_of(SEARCHES))
+
+
 def _fuzzy(draw: Draw, n: int) -> Options:
-    return _centers(draw, n, fuzzifier=draw.one_of([1.01, 1.3, 2.0, 5.0, 60.0]), max_iter=draw.one_of([1, 3, 30]))
+    search = draw.one_of(["none", "none", "auto"])
+    return _centers(
+        draw, n, search=search, fuzzifier=draw.one_of([1.01, 1.3, 2.0, 5.0, 60.0]), max_iter=draw.one_of([1, 3, 30])
+    )
 
 
 def _kernel(draw: Draw, n: int) -> Options:
@@ -89,6 +102,7 @@ def _medoids(draw: Draw, n: int) -> Options:
     return {
         "n_clusters": clusters(draw, n),
         "metric": draw.one_of(METRICS),
+        "search": draw.one_of(SEARCHES),
         "n_init": draw.one_of(["auto", 1]),
         "max_iter": draw.one_of([1, 100]),
     }
@@ -141,8 +155,8 @@ def _mixture(draw: Draw, n: int) -> Options:
 
 KINDS: dict[str, Kind] = {
     "KMeans": Kind(_kmeans, history_falls=True, takes_start=True, sparse=True, missing=True),
-    "KMedians": Kind(_centers, history_falls=True, takes_start=True),
-    "SphericalKMeans": Kind(_centers, history_falls=True, takes_start=True, sparse=True),
+    "KMedians": Kind(_medians, history_falls=True, takes_start=True),
+    "SphericalKMeans": Kind(_spherical, history_falls=True, takes_start=True, sparse=True),
     "FuzzyCMeans": Kind(_fuzzy, history_falls=True, takes_start=True),
     "BalancedKMeans": Kind(_balanced, labels_are_predictions=False, takes_start=True),
     "MiniBatchKMeans": Kind(_mini_batch, sparse=True),

@@ -125,3 +125,29 @@ def soft_dtw(x: Array, y: Array, gamma: float) -> float:
             before = -np.array([total[i, j], total[i, j + 1], total[i + 1, j]]) / gamma
             total[i + 1, j + 1] = local[i, j] - gamma * np.logaddexp.reduce(before)
     return float(total[-1, -1])
+
+
+def cosine_costs(X: Array, centers: Array) -> Array:
+    """One minus the cosine of each row and each center (n, k), from their difference: small values lose no digits."""
+    X, centers = (_unit_rows(rows) for rows in (X, centers))
+    return 0.5 * ((X[:, None] - centers) ** 2).sum(axis=2)
+
+
+def _unit_rows(X: Array) -> Array:
+    largest = np.abs(X).max(axis=1, keepdims=True)
+    X = X / np.where(largest > 0, largest, 1.0)
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(length > 0, length, 1.0)
+
+
+def lengths(gaps: Array, metric: str) -> Array:
+    """Lengths (n, k) of differences (n, k, d) in the l1 or l2 norm."""
+    return np.abs(gaps).sum(axis=2) if metric == "l1" else np.sqrt((gaps**2).sum(axis=2))
+
+
+def fuzzy_costs(squares: Array, m: float) -> Array:
+    """The cost of rows (n,) at optimal memberships, from their squared distances to the centers (n, k)."""
+    low = squares.min(axis=1, keepdims=True)
+    ratio = np.divide(low, squares, out=np.zeros_like(squares), where=squares > 0)
+    shares = (ratio ** (1.0 / (m - 1.0))).sum(axis=1)
+    return np.where(low[:, 0] > 0, low[:, 0] * shares ** (1.0 - m), 0.0)

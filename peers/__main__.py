@@ -12,6 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SUITES = (
     "scipy.cluster.tests.test_hierarchy",
+    "scipy.spatial.tests.test_distance",
     "sklearn.cluster.tests.test_bisect_k_means",
     "sklearn.cluster.tests.test_hierarchical",
     "sklearn.cluster.tests.test_k_means",

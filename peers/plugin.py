@@ -25,7 +25,7 @@ REPLACED = [  # module of the other library, module of coterie, names
         "coterie.hierarchy",
         "cophenet cut_tree fcluster inconsistent leaves_list linkage optimal_leaf_ordering",
     ),
-    ("scipy.spatial.distance", "peers.scipy_distances", "cdist pdist"),
+    ("scipy.spatial.distance", "peers.scipy_distances", "_METRICS_NAMES cdist pdist"),
 ]
 
 
@@ -36,13 +36,14 @@ def pytest_configure():
             continue
         theirs, ours = import_module(name), import_module(home)
         for each in names.split():
-            function = getattr(ours, each)
-            if library == "scipy":  # its tests look up which array libraries a function supports
+            replacement = getattr(ours, each)
+            # SciPy's tests look up which array libraries a function supports.
+            if library == "scipy" and callable(replacement):
                 from scipy._lib._array_api import xp_capabilities_table
 
                 if getattr(theirs, each) in xp_capabilities_table:
-                    xp_capabilities_table[function] = xp_capabilities_table[getattr(theirs, each)]
-            setattr(theirs, each, function)
+                    xp_capabilities_table[replacement] = xp_capabilities_table[getattr(theirs, each)]
+            setattr(theirs, each, replacement)
 
 
 def pytest_runtest_logreport(report):

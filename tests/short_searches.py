@@ -12,14 +12,17 @@ import pytest
 
 from coterie.kmeans import swap_search
 from coterie.medoids import medoid_search
-from coterie.mixture import family_starts, search, starts
+from coterie.mixture import gaussian_trials, search
+from coterie.mixture.family_trials import FamilyTrials
+from coterie.mixture.gaussian_trials import GaussianTrials
 
 SHORT = [
-    (search, {"RUNS": 9, "STEPS": 500, "MORE": 500, "PATIENCE": 1}),
-    (starts, {"TREE": 150}),
-    (family_starts, {"RUNS": 6, "FINALISTS": 2, "LONG": 15}),
+    (search, {"STEPS": 500}),
+    (GaussianTrials, {"effort": GaussianTrials.effort._replace(runs=9, patience=1, steps_for_few_rows=500)}),
+    (gaussian_trials, {"TREE_ROWS": 150}),
+    (FamilyTrials, {"effort": FamilyTrials.effort._replace(runs=6)}),
     (swap_search, {"EFFORTS": swap_search.EFFORTS | {"auto": swap_search.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
-    (medoid_search, {"JUMPS": 3}),
+    (medoid_search, {"JUMPS": 3, "LONG_JUMPS": 3}),
 ]
 
 

@@ -24,7 +24,6 @@ from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
 from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, StickBreaking
 from coterie.mixture.dirichlet_process import DirichletProcess, PosteriorFamily, with_conjugate_prior
 from coterie.mixture.family_em import MixtureEM
-from coterie.mixture.family_starts import FamilyStart
 from coterie.mixture.gaussian_em import GaussianEM
 from coterie.mixture.starts import Start
 from coterie.mixture.variational import VariationalGaussians
@@ -81,13 +80,13 @@ def bayesian(k, form, X, mixing, start="kmeans"):
 
 def family_mixture(k, family, X, start="k-means++", has_missing=False, **options):
     """A mixture of that family for rows like `X`, as the estimator would construct it."""
-    return MixtureEM(k, family.learned(family.survey(X), has_missing), start=FamilyStart(start), **options)
+    return MixtureEM(k, family.learned(family.survey(X), has_missing), start=Start(start), **options)
 
 
 def process(k, family, X, start="k-means++", has_missing=False):
     """A Dirichlet process of that family for rows like `X`, with `k` components at first."""
     posterior = PosteriorFamily(with_conjugate_prior(family.learned(family.survey(X), has_missing)))
-    return DirichletProcess(k, posterior, start=FamilyStart(start), sticks=StickBreaking(0.7))
+    return DirichletProcess(k, posterior, start=Start(start), sticks=StickBreaking(0.7))
 
 
 def drawn_of(draw, params, n, seed=3):
@@ -202,12 +201,12 @@ MODELS = [
     pytest.param(Spherical(20), unit_rows(SINGLE), 1500, id="spherical-float32"),
     pytest.param(Spherical(6), unit_rows(COUNTS), 1000, id="spherical-sparse"),
     pytest.param(Fuzzy(3), SMALL, 100, id="fuzzy-small"),
-    pytest.param(Fuzzy(20, 1.3), LARGE, 1500, id="fuzzy"),
+    pytest.param(Fuzzy(20, m=1.3), LARGE, 1500, id="fuzzy"),
     pytest.param(Fuzzy(7), LARGE, 1500, id="fuzzy-squares"),
-    pytest.param(Fuzzy(7, 1.3), SINGLE, 1500, id="fuzzy-float32"),
-    pytest.param(Fuzzy(5, 1.01), LARGE[:, :2].copy(), 6000, id="fuzzy-almost-hard"),
-    pytest.param(Fuzzy(5, 60.0), LARGE[:, :2].copy(), 6000, id="fuzzy-very"),
-    pytest.param(Fuzzy(8, 2.5, "random_partition"), SMALL, 100, id="fuzzy-random-partition"),
+    pytest.param(Fuzzy(7, m=1.3), SINGLE, 1500, id="fuzzy-float32"),
+    pytest.param(Fuzzy(5, m=1.01), LARGE[:, :2].copy(), 6000, id="fuzzy-almost-hard"),
+    pytest.param(Fuzzy(5, m=60.0), LARGE[:, :2].copy(), 6000, id="fuzzy-very"),
+    pytest.param(Fuzzy(8, "random_partition", m=2.5), SMALL, 100, id="fuzzy-random-partition"),
     pytest.param(Manhattan(3), SMALL, 300, id="medians-small"),
     pytest.param(Manhattan(20), LARGE, 6000, id="medians"),
     pytest.param(Manhattan(9), SINGLE, 6000, id="medians-float32"),

@@ -14,6 +14,8 @@ from sphinx.ext.autosummary import autosummary_table
 
 NAME = re.compile(r"(?:coterie\.)?([A-Za-z_]\w*)((?:\.\w+)*)(?:\(.*\))?", re.DOTALL)
 IMPORT = re.compile(r"^(?:>>>|\.\.\.) +from (coterie[\w.]*) import ([\w, ]+)", re.MULTILINE)
+# Functions whose names are single words that nothing else is called.
+DISTINCT = {"bcss", "cophenet", "cut", "dba", "diagnose", "dtw", "fcluster", "kneedle", "pairwise", "sweep", "tss"}
 GALLERY = re.compile(r"\]\(((?:\.\./)*)gallery\)")
 
 
@@ -62,9 +64,9 @@ def full_name(name, attributes, names, imports):
         return qualified
     if imports.get(name) in names:
         return imports[name] + attributes
-    # a single lower-case word that the page does not import may be an option or an attribute of the same name
+    # another single lower-case word that the page does not import may be an option or an attribute of the same name
     matches = [full for full in names if full.endswith(f".{name}")]
-    is_distinct = name[0].isupper() or "_" in name.strip("_")
+    is_distinct = name[0].isupper() or "_" in name.strip("_") or name in DISTINCT
     return matches[0] + attributes if len(matches) == 1 and is_distinct else None
 
 

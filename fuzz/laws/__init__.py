@@ -10,6 +10,7 @@ from fuzz.laws import (  # noqa: F401
     interrupts,
     kmeans_bounds,
     metrics,
+    objectives,
     persistence,
     relations,
     selection,

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +19,11 @@ import polars as pl
 
 from coterie.cli import main
 from coterie.cli.failures import Exit
+from coterie.cli.printable import CONTROL
 from fuzz import tables
 from fuzz.finding import LawBroken, Rejected, require, require_same
 from fuzz.law import Case, law
+from fuzz.laws.persistence import CHILD_SECONDS, fill_disk
 
 COMMON = ("--seed", "0", "--threads", "1", "-q", "--force")
 FITS = ("jobs.run", "jobs.predict")
@@ -24,6 +33,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {  # what to do with a damaged table; pre
     "jobs.choose": ("choose-k", "bad", "-k", "1-3", "--budget", "quick", "--threads", "1", "-q"),
     "jobs.compare": ("compare", "bad", "-k", "2", "-a", "kmeans,ward", "--threads", "1", "-q"),
 }
+CONTROL_BUT_LINES = re.compile(CONTROL.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
 FORMATS = ("csv", "tsv", "parquet", "ndjson", "arrow")
 METHODS = ("kmeans", "kmedoids", "ward", "gmm", "fuzzy", "minibatch", "spherical")
 
@@ -39,6 +49,8 @@ def call(*arguments: str) -> tuple[int, str]:
     text = out.getvalue() + err.getvalue()
     if code == Exit.BUG:
         raise LawBroken(f"coterie {' '.join(arguments)}: {text}")
+    control = CONTROL_BUT_LINES.search(text)
+    require(control is None, f"coterie {' '.join(arguments)} prints {control}")
     return code, text
 
 
@@ -65,7 +77,7 @@ def read(path: Path) -> pl.DataFrame:
 def frame_of(case: Case, n: int) -> pl.DataFrame:
     """A table with names and values that are awkward in text files."""
     X = tables.hostile(case.draw, n, case.draw.integer(1, 4), scaled=False).astype(float)
-    names = ["a", "b c", "ü,;", "=d"]
+    names = case.draw.one_of([["a", "b c", "ü,;", "=d"], ["a\x1b[2J", "b\n\x9b1m", "\u202ec", "[red]d\x07"]])
     return pl.DataFrame({name: X[:, j] for j, name in enumerate(names[: X.shape[1]])})
 
 
@@ -156,3 +168,83 @@ def _without_times(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_times(each) for key, each in value.items() if "seconds" not in key and "time" not in key}
     return [_without_times(each) for each in value] if isinstance(value, list) else value
+
+
+LONGEST_DELAY = 4.0  # seconds, longer than most of these commands take
+OUTPUTS = {"-o": "out.csv", "--model": "model.safetensors", "--report": "page.html"}
+
+
+def fit_with_outputs(case: Case) -> tuple[Path, list[str], dict[str, bytes]]:
+    """A folder with old output files, the command that replaces them, and the contents that it writes."""
+    folder = Path(f"outputs-{case.draw.integer(0, 10**9)}")
+    folder.mkdir()
+    table = folder / "table.csv"
+    write(frame_of(case, case.draw.integer(12, 40)), table)
+    outputs = {option: str(folder / name) for option, name in OUTPUTS.items()}
+    command = ["fit", str(table), "-k", "2", *(word for pair in outputs.items() for word in pair), *COMMON]
+    code, text = call(*command)
+    if code != Exit.DONE:
+        shutil.rmtree(folder)
+        raise Rejected(text)
+    new = {name: Path(name).read_bytes() for name in outputs.values()}
+    for name in new:
+        Path(name).write_bytes(b"old")
+    return folder, command, new
+
+
+def started(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+    """The command in a process of its own: a fork would hang in the threads that read files."""
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen([sys.executable, "-m", "coterie", *command], stdout=nowhere, stderr=nowhere, **options)
+
+
+def signalled(case: Case, command: list[str], by: int) -> int:
+    """Exit code of the command, which gets the signal at a random moment if it still runs."""
+    delay = float(case.draw.rng.uniform(0.0, LONGEST_DELAY))
+    case.note(f"signal {by} after {delay:.4f} s")
+    process = started(command)
+    try:
+        return process.wait(delay)
+    except subprocess.TimeoutExpired:
+        process.send_signal(by)
+        return process.wait(CHILD_SECONDS)
+
+
+@law(["jobs.run"], hypothesis=False)
+def a_killed_command_leaves_whole_files(case: Case) -> None:
+    folder, command, new = fit_with_outputs(case)
+    signalled(case, command, signal.SIGKILL)
+    outputs = {name: Path(name).read_bytes() for name in new}
+    left_over = temporary_files(folder)
+    call(*command)
+    require(not temporary_files(folder), f"the next command did not remove {left_over}")
+    require(all(outputs[name] in (b"old", new[name]) for name in new), "a killed command left a part of a file")
+    shutil.rmtree(folder)
+
+
+@law(["jobs.run"], weight=2, hypothesis=False)
+def an_interrupted_command_leaves_the_old_outputs_or_the_new_ones(case: Case) -> None:
+    folder, command, new = fit_with_outputs(case)
+    code = signalled(case, command, signal.SIGINT)
+    require(code in (Exit.DONE, Exit.INTERRUPTED, -signal.SIGINT), f"an interrupted command ended with {code}")
+    require(not temporary_files(folder), f"an interrupted command left {temporary_files(folder)}")
+    is_new = [Path(name).read_bytes() == content for name, content in new.items()]
+    is_old = [Path(name).read_bytes() == b"old" for name in new]
+    require(all(is_new) or all(is_old), f"an interrupted command wrote some of its outputs: {is_new}")
+    shutil.rmtree(folder)
+
+
+@law(["jobs.run"], hypothesis=False)
+def a_full_disk_leaves_the_old_outputs(case: Case) -> None:
+    folder, command, new = fit_with_outputs(case)
+    limit = case.draw.integer(0, max(map(len, new.values())) - 1)
+    case.note(f"files of at most {limit} bytes")
+    code = started(command, preexec_fn=partial(fill_disk, limit)).wait(CHILD_SECONDS)
+    require(code == Exit.DATA, f"a command on a full disk ended with {code}")
+    require({Path(name).read_bytes() for name in new} == {b"old"}, "a command on a full disk changed its outputs")
+    require(not temporary_files(folder), f"left on the full disk: {temporary_files(folder)}")
+    shutil.rmtree(folder)
+
+
+def temporary_files(folder: Path) -> list[str]:
+    return [name for name in os.listdir(folder) if name.startswith(".coterie")]

@@ -12,14 +12,18 @@ from sklearn.base import clone
 
 from fuzz import estimators, tables
 from fuzz.call import quiet
-from fuzz.estimators import ALL
-from fuzz.finding import require_finite
+from fuzz.estimators import ALL, KINDS
+from fuzz.finding import require_finite, require_same
 from fuzz.law import Case, law
 from fuzz.laws.fits import fit, require_same_results
 
 CHANGED: dict[str, dict[str, Any]] = {  # fits of a second or less
     "KMeans": {"n_clusters": 20, "search": "none", "search_budget": None},
     "MiniBatchKMeans": {"batch_size": 256},
+    "KMedians": {"search": "auto"},
+    "SphericalKMeans": {"search": "auto"},
+    "KMedoids": {"search": "auto"},
+    "FuzzyCMeans": {"search": "none"},
 }
 LARGE = ("KMeans", "MiniBatchKMeans", "SphericalKMeans", "GaussianMixture", "BisectingKMeans")
 
@@ -38,6 +42,8 @@ def an_interrupt_is_a_keyboard_interrupt_or_a_result(case: Case) -> None:
         interrupted = fit_with_signal(clone(estimator), X, delay)
         if interrupted is not None:
             require_finite(interrupted.labels_, "labels_ of the interrupted fit")
+            if KINDS[case.subject].labels_are_predictions:
+                require_same(interrupted.predict(X), interrupted.labels_, "predict(X) after an interrupted fit")
     require_same_results(fit(clone(estimator), X), whole, "a fit after interrupts")
 
 

@@ -121,6 +121,12 @@ def in_child(work: Callable[[], Any], kill_after: float | None = None) -> int:
     return os.waitpid(child, 0)[1]
 
 
+def fill_disk(limit: int) -> None:
+    """Let this process write no file of more than `limit` bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+
 def model_of(case: Case, seed: int) -> Any:
     X = tables.blobs(case.draw, 200, 20)
     return coterie.KMeans(4, n_init=1, random_state=seed, engine="serial", max_iter=2, tol=0.1).fit(X)
@@ -161,8 +167,7 @@ def a_full_disk_leaves_the_old_file(case: Case) -> None:
     limit = case.draw.integer(0, len(before) - 1)
 
     def save_to_full_disk() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        fill_disk(limit)
         try:
             coterie.save(models[1], path, overwrite=True)
         except OSError:

@@ -17,6 +17,7 @@ Array = np.ndarray[Any, Any]
 
 TAKES_START = having("takes_start")
 SCALE_FREE = having("scale_free")
+ABSOLUTE = ("KernelKMeans", "TimeSeriesKMeans", "Mixture")  # rows have a unit for some of their options
 
 
 def separated(case: Case, n: int, k: int) -> tuple[Array, Array]:
@@ -86,7 +87,7 @@ def the_order_of_the_columns_does_not_matter(case: Case) -> None:
     require_close(permuted.cluster_centers_, straight.cluster_centers_[:, columns], "cluster_centers_", 1e-6, 1e-6)
 
 
-@law(SCALE_FREE, weight=2)
+@law((*SCALE_FREE, *ABSOLUTE), weight=2)
 def a_power_of_two_changes_no_label(case: Case) -> None:
     """Multiplying all rows, or all weights, by 2^p changes the exponents of results and nothing else."""
     draw = case.draw
@@ -99,9 +100,9 @@ def a_power_of_two_changes_no_label(case: Case) -> None:
     largest = tables.EXPONENTS[dtype]
     if "Mixture" in case.subject or getattr(estimator, "metric", "") == "sqeuclidean":
         largest //= 2  # covariances and squared distances must have exponents of their type
-    p = draw.integer(-largest, largest)
-    # Tolerances and priors of mixtures count rows, so that their weights have a scale (see tests/laws/test_scales.py).
-    q = 0 if "Mixture" in case.subject else draw.one_of([0, draw.integer(-900, 900)])
+    p = 0 if case.subject in ABSOLUTE else draw.integer(-largest, largest)
+    # A prior is worth a number of rows, so that weights have a scale.
+    q = 0 if case.subject == "BayesianGaussianMixture" else draw.one_of([0, draw.integer(-900, 900)])
     case.note(f"X * 2^{p}, sample_weight * 2^{q}")
     plain = fit(clone(estimator), X, w)
     scaled = fit(clone(estimator), np.ldexp(X, p), np.ldexp(w, q))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -57,7 +58,7 @@ class Estimator(SklearnExport, BaseEstimator):
     random_state: Any
     _powers: ClassVar[dict[str, Powers] | None] = None  # of fitted attributes; None: X is never rescaled
     _powers_of_options: ClassVar[dict[str, int]] = {}  # of options in the units of X
-    _powers_of_outputs: ClassVar[dict[str, int]] = {"distances": 1}  # of the results of model methods for new rows
+    _powers_of_outputs: ClassVar[Mapping[str, float]] = {"distances": 1}  # of results of model methods for new rows
 
     @property
     def _name_in_errors(self) -> str:
@@ -100,8 +101,8 @@ class Estimator(SklearnExport, BaseEstimator):
         """The results of a method of the model for all rows of `X`."""
         source, engine, model = self._open_fitted(X, None)
         result = source.join(engine.map(partial(getattr(model, method), self._params), source))
-        exponent = self._scale.rows * self._powers_of_outputs.get(method, 0)
-        return times_power(exponent, result) if exponent else result
+        power = Powers(self._powers_of_outputs.get(method, 0), 0)
+        return multiplied({method: result}, {method: power}, self._scale)[method] if power.rows else result
 
     def _sum(self, X: Any, sample_weight: Any) -> tuple[Any, Any]:
         """The model, and its statistics of `X` at the fitted parameters."""
@@ -154,6 +155,11 @@ class Estimator(SklearnExport, BaseEstimator):
         """Exponents of the powers of two by which rows and weights were divided before the fit."""
         return Scale(*vars(self).get("_exponents", (0, 0)))
 
+    def _store_scale(self, scale: Scale) -> None:
+        self.__dict__.pop("_exponents", None)  # from an earlier fit
+        if any(scale):
+            self._exponents = tuple(scale)
+
     def _scale_of(self, sample_weight: Any) -> Scale:
         """The scale of new rows; without weights, weights were not divided."""
         return self._scale if sample_weight is not None else self._scale._replace(weights=0)
@@ -164,20 +170,25 @@ class Estimator(SklearnExport, BaseEstimator):
         if self._powers is None or is_warm or vars(self).get("_recorder") is not None:
             raise error
         X, scale = opened(X), Scale(error.rows, error.weights)
-        source = as_source(X, sample_weight)
-        scaled = divide_by_scale(source, scale, as_engine(self.engine, source, self.n_jobs))
+        rows, weights = self._divided(X, sample_weight, scale)
         options = self.get_params(deep=False)
         numbers = {name: value for name in self._powers_of_options if is_numbers(value := options[name])}
         for name, value in numbers.items():
             power = self._powers_of_options[name]
             options[name] = np.ldexp(np.asarray(value, dtype=np.float64), -power * scale.rows)
-        inner = type(self)(**options).fit(scaled.X, sample_weight=scaled.w, **fit_params)
-        self._learn_columns(X, source)
+        inner = type(self)(**options).fit(rows, sample_weight=weights, **fit_params)
+        self._learn_columns(X, as_source(X, sample_weight))
         fitted = {name: value for name, value in vars(inner).items() if name not in (*options, *COLUMNS)}
         for name, value in multiplied(fitted, self._powers, scale).items():
             setattr(self, name, value)
-        self._exponents = tuple(scale)
+        self._store_scale(scale)
         return self
+
+    def _divided(self, X: Any, sample_weight: Any, scale: Scale) -> tuple[Any, Any]:
+        """Rows and weights divided by their scale."""
+        source = as_source(opened(X), sample_weight)
+        scaled = divide_by_scale(source, scale, as_engine(self.engine, source, self.n_jobs))
+        return scaled.X, scaled.w
 
     def _reject_rescaled(self, method: str) -> None:
         if any(self._scale):
@@ -188,12 +199,12 @@ class Estimator(SklearnExport, BaseEstimator):
 
     def _in_fitted_units(self, centers: Any) -> Any:
         """Centers in the units of the rescaled rows."""
-        exponent = self._scale.rows * (self._powers or {}).get("cluster_centers_", LENGTHS).rows
+        exponent = int(self._scale.rows * (self._powers or {}).get("cluster_centers_", LENGTHS).rows)
         return times_power(-exponent, centers) if exponent else centers
 
     def _learn_columns(self, X: Any, source: Source) -> None:
         """Store number and names of the columns after a successful fit."""
-        self.__dict__.pop("_exponents", None)  # from an earlier fit
+        self._store_scale(Scale(0, 0))
         self._check_columns(X, source, self, reset=True)
 
     @staticmethod

@@ -1,6 +1,13 @@
-"""Exceptions and warnings of coterie. All errors of arguments and data are also `ValueError`s."""
+"""Exceptions and warnings of coterie. All errors of arguments and data are also `ValueError`s.
+
+`ConvergenceWarning` and `NotFittedError` are those of scikit-learn, and `ClusterWarning` is that of SciPy, so that code
+written for these libraries catches them.
+"""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
 
 __all__ = [
     "CheckpointError",
@@ -15,6 +22,17 @@ __all__ = [
     "RangeWarning",
     "ScaleError",
 ]
+_OTHER_LIBRARIES = {
+    "ClusterWarning": "scipy.cluster.hierarchy",
+    "ConvergenceWarning": "sklearn.exceptions",
+    "NotFittedError": "sklearn.exceptions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OTHER_LIBRARIES:
+        return getattr(import_module(_OTHER_LIBRARIES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class InputError(ValueError):

@@ -101,6 +101,11 @@ def in_threads(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], n
     return _run_in_pool(workers - 1, function, calls)
 
 
+def run_in_threads(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], n_jobs: int | None) -> list[Any]:
+    """The results of `in_threads` as a list."""
+    return list(in_threads(function, calls, n_jobs))
+
+
 def _run_in_pool(pool_size: int, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
     """Yield the results in order; the calling thread also computes, instead of only waiting for the pool.
 

@@ -1,7 +1,5 @@
 """Colours of clusters that are distinguishable with colour blindness, also by lightness."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -34,6 +32,13 @@ def as_rgb(names: list[str]) -> Array:
     """Convert colours '#rrggbb' to numbers from 0 to 1 (k, 3)."""
     values = [[int(name[i : i + 2], 16) / 255 for i in (1, 3, 5)] for name in names]
     return np.array(values, dtype=np.float64).reshape(-1, 3)
+
+
+def luminance(rgb: Array) -> Array:
+    """Return the relative luminance of colours (..., 3) from 0 to 1, from which contrast is computed (WCAG 2)."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    result: Array = linear @ np.array([0.2126, 0.7152, 0.0722])
+    return result
 
 
 def blends(shares: Array, names: list[str]) -> Array:

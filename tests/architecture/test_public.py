@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import subprocess
 import sys
@@ -9,9 +10,14 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
+import scipy.cluster.hierarchy
+import sklearn.cluster
+import sklearn.metrics.cluster
+import sklearn.mixture
 from sklearn.base import BaseEstimator
 
 import coterie
+from coterie import errors
 from coterie.algorithms import ESTIMATORS
 from coterie.core.stored import CLASSES
 from coterie.persistence import classes
@@ -102,6 +108,20 @@ assert KMeans is coterie.KMeans and KMedoids is coterie.KMedoids and GaussianMix
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_every_exception_and_warning_is_in_errors_or_built_in():
+    """`Cancelled` stops threads of a computation, and does not leave it."""
+    classes = set()
+    for path in Path(coterie.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise):
+                classes.add(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn":
+                classes.update(node.args[1:])
+    names = {node.id for node in classes if isinstance(node, ast.Name) and node.id[0].isupper()}
+    assert {"InputError", "ParameterError", "ConvergenceWarning", "ClusterWarning", "RuntimeWarning"} <= names
+    assert {name for name in names if not hasattr(errors, name) and not hasattr(builtins, name)} == {"Cancelled"}
+
+
 def signatures():
     for package in ("", ".datasets", ".diagnosis", ".distances", ".hierarchy", ".metrics", ".plots", ".selection"):
         module = import_module(f"coterie{package}")
@@ -132,3 +152,43 @@ def test_method_means_the_way_a_tree_is_built():
         name.split(".")[-1] for name, parameters in signatures() if "method" in parameters or "methods" in parameters
     }
     assert names == {"linkage", "DivisiveClustering"}
+
+
+@pytest.mark.parametrize(
+    "module, name, missing",
+    [
+        (sklearn.cluster, "KMeans", set()),
+        (sklearn.cluster, "MiniBatchKMeans", {"compute_labels"}),
+        (sklearn.cluster, "BisectingKMeans", set()),
+        (sklearn.cluster, "AgglomerativeClustering", set()),
+        (sklearn.mixture, "GaussianMixture", {"verbose_interval"}),
+        (sklearn.mixture, "BayesianGaussianMixture", {"verbose_interval"}),
+    ],
+)
+def test_parameters_of_scikit_learn_are_accepted(module, name, missing):
+    """What is missing is on the page "Coming from scikit-learn"."""
+    theirs, ours = (inspect.signature(getattr(home, name)).parameters for home in (module, coterie))
+    assert set(theirs) - set(ours) == missing
+
+
+def test_functions_of_scikit_learn_and_scipy_take_their_arguments_in_the_same_order():
+    """Arguments after these are keyword-only, or new. `linkage` and `optimal_leaf_ordering` call SciPy's `y` `X`."""
+    metrics = [name for name in dir(sklearn.metrics.cluster) if name.endswith(("_score", "_samples", "_matrix"))]
+    names = [(sklearn.metrics.cluster, coterie.metrics, name) for name in metrics if name != "consensus_score"]
+    names += [(sklearn.cluster, coterie.kmeans, name) for name in ("k_means", "kmeans_plusplus")]
+    trees = ("cophenet", "cut_tree", "fcluster", "inconsistent", "leaves_list", "linkage", "optimal_leaf_ordering")
+    names += [(scipy.cluster.hierarchy, coterie.hierarchy, name) for name in trees]
+    assert len(names) > 20
+    for theirs, ours, name in names:
+        expected, parameters = (inspect.signature(getattr(home, name)).parameters for home in (theirs, ours))
+        expected = {"X" if parameter == "y" else parameter: value for parameter, value in expected.items()}
+        free = [parameter for parameter, value in expected.items() if value.kind is value.POSITIONAL_OR_KEYWORD]
+        assert [*parameters][: len(free)] == free, name
+        assert {parameter for parameter in expected if parameter != "kwds"} <= set(parameters), name
+
+
+def test_every_callback_takes_one_argument_and_is_called_callback():
+    names = {name for name, parameters in signatures() if "callback" in parameters}
+    assert {"coterie.KMeans", "coterie.hierarchy.linkage", "coterie.selection.choose_k"} <= names
+    assert "callback" in inspect.signature(import_module("coterie.jobs").run).parameters
+    assert {name for name, parameters in signatures() if {"progress", "progress_callback"} & set(parameters)} == set()

@@ -21,6 +21,7 @@ CELLS = [
     "\t=1",
     "\r=1",
     " =1",
+    "\uff1d1+2",
     "plain",
     "-",
     "-3.5",
@@ -33,7 +34,7 @@ CELLS = [
 def begins_like_a_formula(cell: str) -> bool:
     if cell[:1] in ("\t", "\r", "\n"):
         return True
-    return cell.lstrip()[:1] in ("=", "+", "-", "@")
+    return cell.lstrip()[:1] in ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def is_number(cell: str) -> bool:

@@ -119,6 +119,22 @@ def test_no_error_prints_a_control_character(hostile, capsys, command, debug):
     captured = capsys.readouterr()
     check(captured, code=2)
     assert "\\x1b" in captured.err
+    if not debug:  # a line break in data starts no line
+        assert all(line.startswith(("Error: ", "  ")) for line in captured.err.splitlines())
+
+
+@pytest.mark.parametrize("cell", ["1\nError: x", "1\r\nd", "\x85", "\u2028"])
+def test_a_line_break_in_a_cell_or_a_name_starts_no_line(folder, capsys, cell):
+    pl.DataFrame({"a": [1.0, 2.0, 8.0], "b\nc": [1.0, 3.0, 9.0]}).write_csv("good.csv")
+    pl.DataFrame({"a": [1.0, 2.0, 8.0], "b\nc": ["1.5", "2.5", cell]}).write_csv("bad.csv")
+    pl.DataFrame({"a": [1.0, 2.0, 8.0], "b\nc": [1.0, None, 9.0]}).write_csv("missing.csv")
+    assert main(["fit", "good.csv", "-k", "2", "--model", "m.safetensors", "-q"]) == 0
+    for command in (["predict", "m.safetensors", "bad.csv"], ["fit", "missing.csv"], ["fit", "good.csv", "-k", "b\nc"]):
+        capsys.readouterr()
+        assert main(command) in (2, 3)
+        lines = capsys.readouterr().err.split("\n")
+        assert lines.pop() == ""
+        assert all(line.startswith(("Error: ", "  ")) for line in lines)
 
 
 def test_no_note_warning_or_bug_prints_a_control_character(hostile, capsys, monkeypatch):

@@ -10,8 +10,7 @@ from coterie import Mixture, SphericalKMeans
 from coterie.errors import InputError
 from coterie.families import VonMisesFisher, bessel
 from coterie.families.bessel import log_bessel, log_ratio
-from coterie.families.concentration import concentration_of
-from coterie.families.von_mises_fisher import Directions
+from coterie.families.von_mises_fisher import Directions, concentration_of
 
 rng = np.random.default_rng(5)
 ORDERS = pytest.mark.parametrize("order", [0.0, 0.5, 1.0, 4.0, 24.5, 59.0, 61.0, 499.0, 4999.0])

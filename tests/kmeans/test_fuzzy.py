@@ -317,7 +317,7 @@ def test_crisp_memberships_have_the_largest_coefficient_and_no_entropy():
 
 
 def test_coefficient_and_entropy_do_not_depend_on_how_the_rows_are_cut():
-    model, X = Fuzzy(5, 1.4), zoo.LARGE
+    model, X = Fuzzy(5, m=1.4), zoo.LARGE
     whole = model.membership_sums(X[:5], Chunk(X, None, 0))
     parts = map(partial(model.membership_sums, X[:5]), (Chunk(X[:17], None, 0), Chunk(X[17:], None, 1)))
     for a, b in zip(whole.leaves(), (next(parts) + next(parts)).leaves(), strict=True):

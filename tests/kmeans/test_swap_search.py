@@ -22,8 +22,8 @@ rng = np.random.default_rng(0)
 GRID = np.stack(np.meshgrid(np.arange(3.0), np.arange(3.0)), axis=-1).reshape(-1, 2) * 8 + 20
 NINE = np.repeat(GRID, 10, axis=0) + rng.normal(size=(90, 2))
 RELATIVES = [KMedians(9), KMedians(9, metric="l2"), SphericalKMeans(9), FuzzyCMeans(9)]
-MODELS = [Lloyd(4), Manhattan(4), Euclidean(4), Fuzzy(4, 1.7)]
-NINE_CENTERS = [Lloyd(9), Manhattan(9), Euclidean(9), Fuzzy(9, 1.7)]
+MODELS = [Lloyd(4), Manhattan(4), Euclidean(4), Fuzzy(4, m=1.7)]
+NINE_CENTERS = [Lloyd(9), Manhattan(9), Euclidean(9), Fuzzy(9, m=1.7)]
 
 
 def cost(estimator):
@@ -252,7 +252,7 @@ def test_the_start_of_a_large_table_is_the_cheaper_one_of_two():
 
 def test_fuzzy_centers_are_not_swapped_for_rows_themselves():
     """A row on a center has membership 1 in it, and would keep the center in place."""
-    search, _ = poor_start(Fuzzy(9, 1.7))
+    search, _ = poor_start(Fuzzy(9, m=1.7))
     centers = search._swapped(GRID.copy(), [2], NINE[[-1]])
     np.testing.assert_array_equal(np.delete(centers, 2, axis=0), np.delete(GRID, 2, axis=0))
     assert not (centers[2] == NINE).all(axis=1).any()

@@ -14,7 +14,7 @@ from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
-from coterie.mixture.family_em import flat
+from coterie.mixture.family_em import leaf_arrays
 
 SOFT = [p for p in zoo.FAMILIES if p.values[0].e_step_kind == "soft"]
 
@@ -96,7 +96,7 @@ def test_statistics_survive_the_way_to_a_vector_and_back(model, X, part_rows):
     before, _, stats = two_steps(model, X, some_weights(X))
     again = model.from_vector(before, model.to_vector(before, stats))
     np.testing.assert_array_equal(again.weight, stats.weight)
-    for a, b in zip(flat(again.family), flat(stats.family), strict=True):
+    for a, b in zip(leaf_arrays(again.family), leaf_arrays(stats.family), strict=True):
         np.testing.assert_array_equal(a, b)
     empty = model.to_vector(before, stats)
     empty[0] = 0.0
@@ -117,5 +117,5 @@ def test_what_no_parameter_changes_is_the_same_whether_remembered_or_not(model, 
     again, _ = model.e_step(c, Chunk(X, None, 0), memo)
     for field in fields(fresh):
         a, b = getattr(fresh, field.name), getattr(again, field.name)
-        for x, y in zip(*(flat(v) if isinstance(v, Stats) else [v] for v in (a, b)), strict=True):
+        for x, y in zip(*(leaf_arrays(v) if isinstance(v, Stats) else [v] for v in (a, b)), strict=True):
             np.testing.assert_array_equal(x, y)

@@ -28,7 +28,7 @@ HALVED = [each for each in [*zoo.MODELS, *MORE] if hasattr(each.values[0], "half
 SOFT = [
     each
     for each in HALVED
-    if getattr(each.values[0], "e_step_kind", None) == "soft" and each.values[0].climbs == "log-likelihood"
+    if getattr(each.values[0], "e_step_kind", None) == "soft" and each.values[0].maximizes == "log-likelihood"
 ]
 every = pytest.mark.parametrize("model, X, part_rows", HALVED)
 weights = pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])

@@ -9,6 +9,7 @@ import pytest
 
 import coterie
 from coterie.algorithms import ESTIMATORS
+from coterie.core.progress import Progress
 from coterie.selection.resampling import count_option
 
 rng = np.random.default_rng(0)
@@ -30,7 +31,9 @@ def test_all_estimators_but_trees_are_iterative():
 
 @pytest.mark.parametrize("name", ITERATIVE)
 def test_a_fit_has_its_iterations_its_convergence_its_history_and_its_objective(name):
-    model = fitted(name)
+    states = []
+    model = fitted(name, callback=states.append)
+    assert {type(state) for state in states} == {Progress}
     assert isinstance(model.n_iter_, int)
     assert model.n_iter_ > 0
     assert model.converged_ is True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from coterie import KMeans
 from coterie.core import loop
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
+from coterie.errors import FitInterruptedWarning
 from coterie.kernels import cpu
 from coterie.kmeans.kernel_lloyd import KernelLloyd
 from many_parts import weights_of_many_digits
@@ -61,6 +63,34 @@ def test_a_memo_never_changes_a_result(model, X, part_rows):
             stats, memo = model.e_step(params, chunk, memo)
             assert_same_statistics(stats, model.e_step(params, chunk, None)[0], rtol)
             np.testing.assert_array_equal(model.assign(params, chunk, memo), model.assign(params, chunk))
+
+
+class InterruptedEngine(Serial):
+    """The serial engine with a Ctrl-C after the first part of the pass that follows a call of `interrupt`."""
+
+    def __init__(self):
+        object.__setattr__(self, "interrupted", [])
+
+    def interrupt(self, progress):
+        self.interrupted.append(True)
+
+    def _run(self, step, source, *memos):
+        results = super()._run(step, source, *memos)
+        if self.interrupted and getattr(getattr(step, "func", None), "__name__", "") == "e_step":
+            self.interrupted.clear()
+            yield next(results)
+            raise KeyboardInterrupt
+        yield from results
+
+
+@pytest.mark.parametrize("model, X, part_rows", zoo.MODELS)
+def test_the_result_of_an_interrupted_fit_has_no_memo_of_the_pass_that_was_interrupted(model, X, part_rows):
+    source, engine = MemorySource(X, weights_of_many_digits(X), chunk_rows=part_rows), InterruptedEngine()
+    with pytest.warns(FitInterruptedWarning):
+        result = loop.fit(model, source, engine, rng=np.random.default_rng(1), callback=engine.interrupt)
+    assign = partial(model.assign, result.params)
+    with_memos, without = Serial().map(assign, source, result.memos), Serial().map(assign, source)
+    np.testing.assert_array_equal(np.concatenate(with_memos), np.concatenate(without))
 
 
 TIES = np.random.default_rng(5).integers(0, 3, size=(700, 4)).astype(np.float64)

@@ -92,7 +92,7 @@ def test_statistics_are_carried_as_if_taken_with_the_new_means(model, X, part_ro
     if model.e_step_kind == "hard":
         resp = (resp.argmax(axis=1)[:, None] == np.arange(model.n_components)).astype(float)
     carried = model.carry(before, after, stats)
-    assert_close(carried, model.given(after, Chunk(X, w, 0, resp)), precision(X))
+    assert_close(carried, model.stats_for(after, Chunk(X, w, 0, resp)), precision(X))
     assert (carried.log_likelihood, carried.bound) == (stats.log_likelihood, stats.bound)
 
 

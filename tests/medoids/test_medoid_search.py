@@ -67,6 +67,7 @@ def test_a_search_ends_where_every_row_is_on_a_medoid():
 
 def test_a_large_table_is_not_searched():
     assert medoid_search.effort_of("auto", (600, 600)) == (medoid_search.STARTS, medoid_search.JUMPS)
+    assert medoid_search.effort_of("auto", (60, 60)).jumps == medoid_search.LONG_JUMPS
     assert medoid_search.effort_of("auto", (20_000, 20_000)) == medoid_search.NO_SEARCH
     assert medoid_search.effort_of("fast", (20_000, 20_000)).jumps == medoid_search.LONG_JUMPS
 

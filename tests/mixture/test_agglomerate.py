@@ -43,7 +43,7 @@ def as_linkage(merges):
 
 def naive(X, w):
     """Every pair of clusters in every step, each scatter from its rows."""
-    Z = module._principal(X, w)
+    Z = module._principal_components(X, w)
     d = Z.shape[1]
 
     def scatter(rows):

@@ -20,7 +20,7 @@ from coterie.families import Bernoulli, Gaussian, Poisson, Product
 from coterie.metrics import adjusted_rand_score
 from coterie.mixture.conjugate_priors import StickBreaking
 from coterie.mixture.dirichlet_process import search, with_conjugate_prior
-from coterie.mixture.moves import Search, chosen
+from coterie.mixture.split_merge_search import SplitMergeSearch, select
 from mixture.rows import islands
 from reference.shared_data import load
 
@@ -142,7 +142,7 @@ def exact(family, X, alpha, resp):
 
 
 @pytest.mark.parametrize("family", [Poisson("default"), Bernoulli("default")])
-def test_the_bound_of_a_division_is_that_of_its_definition(family):
+def test_the_bound_of_responsibilities_is_that_of_its_definition(family):
     """KL(q(theta) || prior) = E_q[log p(rows | theta)] - log evidence: sampled here, in closed form there."""
     X, _ = planted("poisson" if isinstance(family, Poisson) else "bernoulli", 2, n=40)
     family = family.learned(family.survey(X))
@@ -150,9 +150,9 @@ def test_the_bound_of_a_division_is_that_of_its_definition(family):
     resp = resp[:, np.argsort(-resp.sum(axis=0))]
     base, parts, scores = exact(family, X, 0.8, resp)
     divergence = (resp * (scores - family.row_base(X)[:, None])).sum() - family.log_evidence(parts).sum()
-    found = Search(family, StickBreaking(0.8), Chunk(X, None, 0)).divided(resp)
+    state = SplitMergeSearch(family, StickBreaking(0.8), Chunk(X, None, 0)).state(resp)
     assert divergence > 0
-    assert found.bound == pytest.approx(base - divergence, rel=1e-10)
+    assert state.bound == pytest.approx(base - divergence, rel=1e-10)
 
 
 def test_the_bound_is_below_the_evidence_of_all_divisions():
@@ -181,49 +181,49 @@ def test_the_bound_is_below_the_evidence_of_all_divisions():
     assert logsumexp(every) - 3 < model.lower_bound_ < logsumexp(every)
 
 
-def seeking(X, family=None, w=None):
+def search_on(X, family=None, w=None):
     family = Gaussian() if family is None else family
-    return Search(with_conjugate_prior(family.learned(family.survey(X))), StickBreaking(1.0), Chunk(X, w, 0))
+    return SplitMergeSearch(with_conjugate_prior(family.learned(family.survey(X))), StickBreaking(1.0), Chunk(X, w, 0))
 
 
-def test_joining_two_components_gains_what_their_statistics_say():
+def test_the_estimated_gain_of_a_merge_is_exact():
     X, z = islands()
-    seek = seeking(X)
+    searcher = search_on(X)
     three = (z[:, None] == np.arange(3)).astype(float)
     share = np.random.default_rng(0).random(60)
-    four = seek.divided(np.c_[three[:, :2], three[:, 2] * share, three[:, 2] * (1 - share)])
-    joined = seek.divided(three)
-    (gain, a, b), *_ = seek._promising_pairs(four)
+    four = searcher.state(np.c_[three[:, :2], three[:, 2] * share, three[:, 2] * (1 - share)])
+    merged = searcher.state(three)
+    (gain, a, b), *_ = searcher._merge_candidates(four)
     assert four.counts[[a, b]].sum() == pytest.approx(20)
-    assert gain == pytest.approx(joined.bound - four.bound, rel=1e-9)
+    assert gain == pytest.approx(merged.bound - four.bound, rel=1e-9)
     assert gain > 0
-    union = seek.family.log_evidence(chosen(four.parts, [a]) + chosen(four.parts, [b]))
-    np.testing.assert_allclose(union, seek.family.log_evidence(joined.parts)[joined.resp[-1] == 1])
+    union = searcher.family.log_evidence(select(four.parts, [a]) + select(four.parts, [b]))
+    np.testing.assert_allclose(union, searcher.family.log_evidence(merged.parts)[merged.resp[-1] == 1])
 
 
-def test_a_cut_gains_what_it_promises():
+def test_the_estimated_gain_of_a_split_is_exact():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 2)) + np.repeat([[0, 0], [4, 0], [30, 0]], 30, axis=0)
-    seek = seeking(X)
-    state = seek.divided(np.repeat([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 30, axis=0))
-    gain, half = seek._cut(state, 0, np.random.default_rng(0))
-    found = seek.divided(np.c_[state.resp[:, 0] - half, state.resp[:, 1], half])
-    assert gain == pytest.approx(found.bound - state.bound, rel=1e-9)
-    assert ((half > 0.01) & (half < 0.99)).any()  # what rows between the halves are worth is counted
+    searcher = search_on(X)
+    state = searcher.state(np.repeat([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 30, axis=0))
+    gain, half = searcher._best_split(state, 0, np.random.default_rng(0))
+    split = searcher.state(np.c_[state.resp[:, 0] - half, state.resp[:, 1], half])
+    assert gain == pytest.approx(split.bound - state.bound, rel=1e-9)
+    assert ((half > 0.01) & (half < 0.99)).any()  # the entropy of rows between the halves is counted
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_move_lowers_the_bound_where_it_is_hard_to_tell(seed):
+def test_no_move_lowers_the_bound_of_overlapping_components(seed):
     rng = np.random.default_rng(seed)
     X = 1.5 * rng.normal(size=(6, 2))[rng.integers(6, size=60)] + rng.normal(size=(60, 2))
-    seek = seeking(X)
-    state = seek.settled(seek.divided(rng.dirichlet(np.full(8, 0.1), size=60)))
-    found, moves = seek.climb(state, rng)
+    searcher = search_on(X)
+    state = searcher.converged(searcher.state(rng.dirichlet(np.full(8, 0.1), size=60)))
+    result, moves = searcher.ascend(state, rng)
     bounds = [move.lower_bound for move in moves]
     assert bounds[0] == state.bound
     assert np.all(np.diff(bounds) > 0)
-    assert found.bound == bounds[-1]
-    assert len(found.counts) == moves[-1].n_components
+    assert result.bound == bounds[-1]
+    assert len(result.counts) == moves[-1].n_components
 
 
 def test_no_order_of_the_components_is_better_than_the_larger_first():
@@ -231,7 +231,7 @@ def test_no_order_of_the_components_is_better_than_the_larger_first():
     every = {order: StickBreaking(0.6).log_evidence(counts[list(order)]) for order in permutations(range(4))}
     assert max(every, key=every.get) == (3, 0, 2, 1)
     X, _ = planted("poisson", 3, n=300)
-    state = seeking(X, Poisson()).divided(np.random.default_rng(0).dirichlet([1.0, 5.0, 2.0], size=300))
+    state = search_on(X, Poisson()).state(np.random.default_rng(0).dirichlet([1.0, 5.0, 2.0], size=300))
     assert (np.diff(state.counts) < 0).all()
     model = zoo.process(4, Poisson(), X)
     c = model.init(MemorySource(X), Serial(), np.random.default_rng(0))
@@ -254,9 +254,9 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row():
     X, z = planted("gaussian", 4, n=400)
     w = np.random.default_rng(9).integers(0, 3, size=400)
     resp = (z[:, None] == np.arange(4)).astype(float)
-    heavy, plain = seeking(X, w=w.astype(float)), seeking(X)
-    often = Search(plain.family, plain.sticks, Chunk(np.repeat(X, w, axis=0), None, 0))
-    a, b = heavy.settled(heavy.divided(resp)), often.settled(often.divided(np.repeat(resp, w, axis=0)))
+    heavy, plain = search_on(X, w=w.astype(float)), search_on(X)
+    often = SplitMergeSearch(plain.family, plain.sticks, Chunk(np.repeat(X, w, axis=0), None, 0))
+    a, b = heavy.converged(heavy.state(resp)), often.converged(often.state(np.repeat(resp, w, axis=0)))
     assert a.bound == pytest.approx(b.bound, rel=1e-10)
     weighted = Mixture("auto", "gaussian", random_state=0, tol=1e-6).fit(X, sample_weight=w)
     repeated = Mixture("auto", "gaussian", random_state=0, tol=1e-6).fit(np.repeat(X, w, axis=0))
@@ -279,10 +279,10 @@ def test_the_search_and_the_model_agree_on_the_bound():
     family = Poisson().learned(Poisson().survey(X))
     source = MemorySource(X, chunk_rows=100)
     model, moves = search(family, source, np.random.default_rng(0))
-    found = loop.fit(model, source, Serial(), rng=np.random.default_rng(0))
+    result = loop.fit(model, source, Serial(), rng=np.random.default_rng(0))
     assert model.n_components == 3
-    assert found.history[0] <= -moves[-1].lower_bound + 1e-6
-    assert found.objective == pytest.approx(-moves[-1].lower_bound, abs=0.01)
+    assert result.history[0] <= -moves[-1].lower_bound + 1e-6
+    assert result.objective == pytest.approx(-moves[-1].lower_bound, abs=0.01)
 
 
 # as an estimator

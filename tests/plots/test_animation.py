@@ -15,7 +15,7 @@ from coterie.datasets import make_blobs
 from coterie.errors import ParameterError
 from coterie.palette import NOISE, as_rgb, blends, colours
 from coterie.plots.video import Video, render_video
-from coterie.web import unpack_labels, unpack_points, unpack_rgb
+from coterie.web.packing import unpack_labels, unpack_points, unpack_rgb
 
 pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")

@@ -1,68 +1,119 @@
-"""The best of many independent starts of a Gaussian mixture: what a search for starts is compared with."""
+"""The best of 200 independent starts of a Gaussian mixture: what a search for starts is compared with.
+
+``python -m reference.independent_starts`` (in `tests`) computes `independent_starts.json`: the log-likelihood for
+every public table, number of components and covariance structure. Values that the file already has are skipped.
+"""
+
+import json
+import warnings
+from pathlib import Path
 
 import numpy as np
 
 from coterie import GaussianMixture
-from coterie.mixture.search import sound_first, spurious
-from coterie.mixture.starts import Rows, sample
-from coterie.mixture.trials import chosen
+from coterie.families.structures import STRUCTURES
+from coterie.mixture.degeneracy import degeneracy_of_fit
+from coterie.mixture.gaussian_trials import GaussianTrials
+from coterie.mixture.starts import sample
+from coterie.mixture.trials import select
+from reference.shared_data import FOLDER, load, read_index
 
+FILE = Path(__file__).with_suffix(".json")
 METHODS = ("k-means++", "random_from_data", "kmeans", "random")
-STEPS = 600  # of one start at most
-BEHIND = 50  # times its last gain by which a start may be behind the best and still go on
-FINISHED = 3  # best starts whose fits are finished
+STEPS = 600  # maximum number of EM steps of one start
+BEHIND = 50  # a start stops if it is behind the best by more than this many times its last gain
+FINISHED = 3  # best starts that are fitted to convergence
+ROWS = 1000  # maximum number of rows of a table; larger ones are sampled
+COLUMNS = 20  # maximum number of columns
+SMALL = 400  # rows of tables that are computed first
+NOT_NUMERIC = ("dist", "pmed", "ts")  # groups of distances and series
+
+
+def public_tables():
+    """Names of the numeric tables, the cheapest first."""
+    if not (FOLDER / "index.json").is_file():
+        return []
+    numeric = [t for t in read_index("index.json") if t["group"] not in NOT_NUMERIC and 2 <= t["d"] <= COLUMNS]
+    numeric.sort(key=lambda t: (t["n"] > SMALL, min(t["n"], ROWS) * t["d"] ** 2))
+    return [f"{t['group']}/{t['name']}" for t in numeric]
+
+
+def rows_of(name):
+    X = load(name)
+    return X if len(X) <= ROWS else X[np.sort(np.random.default_rng(0).choice(len(X), ROWS, replace=False))]
 
 
 def is_sound(model, X):
-    """Whether no component rests on next to no rows."""
-    return sound_first(model._fitted_model, len(X), model._components) == 0
+    """Whether every component has enough rows and variance in all directions."""
+    return degeneracy_of_fit(model._fitted_model, len(X), model._components) == 0
 
 
-def best_of_starts(X, structure, k, starts=200, seed=12345):
-    """The highest log-likelihood of sound local optima from so many starts, a quarter by each method; -inf if none."""
+def best_of_starts(X, structure, k, starts=200, seed=12345, saddle_points=True):
+    """The highest log-likelihood of sound fits, a quarter of the starts by each method; -inf if there is none.
+
+    The best starts are fitted from their responsibilities with noise, because EM can converge to a saddle point, and
+    with `saddle_points` also from where they converged. No start is made from the results of others, as in a search.
+    """
     estimator = GaussianMixture(k, covariance_type=structure)
     source, _, summary = estimator._open(X, None, first=True)
     model, rng = estimator._model(summary, source.dtype), np.random.default_rng(seed)
-    rows = Rows(model, sample(model, source, rng), rng)
-    trials = rows.trials
-    runs = trials.first(np.concatenate([rows.posteriors(method, starts // len(METHODS)) for method in METHODS]))
+    trials = GaussianTrials(model, sample(model, source, rng), rng)
+    params = trials.first(np.concatenate([trials.starts(method, starts // len(METHODS)) for method in METHODS]))
     likelihoods = []
-    for c in _best_runs(trials, runs):
-        c, _, _ = trials.advance(_moved(trials, c, rng), STEPS // 2)
-        fit = GaussianMixture(k, covariance_type=structure, warm_start=True)
-        fit._fitted_model, fit._components = model, trials.in_place(c, 0)
-        fit.fit(X)
-        if is_sound(fit, X):
-            likelihoods.append(fit.log_likelihood_)
+    for run in _best_runs(trials, params if k > 1 else select(params, [0])):
+        noisy, _, _ = trials.advance(_with_noise(trials, run), STEPS // 2)
+        for c in (run, noisy) if saddle_points else (noisy,):
+            fit = GaussianMixture(k, covariance_type=structure, warm_start=True)
+            fit._fitted_model, fit._components = model, trials.result(c, 0)
+            fit.fit(X)
+            if is_sound(fit, X):
+                likelihoods.append(fit.log_likelihood_)
     return max(likelihoods, default=-np.inf)
 
 
-def _best_runs(trials, c):
+def _best_runs(trials, params):
     """The best sound runs, once each has converged or is too far behind."""
-    enough, done = trials.model.tol * (1 + trials.w.sum() / 1000), []
+    tol, done = trials.model.tol * (1 + trials.w.sum() / 1000), []
     for _ in range(STEPS // 20):
-        c, objective, gains = trials.advance(c, 20)
-        unsound = _unsound(trials, c)
-        sound = [*(value for value, _ in done), *objective[unsound == 0]]
-        going = (gains[-1] >= enough) & (objective - BEHIND * gains[-1] < min(sound, default=np.inf))
-        done += [(objective[i], chosen(c, [i])) for i in np.flatnonzero(~going & (unsound == 0))]
-        c, objective = chosen(c, going), objective[going]
-        if not going.any():
+        params, objective, gains = trials.advance(params, 20)
+        is_sound_run = trials.degeneracy(params) == 0
+        best = min([*(value for value, _ in done), *objective[is_sound_run]], default=np.inf)
+        active = (gains[-1] >= tol) & (objective - BEHIND * gains[-1] < best)
+        done += [(objective[i], select(params, [i])) for i in np.flatnonzero(~active & is_sound_run)]
+        params, objective, is_sound_run = select(params, active), objective[active], is_sound_run[active]
+        if not active.any():
             break
-    else:
-        unsound = _unsound(trials, c)
-        done += [(objective[i], chosen(c, [i])) for i in np.flatnonzero(unsound == 0)]
+    done += [(objective[i], select(params, [i])) for i in np.flatnonzero(is_sound_run)]
     done.sort(key=lambda item: item[0])
     return [run for _, run in done[:FINISHED]]
 
 
-def _moved(trials, c, rng):
-    """Runs from posteriors close to those of `c`: they leave a saddle point, at which EM came to rest."""
-    resp, noise = trials.posterior(c), rng.random((len(c.weights), len(trials.X), c.means.shape[-2]))
+def _with_noise(trials, params):
+    resp, _ = trials.responsibilities(params)
+    noise = trials.rng.random(resp.shape)
     return trials.first(resp + 1e-3 * (noise / noise.sum(axis=-1, keepdims=True) - resp))
 
 
-def _unsound(trials, c):
-    unit = trials.model.unit * trials.scale
-    means, matrices = c.means * trials.scale, trials.covariances(c)
-    return spurious(trials.model, len(trials.X), c.weights, means, matrices, unit)
+def stored_values():
+    """{table: {number of components: {structure: log-likelihood, None without a sound fit}}}."""
+    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
+
+
+def main():
+    values = stored_values()
+    cells = [(name, k) for ks in ((1, 2, 3, 4), (5, 6)) for name in public_tables() for k in ks]
+    for name, k in cells:
+        X = rows_of(name)
+        of_table = values.setdefault(name, {})
+        if 4 * k > len(X) or str(k) in of_table:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            best = {structure: best_of_starts(X, structure, k) for structure in STRUCTURES}
+        of_table[str(k)] = {s: float(f"{value:.8g}") if np.isfinite(value) else None for s, value in best.items()}
+        FILE.write_text(json.dumps(values, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        print(name, k, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from coterie import FuzzyCMeans, KMedians, KMedoids, SphericalKMeans
-from reference.shared_data import load, read_index
+from reference.best_of_starts import ESTIMATORS, Cell, read, round_cost
 
-ESTIMATORS = {
-    "l1": KMedians(),
-    "l2": KMedians(metric="l2"),
-    "spherical": SphericalKMeans(),
-    "fuzzy": FuzzyCMeans(),
-    "medoids": KMedoids(),
-}
-STARTS = {"quick": 100, "all": 1000}
-LARGEST = 1000  # rows, of a table that can be fitted a thousand times
+WORSE = 1.005  # times the lowest known cost
+QUICK_STARTS = 100
+CHEAP = [("medoids", "r/butterfly", 3), ("medoids", "r/pluton", 3), ("spherical", "r/butterfly", 7)]
 
 
-def cost(estimator):
-    return estimator.objective_ if hasattr(estimator, "objective_") else estimator.inertia_
-
-
-def rows_of(name, estimator):
-    X = load(name)
-    return X[X.any(axis=1)] if isinstance(estimator, SphericalKMeans) else X
-
-
-def excess(estimator, X, k, starts):
-    """How far the default lies above the best of so many initialisations."""
-    many = estimator.set_params(n_clusters=k, search="none", n_init=starts, random_state=1).fit(X)
-    best = cost(many)
-    return cost(estimator.set_params(search="auto", n_init="auto", random_state=0).fit(X)) / best - 1
-
-
-@pytest.mark.filterwarnings("ignore:.*did not converge")
 @pytest.mark.parametrize(
     "name, k",
     [
@@ -48,21 +23,27 @@ def excess(estimator, X, k, starts):
     ],
 )
 def test_the_default_is_within_half_a_percent_on_ruspini(name, k):
-    estimator = ESTIMATORS[name]
-    assert excess(estimator, rows_of("r/ruspini", estimator), k, STARTS["quick"]) <= 0.005
+    cell = Cell(name, "r/ruspini", k)
+    assert cell.default(0) <= WORSE * cell.best_of(QUICK_STARTS)
+
+
+def test_a_small_table_is_searched_longer():
+    """With 40 jumps the default ends 0.8 % above the optimum."""
+    cell = Cell("medoids", "mssc/german_towns", 7)
+    assert cell.default(1) <= WORSE * read()[cell][1]
+
+
+@pytest.mark.parametrize("cell", CHEAP, ids=str)
+def test_stored_costs_are_those_of_the_script(cell):
+    starts, best = read()[cell]
+    assert round_cost(Cell(*cell).best_of(starts)) == best
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*did not converge")
-@pytest.mark.filterwarnings("ignore:only .* clusters have rows")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_default_is_within_half_a_percent_on_public_tables(name):
-    estimator, worse = ESTIMATORS[name], {}
-    for table in read_index("index.json"):
-        if table["kind"] != "points" or table["n"] > LARGEST or table["missing"]:
-            continue
-        X = rows_of(f"{table['group']}/{table['name']}", estimator)
-        for k in (3, 7, 12):
-            if k < len(np.unique(X, axis=0)) // 2 and (share := excess(estimator, X, k, STARTS["all"])) > 0.005:
-                worse[table["name"], k] = share
-    assert worse == {}
+    """With any seed; where every row can be on a center, the cost is zero but for rounding."""
+    cells = {cell: best for cell, (_, best) in read().items() if cell.estimator == name}
+    assert len(cells) > 0
+    costs = {(*cell, seed): (cell.default(seed), best) for cell, best in cells.items() for seed in range(3)}
+    assert {key: cost / best for key, (cost, best) in costs.items() if cost > WORSE * best + 1e-12} == {}

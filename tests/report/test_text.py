@@ -4,7 +4,9 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from coterie.report import ClusterSummary, JobResult, SkippedColumn, Trait, as_dict, as_text
+from coterie.preparation import SkippedColumn
+from coterie.report import as_dict, as_text
+from coterie.report.results import ClusterSummary, JobResult, Trait
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from coterie import AgglomerativeClustering, KMeans, KMedoids
 from coterie.datasets import make_blobs
 from coterie.errors import InputError, ParameterError
 from coterie.selection import Progress, gap_statistic
-from coterie.selection.gap import RULES, Gap, dispersion, kmeans_path
-from coterie.selection.references import box_about
+from coterie.selection.gap import RULES, Gap, box_about, dispersion, kmeans_path
 
 rng = np.random.default_rng(0)
 BLOBS, _ = make_blobs(240, 2, centers=4, cluster_std=0.25, random_state=3)
@@ -75,12 +74,12 @@ TABLES = [
 def test_clusters_of_all_k_in_one_call(X, w, ks):
     """Squares are those about the means of the labels, never rise, and rows are all but with the nearest mean."""
     found = kmeans_path(X, w, ks, np.random.default_rng(0))
-    want = [dispersion(X, found.labels(k), w, 2) for k in ks]
+    want = [dispersion(X, found.clusters[ks.index(k)], w, 2) for k in ks]
     np.testing.assert_allclose(found.squares, want, rtol=1e-6 if X.dtype == np.float32 else 1e-9)
     assert (np.diff(found.squares) <= 1e-12 * found.squares[0]).all()
-    assert [len(np.unique(found.labels(k))) for k in ks] == ks
+    assert [len(np.unique(found.clusters[ks.index(k)])) for k in ks] == ks
     for k in ks:
-        again = KMeans(k, init=means(X, w, found.labels(k)), n_init=1, max_iter=1, algorithm="lloyd")
+        again = KMeans(k, init=means(X, w, found.clusters[ks.index(k)]), n_init=1, max_iter=1, algorithm="lloyd")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             assert again.fit(X, sample_weight=w).history_[0] >= 0.98 * found.squares[ks.index(k)]

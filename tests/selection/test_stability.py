@@ -17,8 +17,15 @@ from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.metrics import adjusted_rand_score
 from coterie.selection import stability
-from coterie.selection.agreement import adjusted_rand, contingency_table, jaccard, prediction_strengths
-from coterie.selection.consensus import ambiguous_share, area_under_cdf, consensus_matrix
+from coterie.selection.agreement import (
+    adjusted_rand,
+    ambiguous_share,
+    area_under_cdf,
+    consensus_matrix,
+    contingency_table,
+    jaccard,
+    prediction_strengths,
+)
 
 LABELS = st.lists(st.integers(0, 4), min_size=2, max_size=25)
 FAST = {"n_resamples": 8, "random_state": 0}

@@ -163,7 +163,7 @@ def test_the_bound_of_all_rows_is_that_of_the_statistics(name, weighted):
 @over(BELIEFS)
 def test_every_half_step_raises_the_evidence(name):
     trace = traced(name)
-    assert trace.objective == "lower bound of the log evidence"
+    assert trace.objective == "evidence lower bound"
     assert np.isnan(trace.bounds).all()
     assert np.all(np.diff(trace.objectives) >= -much(trace))
     assert trace.objectives[-1] == pytest.approx(trace.model.lower_bound_, rel=1e-12)

@@ -6,8 +6,9 @@ from base64 import b64decode
 import numpy as np
 import pytest
 
-from coterie.web import ClusterMap, page, point_colours, raster, span
-from coterie.web.still import dot_radius
+from coterie.web import ClusterMap, page, span
+from coterie.web.png import raster
+from coterie.web.still import dot_radius, point_colours
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.errors import ParameterError
-from coterie.web import Markup, escape, joined, tag
-from coterie.web.markup import NOT_HTML
+from coterie.web import Markup, tag
+from coterie.web.markup import NOT_HTML, escape, joined
 
 TEXTS = st.text(max_size=40) | st.sampled_from(
     ["</td>", "<script>alert(1)</script>", "&lt;", '"><img src=x onerror=1>', "]]>"]

@@ -7,18 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from coterie.errors import ParameterError
-from coterie.web import (
-    box_of,
-    pack_labels,
-    pack_points,
-    pack_rgb,
-    pack_values,
-    span,
-    unpack_labels,
-    unpack_points,
-    unpack_rgb,
-    unpack_values,
-)
+from coterie.web import box_of, pack_labels, pack_points, pack_rgb, span
+from coterie.web.packing import pack_values, unpack_labels, unpack_points, unpack_rgb, unpack_values
 
 VALUES = st.floats(-1e9, 1e9)
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.errors import ParameterError
-from coterie.web import as_json, embedded, page, tag
-from coterie.web.page import SCRIPTS, script
+from coterie.web import embedded, page, tag
+from coterie.web.page import SCRIPTS, as_json, script
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from coterie import palette
 from coterie.errors import ParameterError
-from coterie.web import ClusterMap, Plane, ellipses_of, png, raster, tick_texts, ticks
+from coterie.web import ClusterMap, Plane, ellipses_of, tick_texts, ticks
+from coterie.web.png import png, raster
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -13,7 +13,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``coterie`` with the arguments of the process, or `argv`, and return the exit code."""
     from coterie.cli.failures import explain
 
-    _replace_unknown_characters()
+    for stream in (sys.stdout, sys.stderr):  # a terminal that has no ``→`` shows ``?``, and the program continues
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     try:
@@ -21,16 +23,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from coterie.cli.screen import show_warning
 
         with warnings.catch_warnings():
-            warnings.showwarning = cast(Any, show_warning)  # it takes no notice of where the code is
+            warnings.showwarning = cast(Any, show_warning)  # without the place in the code
             call([argument for argument in arguments if argument != "--debug"])
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:
         return explain(error, debug=debug)
     return 0
-
-
-def _replace_unknown_characters() -> None:
-    """A terminal that has no ``→`` shows ``?``; it must not stop the program."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")

@@ -71,19 +71,16 @@ def fit(
     output: cli.TableOptions = TABLE,
     files: cli.FitFileOptions = FILES,
     page: cli.PageOptions = PAGE,
-    force: cli.Force = False,
     table: cli.DataOptions = DATA,
     options: cli.AlgorithmOptions = ALGORITHM,
     running: cli.RunOptions = RUNNING,
-    batch_rows: cli.BatchRows = None,
     place: cli.PlaceOptions = PLACE,
     printing: cli.PrintOptions = PRINTING,
 ) -> None:  # fmt: skip
     """Cluster the rows of a table."""
     _run(
         jobs.run, jobs.Job, printing, output, files, page, table, running, place, path=data, method=algorithm,
-        k=cli.as_number(k), budget=budget, sample=sample, strict=strict, options=options.as_dict(), force=force,
-        batch_rows=batch_rows,
+        k=cli.as_number(k), budget=budget, sample=sample, strict=strict, options=options.as_dict(),
     )  # fmt: skip
 
 
@@ -102,16 +99,14 @@ def choose_k(
     )] = None,
     budget: Annotated[Budget, Parameter(help="Effort to spend.")] = "normal",
     page: cli.PageOptions = PAGE,
-    force: cli.Force = False,
     table: cli.DataOptions = DATA,
     running: cli.RunOptions = RUNNING,
-    batch_rows: cli.BatchRows = None,
     printing: cli.PrintOptions = PRINTING,
 ) -> None:  # fmt: skip
     """Choose the number of clusters of a table."""
     _run(
         jobs.choose, jobs.ChooseJob, printing, page, table, running, path=data, method=algorithm, k=cli.as_number(k),
-        criteria=cli.split(criteria), budget=budget, force=force, batch_rows=batch_rows,
+        criteria=cli.split(criteria), budget=budget,
     )  # fmt: skip
 
 
@@ -152,16 +147,14 @@ def compare(
         name="-k", help="Number of clusters: a number, a range (3:8) to try, or auto for the recommended number.",
     )] = "auto",
     page: cli.PageOptions = PAGE,
-    force: cli.Force = False,
     table: cli.DataOptions = DATA,
     running: cli.RunOptions = RUNNING,
-    batch_rows: cli.BatchRows = None,
     printing: cli.PrintOptions = PRINTING,
 ) -> None:  # fmt: skip
     """Compare algorithms on the same rows: scores, times and agreement."""
     _run(
         jobs.compare, jobs.CompareJob, printing, page, table, running, path=data, methods=tuple(algorithm),
-        k=cli.as_number(k), force=force, batch_rows=batch_rows,
+        k=cli.as_number(k),
     )  # fmt: skip
 
 
@@ -181,13 +174,12 @@ def report(
     force: cli.Force = False,
     table: cli.DataOptions = DATA,
     running: cli.RunOptions = RUNNING,
-    batch_rows: cli.BatchRows = None,
     printing: cli.PrintOptions = PRINTING,
 ) -> None:  # fmt: skip
     """Write a report about existing clusters, from a model or from any other tool."""
     _run(
         jobs.report, jobs.ReportJob, printing, table, running, path=data, labels=labels, model=model, output=output,
-        static=static, force=force, batch_rows=batch_rows,
+        static=static, force=force,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import sys
 import traceback
 from enum import IntEnum
 
-from coterie.cli.printable import printable_lines
+from coterie.cli.printable import printable_lines, printable_message
 
 EXTRA_PACKAGES = ("cyclopts", "polars", "rich")
 
@@ -32,7 +32,7 @@ def explain(error: BaseException, *, debug: bool) -> int:
     if debug:
         print(printable_lines("".join(traceback.format_exception(error))), file=sys.stderr)
     for line in lines:
-        print(printable_lines(line), file=sys.stderr)
+        print(printable_message(line), file=sys.stderr)
     return code
 
 

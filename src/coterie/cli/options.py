@@ -78,8 +78,8 @@ class AlgorithmOptions(OptionGroup):
         help="kmedoids, average, complete, single, weighted, divisive: a distance such as manhattan or cosine; "
         "kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.",
     )] = None  # fmt: skip
-    kernel: Annotated[str | None, Parameter(help="kernel: rbf, linear, polynomial, sigmoid or cosine.")] = None
-    gamma: Annotated[float | None, Parameter(help="kernel: width of the kernel.")] = None
+    kernel: Annotated[str | None, Parameter(help="kernel: rbf, linear, poly, sigmoid or cosine.")] = None
+    gamma: Annotated[float | None, Parameter(help="kernel: gamma of rbf, poly and sigmoid; larger is narrower.")] = None
     fuzzifier: Annotated[float | None, Parameter(help="fuzzy: exponent of the memberships, above 1.")] = None
     batch_size: Annotated[int | None, Parameter(help="minibatch: number of rows in a batch.")] = None
     size_min: Annotated[int | None, Parameter(help="balanced: minimum number of rows in a cluster.")] = None
@@ -110,6 +110,7 @@ class RunOptions(OptionGroup):
         help="Number of threads; default: all cores. The result does not depend on it.",
     )] = None  # fmt: skip
     device: Annotated[Device, Parameter(help="Device to use: auto or cpu; cuda is not available yet.")] = "auto"
+    batch_rows: BatchRows = None
 
 
 @Parameter(name="*", group=RUNNING)
@@ -160,10 +161,11 @@ class PageOptions(OptionGroup):
 
     report: Annotated[Path | None, Parameter(help="Write a report (.html), a self-contained HTML file.")] = None
     static: Annotated[bool, Parameter(help="Write the report without JavaScript.")] = False
+    force: Force = False
 
 
 def split(options: Sequence[str] | None) -> tuple[str, ...]:
-    """Names given one by one, or separated by commas; a name that contains a comma must be in double quotes."""
+    """Names, one by one or separated by commas; a name that contains a comma must be in double quotes."""
     return split_names(options or ())
 
 

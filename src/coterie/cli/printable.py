@@ -10,15 +10,22 @@ CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 
+ADVICE = "\n  "
+
 
 def printable(text: str) -> str:
     r"""The text on one line, every control character as an escape such as ``\x1b`` or ``\n``."""
-    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def printable_lines(text: str) -> str:
     """The same line by line, for a text whose line breaks are ours."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def printable_message(text: str) -> str:
+    """The text of an error; the only line breaks that stay are those before the indented lines of its advice."""
+    return ADVICE.join(map(printable, text.split(ADVICE)))
 
 
 def printable_result(value: Any) -> Any:

@@ -36,10 +36,7 @@ class Squarem:
         self.stretch = np.inf  # estimated number of plain steps left: 1 / (1 - rate)
 
     def tries(self, params: Params, stats: Any) -> Iterator[Any]:
-        """Extrapolated statistics, longest step first; the caller uses the first that improve the objective.
-
-        When the iterator ends, the caller takes a plain step.
-        """
+        """Extrapolated statistics, the longest step first, until the objective improves; then take a plain step."""
         self.trail.append(self.model.to_vector(params, stats))
         if len(self.trail) < 3:
             return

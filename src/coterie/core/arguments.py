@@ -56,10 +56,7 @@ def _is_not_ks(ks: Any) -> bool:
 
 
 def as_floats(value: Any) -> np.ndarray[Any, Any]:
-    """Convert `value` to an array of float64; raise TypeError or ValueError if that is not possible.
-
-    Complex numbers raise a TypeError; NumPy would drop their imaginary part with a warning.
-    """
+    """`value` as an array of float64; TypeError or ValueError if that is impossible, also for complex numbers."""
     array = np.asarray(value)
     if array.dtype.kind == "c":
         raise TypeError("complex numbers are not supported")
@@ -85,8 +82,13 @@ def whole_number(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number, and not a boolean."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
 def not_negative(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+    if not is_number(value) or not 0 <= value < np.inf:
         raise ParameterError(f"{name} must be a finite number of at least 0; got {value!r}")
     return float(value)
 

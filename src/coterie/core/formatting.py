@@ -1,4 +1,4 @@
-"""Numbers with their nouns, sizes in bytes, and lists of words, for messages, captions and reports."""
+"""Numbers with their nouns, sizes in bytes, lists of words and tables, for messages, captions and reports."""
 
 from collections.abc import Sequence
 
@@ -31,3 +31,15 @@ def first_names(names: Sequence[str], limit: int = 8) -> str:
 def truncate(text: str, length: int) -> str:
     """The text, shortened to at most `length` characters with an ellipsis."""
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def table_lines(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
+    """Lines of a table; columns in `left` are aligned left, the others right."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if j in left else cell.rjust(width)
+            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

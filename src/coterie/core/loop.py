@@ -60,12 +60,13 @@ def fit(
     larger computation. A `checkpointer` saves the state of the fit after iterations, and a saved fit is resumed.
     """
     with Recovery(model, checkpointer) as recovery:
-        best = None if recovery.best is None else Fit.restored(recovery.best)
+        before = recovery.saved
+        best = None if before.best is None else Fit.restored(before.best)
         clock = Descents(n_init, max_iter, getattr(model, "converges", True))
         for run, child in enumerate(rng.spawn(n_init)):
-            if run < recovery.first_run:
+            if run < before.run:
                 continue
-            saved = recovery.descent_of(run)
+            saved = before.current if run == before.run else None
             descent = Descent(model, source, engine, run, accelerate)
             report = Report(callback, clock, run, is_resumed=saved is not None)
             result = recovery.last_of(descent.iterations(child, max_iter, saved, recovery), report, run, best)

@@ -47,10 +47,7 @@ def check_callback(callback: Any) -> Callback | None:
 def reported(
     results: Iterable[Any], steps: list[str], callback: Callback | None, costs: Sequence[float] | None = None
 ) -> Iterator[Any]:
-    """Yield results, one for each of `steps`, until the callback returns True.
-
-    `costs` are the relative durations of the steps, if they are known.
-    """
+    """Yield the results of `steps`, whose relative durations are `costs`, until the callback returns True."""
     clock, spent = Clock(), 0.0
     costs = [1.0] * len(steps) if costs is None else costs
     for done, (step, result, cost) in enumerate(zip(steps, results, costs, strict=False), start=1):

@@ -22,6 +22,11 @@ class Chunk(NamedTuple):
     part: int  # number of this part of the source; it seeds random numbers of the part
     y: Array = None  # (n,) or (n, m) additional data of each row, such as its known label; None: nothing
 
+    @property
+    def weights(self) -> Array:
+        """The weight of each row (n,)."""
+        return np.ones(self.X.shape[0]) if self.w is None else self.w
+
 
 Part = Callable[[], Chunk]  # loads its chunk in the process that calls it; picklable
 Step = Callable[..., Any]  # step(chunk), or step(chunk, memo)
@@ -114,7 +119,7 @@ class Maximizer(Protocol):
     """A model whose negative objective is a quantity that a fit maximises, such as a log-likelihood."""
 
     @property
-    def climbs(self) -> str:
+    def maximizes(self) -> str:
         """Name of the quantity."""
 
 

@@ -24,43 +24,24 @@ class Recovery:
 
     def __init__(self, model: Model, checkpointer: Checkpointer | None) -> None:
         self.model, self.checkpointer, self.stack = model, checkpointer, ExitStack()
-        self.saved: RestartsState | None = None
+        self.saved = RestartsState(0, None, None)  # nothing
 
     def __enter__(self) -> Self:
         self.stack.enter_context(interrupts.deferred())
         self.is_outermost = self.stack.enter_context(interrupts.outermost())
         with ExitStack() as on_error:
             on_error.push(self.stack)
-            self.saved = None if self.checkpointer is None else self.checkpointer.load(self.model)
+            self.saved = (self.checkpointer and self.checkpointer.load(self.model)) or self.saved
             on_error.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> Any:
         return self.stack.__exit__(kind, error, at)
 
-    # the saved state
-
-    @property
-    def best(self) -> DescentState | None:
-        """The best result of the completed restarts."""
-        return None if self.saved is None else self.saved.best
-
-    @property
-    def first_run(self) -> int:
-        """The restart to begin with."""
-        return 0 if self.saved is None else self.saved.run
-
-    def descent_of(self, run: int) -> DescentState | None:
-        """The state in which this restart was interrupted; None if it had not begun."""
-        return self.saved.current if self.saved is not None and run == self.saved.run else None
-
     def restore_records(self, last: tuple[Params, Any, float]) -> None:
         """Restore the records of the history recorder."""
         assert self.checkpointer is not None
-        assert self.saved is not None
         self.checkpointer.restore_records(self.saved, last)
-
-    # during the fit
 
     def last_of(
         self, iterations: Iterator[Fit], report: Callable[[Fit], bool], run: int, best: Fit | None
@@ -90,7 +71,8 @@ class Recovery:
                 raise
             warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
             self._stop_writing()
-            return None if last is None else replace(last, stopped=True)
+            # The interrupted pass may have changed some of the memos in place.
+            return None if last is None else replace(last, stopped=True, memos=None)
         self._save(run, reported, best, at_once=True)
         self._stop_writing()
         return replace(last, stopped=True)

@@ -25,8 +25,8 @@ class Scale(NamedTuple):
 class Powers(NamedTuple):
     """A result is proportional to these powers of the scales of rows and of weights."""
 
-    rows: int
-    weights: int
+    rows: float
+    weights: float
 
 
 LENGTHS = Powers(1, 0)  # centers, and distances
@@ -47,7 +47,7 @@ def multiplied(values: dict[str, Any], powers: dict[str, Powers], scale: Scale) 
     """
     results, lost = dict(values), []
     for name, power in powers.items():
-        exponent = power.rows * scale.rows + power.weights * scale.weights
+        exponent = int(power.rows * scale.rows + power.weights * scale.weights)
         if exponent and name in values:
             results[name] = _times_power(values[name], exponent)
             if _is_lost(values[name], results[name]):
@@ -98,8 +98,8 @@ def _is_lost(before: Any, after: Any) -> bool:
     if not isinstance(after, float | np.ndarray):
         return False
     size = np.abs(after)
-    limits = np.finfo(size.dtype)
-    return bool(np.any((np.asarray(before) != 0) & ~((size >= limits.tiny) & (size <= limits.max))))
+    limits, is_number = np.finfo(size.dtype), np.isfinite(before) & (np.asarray(before) != 0)
+    return bool(np.any(is_number & ~((size >= limits.tiny) & (size <= limits.max))))
 
 
 def is_numbers(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -28,6 +29,30 @@ class Stats:
 
     def leaves(self) -> list[Any]:
         return [getattr(self, field.name) for field in fields(self)]
+
+
+@dataclass(frozen=True)
+class WeightedSums(Stats):
+    """Weights and weighted sums of rows, of all rows or by cluster."""
+
+    weight: Any  # a number, (k,) or (k, d)
+    sum_x: Any  # (d,) or (k, d)
+
+
+@dataclass(frozen=True)
+class FirstRow(Stats):
+    """The first of the rows that a check has selected."""
+
+    rows: Any  # number of rows
+    index: Any  # of the first selected row; infinite if there is none
+
+    @classmethod
+    def of(cls, mask: Any) -> Self:
+        """The first row selected by a mask (n,)."""
+        return cls(len(mask), int(mask.argmax()) if mask.any() else math.inf)
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.rows + other.rows, min(self.index, self.rows + other.index))
 
 
 def tree_sum(items: Iterable[T], add: Callable[[T, T], T] = operator.add, fan_in: int = 8) -> T:

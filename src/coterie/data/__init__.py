@@ -53,4 +53,4 @@ def opened(X: Any) -> Any:
         from coterie.data.tables.vector_columns import flatten
 
         return flatten(X)
-    return tensors.as_array(X) if tensors.is_tensor(X) else X
+    return tensors.as_array(X)

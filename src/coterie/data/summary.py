@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.stats import Stats
+from coterie.core.stats import FirstRow, Stats
 from coterie.data.scale_check import MAX_EXPONENT, SAFE, may_be_unsafe, measure_scale
 from coterie.errors import InputError, ScaleError
 
@@ -44,17 +44,6 @@ class MissingMoments(Stats):
     weight: Any  # of all rows
     n_missing: Any  # missing values
     n_empty: Any  # rows with positive weight of which all values are missing
-
-
-@dataclass(frozen=True)
-class FirstEmpty(Stats):
-    """The first row with positive weight of which all values are missing."""
-
-    rows: Any
-    index: Any  # infinite if there is none
-
-    def __add__(self, other: FirstEmpty) -> FirstEmpty:
-        return FirstEmpty(self.rows + other.rows, min(self.index, self.rows + other.index))
 
 
 @dataclass(frozen=True)
@@ -117,7 +106,7 @@ def _missing_moments(pivot: np.ndarray[Any, Any], chunk: Chunk) -> MissingMoment
         sums = _moments(pivot, chunk)
         return MissingMoments(replace(sums, weight=np.full(len(pivot), sums.weight)), sums.weight, 0, 0)
     X = np.where(is_present, chunk.X.astype(np.float64) - pivot, 0.0)
-    w = np.ones(len(X)) if chunk.w is None else chunk.w
+    w = chunk.weights
     moments = Moments(np.count_nonzero(w), w @ is_present, w @ X, w @ X**2)
     n_missing = is_present.size - np.count_nonzero(is_present)
     return MissingMoments(moments, w.sum(), n_missing, np.count_nonzero(_is_empty(chunk)))
@@ -129,9 +118,8 @@ def _is_empty(chunk: Chunk) -> np.ndarray[Any, Any]:
     return is_empty if chunk.w is None else is_empty & (chunk.w > 0)
 
 
-def _first_empty(chunk: Chunk) -> FirstEmpty:
-    is_empty = _is_empty(chunk)
-    return FirstEmpty(len(is_empty), int(np.argmax(is_empty)) if is_empty.any() else np.inf)
+def _first_empty(chunk: Chunk) -> FirstRow:
+    return FirstRow.of(_is_empty(chunk))
 
 
 def _check_missing(source: Source, engine: Engine, result: MissingMoments, to_fit: bool) -> None:

@@ -34,10 +34,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def mapped_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-    """An array of zeros in a memory-mapped temporary file.
-
-    The file has no name. The system deletes it with the array, or when the process ends for any reason.
-    """
+    """Zeros in a memory-mapped temporary file without a name, which the system deletes with the array."""
     nbytes = _size(shape, dtype)
     if nbytes == 0:
         return np.zeros(shape, dtype)

@@ -149,11 +149,7 @@ def make_gaussians(
 
 
 def make_moons(
-    n_samples: int = 100,
-    *,
-    noise: float = 0.05,
-    random_state: Seed = None,
-    dtype: DTypeLike = np.float64,
+    n_samples: int = 100, *, noise: float = 0.05, random_state: Seed = None, dtype: DTypeLike = np.float64
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Generate two interleaving half circles: clusters that cannot be described by centers.
 

@@ -1,7 +1,5 @@
 """Checks of data and clusters for problems that are known to mislead clustering, with remedies."""
 
-from __future__ import annotations
-
 from coterie.diagnosis.diagnosis import Diagnosis
 from coterie.diagnosis.findings import Check, Finding
 from coterie.diagnosis.run_checks import diagnose

@@ -1,11 +1,9 @@
 """Checks of columns: missing values, different scales, constant and correlated columns."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.core.formatting import count
-from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, percent, verb
+from coterie.diagnosis.findings import Check, join_names, measured, not_measured, percent, verb, with_finding
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Array, Sample
 
@@ -28,11 +26,8 @@ def missing_values(sample: Sample) -> Check:
         if sample.n
         else "No complete row is left, so no other check is possible."
     )
-    return make_check(
-        "missing_values",
-        share,
-        0.0,
-        total,
+    return with_finding(
+        measured("missing_values", share, 0.0, total),
         share > 0,
         "serious" if share > 0.5 else "warning",
         f"{sample.n_incomplete:,} of {count(total, 'row')} ({percent(share)}) "
@@ -59,11 +54,8 @@ def unscaled_columns(sample: Sample, clusters: Partition | None) -> Check:
     ratio = float(sample.spread[wide] / sample.spread[narrow])
     within = _spread_within_clusters(clusters, wide)
     faint = int(np.count_nonzero(spread < spread.max() / MAX_SPREAD_RATIO))
-    return make_check(
-        "unscaled_columns",
-        ratio,
-        MAX_SPREAD_RATIO,
-        sample.n,
+    return with_finding(
+        measured("unscaled_columns", ratio, MAX_SPREAD_RATIO, sample.n),
         bool(ratio > MAX_SPREAD_RATIO and (within is None or within[wide] > MAX_SPREAD_RATIO * within[narrow])),
         "note" if 2 * faint < len(varying) else "serious" if ratio > MAX_SPREAD_RATIO**2 else "warning",
         f"The standard deviation of {sample.names[wide]} is {ratio:,.0f} times that of {sample.names[narrow]}. In "
@@ -90,11 +82,8 @@ def dominating_column(sample: Sample, clusters: Partition | None) -> Check:
     shares = sample.spread**2 / (sample.spread**2).sum()
     top = int(shares.argmax())
     within = _spread_within_clusters(clusters, top)
-    return make_check(
-        "dominating_column",
-        shares[top],
-        MAX_SHARE,
-        sample.n,
+    return with_finding(
+        measured("dominating_column", shares[top], MAX_SHARE, sample.n),
         bool(shares[top] > MAX_SHARE and (within is None or within[top] ** 2 > MAX_SHARE * within @ within)),
         "warning",
         f"{sample.names[top]} alone accounts for {shares[top]:.1%} of all squared distances. The clusters will be "
@@ -108,18 +97,16 @@ def dominating_column(sample: Sample, clusters: Partition | None) -> Check:
 
 def constant_columns(sample: Sample) -> Check:
     """Largest share of a single value in a column: of all rows, or of the sample. O(n d + m d log m)."""
-    shares = np.array([_largest_share(column, sample.w) for column in sample.X.T])
+    codes = [np.unique(column, return_inverse=True)[1].ravel() for column in sample.X.T]
+    shares = np.array([np.bincount(each, sample.w).max() / sample.w.sum() for each in codes])
     shares = np.where(sample.spread == 0, 1.0, np.minimum(shares, np.nextafter(1.0, 0)))
     flat = np.flatnonzero(shares > MAX_SHARE)
     constant = [sample.names[j] for j in flat if shares[j] == 1]
     nearly = [sample.names[j] for j in flat if shares[j] < 1]
     parts = [f"constant: {join_names(constant)}"] * bool(constant)
     parts += [f"one value in more than 99% of the rows: {join_names(nearly)}"] * bool(nearly)
-    return make_check(
-        "constant_columns",
-        shares.max(initial=0.0),
-        MAX_SHARE,
-        len(sample.X),
+    return with_finding(
+        measured("constant_columns", shares.max(initial=0.0), MAX_SHARE, len(sample.X)),
         len(flat) > 0 and sample.n > 1,
         "warning" if len(constant) == len(shares) else "note",
         f"{len(flat):,} of {count(len(shares), 'column')} {verb(len(flat), 'contains', 'contain')} almost no "
@@ -147,11 +134,8 @@ def correlated_columns(sample: Sample) -> Check:
     pairs = np.argwhere(r > MAX_CORRELATION)
     listing = [f"{names[i]} and {names[j]}" for i, j in pairs[np.argsort(-r[tuple(pairs.T)], kind="stable")]]
     value = min(float(r.max(initial=0.0)), 1.0)
-    return make_check(
-        "correlated_columns",
-        value,
-        MAX_CORRELATION,
-        rows,
+    return with_finding(
+        measured("correlated_columns", value, MAX_CORRELATION, rows),
         len(pairs) > 0 and rows > 3,
         "note",
         f"{count(len(pairs), 'pair')} of columns {verb(len(pairs), 'is', 'are')} almost perfectly correlated (|r| up "
@@ -168,9 +152,3 @@ def _spread_within_clusters(clusters: Partition | None, wide: int) -> Array | No
     spread = np.sqrt(clusters.variance_within)
     spread[wide] *= clusters.k
     return spread
-
-
-def _largest_share(column: Array, w: Array) -> float:
-    """Return the share of the weight that the most frequent value has."""
-    _, index = np.unique(column, return_inverse=True)
-    return float(np.bincount(index.ravel(), w).max() / w.sum())

@@ -1,7 +1,5 @@
 """The clusters that `diagnose` checks if no model is passed: K-means, with K chosen by silhouette."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.diagnosis.n_clusters_checks import too_few_clusters
@@ -29,17 +27,14 @@ def default_clusters(sample: Sample, rng: np.random.Generator, n_jobs: int | Non
         labels = KMeans(k, n_init=3, random_state=seed, n_jobs=n_jobs).fit(X, sample_weight=w).labels_
         scores[k] = silhouette_score(X, labels, sample_weight=w, n_jobs=n_jobs)
     best = sorted(scores, key=scores.__getitem__, reverse=True) or [1]
-    candidates = (_fit(sample, k, seed, n_jobs) for k in best)
-    return next(
-        (clusters for clusters in candidates if not _has_two_modes(clusters, rng)), _fit(sample, best[0], seed, n_jobs)
-    )
+    for k in best:
+        clusters = _fit(sample, k, seed, n_jobs)
+        if too_few_clusters(clusters, principal_axes(clusters, rng), rng).finding is None:
+            return clusters
+    return _fit(sample, best[0], seed, n_jobs)
 
 
 def _fit(sample: Sample, k: int, seed: int, n_jobs: int | None) -> Partition:
     model = KMeans(k, n_init=4, random_state=seed, n_jobs=n_jobs).fit(sample.X, sample_weight=sample.w)
     codes: Array = model.labels_.astype(np.int64)
     return Partition(sample, codes, [str(j) for j in range(k)], f"K-means with K = {k}, chosen by silhouette")
-
-
-def _has_two_modes(clusters: Partition, rng: np.random.Generator) -> bool:
-    return too_few_clusters(clusters, principal_axes(clusters, rng), rng).finding is not None

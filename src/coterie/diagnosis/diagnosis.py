@@ -1,7 +1,6 @@
 """The result of `diagnose`: all checks, as data and as text."""
 
-from __future__ import annotations
-
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -56,16 +55,9 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as numbers, strings, lists and dicts that JSON can hold."""
-        return {
-            "rows": self.rows,
-            "columns": self.columns,
-            "sample": self.sample,
-            "clusters": self.clusters,
-            "n_clusters": self.n_clusters,
-            "ok": self.ok,
-            "findings": [asdict(finding) for finding in self.findings],
-            "checks": self.table(),
-        }
+        names = ("rows", "columns", "sample", "clusters", "n_clusters", "ok")
+        findings = [asdict(finding) for finding in self.findings]
+        return {name: getattr(self, name) for name in names} | {"findings": findings, "checks": self.table()}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -76,25 +68,26 @@ class Diagnosis:
         yield f"{count(self.rows, 'row')} · {count(self.columns, 'column')}{sample}{clusters}"
         for finding in self.findings:
             yield ""
-            yield from _wrap(f"{finding.severity}: {finding.check}", "")
-            yield from _wrap(finding.sentence, "  ")
-            yield from _wrap("→ " + finding.remedy, "  ")
+            yield from _wrap(f"{finding.severity}: {finding.check}", "", "")
+            yield from _wrap(finding.sentence, "  ", "  ")
+            yield from _wrap("→ " + finding.remedy, "  ", "  ")
         checks = self.checks.values()
         without_finding = [check.name for check in checks if check.finding is None and check.value is not None]
         not_measured = [check.name for check in checks if check.value is None]
         yield ""
-        yield from _wrap(f"no finding: {', '.join(without_finding) or 'none of the checks'}", "  ", first="")
+        yield from _wrap(f"no finding: {', '.join(without_finding) or 'none of the checks'}", "", "  ")
         if not_measured:
-            yield from _wrap(f"not measured: {', '.join(not_measured)}", "  ", first="")
+            yield from _wrap(f"not measured: {', '.join(not_measured)}", "", "  ")
 
 
-def _wrap(text: str, indent: str, first: str | None = None) -> Iterator[str]:
-    """Break `text` at spaces into lines of at most `WIDTH` characters; `first` replaces the indent of the first."""
-    line = indent if first is None else first
-    is_empty = True
-    for word in text.split():
-        if not is_empty and len(line) + 1 + len(word) > WIDTH:
-            yield line
-            line, is_empty = indent, True
-        line, is_empty = (line if is_empty else line + " ") + word, False
-    yield line
+def _wrap(text: str, first_indent: str, indent: str) -> list[str]:
+    """Break `text` at spaces into lines of at most `WIDTH` characters."""
+    text = " ".join(text.split())
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first_indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

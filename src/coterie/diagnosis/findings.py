@@ -1,8 +1,6 @@
 """The result of one check: the measured value and, if there is a problem, a finding with a remedy."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 SEVERITIES = ("serious", "warning", "note")
@@ -33,21 +31,18 @@ class Check:
     reason: str = ""  # why the check was not possible
 
 
-def make_check(
-    name: str,
-    value: float,
-    threshold: float,
-    rows: int,
-    is_problem: bool,
-    severity: str,
-    sentence: str,
-    remedy: str,
-    **details: Any,
-) -> Check:
+def measured(name: str, value: float, threshold: float, rows: int) -> Check:
+    """Return a check without a finding."""
+    return Check(name, float(value), float(threshold), int(rows))
+
+
+def with_finding(check: Check, is_problem: bool, severity: str, sentence: str, remedy: str, **details: Any) -> Check:
     """Return the check, with a finding if `is_problem`."""
-    value, threshold = float(value), float(threshold)
-    finding = Finding(name, value, threshold, severity, sentence, remedy, details) if is_problem else None
-    return Check(name, value, threshold, int(rows), finding)
+    if not is_problem or check.value is None or check.threshold is None:
+        return check
+    return replace(
+        check, finding=Finding(check.name, check.value, check.threshold, severity, sentence, remedy, details)
+    )
 
 
 def not_measured(name: str, reason: str) -> Check:

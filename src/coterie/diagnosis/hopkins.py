@@ -1,7 +1,5 @@
 """The Hopkins statistic: whether rows are more clustered than uniform random points."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,13 +1,11 @@
 """Checks of the number of clusters: modes across neighbouring clusters and within clusters, and silhouettes."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from coterie.core.formatting import count
 from coterie.diagnosis.dip import dip_test
-from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, percent, verb
+from coterie.diagnosis.findings import Check, join_names, measured, not_measured, percent, verb, with_finding
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.shape_checks import PrincipalAxes
 from coterie.metrics import silhouette_samples
@@ -30,7 +28,11 @@ def too_many_clusters(clusters: Partition, rng: np.random.Generator) -> Check:
     name = "too_many_clusters"
     tests = {}
     for i, j in _nearest_pairs(clusters):
-        index = _rows_of_pair(clusters, i, j, rng)
+        # At most four times as many rows from the larger cluster: otherwise it would hide a gap.
+        small, large = sorted((clusters.members[i], clusters.members[j]), key=len)
+        small = clusters.sample.draw(ROWS // 2, rng, small)
+        large = clusters.sample.draw(min(4 * len(small), ROWS - len(small)), rng, large)
+        index = np.concatenate([small, large])
         if len(index) >= MIN_ROWS:
             tests[i, j] = dip_test(clusters.sample.X[index] @ (clusters.means[j] - clusters.means[i]))
     if not tests:
@@ -38,11 +40,8 @@ def too_many_clusters(clusters: Partition, rng: np.random.Generator) -> Check:
     unimodal = sorted((pair for pair in tests if tests[pair].p > UNIMODAL_P), key=lambda pair: -tests[pair].p)
     worst = max(tests, key=lambda pair: tests[pair].p)
     pairs = [f"{clusters.names[i]} and {clusters.names[j]}" for i, j in unimodal]
-    return make_check(
-        name,
-        tests[worst].p,
-        UNIMODAL_P,
-        sum(test.n for test in tests.values()),
+    return with_finding(
+        measured(name, tests[worst].p, UNIMODAL_P, sum(test.n for test in tests.values())),
         bool(unimodal),
         "warning",
         f"There is no gap between clusters {join_names(pairs, 3)}: along the line through their means, the rows have "
@@ -58,7 +57,7 @@ def too_few_clusters(clusters: Partition, axes: dict[int, PrincipalAxes], rng: n
     """Smallest p-value of dip tests of each cluster along its two longest axes, times the number of tests."""
     name = "too_few_clusters"
     tests = {
-        (j, axis): dip_test(_subsample(a.scores[:, axis], rng))
+        (j, axis): dip_test(a.scores[:, axis] if a.n <= ROWS else rng.choice(a.scores[:, axis], ROWS, replace=False))
         for j, a in axes.items()
         for axis in range(min(2, len(a.variances)))
     }
@@ -67,11 +66,8 @@ def too_few_clusters(clusters: Partition, axes: dict[int, PrincipalAxes], rng: n
     level = LEVEL / len(tests)
     multimodal = sorted({j for (j, _), test in tests.items() if test.p < level})
     worst = min(tests, key=lambda pair: tests[pair].p)
-    return make_check(
-        name,
-        min(1.0, tests[worst].p * len(tests)),
-        LEVEL,
-        sum(test.n for test in tests.values()),
+    return with_finding(
+        measured(name, min(1.0, tests[worst].p * len(tests)), LEVEL, sum(test.n for test in tests.values())),
         bool(multimodal),
         "warning",
         f"{len(multimodal):,} of {count(clusters.k, 'cluster')} "
@@ -98,11 +94,8 @@ def boundary_rows(clusters: Partition, rng: np.random.Generator, n_jobs: int | N
     silhouettes = silhouette_samples(clusters.sample.X[index], clusters.codes[index], n_jobs=n_jobs)
     w = clusters.sample.w[index]
     share, mean = float(w @ (silhouettes < 0) / w.sum()), float(w @ silhouettes / w.sum())
-    return make_check(
-        name,
-        share,
-        MAX_MISPLACED,
-        len(index),
+    return with_finding(
+        measured(name, share, MAX_MISPLACED, len(index)),
         share > MAX_MISPLACED and clusters.assumes_round,
         "warning" if share > 0.2 else "note",
         f"{percent(share)} of {count(len(index), 'row')} are nearer to another cluster than to their own (silhouette "
@@ -120,15 +113,3 @@ def _nearest_pairs(clusters: Partition) -> list[tuple[int, int]]:
     distances = cdist(clusters.means, clusters.means)
     np.fill_diagonal(distances, np.inf)
     return sorted({(min(i, int(j)), max(i, int(j))) for i, j in enumerate(distances.argmin(axis=1))})
-
-
-def _rows_of_pair(clusters: Partition, i: int, j: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw rows of two clusters, at most four times as many from the larger: otherwise it would hide a gap."""
-    small, large = sorted((clusters.members[i], clusters.members[j]), key=len)
-    small = clusters.sample.draw(ROWS // 2, rng, small)
-    return np.concatenate([small, clusters.sample.draw(min(4 * len(small), ROWS - len(small)), rng, large)])
-
-
-def _subsample(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw at most `ROWS` of the values."""
-    return values if len(values) <= ROWS else rng.choice(values, ROWS, replace=False)

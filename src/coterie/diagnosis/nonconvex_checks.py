@@ -1,14 +1,12 @@
 """Checks for non-convex clusters, which no center can represent: hollow, curved or nested clusters."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from coterie.core.formatting import count
-from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, verb
+from coterie.diagnosis.findings import Check, join_names, measured, not_measured, verb, with_finding
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Array, Sample
 from coterie.hierarchy import cut, linkage
@@ -94,16 +92,12 @@ def missed_pieces(
         f"is only {round(agreement, 2) + 0.0:.2f} ({count(len(components.rows), 'row')}). The reason is the shape of "
         f"the groups: they are {form}."
     )
-    details = {
-        "pieces": k,
-        "form": form,
-        "clearance": components.separation,
-        "agreement_of_clusters": agreement_of_clusters,
-    }
-    n = len(components.rows)
+    details = {"pieces": k, "form": form, "clearance": components.separation}
+    details["agreement_of_clusters"] = agreement_of_clusters
+    checks = [measured(name, agreement, MIN_AGREEMENT, len(components.rows)) for name in names]
     return [
-        make_check(name, agreement, MIN_AGREEMENT, n, is_missed and applies, "serious", sentence, remedy, **details)
-        for name, applies in zip(names, (not is_nested, is_nested), strict=True)
+        with_finding(check, is_missed and applies, "serious", sentence, remedy, **details)
+        for check, applies in zip(checks, (not is_nested, is_nested), strict=True)
     ]
 
 
@@ -121,11 +115,8 @@ def hollow_clusters(clusters: Partition, rng: np.random.Generator) -> Check:
         return not_measured(name, f"needs a cluster with at least {MIN_ROWS} rows")
     hollow = [j for j in ratios if ratios[j] > 1]
     worst = max(ratios, key=ratios.__getitem__)
-    return make_check(
-        name,
-        ratios[worst],
-        1.0,
-        len(clusters.codes),
+    return with_finding(
+        measured(name, ratios[worst], 1.0, len(clusters.codes)),
         bool(hollow),
         "warning",
         f"{len(hollow):,} of {count(clusters.k, 'cluster')} ({join_names([clusters.names[j] for j in hollow])}) "

@@ -1,14 +1,10 @@
 """Check for outliers, with robust statistics that a few outliers cannot change."""
 
-from __future__ import annotations
-
-from typing import NamedTuple
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import t as student
 
-from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, percent, verb
+from coterie.diagnosis.findings import Check, join_names, measured, not_measured, percent, verb, with_finding
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Array, Sample
 
@@ -19,14 +15,6 @@ MAD_EFFICIENCY = 0.37  # relative efficiency of the median absolute deviation fo
 MAX_NEIGHBOURS = 10
 MAX_SHARE = 0.1  # more rows than this are not outliers: the clusters have another shape
 MAX_CANDIDATES = 2000  # rows whose neighbours are counted
-
-
-class Scores(NamedTuple):
-    """Robust distance of each row from the center of its cluster."""
-
-    z: Array  # (m,) robust z-scores of the distances
-    limit: Array  # (m,) largest score of a row that is not an outlier
-    is_isolated: Array  # (m,) whether the score is above the limit and few other rows are near
 
 
 def outliers(sample: Sample, clusters: Partition | None) -> Check:
@@ -42,22 +30,20 @@ def outliers(sample: Sample, clusters: Partition | None) -> Check:
     m = len(sample.X)
     if m < 20 or not sample.spread.any():
         return not_measured("outliers", "needs at least 20 rows that are not all equal")
-    scores = _scores(sample, np.zeros(m, np.int64) if clusters is None else clusters.codes)
-    index = np.flatnonzero(scores.is_isolated)
-    index = index[np.argsort(-scores.z[index], kind="stable")]
-    share_of_squares = _share_of_squares(sample, index)
-    ratio = float((scores.z / scores.limit).max())
+    z, limit, is_isolated = _scores(sample, np.zeros(m, np.int64) if clusters is None else clusters.codes)
+    index = np.flatnonzero(is_isolated)
+    index = index[np.argsort(-z[index], kind="stable")]
+    squares = sample.w * ((sample.X - np.median(sample.X, axis=0)) ** 2).sum(axis=1)
+    share_of_squares = float(squares[index].sum() / max(squares.sum(), 1e-300))
+    ratio = float((z / limit).max())
     rows = [str(sample.rows[i]) for i in index]
-    return make_check(
-        "outliers",
-        len(index) / m,
-        0.0,
-        m,
+    return with_finding(
+        measured("outliers", len(index) / m, 0.0, m),
         0 < len(index) <= MAX_SHARE * m,
         "serious" if share_of_squares > 0.5 else "warning" if share_of_squares > 0.05 else "note",
         # The list of rows must end the sentence: reports replace it by row numbers of the input file.
         f"{len(index):,} of {sample.description} {verb(len(index), 'lies', 'lie')} far from all clusters. The largest "
-        f"robust z-score is {scores.z.max():.1f}, {ratio:.1f} times the limit. "
+        f"robust z-score is {z.max():.1f}, {ratio:.1f} times the limit. "
         f"{verb(len(index), 'This outlier accounts', 'The outliers account')} for {percent(share_of_squares)} of all "
         f"squared distances to the median: {verb(len(index), 'row', 'rows')} {join_names(rows)}.",
         "Check these rows, and drop them if they are errors. Or use KMedians or KMedoids, whose centers a few rows "
@@ -67,7 +53,8 @@ def outliers(sample: Sample, clusters: Partition | None) -> Check:
     )
 
 
-def _scores(sample: Sample, codes: Array) -> Scores:
+def _scores(sample: Sample, codes: Array) -> tuple[Array, Array, Array]:
+    """Return the robust z-score of each row, the limit for outliers, and whether the row is above it and isolated."""
     m = len(sample.X)
     codes = _merge_small_clusters(sample.X, codes)
     z, limit, is_isolated = np.zeros(m), np.full(m, np.inf), np.zeros(m, bool)
@@ -78,9 +65,11 @@ def _scores(sample: Sample, codes: Array) -> Scores:
         z[members] = _robust_z_scores(radius ** (2 / 3))
         limit[members] = student.isf(LEVEL / m, max(3.0, MAD_EFFICIENCY * len(members)))
         candidates = members[z[members] > limit[members]][:MAX_CANDIDATES]
-        if len(candidates):
-            is_isolated[candidates] = _is_isolated(sample.X / unit, candidates, float(np.median(radius)))
-    return Scores(z, limit, is_isolated)
+        X, near = sample.X / unit, (1.5 * float(np.median(radius))) ** 2
+        for i in candidates:  # hardly any other rows are near: fewer than ten, or 1 in 200 rows of small data
+            n_near = np.count_nonzero(((X - X[i]) ** 2).sum(axis=1) <= near) - 1
+            is_isolated[i] = n_near < min(MAX_NEIGHBOURS, max(1, m // 200))
+    return z, limit, is_isolated
 
 
 def _merge_small_clusters(X: Array, codes: Array) -> Array:
@@ -115,16 +104,3 @@ def _robust_z_scores(values: Array) -> Array:
     median, quantile_90 = np.quantile(values, [0.5, 0.9])
     unit = max(MAD_TO_DEVIATION * np.median(np.abs(values - median)), (quantile_90 - median) / NORMAL_QUANTILE_90)
     return (values - median) / unit if unit > 0 else np.zeros(len(values))
-
-
-def _is_isolated(X: Array, candidates: Array, radius: float) -> Array:
-    """Return whether fewer than ten other rows (1 in 200 rows of small data) are within 1.5 times `radius`."""
-    limit, radius = min(MAX_NEIGHBOURS, max(1, len(X) // 200)), 1.5 * radius
-    n_near = np.array([np.count_nonzero(((X - X[i]) ** 2).sum(axis=1) <= radius**2) - 1 for i in candidates])
-    return n_near < limit
-
-
-def _share_of_squares(sample: Sample, index: Array) -> float:
-    squares = sample.w * ((sample.X - np.median(sample.X, axis=0)) ** 2).sum(axis=1)
-    total = float(squares.sum())
-    return float(squares[index].sum()) / total if total > 0 else 0.0

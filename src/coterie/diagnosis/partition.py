@@ -1,7 +1,5 @@
 """The clusters that `diagnose` checks: those of a fitted model, or given labels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

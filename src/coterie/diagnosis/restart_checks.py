@@ -1,13 +1,11 @@
 """Checks of the initialisation: K-means runs from random initialisations, compared with each other and with the fit."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie.core.formatting import count
-from coterie.diagnosis.findings import Check, make_check, not_measured, percent
+from coterie.diagnosis.findings import Check, measured, not_measured, percent, with_finding
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Array, count_distinct
 from coterie.kmeans.kmeans import KMeans
@@ -51,11 +49,8 @@ def unstable_starts(clusters: Partition, restarts: Restarts) -> Check:
     """
     agreement, excess = float(restarts.agreement.mean()), restarts.excess(restarts.inertias)
     n_worse = int(np.count_nonzero(excess > MAX_EXCESS))
-    return make_check(
-        "unstable_starts",
-        agreement,
-        MIN_AGREEMENT,
-        len(restarts.X),
+    return with_finding(
+        measured("unstable_starts", agreement, MIN_AGREEMENT, len(restarts.X)),
         agreement < MIN_AGREEMENT,
         "warning",
         f"The clusters depend on the initialisation: {RESTARTS} runs of K-means with K = {clusters.k} agree with the "
@@ -77,11 +72,8 @@ def missed_optimum(clusters: Partition, restarts: Restarts) -> Check:
     if not clusters.minimises_inertia:
         return not_measured(name, f"{clusters.source} does not minimise the inertia")
     value, threshold = float(restarts.excess(_inertia(restarts))), MAX_EXCESS + 2 * clusters.k / len(restarts.X)
-    return make_check(
-        name,
-        value,
-        threshold,
-        len(restarts.X),
+    return with_finding(
+        measured(name, value, threshold, len(restarts.X)),
         value > threshold,
         "warning",
         f"The inertia of these clusters is {percent(max(value, 0.0))} above the best of {RESTARTS} runs of K-means "

@@ -1,12 +1,10 @@
 """Checks of rows: duplicates, and distances that are nearly all equal."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.distance import pdist
 
 from coterie.core.formatting import count
-from coterie.diagnosis.findings import Check, make_check, not_measured, percent, verb
+from coterie.diagnosis.findings import Check, measured, not_measured, percent, verb, with_finding
 from coterie.diagnosis.sample import Sample
 from coterie.preparation import DUPLICATE_SHARE
 
@@ -24,11 +22,8 @@ def duplicated_rows(sample: Sample) -> Check:
         return not_measured("duplicated_rows", "needs at least two rows")
     share = sample.n_duplicates / sample.n
     n_distinct = sample.n - sample.n_duplicates
-    return make_check(
-        "duplicated_rows",
-        share,
-        DUPLICATE_SHARE,
-        sample.n,
+    return with_finding(
+        measured("duplicated_rows", share, DUPLICATE_SHARE, sample.n),
         share > DUPLICATE_SHARE,
         "warning" if share > 0.5 else "note",
         f"{sample.n_duplicates:,} of {sample.n:,} rows ({percent(share)}) "
@@ -62,11 +57,8 @@ def concentration(sample: Sample, rng: np.random.Generator) -> Check:
     n_varying = int(np.count_nonzero(sample.spread))
     value = min(float(distances.mean() ** 2 / (2 * spread**2)) if spread > 0 else np.inf, 1e9)
     contrast = spread / float(distances.mean())
-    return make_check(
-        "concentration",
-        value,
-        MAX_DIMENSION,
-        len(index),
+    return with_finding(
+        measured("concentration", value, MAX_DIMENSION, len(index)),
         value > MAX_DIMENSION and n_varying > 1,
         "warning",
         f"The distances between rows are nearly all equal: their standard deviation is only {percent(contrast)} of "

@@ -1,7 +1,5 @@
 """`diagnose`: run every check on a table and on its clusters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -185,8 +183,5 @@ def _cluster_checks(clusters: Partition, seed: int, n_jobs: int | None) -> list[
 
 
 def _generator(seed: int, key: str) -> np.random.Generator:
-    """Return a separate random generator for `key`, so that the draws of one check do not affect another.
-
-    The keys are part of the seed: changing one changes results.
-    """
+    """Return a random generator of a check, so that none affects another; changing a key changes results."""
     return np.random.default_rng([seed, *key.encode()])

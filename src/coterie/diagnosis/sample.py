@@ -1,7 +1,5 @@
 """Statistics of all rows, and the random sample of rows that most checks use."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +12,7 @@ from coterie.core.scale import Scale
 from coterie.core.stats import Stats
 from coterie.data import as_source
 from coterie.data.scale_check import divide_by_scale
-from coterie.data.summary import Summary, column_names, summarize
+from coterie.data.summary import column_names, summarize
 from coterie.engines import as_engine
 from coterie.errors import InputError, ScaleError
 
@@ -86,15 +84,18 @@ def draw_sample(
     except ScaleError as error:  # no check depends on the scale
         source = divide_by_scale(source, Scale(error.rows, error.weights), engine)
         summary = summarize(source, engine)
-    hashes = np.sort(np.asarray(source.join(engine.map(partial(_hash, _odd_factors(len(names))), source))))
+    factors = np.random.default_rng(0).integers(1 << 62, size=len(names), dtype=np.uint64)
+    factors = factors * np.uint64(2) + np.uint64(1)  # odd
+    hashes = np.sort(np.asarray(source.join(engine.map(partial(_hash, factors), source))))
     index = np.arange(n) if n <= sample_size else np.sort(rng.choice(n, sample_size, replace=False))
-    chunk = source.pick(index)
+    chunk, spread = source.pick(index), np.sqrt(summary.variance)
+    spread[spread <= 4 * np.finfo(source.dtype).eps * np.abs(summary.mean)] = 0.0  # rounding errors of the values
     return Sample(
         names=names,
         n=n,
         n_incomplete=int(missing.rows),
         n_missing=missing.by_column,
-        spread=_spread(summary, source.dtype) / summary.unit,
+        spread=spread / summary.unit,
         n_duplicates=int(np.count_nonzero(hashes[1:] == hashes[:-1])),
         rows=complete[index],
         X=(chunk.X.astype(np.float64) - summary.mean) / summary.unit,
@@ -106,12 +107,6 @@ def draw_sample(
 def count_distinct(X: Array) -> int:
     """Return the number of distinct rows; rows that sums of squares cannot distinguish count as equal."""
     return len(np.unique(X.round(5), axis=0))
-
-
-def _spread(summary: Summary, dtype: Any) -> Array:
-    """Return standard deviations; 0 where rounding errors of the values explain them."""
-    spread = np.sqrt(summary.variance)
-    return np.where(spread > 4 * np.finfo(dtype).eps * np.abs(summary.mean), spread, 0.0)
 
 
 def _has_weight(chunk: Chunk) -> Any:
@@ -126,11 +121,6 @@ def _count_missing(chunk: Chunk) -> _Missing:
 def _is_complete(chunk: Chunk) -> Array:
     """Return whether each row has a positive weight and no missing values (n,)."""
     return ~np.isnan(chunk.X).any(axis=1) & _has_weight(chunk)
-
-
-def _odd_factors(d: int) -> Array:
-    """Return a fixed odd factor for each column."""
-    return np.random.default_rng(0).integers(1 << 62, size=d, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
 def _hash(factors: Array, chunk: Chunk) -> Array:

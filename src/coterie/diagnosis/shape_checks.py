@@ -1,14 +1,12 @@
 """Checks of cluster shapes: elongated clusters and heavy tails."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import gamma, norm
 
 from coterie.core.formatting import count
-from coterie.diagnosis.findings import Check, make_check, not_measured, verb
+from coterie.diagnosis.findings import Check, measured, not_measured, verb, with_finding
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Array
 
@@ -61,17 +59,18 @@ def elongated_clusters(clusters: Partition, axes: dict[int, PrincipalAxes]) -> C
     distribution: the largest eigenvalue of their covariance follows the Tracy-Widom law (Johnstone 2001).
     """
     name = "elongated_clusters"
-    ratios = {j: _axis_ratio(a) for j, a in axes.items() if a.d > 1}
+    ratios = {}
+    for j, a in axes.items():
+        if a.d > 1:
+            others = a.variances[1:].sum() / (a.d - 1)
+            ratios[j] = float(min(np.sqrt(a.variances[0] / others), 1e9)) if others > 0 else 1e9
     if not ratios:
         return not_measured(name, f"needs two columns and a cluster with at least {MIN_ROWS} rows")
     limits = {j: max(MAX_AXIS_RATIO, _axis_ratio_of_sphere(axes[j].n, axes[j].d, LEVEL / len(ratios))) for j in ratios}
     elongated = [j for j in ratios if ratios[j] > limits[j]]
     worst = max(ratios, key=lambda j: ratios[j] / limits[j])
-    return make_check(
-        name,
-        ratios[worst],
-        limits[worst],
-        len(clusters.codes),
+    return with_finding(
+        measured(name, ratios[worst], limits[worst], len(clusters.codes)),
         bool(elongated) and clusters.assumes_round,
         "warning",
         f"{len(elongated):,} of {count(clusters.k, 'cluster')} {verb(len(elongated), 'is', 'are')} elongated: cluster "
@@ -104,11 +103,8 @@ def heavy_tails(clusters: Partition, axes: dict[int, PrincipalAxes]) -> Check:
         limits[j] = max(MAX_KURTOSIS_RATIO, float(limit))
     heavy = [j for j in ratios if ratios[j] > limits[j]]
     worst = max(ratios, key=lambda j: ratios[j] / limits[j])
-    return make_check(
-        name,
-        ratios[worst],
-        limits[worst],
-        len(clusters.codes),
+    return with_finding(
+        measured(name, ratios[worst], limits[worst], len(clusters.codes)),
         bool(heavy),
         "warning",
         f"{len(heavy):,} of {count(clusters.k, 'cluster')} {verb(len(heavy), 'has', 'have')} heavy tails: the kurtosis "
@@ -126,11 +122,6 @@ def _singular_vectors(A: Array) -> tuple[Array, Array]:
     lengths = np.sqrt(np.maximum(squares[::-1], 0))
     vectors = vectors.T[::-1]
     return lengths, vectors if d <= n else vectors @ A / np.where(lengths > 0, lengths, 1.0)[:, None]
-
-
-def _axis_ratio(axes: PrincipalAxes) -> float:
-    others = axes.variances[1:].sum() / (axes.d - 1)
-    return float(min(np.sqrt(axes.variances[0] / others), 1e9)) if others > 0 else 1e9
 
 
 def _axis_ratio_of_sphere(n: int, d: int, level: float) -> float:

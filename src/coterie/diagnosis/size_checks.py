@@ -1,13 +1,11 @@
 """Checks of cluster widths and sizes."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import norm
 
 from coterie.core.formatting import count
-from coterie.diagnosis.findings import Check, join_names, make_check, not_measured, percent
+from coterie.diagnosis.findings import Check, join_names, measured, not_measured, percent, with_finding
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.shape_checks import LEVEL, MIN_ROWS, PrincipalAxes
 
@@ -32,11 +30,8 @@ def unequal_spread(clusters: Partition, axes: dict[int, PrincipalAxes]) -> Check
     error = np.hypot(_relative_error(axes[wide]), _relative_error(axes[narrow]))
     threshold = MAX_WIDTH_RATIO * np.exp(norm.isf(LEVEL / len(axes) ** 2) * error)
     share_moved = _share_moved(clusters, widths)
-    return make_check(
-        name,
-        ratio,
-        threshold,
-        len(clusters.codes),
+    return with_finding(
+        measured(name, ratio, threshold, len(clusters.codes)),
         ratio > threshold and clusters.assumes_equal,
         "warning" if share_moved > 0.01 else "note",
         f"Cluster {clusters.names[wide]} is {ratio:.1f} times as wide as cluster {clusters.names[narrow]}. With a "
@@ -63,11 +58,8 @@ def unequal_sizes(clusters: Partition) -> Check:
     large, small = index[weight.argmax()], index[weight.argmin()]
     ratio = float(weight.max() / weight.min())
     shares = clusters.weight / clusters.weight.sum()
-    return make_check(
-        name,
-        ratio,
-        MAX_SIZE_RATIO,
-        len(clusters.codes),
+    return with_finding(
+        measured(name, ratio, MAX_SIZE_RATIO, len(clusters.codes)),
         ratio > MAX_SIZE_RATIO and clusters.assumes_equal,
         "note",
         f"Cluster {clusters.names[large]} is {ratio:.0f} times as large as cluster {clusters.names[small]} "
@@ -94,11 +86,8 @@ def tiny_clusters(clusters: Partition) -> Check:
     else:
         listing = join_names([f"{clusters.names[j]} ({count(int(sizes[j]), 'row')})" for j in tiny])
         observation = f"{len(tiny):,} of {clusters.k:,} clusters have very few of {sample}: {listing}"
-    return make_check(
-        name,
-        shares.min(),
-        threshold,
-        len(clusters.codes),
+    return with_finding(
+        measured(name, shares.min(), threshold, len(clusters.codes)),
         len(tiny) > 0,
         "warning",
         f"{observation}. A center may have moved to outliers.",

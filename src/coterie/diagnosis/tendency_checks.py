@@ -1,13 +1,11 @@
 """Checks of clustering tendency: whether the data contain clusters at all."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.stats import t as student
 
 from coterie.core.formatting import count
-from coterie.diagnosis.dip import Dip, dip_test
-from coterie.diagnosis.findings import Check, make_check, not_measured
+from coterie.diagnosis.dip import dip_test
+from coterie.diagnosis.findings import Check, measured, not_measured, with_finding
 from coterie.diagnosis.hopkins import hopkins
 from coterie.diagnosis.sample import Array, Sample, count_distinct
 from coterie.selection import gap_statistic
@@ -36,11 +34,8 @@ def evenly_spread(sample: Sample, rng: np.random.Generator) -> Check:
     if varying.sum() > MAX_COLUMNS:
         return not_measured(name, f"not valid for more than {MAX_COLUMNS} columns, because of boundary effects")
     result = hopkins(sample.X[:, varying] / sample.spread[varying], rng)
-    return make_check(
-        name,
-        result.p,
-        UNIFORM_LEVEL,
-        len(sample.X),
+    return with_finding(
+        measured(name, result.p, UNIFORM_LEVEL, len(sample.X)),
         result.p > UNIFORM_LEVEL,
         "serious",
         "The rows cannot be distinguished from uniform random points in a box (Hopkins statistic "
@@ -70,15 +65,14 @@ def one_cluster(sample: Sample, has_gaps: bool, rng: np.random.Generator, n_jobs
         return not_measured(name, f"needs at least {MIN_ROWS} rows that are not all equal")
     index = sample.draw(ROWS, rng)
     X = sample.X[index]
-    component, viewers = dip_test(first_component(X)), _dips_of_distances(X, rng)
+    component = dip_test(first_component(X))
+    chosen = rng.choice(len(X), min(VIEWERS, len(X)), replace=False)
+    viewers = [dip_test(np.delete(np.sqrt(((X - X[i]) ** 2).sum(axis=1)), i)) for i in chosen]
     p = min(1.0, 2 * min(component.p, len(viewers) * min(dip.p for dip in viewers)))
     if p > LEVEL and not has_gaps:
         p = min(p, _gap_p(sample, rng, n_jobs))
-    return make_check(
-        name,
-        p,
-        LEVEL,
-        len(index),
+    return with_finding(
+        measured(name, p, LEVEL, len(index)),
         p > LEVEL and not has_gaps,
         "warning",
         f"The rows look like a single cluster at the current scale of the columns (p = {p:.2g}, "
@@ -112,21 +106,11 @@ def _gap_p(sample: Sample, rng: np.random.Generator, n_jobs: int | None) -> floa
     if len(ks) < 2:
         return 0.0  # two or three distinct rows are clusters
     gap = gap_statistic(
-        sample.X[index],
-        ks,
-        n_references=REFERENCES,
-        reference="pca",
-        sample_weight=sample.w[index],
-        n_jobs=n_jobs,
+        sample.X[index], ks, n_references=REFERENCES, reference="pca", sample_weight=sample.w[index], n_jobs=n_jobs,
         random_state=int(rng.integers(2**31)),
-    )
+    )  # fmt: skip
     reference_decrease = gap.reference_log_w[:, :1] - gap.reference_log_w[:, 1:]
     decrease = gap.log_w[0] - gap.log_w[1:]
     deviation = np.maximum(reference_decrease.std(axis=0, ddof=1) * np.sqrt(1 + 1 / REFERENCES), 1e-12)
     statistic = ((decrease - reference_decrease.mean(axis=0)) / deviation).max(initial=-np.inf)
     return min(1.0, len(decrease) * float(student.sf(statistic, REFERENCES - 1)))
-
-
-def _dips_of_distances(X: Array, rng: np.random.Generator) -> list[Dip]:
-    viewers = rng.choice(len(X), min(VIEWERS, len(X)), replace=False)
-    return [dip_test(np.delete(np.sqrt(((X - X[i]) ** 2).sum(axis=1)), i)) for i in viewers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ClassVar, Self
@@ -65,6 +66,18 @@ class Distance:
     def between(self, A: Any, B: Any, out: Array) -> None:
         """Compute ``out[i, j] = d(A[i], B[j])`` of prepared rows; out (len(A), len(B)), C-ordered."""
         raise NotImplementedError
+
+    def table(self, A: Any, B: Any, dtype: Any = None) -> Array:
+        """The distances of prepared rows in a new array (len(A), len(B)), by default in their common type."""
+        out = np.empty((len(A), len(B)), np.result_type(A.dtype, B.dtype) if dtype is None else dtype)
+        self.between(A, B, out)
+        return out
+
+
+def check_symmetric(distance: Distance, reason: str) -> None:
+    """Raise an error that states the `reason` if d(x, y) and d(y, x) differ."""
+    if not distance.symmetric:
+        raise ParameterError(f"metric={distance.name!r} is not symmetric: {reason}; use a symmetric metric")
 
 
 def dense_rows(X: Any, name: str = "X") -> Array:
@@ -138,10 +151,11 @@ def as_distance(metric: Any, **params: Any) -> Distance:
         )
     module, _, kind = _HOME[name].partition(".")
     create: Callable[..., Distance] = getattr(import_module(f"coterie.distances.{module}"), kind)
-    try:
-        return create(**params)
-    except TypeError as error:
-        raise ParameterError(f"metric={metric!r}: {error}") from None
+    valid = [*inspect.signature(create).parameters]
+    if unknown := [parameter for parameter in params if parameter not in valid]:
+        remedy = f"use {' or '.join(valid)}" if valid else "it takes no parameters"
+        raise ParameterError(f"metric={metric!r} has no parameter {unknown[0]!r}: {remedy}")
+    return create(**params)
 
 
 def _check_no_params(params: dict[str, Any], distance: Distance) -> Distance:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from coterie import kernels
+from coterie.core.arguments import is_number, one_of
 from coterie.core.stored import stored
 from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Array, Distance
@@ -98,12 +99,8 @@ def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared") -> Wa
 
     Parameters
     ----------
-    x, y : array (length,) or (length, channels)
-        The series, of any lengths. NaN at the end is ignored.
-    window : None, int, float, Itakura or array of bool (n, m), default=None
-        Pairs of time points that can be aligned, as in `dtw`.
-    cost : {'squared', 'absolute'}, default='squared'
-        Cost of a pair of time points, as in `dtw`.
+    x, y, window, cost
+        As in `dtw`.
 
     Returns
     -------
@@ -217,9 +214,7 @@ def window_groups(A: Series, B: Series, window: Any) -> Iterator[tuple[Array, Ar
 
 
 def as_cost(cost: Any) -> str:
-    if cost not in COSTS:
-        raise ParameterError(f"cost must be {' or '.join(map(repr, COSTS))}; got {cost!r}")
-    return str(cost)
+    return str(one_of("cost", cost, COSTS))
 
 
 def as_pair(x: Any, y: Any) -> tuple[Series, Series]:
@@ -264,7 +259,7 @@ def _limit(best_so_far: float | None, absolute: bool, dtype: Any, exponent: int)
     """The cost of the distance `best_so_far` plus a margin for rounding, for series divided by 2^exponent."""
     if best_so_far is None:
         return np.empty(0, dtype)
-    if isinstance(best_so_far, bool) or not isinstance(best_so_far, int | float | np.number) or not best_so_far >= 0:
+    if not is_number(best_so_far) or not best_so_far >= 0:
         raise ParameterError(f"best_so_far must be a number >= 0; got {best_so_far!r}")
     with np.errstate(over="ignore", under="ignore"):
         largest = np.ldexp(np.float64(best_so_far), -exponent)

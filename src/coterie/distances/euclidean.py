@@ -137,11 +137,16 @@ class NanEuclidean(Euclidean):
 
     def between(self, A: Array, B: Array, out: Array) -> None:
         kernels.select("pairwise", A, B).nan_euclidean(A, B, out)
-        if np.isnan(out).any():
-            raise InputError(
-                "two rows have no column in which both have a value: remove rows or columns with many missing values"
-            )
+        check_common_columns(out)
         self.put_to_scale(out)
+
+
+def check_common_columns(distances: Array) -> None:
+    """Raise an error if a distance is NaN, because two rows have no common column."""
+    if np.isnan(distances).any():
+        raise InputError(
+            "two rows have no column in which both have a value: remove rows or columns with many missing values"
+        )
 
 
 def multiply(values: Array, exponent: int) -> None:
@@ -167,7 +172,9 @@ def weighted(X: Array, w: Any, power: float) -> Array:
 
 
 def as_column_weights(w: Any, d: int, name: str = "w") -> Array:
-    """Check weights of columns (d,): finite, >= 0, and not all 0."""
+    """Check weights of columns (d,): finite, >= 0, and not all 0; None means 1 for all."""
+    if w is None:
+        return np.ones(d)
     try:
         weights: Array = as_floats(w)
     except (TypeError, ValueError):

@@ -13,7 +13,7 @@ from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.distances.distance import Array, Distance
-from coterie.distances.euclidean import as_column_weights
+from coterie.distances.euclidean import as_column_weights, check_common_columns
 from coterie.errors import InputError
 
 
@@ -83,7 +83,7 @@ class Gower(Distance):
             }
             for columns in zip(*(table.categories for table in tables), strict=True)
         ]
-        w = np.ones(len(X.order)) if self.w is None else as_column_weights(self.w, len(X.order))[X.order]
+        w = as_column_weights(self.w, len(X.order))[X.order]
         with np.errstate(over="ignore"):
             range_ = np.nanmax(numbers, axis=0) - low
         if np.isinf(range_).any():
@@ -109,10 +109,7 @@ class Gower(Distance):
 
     def between(self, A: Array, B: Array, out: Array) -> None:
         kernels.select("pairwise", A, B).gower(A, B, self.weights, len(self.low), out)
-        if np.isnan(out).any():
-            raise InputError(
-                "two rows have no column in which both have a value: remove rows or columns with many missing values"
-            )
+        check_common_columns(out)
 
 
 def _from_array(X: Any, name: str) -> Mixed:

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from coterie import machine
-from coterie.core.arguments import as_floats
+from coterie.core.arguments import as_floats, is_number
 from coterie.core.stored import stored
 from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean, too_far_apart, weighted
-from coterie.distances.whitening import Whitening, centered, of_covariance, of_inverse, of_rows, of_shrunk, to_unit_size
+from coterie.distances.whitening import Whitening, centered, of_covariance, of_rows, of_shrunk, to_unit_size
 from coterie.errors import InputError, ParameterError, ScaleError
 
 LARGEST_EXPONENT = 1000  # beyond it, means and inverse standard deviations leave the range of float64
@@ -98,7 +98,7 @@ class Mahalanobis(Euclidean):
         precision = float(np.finfo(kind if kind.kind == "f" else np.float64).eps)
         if matrix.shape != (d, d):
             raise ParameterError(f"{name} must be a symmetric ({d}, {d}) matrix; its shape is {matrix.shape}")
-        whitening = of_covariance(matrix, precision) if name == "cov" else of_inverse(matrix, precision)
+        whitening = of_covariance(matrix, precision, is_inverse=name == "VI")
         if whitening is None:
             raise ParameterError(
                 f"{name} must be a symmetric ({d}, {d}) matrix of finite numbers, positive semi-definite"
@@ -133,6 +133,6 @@ class Mahalanobis(Euclidean):
         share = self.shrinkage
         if isinstance(share, str) and share == "auto":
             return float(ledoit_wolf_shrinkage(to_unit_size(centered_rows)[0], assume_centered=True))
-        if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
+        if not is_number(share) or not 0 <= share <= 1:
             raise ParameterError(f"shrinkage must be 'auto' or a number from 0 to 1; got {self.shrinkage!r}")
         return float(share)

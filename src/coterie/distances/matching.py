@@ -23,8 +23,7 @@ class Hamming(Distance):
     name = "hamming"
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        d = A.shape[1]
-        w = np.ones(d) if self.w is None else as_column_weights(self.w, d)
+        w = as_column_weights(self.w, A.shape[1])
         kernels.select("pairwise", A, B).mismatches(A, B, w / w.sum(), out)
 
 
@@ -47,7 +46,7 @@ class Jaccard(Distance):
         return np.ascontiguousarray(X != 0, dtype=X.dtype)
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        w = np.ones(A.shape[1], A.dtype) if self.w is None else as_column_weights(self.w, A.shape[1]).astype(A.dtype)
+        w = as_column_weights(self.w, A.shape[1]).astype(A.dtype)
         intersection = (A * w) @ B.T
         union = (A @ w)[:, None] + B @ w - intersection
         out[:] = np.where(union > 0, (union - intersection) / np.where(union > 0, union, 1), 0)

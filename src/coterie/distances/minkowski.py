@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from coterie import kernels
+from coterie.core.arguments import is_number
 from coterie.core.stored import stored
 from coterie.distances.distance import Array, Distance
 from coterie.distances.euclidean import Euclidean, as_column_weights, too_far_apart, weighted
@@ -16,19 +17,30 @@ from coterie.errors import ParameterError
 KINDS = {1.0: 2, np.inf: 3}  # argument `kind` of the kernel `differences`, by p
 
 
+class _ByDifferences(Distance):
+    """Distances whose largest value is that of opposite corners of the bounding box; rows out of range are rejected."""
+
+    by_differences = True
+
+    def fitted(self, X: Array, Y: Any = None) -> Self:
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = [self.prepare(part) for part in (X, Y) if part is not None]
+            low = np.minimum.reduce([part.min(axis=0, keepdims=True) for part in rows])
+            high = np.maximum.reduce([part.max(axis=0, keepdims=True) for part in rows])
+            largest = self.table(low, high)
+        if not np.isfinite(largest).all():
+            raise too_far_apart(low.dtype)
+        return self
+
+
 @stored("distance.Manhattan")
 @dataclass(frozen=True)
-class Manhattan(Distance):
+class Manhattan(_ByDifferences):
     r"""Manhattan distance :math:`\sum_j w_j |x_j - y_j|`; the weights `w` are 1 by default."""
 
     w: Any = None
 
     name = "manhattan"
-    by_differences = True
-
-    def fitted(self, X: Array, Y: Any = None) -> Self:
-        check_range(self, X, Y)
-        return self
 
     def prepare(self, X: Array) -> Array:
         return weighted(X, self.w, 1.0)
@@ -39,17 +51,12 @@ class Manhattan(Distance):
 
 @stored("distance.Chebyshev")
 @dataclass(frozen=True)
-class Chebyshev(Distance):
+class Chebyshev(_ByDifferences):
     r"""Chebyshev distance :math:`\max_j |x_j - y_j|`; columns with weight `w` = 0 are ignored."""
 
     w: Any = None
 
     name = "chebyshev"
-    by_differences = True
-
-    def fitted(self, X: Array, Y: Any = None) -> Self:
-        check_range(self, X, Y)
-        return self
 
     def prepare(self, X: Array) -> Array:
         return X if self.w is None else np.ascontiguousarray(X[:, as_column_weights(self.w, X.shape[1]) > 0])
@@ -60,7 +67,7 @@ class Chebyshev(Distance):
 
 @stored("distance.Minkowski")
 @dataclass(frozen=True)
-class Minkowski(Distance):
+class Minkowski(_ByDifferences):
     r"""Minkowski distance :math:`\bigl(\sum_j w_j |x_j - y_j|^p\bigr)^{1/p}` with `p` > 0; 2 is Euclidean.
 
     For `p` below 1 the triangle inequality does not hold.
@@ -70,20 +77,14 @@ class Minkowski(Distance):
     w: Any = None
 
     name = "minkowski"
-    by_differences = True
 
     def __post_init__(self) -> None:
-        is_number = isinstance(self.p, int | float | np.number) and not isinstance(self.p, bool)
-        if not is_number or not self.p > 0:
+        if not is_number(self.p) or not self.p > 0:
             raise ParameterError(f"p must be a number above 0; got {self.p!r}")
 
     @property
     def triangle(self) -> bool:  # type: ignore[override]
         return self.p >= 1
-
-    def fitted(self, X: Array, Y: Any = None) -> Self:
-        check_range(self, X, Y)
-        return self
 
     def prepare(self, X: Array) -> Array:
         return Chebyshev(self.w).prepare(X) if self.p == np.inf else weighted(X, self.w, 1 / self.p)
@@ -96,15 +97,3 @@ class Minkowski(Distance):
             kernels.select("pairwise", A, B).differences(A, B, KINDS[float(self.p)], 1.0, out)
         else:
             kernels.select("pairwise", A, B).minkowski(A, B, float(self.p), out)
-
-
-def check_range(distance: Distance, X: Array, Y: Any = None) -> None:
-    """Reject rows whose distances may overflow."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = [distance.prepare(part) for part in (X, Y) if part is not None]
-        low = np.minimum.reduce([part.min(axis=0, keepdims=True) for part in rows])
-        high = np.maximum.reduce([part.max(axis=0, keepdims=True) for part in rows])
-        largest = np.empty((1, 1), low.dtype)  # of opposite corners of the bounding box, an upper bound
-        distance.between(low, high, largest)
-    if not np.isfinite(largest).all():
-        raise too_far_apart(low.dtype)

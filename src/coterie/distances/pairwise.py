@@ -84,8 +84,7 @@ def pairwise(
         else:
             step = partial(_strip, distance, A, A if B is None else B, result)
         max_rows = MIRRORED if B is None and distance.symmetric else None
-        for _ in machine.in_threads(step, strips(n, m, distance.work, max_rows), n_jobs):
-            pass
+        machine.run_in_threads(step, strips(n, m, distance.work, max_rows), n_jobs)
     return result
 
 
@@ -109,7 +108,7 @@ def _strip(distance: Distance, A: Any, B: Any, out: Array, start: int, stop: int
 
 def _upper_strip(distance: Distance, A: Any, out: Array, start: int, stop: int) -> None:
     """Compute a strip from the diagonal on, and copy it to the columns below the diagonal."""
-    right = _from_diagonal(distance, A, out.dtype, start, stop)
+    right = distance.table(A[start:stop], A[start:], out.dtype)
     block = np.triu(right[:, : stop - start], 1)
     out[start:stop, start:stop] = block + block.T
     out[start:stop, stop:] = right[:, stop - start :]
@@ -118,16 +117,10 @@ def _upper_strip(distance: Distance, A: Any, out: Array, start: int, stop: int) 
 
 def _condensed_strip(distance: Distance, A: Any, out: Array, start: int, stop: int) -> None:
     n = len(A)
-    right = _from_diagonal(distance, A, out.dtype, start, stop)
+    right = distance.table(A[start:stop], A[start:], out.dtype)
     for i in range(start, stop):
         first = i * n - i * (i + 1) // 2
         out[first : first + n - 1 - i] = right[i - start, i - start + 1 :]
-
-
-def _from_diagonal(distance: Distance, A: Any, dtype: Any, start: int, stop: int) -> Array:
-    right = np.empty((stop - start, len(A) - start), dtype)
-    distance.between(A[start:stop], A[start:], right)
-    return right
 
 
 def _output(out: Any, shape: tuple[int, ...], dtype: Any) -> Array:

@@ -33,7 +33,8 @@ def as_square(D: Any, name: str = "X") -> Array:
         raise InputError(
             f"{name}[{i}, {i}] is {D[i, i]:g}: the distance of an object to itself must be 0. Are these similarities?"
         )
-    difference, i, j = _asymmetry(D)
+    differences = machine.in_threads(partial(_block_asymmetry, D), _block_pairs(n), None)
+    difference, i, j = max(differences, key=itemgetter(0))
     if difference > rounding:
         raise InputError(
             f"{name} is not symmetric: {name}[{i}, {j}] is {D[i, j]:g} and {name}[{j}, {i}] is {D[j, i]:g}. "
@@ -91,12 +92,8 @@ def _is_valid(strip: Array) -> bool:
     return bool(strip.min() >= 0 and strip.max() < np.inf)  # both are false for NaN
 
 
-def _asymmetry(D: Array) -> tuple[float, int, int]:
-    """The largest difference between D and its transpose, and its position."""
-    return max(machine.in_threads(partial(_block_asymmetry, D), _block_pairs(len(D)), None), key=itemgetter(0))
-
-
 def _block_asymmetry(D: Array, a: slice, b: slice) -> tuple[float, int, int]:
+    """The largest difference between a block of D and its transpose, and its position."""
     block, transposed = D[a, b], D[b, a].T
     if np.array_equal(block, transposed):
         return 0.0, 0, 0

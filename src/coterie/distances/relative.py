@@ -27,9 +27,7 @@ class Canberra(Distance):
     name = "canberra"
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        d = A.shape[1]
-        w = np.ones(d) if self.w is None else as_column_weights(self.w, d)
-        kernels.select("pairwise", A, B).canberra(A, B, w, out)
+        kernels.select("pairwise", A, B).canberra(A, B, as_column_weights(self.w, A.shape[1]), out)
 
 
 @stored("distance.BrayCurtis")

@@ -58,10 +58,8 @@ def nearest(X: Any, references: Any, *, window: Any = None, cost: str = "squared
     ----------
     X, references : list of arrays, or array (n, length) or (n, length, channels)
         Series of any lengths.
-    window : None, int, float or Itakura, default=None
-        Constraint on the alignments, as in `dtw`.
-    cost : {'squared', 'absolute'}, default='squared'
-        Cost of a pair of time points, as in `dtw`.
+    window, cost
+        As in `dtw`; `window` must not be an array.
 
     Returns
     -------

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels
+from coterie.core.arguments import is_number
 from coterie.distances.distance import Array
 from coterie.distances.dtw import as_pair, check_overflow, window_groups
 from coterie.distances.series import Series
@@ -29,12 +30,10 @@ def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergen
 
     Parameters
     ----------
-    x, y : array (length,) or (length, channels)
-        The series, of any lengths.
+    x, y, window
+        As in `dtw`.
     gamma : float, default=1.0
         Smoothing parameter, in the unit of squared values; it must be positive.
-    window : None, int, float, Itakura or array of bool (n, m), default=None
-        Pairs of time points that can be aligned, as in `dtw`.
     divergence : bool, default=False
         Return the soft-DTW divergence instead.
 
@@ -67,19 +66,6 @@ def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergen
     return value - 0.5 * (_value(A, A, gamma, window) + _value(B, B, gamma, window)) if divergence else value
 
 
-def soft_gradient(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None) -> tuple[float, Array]:
-    """`soft_dtw` and its gradient with respect to `x`, (length, channels)."""
-    A, B = (series.astype(np.float64) for series in as_pair(x, y))
-    sum_dx, weight, cost = np.zeros(A(0).shape), np.zeros(int(A.length[0])), np.empty(1)
-    ops = soft_kernels_for(A, B)
-    low, high = as_window(window).band(int(A.length[0]), int(B.length[0]))
-    with np.errstate(over="ignore", invalid="ignore"):
-        ops.soft_align(A(0), B.values, B.start, B.length, np.ones(1), low, high, as_gamma(gamma), sum_dx, weight, cost)
-    check_overflow(cost)
-    check_overflow(sum_dx)
-    return float(cost[0]), -2.0 * sum_dx
-
-
 def soft_values(ops: Any, A: Series, B: Series, window: Any, gamma: float, out: Array) -> None:
     """The soft-DTW values (a, b) of all series of `A` and `B`, all in float64."""
     if len(B) < len(A):  # kernels process the series of B in parallel lanes, so it should be the larger one
@@ -97,8 +83,7 @@ def soft_kernels_for(A: Series, B: Series, passes: int = 1) -> Any:
 
 
 def as_gamma(gamma: Any) -> float:
-    is_number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
-    if not is_number or not 0 < gamma < np.inf:
+    if not is_number(gamma) or not 0 < gamma < np.inf:
         raise ParameterError(f"gamma must be a finite number above 0 (use dtw for the limit 0); got {gamma!r}")
     return float(gamma)
 

@@ -29,7 +29,7 @@ class UserDistance(Distance):
     ):
         if not callable(function):
             raise ParameterError(f"metric must be a name, a Distance or a function of two rows; got {function!r}")
-        self.arguments = _arguments(function, params) if params else ()
+        self.arguments = _arguments(function, params or {})
         self.function, self.name = function, getattr(function, "__name__", "function")  # type: ignore[misc]
         self.symmetric, self.triangle, self.definite = symmetric, triangle, definite
 
@@ -54,7 +54,12 @@ def _arguments(function: Callable[..., Any], params: dict[str, Any]) -> tuple[An
     try:
         bound = inspect.signature(python_function).bind(None, None, **params)
     except TypeError as error:
-        raise ParameterError(f"metric: the function does not take these parameters ({error})") from None
+        raise ParameterError(
+            f"metric: {', '.join(params) or 'two rows'} cannot be passed to the function ({error}): "
+            "pass its parameters after the two rows by keyword"
+        ) from None
+    if not params:
+        return ()
     bound.apply_defaults()
     if bound.kwargs:
         raise ParameterError(

@@ -63,22 +63,19 @@ def to_unit_size(values: Array) -> tuple[Array, int]:
     return np.ldexp(values, -exponent), exponent
 
 
-def of_covariance(covariance: Array, precision: float) -> Whitening | None:
-    """The whitening of a covariance (d, d) with relative `precision`; None if it is not positive semi-definite."""
-    spectrum = _spectrum(covariance, precision)
+def of_covariance(matrix: Array, precision: float, is_inverse: bool = False) -> Whitening | None:
+    """The whitening of a covariance (d, d), or of its inverse; None if it is not positive semi-definite.
+
+    The values of the matrix have the relative `precision`.
+    """
+    spectrum = _spectrum(matrix, precision)
     if spectrum is None:
         return None
     squares, directions, counts, deviation = spectrum
-    return _whitening(directions, np.sqrt(np.where(counts, squares, 1.0)), counts, deviation)
-
-
-def of_inverse(inverse: Array, precision: float) -> Whitening | None:
-    """The same for the inverse of a covariance (d, d)."""
-    spectrum = _spectrum(inverse, precision)
-    if spectrum is None:
-        return None
-    squares, directions, counts, deviation = spectrum
-    return _whitening(directions, 1 / np.sqrt(np.where(counts, squares, 1.0)), counts, 1 / deviation)
+    spread = np.sqrt(np.where(counts, squares, 1.0))
+    if is_inverse:
+        spread, deviation = 1 / spread, 1 / deviation
+    return _whitening(directions, spread, counts, deviation)
 
 
 def _spectrum(matrix: Array, precision: float) -> tuple[Array, Array, Array, Array] | None:

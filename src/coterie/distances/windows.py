@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arguments import is_number
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 
@@ -60,8 +61,7 @@ class Itakura:
     slope: float = 2.0
 
     def __post_init__(self) -> None:
-        is_number = isinstance(self.slope, int | float | np.number) and not isinstance(self.slope, bool)
-        if not is_number or not 1 <= self.slope < np.inf:
+        if not is_number(self.slope) or not 1 <= self.slope < np.inf:
             raise ParameterError(f"slope must be a finite number >= 1; got {self.slope!r}")
 
     def band(self, n: int, m: int) -> Band:

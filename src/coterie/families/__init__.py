@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from coterie.core.lazy import attach
 from coterie.errors import ParameterError
 from coterie.families.family import Family
 from coterie.families.linear import ExponentialFamily
@@ -43,11 +44,7 @@ _HOME = {  # class: its module, which is imported at first use
 }
 CLASSES = {module: name for name, module in _HOME.items() if name != "Product"}  # a Product needs its groups
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"coterie.families.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'coterie.families' has no attribute {name!r}")
+__getattr__ = attach(__name__, {name: f"{__name__}.{module}" for name, module in _HOME.items()})
 
 
 def as_family(family: Any) -> Family:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from coterie.core.stored import stored
-from coterie.families.linear import ExponentialFamily, Linear, Sums
+from coterie.families.linear import ConjugateFamily, Sums
 from coterie.families.prior import BetaPrior, Pseudo, as_prior
 
 FLOOR = 1e-10  # minimum probability of either value, so that new rows never have the likelihood 0
@@ -20,7 +20,7 @@ class Probabilities(NamedTuple):
 
 
 @stored("family.Bernoulli", attributes="prior has_missing")
-class Bernoulli(ExponentialFamily):
+class Bernoulli(ConjugateFamily):
     r"""Bernoulli distribution of binary columns, which are independent within a component.
 
     .. math:: P(x) = \prod_j p_j^{x_j} (1 - p_j)^{1 - x_j}, \quad T(x) = x, \quad \hat p = \bar x
@@ -52,9 +52,6 @@ class Bernoulli(ExponentialFamily):
     by_column = True
     takes_sparse = True
 
-    def __init__(self, prior: Any = None):
-        self.prior = prior
-
     # density
 
     def supports(self, values: np.ndarray) -> np.ndarray:
@@ -79,14 +76,12 @@ class Bernoulli(ExponentialFamily):
 
     # the posterior: a Beta density of each probability
 
-    def expected(self, stats: Sums) -> Linear:
+    def _expected_natural(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
         a, b = self._posterior(stats)
-        constant = special.digamma(b) - special.digamma(a + b)
-        return Linear(special.digamma(a) - special.digamma(b), constant if self.has_missing else constant.sum(axis=1))
+        return special.digamma(a) - special.digamma(b), special.digamma(b) - special.digamma(a + b)
 
-    def log_evidence(self, stats: Sums) -> np.ndarray:
-        before, after = self._posterior(stats.scaled(0.0)), self._posterior(stats)
-        return (special.betaln(*after) - special.betaln(*before)).sum(axis=1)
+    def _log_size(self, stats: Sums) -> np.ndarray:
+        return special.betaln(*self._posterior(stats))
 
     def _posterior(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
         """a and b (k, d)."""

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse, special
+from scipy import sparse
 
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
 from coterie.families import simplex
-from coterie.families.family import Family
-from coterie.families.levels import MAX_CATEGORIES, Values, one_hot
-from coterie.families.linear import ExponentialFamily, Linear, Sums
-from coterie.families.prior import DirichletPrior, Pseudo, as_prior
+from coterie.families.family import Family, Survey
+from coterie.families.linear import ConjugateFamily, Sums
+from coterie.families.prior import DirichletPrior, Pseudo, as_prior, expected_log_probability, log_dirichlet_size
+
+MAX_CATEGORIES = 10_000  # maximum number of different values of a column
+
+
+@dataclass(frozen=True)
+class Values(Survey):
+    """The different values of each column."""
+
+    values: Any  # tuple of (m,) sorted arrays
+
+    def _sum_of_others(self, other: Self) -> tuple[Any, ...]:
+        pairs = zip(self.values, other.values, strict=True)
+        return (tuple(np.union1d(a, b)[: MAX_CATEGORIES + 1] for a, b in pairs),)
 
 
 @stored("parameters.Categorical")
@@ -33,7 +46,7 @@ def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
 
 
 @stored("family.Categorical", attributes="n_categories prior has_missing _levels", check=_is_consistent)
-class Categorical(ExponentialFamily):
+class Categorical(ConjugateFamily):
     r"""Categorical distribution of columns, which are independent within a component.
 
     .. math:: P(x) = \prod_j p_{j x_j}, \quad T(x) = \text{one-hot } x, \quad \hat p_{jc} = n_{jc} / n_j
@@ -80,9 +93,9 @@ class Categorical(ExponentialFamily):
     # categories
 
     def survey(self, X: np.ndarray) -> Values:
-        base = Family.survey(self, X)
+        invalid = super().survey(X)
         values = (np.unique(column[np.isfinite(column)]) for column in np.asarray(X, np.float64).T)
-        return Values(base.n_invalid, base.example, tuple(levels[: MAX_CATEGORIES + 1] for levels in values))
+        return Values(invalid.n_invalid, invalid.example, tuple(levels[: MAX_CATEGORIES + 1] for levels in values))
 
     def check(self, survey: Values, names: list[str] | None = None) -> None:
         super().check(survey, names)
@@ -155,13 +168,17 @@ class Categorical(ExponentialFamily):
     # density
 
     def features(self, X: np.ndarray) -> sparse.csr_array:
-        """One-hot rows; a missing value is 0 in all its categories."""
-        return one_hot(X, self._first)
-
-    @property
-    def _first(self) -> np.ndarray:
-        """Position of the first category of each column (d + 1,)."""
-        return np.concatenate([[0], np.cumsum([len(levels) for levels in self._levels])]).astype(np.int32)
+        """One-hot rows (n, all categories); a missing value is 0 in all its categories."""
+        n, d = X.shape
+        ends = np.cumsum([len(levels) for levels in self._levels])
+        first = np.append(0, ends[:-1]).astype(np.int32)  # position of the first category of each column
+        observed = ~np.isnan(X)
+        indices = np.where(observed, X, 0).astype(np.int32) + first
+        if observed.all():
+            indices, indptr = indices.ravel(), np.arange(0, n * d + 1, d, dtype=np.int32)
+        else:
+            indices, indptr = indices[observed], np.concatenate([[0], observed.sum(axis=1).cumsum()]).astype(np.int32)
+        return sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(n, int(ends[-1])))
 
     # parameters
 
@@ -191,15 +208,12 @@ class Categorical(ExponentialFamily):
 
     # the posterior: a Dirichlet density for each column
 
-    def expected(self, stats: Sums) -> Linear:
-        natural = [special.digamma(a) - special.digamma(a.sum(axis=1, keepdims=True)) for a in self._posterior(stats)]
-        return Linear(np.concatenate(natural, axis=1), np.zeros(len(stats.weight)))
+    def _expected_natural(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
+        natural = [expected_log_probability(a) for a in self._posterior(stats)]
+        return np.concatenate(natural, axis=1), np.zeros(len(stats.weight))
 
-    def log_evidence(self, stats: Sums) -> np.ndarray:
-        def log_size(columns: list[np.ndarray]) -> np.ndarray:
-            return sum(special.gammaln(a).sum(axis=1) - special.gammaln(a.sum(axis=1)) for a in columns)
-
-        return log_size(self._posterior(stats)) - log_size(self._posterior(stats.scaled(0.0)))
+    def _log_size(self, stats: Sums) -> np.ndarray:
+        return np.sum([log_dirichlet_size(a) for a in self._posterior(stats)], axis=0)
 
     def _posterior(self, stats: Sums) -> list[np.ndarray]:
         """The concentration (k, categories) of each column; without a prior, the density is flat."""

@@ -1,4 +1,4 @@
-r"""Densities of large counts without cancellation.
+r"""Families of counts, and densities of large counts without cancellation.
 
 In :math:`x \log \mu - \mu - \log x!` terms of the size of x cancel; for a count of 1e15, all digits are lost. Therefore
 
@@ -13,12 +13,13 @@ where the error of D is at most the rounding of :math:`x - \mu`, and s is Stirli
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import special
 
-from coterie.families.family import Family, Survey
+from coterie.families.family import Survey
+from coterie.families.linear import ConjugateFamily
 
 LARGE = 1e5  # counts above it are computed directly, because matrix products would lose too many digits
 STIRLING = 16.0  # minimum argument for which the series is exact to the last digit
@@ -31,21 +32,37 @@ class Sizes(Survey):
 
     largest: Any  # (d,)
 
-    def __add__(self, other: Survey) -> Sizes:
-        assert isinstance(other, Sizes)
-        values = Survey.__add__(self, other)
-        return Sizes(values.n_invalid, values.example, np.maximum(self.largest, other.largest))
+    def _sum_of_others(self, other: Self) -> tuple[Any, ...]:
+        return (np.maximum(self.largest, other.largest),)
 
 
-def sizes(family: Family, X: Any) -> Sizes:
-    """The survey of a family of counts."""
-    base = Family.survey(family, X)
-    if hasattr(X, "indptr"):
-        largest = np.zeros(X.shape[1])
-        np.maximum.at(largest, X.indices, X.data)
-    else:
-        largest = np.where(np.isnan(X), 0.0, X).max(axis=0, initial=0.0).astype(np.float64)
-    return Sizes(base.n_invalid, base.example, largest)
+class CountFamily(ConjugateFamily):
+    """Base class of families of counts; large counts need `direct_scores`."""
+
+    support = "counts: integers >= 0"
+    takes_sparse = True
+    _large: Any = np.zeros(1, bool)  # (d,) mask of columns whose largest count is above 1e5
+
+    @property
+    def _has_large(self) -> bool:
+        return bool(np.any(self._large))
+
+    def supports(self, values: np.ndarray) -> np.ndarray:
+        return (values >= 0) & (values == np.floor(values)) & np.isfinite(values)
+
+    def survey(self, X: Any) -> Sizes:
+        invalid = super().survey(X)
+        if hasattr(X, "indptr"):
+            largest = np.zeros(X.shape[1])
+            np.maximum.at(largest, X.indices, X.data)
+        else:
+            largest = np.where(np.isnan(X), 0.0, X).max(axis=0, initial=0.0).astype(np.float64)
+        return Sizes(invalid.n_invalid, invalid.example, largest)
+
+    def learned(self, survey: Any, has_missing: bool = False) -> Self:
+        family = super().learned(survey, has_missing)
+        family._large = survey.largest > LARGE
+        return family
 
 
 def deviances(X: np.ndarray, means: np.ndarray) -> np.ndarray:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
-from coterie.families.linear import ExponentialFamily, Linear, Sums
-from coterie.families.prior import GammaPrior, Pseudo, as_prior
+from coterie.families.linear import ConjugateFamily, Sums
+from coterie.families.prior import GammaPrior, Pseudo, as_prior, log_gamma_size
 
 LARGEST = 1e100  # maximum rate, of a component whose rows are all 0 in a column
 
@@ -21,7 +21,7 @@ class Rates(NamedTuple):
 
 
 @stored("family.Exponential", attributes="prior has_missing")
-class Exponential(ExponentialFamily):
+class Exponential(ConjugateFamily):
     r"""Exponential distribution of columns, which are independent within a component; for waiting times and lifetimes.
 
     .. math:: p(x) = \prod_j \lambda_j e^{-\lambda_j x_j}, \quad x_j \ge 0, \quad T(x) = x, \quad
@@ -54,9 +54,6 @@ class Exponential(ExponentialFamily):
     by_column = True
     takes_sparse = True
 
-    def __init__(self, prior: Any = None):
-        self.prior = prior
-
     # density
 
     def supports(self, values: np.ndarray) -> np.ndarray:
@@ -81,17 +78,12 @@ class Exponential(ExponentialFamily):
 
     # the posterior: a Gamma density of each rate
 
-    def expected(self, stats: Sums) -> Linear:
+    def _expected_natural(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
         shape, rate = self._posterior(stats)
-        constant = special.digamma(shape) - np.log(rate)
-        return Linear(-shape / rate, constant if self.has_missing else constant.sum(axis=1))
+        return -shape / rate, special.digamma(shape) - np.log(rate)
 
-    def log_evidence(self, stats: Sums) -> np.ndarray:
-        def log_size(shape: np.ndarray, rate: np.ndarray) -> np.ndarray:
-            return special.gammaln(shape) - shape * np.log(rate)
-
-        zero = Sums(0.0 * stats.weight, 0.0 * stats.sum_t)
-        return (log_size(*self._posterior(stats)) - log_size(*self._posterior(zero))).sum(axis=1)
+    def _log_size(self, stats: Sums) -> np.ndarray:
+        return log_gamma_size(*self._posterior(stats))
 
     def _posterior(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
         """Shape and rate (k, d)."""

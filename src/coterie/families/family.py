@@ -22,8 +22,13 @@ class Survey(Stats):
     n_invalid: Any  # (d,) number of values outside the support of the family
     example: Any  # (d,) one of these values; NaN if there is none
 
-    def __add__(self, other: Survey) -> Survey:
-        return Survey(self.n_invalid + other.n_invalid, np.where(np.isnan(self.example), other.example, self.example))
+    def __add__(self, other: Self) -> Self:
+        example = np.where(np.isnan(self.example), other.example, self.example)
+        return type(self)(self.n_invalid + other.n_invalid, example, *self._sum_of_others(other))
+
+    def _sum_of_others(self, other: Self) -> tuple[Any, ...]:
+        """The sums of the fields that a subclass adds."""
+        return ()
 
 
 class Family:

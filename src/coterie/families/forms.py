@@ -24,6 +24,12 @@ LARGE = 24  # number of columns from which it is faster to invert triangular mat
 FLOOR = 1e-10  # minimum eigenvalue of a singular correlation matrix
 
 
+def shape(form: str, k: int, d: int) -> tuple[int, ...]:
+    """The shape of arrays of this form."""
+    shapes: dict[str, tuple[int, ...]] = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}
+    return shapes[form]
+
+
 def outer(form: str, weight: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """weight_k (a_k b_k' + b_k a_k') / 2 in this form; weight (..., k), a and b (..., k, d)."""
     if form == "spherical":

@@ -107,10 +107,12 @@ class ExponentialFamily(Family):
     # defined here
 
     def prepare(self, params: Any) -> Linear:
-        constant = -self.log_normalizer(params)
-        return Linear(
-            self.natural(params), constant if self.has_missing or constant.ndim == 1 else constant.sum(axis=1)
-        )
+        return self._linear(self.natural(params), -self.log_normalizer(params))
+
+    def _linear(self, natural: np.ndarray, constant: np.ndarray, direct: Any = None) -> Linear:
+        """Linear log densities; `constant` is summed over the columns, unless values can be missing."""
+        by_column = self.has_missing or constant.ndim == 1
+        return Linear(natural, constant if by_column else constant.sum(axis=1), direct)
 
     def features(self, X: Any) -> Any:
         if hasattr(X, "indptr"):
@@ -188,6 +190,30 @@ class ExponentialFamily(Family):
     def per_statistic(self, by_column: np.ndarray) -> np.ndarray:
         """Repeat values (n, d) for each statistic of the columns: (n, p)."""
         return np.concatenate([by_column] * self.statistics_per_column, axis=1)
+
+
+class ConjugateFamily(ExponentialFamily):
+    """Base class of exponential families with a conjugate prior and a posterior in closed form."""
+
+    def __init__(self, prior: Any = None):
+        self.prior = prior
+
+    def expected(self, stats: Sums) -> Linear:
+        """Expected log densities under the posterior of components with these statistics."""
+        return self._linear(*self._expected_natural(stats))
+
+    def log_evidence(self, stats: Sums) -> np.ndarray:
+        """The log evidence of the rows of each component (k,), without `row_base`."""
+        difference = self._log_size(stats) - self._log_size(stats.scaled(0.0))
+        return difference if difference.ndim == 1 else difference.sum(axis=1)
+
+    def _expected_natural(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
+        """The expectations of eta (k, p), and of -A (k,), or (k, d) if columns are independent."""
+        raise NotImplementedError
+
+    def _log_size(self, stats: Sums) -> np.ndarray:
+        """The log normalising constant of the posterior (k,), or (k, d) if columns are independent."""
+        raise NotImplementedError
 
 
 def of_stored(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:

@@ -22,12 +22,11 @@ class Spread(Survey):
     mean: Any  # (d,)
     squares: Any  # (d,) sums of (x - mean)²
 
-    def __add__(self, other: Survey) -> Spread:
-        assert isinstance(other, Spread)
-        values, count = Survey.__add__(self, other), self.count + other.count
+    def _sum_of_others(self, other: Self) -> tuple[Any, ...]:
+        count = self.count + other.count
         share, difference = other.count / np.maximum(count, 1), other.mean - self.mean
         squares = self.squares + other.squares + self.count * share * difference**2
-        return Spread(values.n_invalid, values.example, count, self.mean + share * difference, squares)
+        return count, self.mean + share * difference, squares
 
 
 class LocationScaleFamily(Family):
@@ -39,13 +38,13 @@ class LocationScaleFamily(Family):
     _rows: float = 1.0  # mean component weight; `reg_covar` is added to the variance of as many rows
 
     def survey(self, X: Any) -> Spread:
-        base = super().survey(X)
+        invalid = super().survey(X)
         X = np.where(np.isfinite(X), X, np.nan).astype(np.float64)
         observed = ~np.isnan(X)
         count = observed.sum(axis=0)
         mean = np.where(observed, X, 0.0).sum(axis=0) / np.maximum(count, 1)
         squares = np.where(observed, (X - mean) ** 2, 0.0).sum(axis=0)
-        return Spread(base.n_invalid, base.example, count, mean, squares)
+        return Spread(invalid.n_invalid, invalid.example, count, mean, squares)
 
     def learned(self, survey: Any, has_missing: bool = False) -> Self:
         family = super().learned(survey, has_missing)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from coterie.core.stored import stored
 from coterie.families import simplex
-from coterie.families.counts import LARGE, Sizes, dense_blocks, deviances, saturated, sizes
+from coterie.families.counts import CountFamily, dense_blocks, deviances, saturated
 from coterie.families.family import TINY
-from coterie.families.linear import ExponentialFamily, Linear, Sums, of_stored
-from coterie.families.prior import DirichletPrior, Pseudo, as_prior
+from coterie.families.linear import Linear, Sums, of_stored
+from coterie.families.prior import DirichletPrior, Pseudo, as_prior, expected_log_probability, log_dirichlet_size
 
 
 @stored("parameters.Multinomial")
@@ -22,7 +22,7 @@ class Shares(NamedTuple):
 
 
 @stored("family.Multinomial", attributes="prior has_missing _large")
-class Multinomial(ExponentialFamily):
+class Multinomial(CountFamily):
     r"""Multinomial distribution of counts, given the total of each row; for words of texts or species of sites.
 
     .. math:: P(x) = \frac{(\sum_j x_j)!}{\prod_j x_j!} \prod_j p_j^{x_j}, \quad T(x) = x, \quad
@@ -51,30 +51,13 @@ class Multinomial(ExponentialFamily):
     """
 
     name = "multinomial"
-    support = "counts: integers >= 0"
     remedy = "round or drop them"
-    takes_sparse = True
     starts_smoothed = True
-    _large: bool = False  # whether any count is above 1e5
-
-    def __init__(self, prior: Any = None):
-        self.prior = prior
 
     # density
 
-    def supports(self, values: np.ndarray) -> np.ndarray:
-        return (values >= 0) & (values == np.floor(values)) & np.isfinite(values)
-
-    def survey(self, X: Any) -> Sizes:
-        return sizes(self, X)
-
-    def learned(self, survey: Any, has_missing: bool = False) -> Self:
-        family = super().learned(survey, has_missing)
-        family._large = bool(survey.largest.max() > LARGE)
-        return family
-
     def prepare(self, params: Shares) -> Linear:
-        if not self._large:
+        if not self._has_large:
             return super().prepare(params)
         p = params.probability
         return Linear(np.zeros(p.shape), np.zeros(len(p)), p)
@@ -91,10 +74,10 @@ class Multinomial(ExponentialFamily):
 
     def log_base(self, X: Any) -> np.ndarray:
         total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
-        if self._large:
+        if self._has_large:
             return np.asarray(of_stored(X, saturated).sum(axis=1)).ravel() - saturated(total)
-        each = of_stored(X, lambda x: special.gammaln(x + 1.0)).sum(axis=1)
-        return special.gammaln(total + 1.0) - np.asarray(each).ravel()
+        log_factorials = of_stored(X, lambda x: special.gammaln(x + 1.0)).sum(axis=1)
+        return special.gammaln(total + 1.0) - np.asarray(log_factorials).ravel()
 
     # parameters
 
@@ -108,11 +91,11 @@ class Multinomial(ExponentialFamily):
         return k * (params.probability.shape[1] - 1)
 
     def magnitude(self, params: Shares) -> np.ndarray:
-        return np.sqrt(params.total * params.probability.shape[1]) if self._large else np.zeros(len(params.total))
+        return np.sqrt(params.total * params.probability.shape[1]) if self._has_large else np.zeros(len(params.total))
 
     def expected_log_prob(self, params: Shares, stats: Sums) -> float:
         """As in the base class; for large counts, up to a function of the statistics."""
-        if not self._large:
+        if not self._has_large:
             return super().expected_log_prob(params, stats)
         means = stats.sum_t.sum(axis=1, keepdims=True) * params.probability
         return -float(deviances(stats.sum_t, np.maximum(means, TINY)).sum())
@@ -128,16 +111,11 @@ class Multinomial(ExponentialFamily):
 
     # the posterior: a Dirichlet density
 
-    def expected(self, stats: Sums) -> Linear:
-        a = self._posterior(stats)
-        natural = special.digamma(a) - special.digamma(a.sum(axis=1, keepdims=True))
-        return Linear(natural, np.zeros(len(a)))
+    def _expected_natural(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
+        return expected_log_probability(self._posterior(stats)), np.zeros(len(stats.weight))
 
-    def log_evidence(self, stats: Sums) -> np.ndarray:
-        def log_size(a: np.ndarray) -> np.ndarray:
-            return special.gammaln(a).sum(axis=1) - special.gammaln(a.sum(axis=1))
-
-        return log_size(self._posterior(stats)) - log_size(self._posterior(stats.scaled(0.0)))
+    def _log_size(self, stats: Sums) -> np.ndarray:
+        return log_dirichlet_size(self._posterior(stats))
 
     def _posterior(self, stats: Sums) -> np.ndarray:
         """The concentration (k, d); without a prior, the density is flat."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse, special
 
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
-from coterie.families.counts import LARGE, Sizes, dense_blocks, deviances, saturated, sizes
+from coterie.families.counts import CountFamily, dense_blocks, deviances, saturated
 from coterie.families.family import TINY
-from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics, Sums, of_stored
-from coterie.families.prior import GammaPrior, Pseudo, as_prior
+from coterie.families.linear import Linear, ObservedStatistics, Sums, of_stored
+from coterie.families.prior import GammaPrior, Pseudo, as_prior, log_gamma_size
 
 FLOOR = 1e-10  # minimum rate, so that new rows never have the likelihood 0
 
@@ -23,7 +23,7 @@ class Rates(NamedTuple):
 
 
 @stored("family.Poisson", attributes="prior has_missing _large")
-class Poisson(ExponentialFamily):
+class Poisson(CountFamily):
     r"""Poisson distribution of counts in columns, which are independent within a component.
 
     .. math:: p(x) = \prod_j \lambda_j^{x_j} e^{-\lambda_j} / x_j!, \quad T(x) = x, \quad
@@ -51,30 +51,13 @@ class Poisson(ExponentialFamily):
     """
 
     name = "poisson"
-    support = "counts: integers >= 0"
     remedy = "round or drop them, or use another family (Gamma, Gaussian)"
     by_column = True
-    takes_sparse = True
-    _large: Any = np.zeros(1, bool)  # (d,) mask of columns whose largest count is above 1e5
-
-    def __init__(self, prior: Any = None):
-        self.prior = prior
 
     # density
 
-    def supports(self, values: np.ndarray) -> np.ndarray:
-        return (values >= 0) & (values == np.floor(values)) & np.isfinite(values)
-
-    def survey(self, X: Any) -> Sizes:
-        return sizes(self, X)
-
-    def learned(self, survey: Any, has_missing: bool = False) -> Self:
-        family = super().learned(survey, has_missing)
-        family._large = survey.largest > LARGE
-        return family
-
     def log_base(self, X: Any) -> Any:
-        if not self._large.any():
+        if not self._has_large:
             return of_stored(X, lambda x: -special.gammaln(x + 1.0))
         if not hasattr(X, "indptr"):
             return np.where(self._large, saturated(X), -special.gammaln(X + 1.0))
@@ -83,10 +66,10 @@ class Poisson(ExponentialFamily):
         return sparse.csr_array((base, X.indices, X.indptr), shape=X.shape)
 
     def prepare(self, params: Rates) -> Linear:
-        if not self._large.any():
+        if not self._has_large:
             return super().prepare(params)
         natural, constant = (np.where(self._large, 0.0, values) for values in (np.log(params.rate), -params.rate))
-        return Linear(natural, constant if self.has_missing else constant.sum(axis=1), params.rate[:, self._large])
+        return self._linear(natural, constant, params.rate[:, self._large])
 
     def direct_scores(self, direct: np.ndarray, features: Any) -> np.ndarray:
         """Minus the deviances of columns with large counts."""
@@ -113,7 +96,7 @@ class Poisson(ExponentialFamily):
 
     def expected_log_prob(self, params: Rates, stats: Sums) -> float:
         """As in the base class; for columns with large counts, up to a function of the statistics."""
-        if not self._large.any():
+        if not self._has_large:
             return super().expected_log_prob(params, stats)
         weight = np.broadcast_to(stats.weight, stats.sum_t.shape)
         small = stats.sum_t * np.log(params.rate) - weight * params.rate
@@ -131,17 +114,12 @@ class Poisson(ExponentialFamily):
 
     # the posterior: a Gamma density of each rate
 
-    def expected(self, stats: Sums) -> Linear:
+    def _expected_natural(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
         shape, rate = self._posterior(stats)
-        constant = -shape / rate
-        return Linear(special.digamma(shape) - np.log(rate), constant if self.has_missing else constant.sum(axis=1))
+        return special.digamma(shape) - np.log(rate), -shape / rate
 
-    def log_evidence(self, stats: Sums) -> np.ndarray:
-        def log_size(shape: np.ndarray, rate: np.ndarray) -> np.ndarray:
-            return special.gammaln(shape) - shape * np.log(rate)
-
-        before, after = self._posterior(stats.scaled(0.0)), self._posterior(stats)
-        return (log_size(*after) - log_size(*before)).sum(axis=1)
+    def _log_size(self, stats: Sums) -> np.ndarray:
+        return log_gamma_size(*self._posterior(stats))
 
     def _posterior(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
         """Shape and rate (k, d)."""

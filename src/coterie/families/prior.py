@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 from coterie.core.arguments import as_floats
 from coterie.core.stored import stored
@@ -110,6 +111,21 @@ def as_prior(prior: Any, kind: type, default: Any, family: str) -> Any:
     if isinstance(prior, str) and prior == "default":
         return default
     raise ParameterError(f"prior of {family} must be None, 'default' or a {kind.__name__}; got {prior!r}")
+
+
+def log_gamma_size(shape: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """The log normalising constants of Gamma densities."""
+    return special.gammaln(shape) - shape * np.log(rate)
+
+
+def log_dirichlet_size(concentration: np.ndarray) -> np.ndarray:
+    """The log normalising constants of Dirichlet densities with these concentrations (k, m)."""
+    return special.gammaln(concentration).sum(axis=1) - special.gammaln(concentration.sum(axis=1))
+
+
+def expected_log_probability(concentration: np.ndarray) -> np.ndarray:
+    """The expected log probabilities of Dirichlet densities with these concentrations (k, m)."""
+    return special.digamma(concentration) - special.digamma(concentration.sum(axis=1, keepdims=True))
 
 
 def _check(prior: str, name: str, value: Any, above: bool) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from coterie.core.stored import stored
-from coterie.families.groups import Grouped, Groups, column_indices
+from coterie.errors import ParameterError
+from coterie.families.family import Family
+from coterie.families.groups import Groups, as_slice, column_indices
 
 
 def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
@@ -25,7 +28,7 @@ def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
 
 
 @stored("family.Product", attributes="groups table has_missing _groups", check=_is_consistent)
-class Product(Grouped):
+class Product(Family):
     r"""Product of families of groups of columns, which are independent within a component; for mixed columns.
 
     .. math:: p(x) = \prod_g p_g(x_g)
@@ -54,82 +57,162 @@ class Product(Grouped):
     """
 
     name = "product"
+    _groups: list[tuple[Family, Any]]
 
     def __init__(self, groups: Any, table: Any = None):
         self.groups = groups
         self.table = table
 
+    # groups of columns
+
+    @property
+    def families(self) -> list[tuple[Family, Any]]:
+        """Families and their columns; adjacent columns are a slice, so that they are not copied."""
+        from coterie.families import as_family
+
+        if hasattr(self, "_groups"):
+            return self._groups
+        groups = [(as_family(family), [int(j) for j in columns]) for family, columns in self.groups]
+        indices = sorted(j for _, columns in groups for j in columns)
+        if indices != list(range(len(indices))) or not all(columns for _, columns in groups):
+            raise ParameterError(f"groups must contain each column (0, 1, ...) exactly once; got columns {indices}")
+        return [(family, as_slice(columns)) for family, columns in groups]
+
+    def _each(self, method: str, *arguments: Any) -> list[Any]:
+        """The results of a method of all families; each argument has an entry for each family."""
+        rows = zip(self.families, *arguments, strict=True)
+        return [getattr(family, method)(*values) for (family, _), *values in rows]
+
+    def with_families(self, function: Callable[[Family, Any], Family]) -> Self:
+        """The same product with ``function(family, columns)`` instead of each family."""
+        result = copy(self)
+        result._groups = [(function(family, columns), columns) for family, columns in self.families]
+        return result
+
+    def with_prior(self, prior: Any) -> Self:
+        return self.with_families(lambda family, _: family.with_prior(prior))
+
     @property
     def has_prior(self) -> bool:
         return any(family.has_prior for family, _ in self.families)
 
+    def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Self:
+        return self.with_families(lambda family, columns: family.in_units(rows, mean[columns], variance[columns]))
+
+    @property
+    def by_column(self) -> bool:  # type: ignore[override]
+        return all(family.by_column for family, _ in self.families)
+
+    # valid values
+
+    def survey(self, X: np.ndarray) -> Any:
+        width = sum(len(column_indices(columns)) for _, columns in self.families)
+        if X.shape[1] != width:
+            raise ParameterError(f"groups have {width} columns, but X has {X.shape[1]}: assign each column to a group")
+        return Groups(*self._each("survey", self._columns(X)))
+
+    def check(self, survey: Groups, names: list[str] | None = None) -> None:
+        for (family, columns), part in zip(self.families, survey.groups, strict=True):
+            family.check(part, [names[j] if names else f"column {j}" for j in column_indices(columns)])
+
+    def learned(self, survey: Groups, has_missing: bool = False) -> Self:
+        surveys = iter(survey.groups)
+        result = self.with_families(lambda family, _: family.learned(next(surveys), has_missing))
+        result.has_missing = has_missing
+        return result
+
+    def with_missing(self) -> Self:
+        result = self.with_families(lambda family, _: family.with_missing())
+        result.has_missing = True
+        return result
+
+    def alike(self, other: Family) -> bool:
+        return (
+            isinstance(other, Product)
+            and len(self.families) == len(other.families)
+            and all(a.alike(b) and c == e for (a, c), (b, e) in zip(self.families, other.families, strict=True))
+        )
+
+    @property
+    def translates(self) -> bool:
+        return any(family.translates for family, _ in self.families)
+
+    def translate(self, X: np.ndarray) -> np.ndarray:
+        return self._converted(X, "translate")
+
+    def restore(self, X: np.ndarray) -> np.ndarray:
+        return self._converted(X, "restore")
+
+    def _converted(self, X: np.ndarray, method: str) -> np.ndarray:
+        rows = np.array(X)
+        for family, columns in self.families:
+            if family.translates:
+                rows[:, columns] = getattr(family, method)(X[:, columns])
+        return rows
+
+    def _columns(self, X: np.ndarray) -> list[np.ndarray]:
+        """The columns of each group."""
+        return [X[:, columns] for _, columns in self.families]
+
     # density
 
     def prepare(self, params: Any) -> tuple[Any, ...]:
-        return tuple(family.prepare(part) for (family, _), part in self._with(params))
+        return tuple(self._each("prepare", params))
 
     def features(self, X: np.ndarray) -> tuple[Any, ...]:
-        return tuple(family.features(X[:, columns]) for family, columns in self.families)
+        return tuple(self._each("features", self._columns(X)))
 
-    def scores(self, prepared: Any, features: Any) -> np.ndarray:
-        parts = zip(self.families, prepared, features, strict=True)
-        total: Any = sum(family.scores(part, columns) for (family, _), part, columns in parts)
-        return total
+    def scores(self, prepared: Any, features: Any) -> Any:
+        return sum(self._each("scores", prepared, features))
 
-    def row_base(self, X: np.ndarray) -> np.ndarray:
-        total: Any = sum(family.row_base(X[:, columns]) for family, columns in self.families)
-        return total
+    def row_base(self, X: np.ndarray) -> Any:
+        return sum(self._each("row_base", self._columns(X)))
 
     # parameters
 
     def n_parameters(self, k: int, params: Any) -> int:
-        return sum(family.n_parameters(k, part) for (family, _), part in self._with(params))
+        return sum(self._each("n_parameters", [k] * len(params), params))
 
     def log_prior(self, params: Any) -> float:
-        return sum(family.log_prior(part) for (family, _), part in self._with(params))
+        return sum(self._each("log_prior", params))
 
     def magnitude(self, params: Any) -> Any:
-        return sum(family.magnitude(part) for (family, _), part in self._with(params))
+        return sum(self._each("magnitude", params))
 
     def expected_log_prob(self, params: Any, stats: Groups) -> float:
-        parts = zip(self._with(params), stats.groups, strict=True)
-        return sum(family.expected_log_prob(part, sums) for ((family, _), part), sums in parts)
+        return sum(self._each("expected_log_prob", params, stats.groups))
 
     # statistics
 
     def statistics(self, prepared: Any, features: Any, resp: np.ndarray) -> Groups:
-        parts = zip(self.families, [None] * len(features) if prepared is None else prepared, features, strict=True)
-        return Groups(*(family.statistics(part, columns, resp) for (family, _), part, columns in parts))
+        prepared = [None] * len(features) if prepared is None else prepared
+        return Groups(*self._each("statistics", prepared, features, [resp] * len(features)))
 
     def blank(self, params: Any) -> Groups:
-        return Groups(*(family.blank(part) for (family, _), part in self._with(params)))
+        return Groups(*self._each("blank", params))
 
     def possible(self, stats: Groups) -> bool:
-        return all(family.possible(sums) for (family, _), sums in zip(self.families, stats.groups, strict=True))
+        return all(self._each("possible", stats.groups))
 
     def estimate(self, stats: Groups, before: Any = None) -> tuple[Any, ...]:
-        parts = zip(self.families, stats.groups, [None] * len(stats.groups) if before is None else before, strict=True)
-        return tuple(family.estimate(sums, params) for (family, _), sums, params in parts)
+        return tuple(self._each("estimate", stats.groups, [None] * len(stats.groups) if before is None else before))
 
     def fit_one(self, X: np.ndarray, w: np.ndarray) -> tuple[Any, ...]:
-        return tuple(family.fit_one(X[:, columns], w) for family, columns in self.families)
+        return tuple(self._each("fit_one", self._columns(X), [w] * len(self.families)))
 
     # the posterior: that of each group
 
     def expected(self, stats: Groups) -> tuple[Any, ...]:
-        families: Any = self.families
-        return tuple(family.expected(sums) for (family, _), sums in zip(families, stats.groups, strict=True))
+        return tuple(self._each("expected", stats.groups))
 
-    def log_evidence(self, stats: Groups) -> np.ndarray:
-        families: Any = self.families
-        total: Any = sum(family.log_evidence(sums) for (family, _), sums in zip(families, stats.groups, strict=True))
-        return total
+    def log_evidence(self, stats: Groups) -> Any:
+        return sum(self._each("log_evidence", stats.groups))
 
     # sampling
 
     def draw(self, params: Any, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
         rows = np.empty((n, sum(len(column_indices(columns)) for _, columns in self.families)))
-        for (family, columns), part in self._with(params):
+        for (family, columns), part in zip(self.families, params, strict=True):
             rows[:, columns] = family.draw(part, j, n, rng)
         return rows
 
@@ -145,7 +228,7 @@ class Product(Grouped):
 
     def shown(self, params: Any) -> dict[str, Any]:
         parts: dict[str, Any] = {}
-        for (family, _), part in self._with(params):
+        for (family, _), part in zip(self.families, params, strict=True):
             name = family.name or type(family).__name__
             n_same = sum(key.split(" ")[0] == name for key in parts)
             parts[f"{name} {n_same + 1}" if n_same else name] = family.shown(part)
@@ -158,9 +241,6 @@ class Product(Grouped):
             fitted._learned, fitted._params = family, part
             fitted.show(part)
             self.groups_.append(fitted)
-
-    def _with(self, params: Any) -> Any:
-        return zip(self.families, params, strict=True)
 
     def __repr__(self) -> str:
         groups = (

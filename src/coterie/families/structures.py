@@ -140,6 +140,10 @@ def covariances(
     weight, scatter = np.asarray(weight, np.float64), np.asarray(scatter, np.float64)
     total = weight.sum(axis=-1, keepdims=True)
     weight = np.maximum(weight, FLOOR * np.where(total > 0, total, 1.0))
+    if volume == "E" and structure.form != "tied":  # logarithms of scatters must not depend on the scale of weights
+        exponent = np.frexp(total)[1]
+        weight = np.ldexp(weight, -exponent)
+        scatter = np.ldexp(scatter, -exponent.reshape(*total.shape, *[1] * (scatter.ndim - total.ndim)))
 
     if structure.form == "spherical":
         if d is None:

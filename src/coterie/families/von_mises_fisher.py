@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
-from coterie.families.bessel import log_bessel, log_scaled_bessel
-from coterie.families.concentration import concentration_of
+from coterie.families.bessel import log_bessel, log_ratio, log_scaled_bessel
 from coterie.families.counts import dense_blocks
 from coterie.families.family import Survey
 from coterie.families.linear import ExponentialFamily, Linear
 from coterie.families.prior import Pseudo
 
 HIGH = 1e4  # concentrations above it are computed directly, because matrix products would lose too many digits
+LARGEST = 1e10  # maximum concentration
+STEPS = 60  # maximum number of iterations: Newton steps, or bisections if a Newton step leaves the bounds
 
 
 @stored("parameters.VonMisesFisher")
@@ -33,10 +34,8 @@ class Lengths(Survey):
     rows: Any  # number of rows
     zero_row: Any  # index of the first row of length 0; infinite if there is none
 
-    def __add__(self, other: Survey) -> Lengths:
-        assert isinstance(other, Lengths)
-        values, zero_row = Survey.__add__(self, other), min(self.zero_row, self.rows + other.zero_row)
-        return Lengths(values.n_invalid, values.example, self.rows + other.rows, zero_row)
+    def _sum_of_others(self, other: Self) -> tuple[Any, ...]:
+        return self.rows + other.rows, min(self.zero_row, self.rows + other.zero_row)
 
 
 @stored("family.VonMisesFisher", attributes="prior has_missing")
@@ -83,9 +82,9 @@ class VonMisesFisher(ExponentialFamily):
     # density
 
     def survey(self, X: Any) -> Lengths:
-        base = super().survey(X)
-        is_zero = _lengths(X) == 0
-        return Lengths(base.n_invalid, base.example, X.shape[0], int(is_zero.argmax()) if is_zero.any() else np.inf)
+        invalid, is_zero = super().survey(X), _lengths(X) == 0
+        zero_row = int(is_zero.argmax()) if is_zero.any() else np.inf
+        return Lengths(invalid.n_invalid, invalid.example, X.shape[0], zero_row)
 
     def check(self, survey: Any, names: list[str] | None = None) -> None:
         super().check(survey, names)
@@ -174,8 +173,10 @@ def _one_minus_cosines(kappa: float, d: int, n: int, rng: np.random.Generator) -
     while len(accepted) < n:
         z, u = rng.beta(0.5 * (d - 1.0), 0.5 * (d - 1.0), n), rng.random(n)
         t = 2.0 * b * z / (1.0 - (1.0 - b) * z)
-        log_ratio = kappa * (peak - t) + (d - 1.0) * (np.log(peak + (1.0 - peak) * t) - np.log(peak * (2.0 - peak)))
-        accepted = np.append(accepted, t[log_ratio >= np.log(u)])
+        log_acceptance = kappa * (peak - t) + (d - 1.0) * (
+            np.log(peak + (1.0 - peak) * t) - np.log(peak * (2.0 - peak))
+        )
+        accepted = np.append(accepted, t[log_acceptance >= np.log(u)])
     return accepted[:n]
 
 
@@ -189,3 +190,30 @@ def _lengths(X: Any) -> np.ndarray:
             return unit * np.sqrt(((X / unit[:, None]) ** 2).sum(axis=1))
         squares = (X.data / np.repeat(unit, np.diff(X.indptr))) ** 2
         return unit * np.sqrt(sparse.csr_array((squares, X.indices, X.indptr), shape=X.shape) @ np.ones(X.shape[1]))
+
+
+def concentration_of(length: np.ndarray, d: int) -> np.ndarray:
+    """The concentration (k,), from 0 to 1e10, for which the mean of unit rows of `d` columns has this `length` (k,)."""
+    if d == 1:  # rows are 1 or -1
+        return np.arctanh(np.minimum(length, 1.0 - 1e-16))
+    order, complement = 0.5 * d - 1.0, 1.0 - np.clip(length, 0.0, 1.0)
+    r = 1.0 - np.clip(complement, 0.5 * (d - 1.0) / LARGEST, 1.0 - 1e-15)
+    low, high = (_inverse_bound(r, order + a, order + b) for a, b in ((0.0, 2.0), (1.0, 1.0)))
+    low, high = np.minimum(low, LARGEST), np.minimum(high, LARGEST)
+    kappa = 0.5 * (low + high)
+    for _ in range(STEPS):
+        one_minus_A = -np.expm1(log_ratio(order, kappa))
+        error = (1.0 - r) - one_minus_A  # A - r
+        low, high = np.where(error <= 0, kappa, low), np.where(error >= 0, kappa, high)
+        slope = one_minus_A * (2.0 - one_minus_A) - (d - 1.0) / kappa * (1.0 - one_minus_A)
+        newton = kappa - error / np.where(slope > 0, slope, np.inf)
+        before, kappa = kappa, np.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
+        if np.all(np.abs(kappa - before) <= 1e-12 * kappa):
+            break
+    return np.where(length > 1e-15, kappa, 0.0)
+
+
+def _inverse_bound(r: np.ndarray, a: float, b: float) -> np.ndarray:
+    """The x for which x / (a + sqrt(x² + b²)), a bound of A, equals `r`."""
+    rest = (1.0 - r) * (1.0 + r)
+    return r / rest * (a + np.sqrt((a * r) ** 2 + b**2 * rest))

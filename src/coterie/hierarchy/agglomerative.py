@@ -14,6 +14,7 @@ from coterie.core.progress import Progress
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
+from coterie.distances.distance import check_symmetric
 from coterie.distances.euclidean import Euclidean
 from coterie.errors import ParameterError
 from coterie.hierarchy import assign
@@ -22,7 +23,7 @@ from coterie.hierarchy.cut import clusters_below
 from coterie.hierarchy.linkage import linkage
 from coterie.hierarchy.linkage_input import scaled_weights
 from coterie.hierarchy.linkage_methods import METHODS
-from coterie.hierarchy.tree import Array, as_tree
+from coterie.hierarchy.tree import Array, Tree, as_tree
 from coterie.hierarchy.tree_estimator import Objects, TreeEstimator, check_enough
 
 CONNECTIVITY_LINKAGES = ("ward", "complete", "average", "single")
@@ -195,16 +196,21 @@ class AgglomerativeClustering(TreeEstimator):
         Z, n_components = self._linkage_matrix(rows, n, leaf_rows, objects, weight)
         tree = as_tree(Z)
         k = 1 + int(np.count_nonzero(tree.height >= threshold)) if n_clusters is None else n_clusters
-        labels = clusters_below(tree, np.arange(len(tree.height)) < tree.n_leaves - k)
         self._check_columns(X, reset=True)
         self._store_tree(Z)
-        self._distance, self._columns = objects.distance, (n, leaf_rows)
+        self._distance, self._columns, self.n_connected_components_ = objects.distance, (n, leaf_rows), n_components
+        self._cut(k, tree, objects, weight, X)
+        return self
+
+    def _cut(self, k: int, tree: Tree, objects: Objects, weight: Array, X: Any) -> None:
+        """Store the clusters after all but the last k - 1 merges, and the labels of `X`, the rows of the fit."""
+        labels = clusters_below(tree, np.arange(len(tree.height)) < tree.n_leaves - k)
         self._clusters = assign.clusters_of_tree(self.linkage, tree, labels, weight, *objects)
-        self.labels_, self.n_clusters_, self.n_connected_components_ = labels, int(labels.max()) + 1, n_components
+        self.labels_, self.n_clusters_ = labels, int(labels.max()) + 1
+        n, leaf_rows = self._columns
         if len(leaf_rows) < n:
             self.labels_ = self.predict(X)
             self.labels_[leaf_rows] = labels
-        return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the cluster of each row."""
@@ -255,11 +261,8 @@ class AgglomerativeClustering(TreeEstimator):
                 f"connectivity requires linkage {', '.join(map(repr, CONNECTIVITY_LINKAGES))}; "
                 f"got linkage={self.linkage!r}"
             )
-        if objects.distance is not None and not objects.distance.symmetric:
-            raise ParameterError(
-                f"metric={objects.distance.name!r} is not symmetric: linkage needs d(x, y) = d(y, x); use a symmetric "
-                "metric"
-            )
+        if objects.distance is not None:
+            check_symmetric(objects.distance, "linkage needs d(x, y) = d(y, x)")
         is_euclidean = isinstance(objects.distance, Euclidean) and objects.distance.root
         if self.linkage == "ward" and not is_euclidean:
             raise ParameterError(
@@ -271,10 +274,7 @@ class AgglomerativeClustering(TreeEstimator):
 def cuts(
     model: AgglomerativeClustering, ks: list[int], X: Any, sample_weight: Any
 ) -> Iterator[tuple[AgglomerativeClustering, float]]:
-    """Copies of a fitted model, cut into each number of clusters, with the cost of each.
-
-    The cost is the sum of squares within clusters for Ward, and the height of the highest merge for other linkages.
-    """
+    """Copies of a fitted model cut into `ks` clusters, and their costs: inertia for Ward, else the highest merge."""
     n, rows = model._columns
     weight = as_weights(sample_weight, n)
     weight = np.ones(len(rows)) if weight is None else weight[rows]
@@ -283,11 +283,6 @@ def cuts(
     costs = 0.5 * np.cumsum(tree.height**2) if model.linkage == "ward" else np.maximum.accumulate(tree.height)
     for k in ks:
         n_merges = tree.n_leaves - k
-        cut = copy.copy(model).set_params(n_clusters=k)
-        labels = clusters_below(tree, np.arange(len(tree.height)) < n_merges)
-        cut._clusters = assign.clusters_of_tree(model.linkage, tree, labels, weight, *objects)
-        cut.labels_, cut.n_clusters_ = labels, k
-        if len(rows) < n:
-            cut.labels_ = cut.predict(X)
-            cut.labels_[rows] = labels
-        yield cut, float(costs[n_merges - 1]) if n_merges else 0.0
+        model_of_k = copy.copy(model).set_params(n_clusters=k)
+        model_of_k._cut(k, tree, objects, weight, X)
+        yield model_of_k, float(costs[n_merges - 1]) if n_merges else 0.0

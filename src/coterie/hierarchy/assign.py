@@ -42,9 +42,7 @@ class FittedObjects:
         """Distances of new objects to all objects of the fit (m, n); the columns of precomputed ones are sorted."""
         if self.distance is None:
             return new[:, self.order]
-        distances = np.empty((len(new), len(self.order)), np.result_type(new.dtype, self.A.dtype))
-        self.distance.between(new, self.A, distances)
-        return distances
+        return self.distance.table(new, self.A)
 
 
 def fitted_objects(distance: Distance | None, A: Any, labels: Array) -> FittedObjects:
@@ -67,7 +65,7 @@ def leaf_shares(tree: Tree, labels: Array, weight: Array, halving: bool) -> Arra
 @stored("hierarchy.Members", objects="<hierarchy.Objects>", share="real N", mass="real K", inner="none | real K")
 @dataclass(frozen=True)
 class Members:
-    """Clusters given by all their members: single, complete, average, weighted; and centers of precomputed distances.
+    """Clusters defined by all their members: single, complete, average, weighted; and centers of precomputed distances.
 
     The squared distance to a center is the mean of those to the members, minus half their mean among the members.
     """
@@ -98,7 +96,7 @@ class Members:
 @stored("hierarchy.Centers", distance="<distance.*>", centers="real K D", mass="real K", method="text")
 @dataclass(frozen=True)
 class Centers:
-    """Clusters given by the centers of their rows: ward, centroid, median."""
+    """Clusters defined by the centers of their rows: ward, centroid, median."""
 
     method: str
     distance: Distance
@@ -111,8 +109,7 @@ class Centers:
 
     def costs(self, new: Any) -> Array:
         """Squared distances of new rows to all clusters (m, k), as the method measures them."""
-        distances = np.empty((len(new), self.columns), np.result_type(new.dtype, self.centers.dtype))
-        self.distance.between(new, self.centers, distances)
+        distances = self.distance.table(new, self.centers)
         return cost_increase(distances.astype(np.float64) ** 2, self.mass, self.method)
 
 
@@ -156,4 +153,4 @@ def nearest(clusters: Members | Centers, new: Any, n_jobs: int | None) -> Array:
         return clusters.costs(new[start:stop]).argmin(axis=1).astype(np.int32)
 
     with machine.one_blas_thread:
-        return np.concatenate(list(machine.in_threads(strip, strips(len(new), clusters.columns), n_jobs)))
+        return np.concatenate(machine.run_in_threads(strip, strips(len(new), clusters.columns), n_jobs))

@@ -9,13 +9,18 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from coterie import interrupts, machine
-from coterie.core.protocols import Source
+from coterie.core.scale import Scale
 from coterie.core.stored import stored
+from coterie.data import as_source
+from coterie.data.scale_check import divide_by_scale
+from coterie.data.summary import check_finite
+from coterie.engines import as_engine
+from coterie.errors import ScaleError
 from coterie.hierarchy.splits import Splits
 from coterie.hierarchy.tree import Array
 from coterie.hierarchy.tree_estimator import check_enough
 from coterie.kmeans.bisecting_kmeans import BisectingKMeans, Growth, Tree, TreeModel
-from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.center_estimator import check_enough_rows
 
 NODE = 600  # bytes of a node in addition to its center
 
@@ -28,17 +33,26 @@ class Bisections(BisectingKMeans):
     arithmetic a part never has more than the whole; differences due to rounding are removed.
     """
 
-    _rescales = False  # heights and the tree are in the units of the rows
-
     def split(
         self, X: Any, sample_weight: Any, n_clusters: int | None, max_clusters: int | None, min_height: float
     ) -> Splits:
-        """Split until there are `max_clusters` (None: no limit), or no cluster is as high as `min_height`."""
-        self._growth, summary = self._new_tree(X, sample_weight)
+        """Split until there are `max_clusters` (None: no limit), or no cluster is as high as `min_height`.
+
+        The heights of the result are those of rows and weights divided by their scale: 2^`height_exponent` lower.
+        """
+        try:
+            self._growth, summary = self._new_tree(X, sample_weight)
+        except ScaleError as error:
+            self._store_scale(Scale(error.rows, error.weights))
+            self._growth, summary = self._new_tree(*self._divided(X, sample_weight, self._scale))
+        min_height = float(np.ldexp(min_height, -self.height_exponent))
         n = self._growth.source.shape[0]
         check_enough(n, n_clusters)
         check_enough_rows(n_clusters or 1, summary)
-        _check_memory(self._growth.source, max_clusters or n)
+        source, k = self._growth.source, max_clusters or n
+        nbytes = 2 * k * (source.shape[1] * source.dtype.itemsize + NODE)
+        remedy = "use compute_full_tree=False, or a sample of the rows"
+        machine.check_memory(nbytes, f"the tree of {k} clusters", remedy)
         # BLAS is limited once, not for every split. After Ctrl-C the tree is incomplete, so that nothing is kept.
         with machine.one_blas_thread, interrupts.outermost():
             while max_clusters is None or len(self._growth.splits) + 1 < max_clusters:
@@ -46,6 +60,12 @@ class Bisections(BisectingKMeans):
                     break
         self._numbers, splits = _splits(self._growth, n)
         return splits
+
+    @property
+    def height_exponent(self) -> int:
+        """Exponent of the power of two between heights and heights in the units of rows and weights."""
+        is_inertia = self.bisecting_strategy == "biggest_inertia"
+        return self._scale.weights + (2 * self._scale.rows if is_inertia else 0)
 
     def keep(self, X: Any, owner: BaseEstimator, names: Array) -> None:
         """Store the columns in `owner`, and the nodes above the clusters, whose labels are `names` (k,)."""
@@ -60,8 +80,11 @@ class Bisections(BisectingKMeans):
 
     def assign(self, X: Any, owner: BaseEstimator) -> Any:
         """Labels of new rows, whose columns must be those that `owner` was fitted with."""
-        source, engine, _ = self._open(X, None, first=True)
+        source = as_source(X)
         self._check_columns(X, source, owner, reset=False)
+        engine = as_engine(self.engine, source, self.n_jobs)
+        source = divide_by_scale(source, self._scale, engine)
+        check_finite(source, engine)
         return source.join(engine.map(partial(TreeModel().assign, self.tree_), source))
 
 
@@ -77,9 +100,3 @@ def _splits(growth: Growth, n: int) -> tuple[Array, Splits]:
             cluster[rows] = number[node]
     height = np.minimum.accumulate([height for _, height in growth.splits] or np.empty(0))
     return number, Splits(parent, height, cluster)
-
-
-def _check_memory(source: Source, n_clusters: int) -> None:
-    nbytes = 2 * n_clusters * (source.shape[1] * source.dtype.itemsize + NODE)
-    remedy = "use compute_full_tree=False, or a sample of the rows"
-    machine.check_memory(nbytes, f"the tree of {n_clusters} clusters", remedy)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.distances.distance import as_distance
+from coterie.distances.distance import as_distance, check_symmetric
 from coterie.distances.pairwise import fit_and_prepare, pairwise
 from coterie.distances.precomputed import as_square
 from coterie.errors import InputError, ParameterError
@@ -18,26 +18,14 @@ UpperRows = Callable[[int, int], Array]
 
 
 def upper_rows(X: Any, n: int, metric: Any, params: dict[str, Any]) -> UpperRows:
-    """Return a function of `start` and `stop`: the distances of these rows to all later ones, row after row.
-
-    `X` has `n` rows, and their distances are computed when needed; or `X` is the matrix of distances: a condensed
-    vector, or a square matrix with metric='precomputed'.
-    """
+    """A function of `start` and `stop`: distances of these rows to all later ones. `X` are `n` rows or distances."""
     if is_precomputed(X, metric, params):
         return upper_rows_of(as_square_or_condensed(X, n), n)
     distance, A, _ = fit_and_prepare(as_distance(metric, **params), X)
     check_leaves(len(A), n)
-    if not distance.symmetric:
-        raise ParameterError(
-            f"metric={distance.name!r} is not symmetric: d(x, y) and d(y, x) differ; use a symmetric metric"
-        )
+    check_symmetric(distance, "d(x, y) and d(y, x) differ")
 
-    def rows(start: int, stop: int) -> Array:
-        strip = np.empty((stop - start, n - start), A.dtype)
-        distance.between(A[start:stop], A[start:], strip)
-        return _above_diagonal(strip)
-
-    return rows
+    return lambda start, stop: _above_diagonal(distance.table(A[start:stop], A[start:]))
 
 
 def upper_rows_of(D: Array, n: int) -> UpperRows:

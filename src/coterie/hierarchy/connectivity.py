@@ -25,11 +25,7 @@ Block = Callable[[Array, Array], Array]  # distances (a, b) between two sets of 
 def merge_neighbours(
     ends: Array, method: str, distance: Distance | None, A: Any, weight: Array, n_jobs: int | None
 ) -> tuple[Array, int]:
-    """The linkage matrix (n - 1, 4) of merges between connected clusters; and the number of connected components.
-
-    `A` are prepared rows, or all distances if `distance` is None. Heights can decrease, because a merge can connect
-    clusters that are nearer to each other.
-    """
+    """Linkage matrix of merges of neighbours, and number of components; `A` are rows, or distances if no `distance`."""
     n = len(A)
     count, component = connected_components(
         sparse.coo_array((np.ones(len(ends)), ends.T), shape=(n, n)), directed=False
@@ -96,8 +92,7 @@ def _edge_lengths(ends: Array, distance: Distance | None, A: Any, n_jobs: int | 
         return A[ends[:, 0], ends[:, 1]].astype(np.float64)
     length = np.empty(len(ends))
     with machine.one_blas_thread:
-        for _ in machine.in_threads(partial(_measure, distance, A, ends, length), strips(len(ends), 256), n_jobs):
-            pass
+        machine.run_in_threads(partial(_measure, distance, A, ends, length), strips(len(ends), 256), n_jobs)
     return length
 
 
@@ -108,7 +103,7 @@ def _measure(distance: Distance, A: Any, ends: Array, length: Array, start: int,
     order = start + np.argsort(ends[start:stop, 0], kind="stable")
     firsts, begin = np.unique(ends[order, 0], return_index=True)
     for i, edges_of_i in zip(firsts, np.split(order, begin[1:]), strict=True):
-        length[edges_of_i] = _distances(distance, A, np.array([i]), ends[edges_of_i, 1])[0]
+        length[edges_of_i] = distance.table(A[[i]], A[ends[edges_of_i, 1]])[0]
 
 
 def _bridges(component: Array, count: int, block: Block) -> Array:
@@ -151,10 +146,4 @@ def _first_minima(values: Array, start: Array) -> Array:
 def _as_block(distance: Distance | None, A: Any) -> Block:
     if distance is None:
         return lambda rows, others: A[np.ix_(rows, others)]
-    return partial(_distances, distance, A)
-
-
-def _distances(distance: Distance, A: Any, rows: Array, others: Array) -> Array:
-    block = np.empty((len(rows), len(others)), A.dtype)
-    distance.between(A[rows], A[others], block)
-    return block
+    return lambda rows, others: distance.table(A[rows], A[others])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -61,13 +62,12 @@ def cophenet(Z: Any, Y: Any = None, *, dtype: Any = "float64", n_jobs: int | Non
     pairs = row_start(n, n)
     machine.check_memory(pairs * dtype.itemsize, f"{pairs} cophenetic distances", REMEDY)
     distances = np.empty(pairs, dtype)
-    heights = _CommonHeights(tree)
+    heights = _common_heights(tree)
 
     def strip(start: int, stop: int) -> None:
-        heights.rows(start, stop, distances[row_start(n, start) : row_start(n, stop)])
+        heights(start, stop, distances[row_start(n, start) : row_start(n, stop)])
 
-    for _ in machine.in_threads(strip, strips(n, n), n_jobs):
-        pass
+    machine.run_in_threads(strip, strips(n, n), n_jobs)
     if Y is None:
         return distances
     return _correlation(tree, upper_rows_of(as_square_or_condensed(Y, n, "Y"), n), n_jobs), distances
@@ -113,31 +113,27 @@ def cophenetic_correlation(
         return _correlation(tree, upper_rows(X, tree.n_leaves, metric, params), n_jobs)
 
 
-class _CommonHeights:
-    """The heights of the lowest common ancestors of leaves and all later leaves."""
+def _common_heights(tree: Tree) -> Callable[[int, int, Array], None]:
+    """A function that writes the heights of the lowest common ancestors of some leaves and all later leaves."""
+    nodes = tree.parent, tree.siblings(), tree.size, tree.first, tree.height
+    kernel = kernels.select("dendrograms", tree.n_leaves).cophenetic_rows
 
-    def __init__(self, tree: Tree):
-        self.n = tree.n_leaves
-        self.nodes = tree.parent, tree.siblings(), tree.size, tree.first, tree.height
+    def rows(start: int, stop: int, out: Array) -> None:
+        kernel(*nodes, start, stop, True, np.empty(tree.n_leaves, out.dtype), out)
 
-    def rows(self, start: int, stop: int, out: Array) -> None:
-        line = np.empty(self.n, out.dtype)
-        kernels.select("dendrograms", self.n).cophenetic_rows(*self.nodes, start, stop, True, line, out)
+    return rows
 
 
 def _correlation(tree: Tree, distances: UpperRows, n_jobs: int | None) -> float:
-    """The cophenetic correlation coefficient.
-
-    Mean and variance of the cophenetic distances follow from the merges and their sizes, without a pass over pairs.
-    """
+    """The correlation; moments of cophenetic distances follow from merges and sizes, without a pass over pairs."""
     n = tree.n_leaves
     if n < 3:
         raise InputError(f"Z has {n} leaves: a correlation needs at least 3")
     pairs = (tree.size[tree.left] * tree.size[tree.right]).astype(np.float64)
     mean_height = float(pairs @ tree.height / pairs.sum())
-    step = partial(_moments, _CommonHeights(tree), distances, mean_height)
+    step = partial(_moments, _common_heights(tree), distances, mean_height)
     bounds = [(start, min(stop, n - 1)) for start, stop in strips(n, n) if start < n - 1]
-    count, mean, squares, excess, products = np.array(list(machine.in_threads(step, bounds, n_jobs))).T
+    count, mean, squares, excess, products = np.array(machine.run_in_threads(step, bounds, n_jobs)).T
     mean_distance = float(count @ mean / count.sum())
     distance_scatter = float((squares + count * (mean - mean_distance) ** 2).sum())
     co_scatter = float((products + (mean - mean_distance) * excess).sum())
@@ -150,7 +146,7 @@ def _correlation(tree: Tree, distances: UpperRows, n_jobs: int | None) -> float:
 
 
 def _moments(
-    heights: _CommonHeights, distances: UpperRows, mean_height: float, start: int, stop: int
+    heights: Callable[[int, int, Array], None], distances: UpperRows, mean_height: float, start: int, stop: int
 ) -> tuple[float, ...]:
     """Moments of the pairs in a strip of rows.
 
@@ -159,7 +155,7 @@ def _moments(
     """
     d = distances(start, stop).astype(np.float64)
     c = np.empty(len(d))
-    heights.rows(start, stop, c)
+    heights(start, stop, c)
     c -= mean_height
     mean = float(d.mean())
     d -= mean

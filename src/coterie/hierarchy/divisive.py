@@ -9,8 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie import machine
 from coterie.core.arguments import one_of
+from coterie.core.scale import LENGTHS, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.data import opened
+from coterie.distances.distance import check_symmetric
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import pairwise, strips
 from coterie.errors import InputError, ParameterError
@@ -202,7 +204,7 @@ class DivisiveClustering(TreeEstimator):
             return self._splits.assign(new[start:stop])
 
         with machine.one_blas_thread:
-            return np.concatenate(list(machine.in_threads(strip, strips(len(new), self.n_leaves_), self.n_jobs)))
+            return np.concatenate(machine.run_in_threads(strip, strips(len(new), self.n_leaves_), self.n_jobs))
 
     def _is_of_fit(self, X: Any, sample_weight: Any) -> bool:
         """Only 'diana' needs this: with 'bisecting', `predict` returns `labels_` for the rows of the fit."""
@@ -241,27 +243,31 @@ class DivisiveClustering(TreeEstimator):
         )
         max_clusters, min_height = (None, 0.0) if self.compute_full_tree else (n_clusters, threshold or 0.0)
         splits = bisections.split(X, sample_weight, n_clusters, max_clusters, min_height)
+        exponent = bisections.height_exponent
         if n_clusters is None:
-            k = 1 + int((splits.height >= threshold).sum())
+            k = 1 + int((np.ldexp(splits.height, exponent) >= threshold).sum())
         else:
             k = min(n_clusters, 1 + len(splits.split))
         cluster = splits.clusters(k)
-        names = self._store_result(splits.to_single_objects() if self.compute_full_tree else splits, cluster)
+        names = self._store_result(splits.to_single_objects() if self.compute_full_tree else splits, cluster, exponent)
         bisections.keep(X, self, names)
         self._splits = bisections
         if n_clusters is not None and k < n_clusters:
             warn_of_few_rows(k, n_clusters)
         return self
 
-    def _store_result(self, splits: Splits, cluster: Array) -> Array:
-        """Store tree and labels, and return the label of each cluster (k,)."""
+    def _store_result(self, splits: Splits, cluster: Array, exponent: int = 0) -> Array:
+        """Store tree and labels, and return the label of each cluster (k,). Heights are multiplied by 2^exponent."""
         self.linkage_matrix_: Any = None
         self.children_: Any = None
         self.distances_: Any = None
         self.divisive_coefficient_: float | None = None
         if self.compute_full_tree:
-            self._store_tree(splits.linkage_matrix())
-            self.divisive_coefficient_ = banner_coefficient(self.linkage_matrix_) if splits.height[0] > 0 else 0.0
+            Z = splits.linkage_matrix()
+            self.divisive_coefficient_ = banner_coefficient(Z) if splits.height[0] > 0 else 0.0
+            heights = {"distances_": Z[:, 2]}
+            Z[:, 2] = multiplied(heights, {"distances_": LENGTHS}, Scale(exponent, 0))["distances_"]
+            self._store_tree(Z)
         self.labels_, self.n_leaves_ = number_by_first_row(cluster), len(cluster)
         self.n_clusters_ = int(self.labels_.max()) + 1
         names = np.empty(self.n_clusters_, np.int32)
@@ -270,10 +276,7 @@ class DivisiveClustering(TreeEstimator):
 
     def _distances(self, X: Any, objects: Objects, n: int) -> Array:
         distance: Any = objects.distance
-        if not distance.symmetric:
-            raise ParameterError(
-                f"metric={distance.name!r} is not symmetric: diameters need d(x, y) = d(y, x); use a symmetric metric"
-            )
+        check_symmetric(distance, "diameters need d(x, y) = d(y, x)")
         machine.check_memory(n * n * objects.A.dtype.itemsize, f"the distances of {n} rows", REMEDY)
         return pairwise(X, metric=distance, n_jobs=self.n_jobs)
 

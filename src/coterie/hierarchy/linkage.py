@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
+from coterie.core.arguments import one_of
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.distances import Distance, as_distance
+from coterie.distances.distance import check_symmetric
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import fit_and_prepare
 from coterie.errors import InputError, ParameterError
@@ -131,8 +133,7 @@ def linkage(
     """
     if not isinstance(method, str) or method not in METHODS:
         raise ParameterError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
-    if memory not in ("auto", "linear", "matrix"):
-        raise ParameterError(f"memory must be 'auto', 'linear' or 'matrix'; got {memory!r}")
+    one_of("memory", memory, ("auto", "linear", "matrix"))
     machine.thread_count(n_jobs)  # rejects invalid values before the computation starts
     rule, callback = METHODS[method], check_callback(callback)
     X = opened(X)
@@ -180,10 +181,7 @@ def _merge_rows(
 
 def _prepared(X: Any, distance: Distance, method: str) -> tuple[Distance, Any]:
     """The distance, fitted to the rows, and the rows prepared for it."""
-    if not distance.symmetric:
-        raise ParameterError(
-            f"metric={distance.name!r} is not symmetric: linkage needs d(x, y) = d(y, x); use a symmetric metric"
-        )
+    check_symmetric(distance, "linkage needs d(x, y) = d(y, x)")
     if METHODS[method].squared and not (isinstance(distance, Euclidean) and distance.root):
         raise ParameterError(
             f"method={method!r} needs centers of clusters, which metric={distance.name!r} does not define: use "
@@ -221,10 +219,7 @@ def _report(callback: Callback | None, total: int) -> ReportMerges:
 
 
 def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> Array:
-    """Sort the merges by height, if heights never fall, and number the clusters in that order.
-
-    Weights were divided by 2^exponent. Heights of Ward's method are proportional to the square root of the weights.
-    """
+    """Sort merges by height if heights never fall, and number clusters; weights were divided by 2^exponent."""
     n = len(merges.height) + 1
     if rule.kind == WARD and exponent:
         merges = merges._replace(height=linkage_from_rows.rescale_heights(merges.height, exponent // 2))

@@ -42,8 +42,7 @@ def fill(D: Array, rows: Array, distance: Distance, n_jobs: int | None) -> None:
     def strip(start: int, stop: int) -> None:
         distance.between(rows[start:stop], rows, D[start:stop])
 
-    for _ in machine.in_threads(strip, strips(*D.shape), n_jobs):
-        pass
+    machine.run_in_threads(strip, strips(*D.shape), n_jobs)
 
 
 def merge_distances(D: Array, method: Method, weight: Array, progress: ReportMerges) -> Merges:
@@ -55,10 +54,7 @@ def merge_distances(D: Array, method: Method, weight: Array, progress: ReportMer
 
 
 def _merge(D: Array, method: Method, weight: Array, exponent: int, d: int, progress: ReportMerges) -> Merges:
-    """Merge by `D` (n, n), the distances of rows with `d` columns.
-
-    They are divided by 2^exponent, and squared if the method needs it.
-    """
+    """Merge by `D`, distances of rows with `d` columns divided by 2^exponent; squared if the method needs it."""
     kernel = kernels.select("linkage", len(D), d)
     if method.is_single:
         merges: Merges = kernel.prim(D)
@@ -74,10 +70,7 @@ def _merge(D: Array, method: Method, weight: Array, exponent: int, d: int, progr
 
 
 def _scale_distances(D: Array, method: Method) -> int:
-    """Divide distances by a power of 2 if sums of them could overflow; return the exponent.
-
-    Single and complete linkage add no distances, so theirs stay as they are.
-    """
+    """Divide distances by a power of 2 if a method adds them and sums could overflow; return the exponent."""
     if method.kind in (None, COMPLETE):
         return 0
     largest = float(D.max(initial=0.0))

@@ -59,10 +59,7 @@ def positive_weights(sample_weight: Any, n: int) -> Array:
 
 
 def scaled_weights(weight: Array, dtype: Any) -> tuple[Array, int]:
-    """Divide weights by a power of 4 if their products could overflow `dtype`; return them and the exponent of 2.
-
-    `dtype` is the type of the distances, in which the distances of merged clusters are computed.
-    """
+    """Divide weights by a power of 4 if products with distances could overflow `dtype`; and the exponent of 2."""
     exponent = unsafe_exponent(float(weight.max()), dtype, LARGE_WEIGHT[np.dtype(dtype).itemsize])
     exponent += exponent & 1
     return (np.ldexp(weight, -exponent), exponent) if exponent else (weight, 0)

@@ -26,16 +26,8 @@ def optimal_leaf_ordering(
 
     Parameters
     ----------
-    Z : array (n - 1, 4)
-        Linkage matrix.
-    X : array or frame (n, d); distances (n (n - 1) / 2,), or (n, n) for metric='precomputed'
-        The rows or distances from which the tree was computed.
-    metric : str, function, Distance or 'precomputed', default='euclidean'
-        See `coterie.distances.pairwise`.
-    n_jobs : int or None, default=None
-        Number of threads. None uses all cores. The result does not depend on it.
-    **params
-        Parameters of the metric.
+    Z, X, metric, n_jobs, **params
+        As in `cophenetic_correlation`.
 
     Returns
     -------
@@ -85,8 +77,7 @@ def _path_lengths(tree: Tree, D: Array, n_jobs: int | None) -> Array:
         work = (b - a) * (c - b) * (c - a)
         height = b - a if work <= PARALLEL else max(4, (b - a) // 64 * 4)
         pieces = [(*bounds, start, min(start + height, b)) for start in range(a, b, height)]
-        for _ in machine.in_threads(join, pieces, n_jobs):
-            pass
+        machine.run_in_threads(join, pieces, n_jobs)
     return M
 
 

@@ -42,10 +42,7 @@ class Tree(NamedTuple):
         return sibling
 
     def subtree_max(self, values: Array) -> Array:
-        """The maximum of `values` (n - 1,) over each merge and all merges below it (n - 1,).
-
-        Each step doubles the distance up the tree, so the number of steps is the logarithm of the depth.
-        """
+        """The maximum of `values` over each merge and all merges below it (n - 1,), in log(depth) steps."""
         n = self.n_leaves
         maximum, up = np.array(values, dtype=np.float64), self.parent[n:] - n
         if (maximum <= maximum[up]).all():

@@ -71,10 +71,7 @@ class TreeEstimator(ClusterMixin, DistanceEstimator):
         return self._distance.prepare(rows)
 
     def _is_of_fit(self, X: Any, sample_weight: Any) -> bool:
-        """Whether `X`, which has as many rows as the fit, has the same rows in the same order.
-
-        Only some pairs are compared: leaves that the tree merges first must be as far apart as their heights.
-        """
+        """Whether `X` has the rows of the fit in the same order: some pairs must be as far apart as their heights."""
         new, (n, leaf_rows), Z = self._new_objects(X), self._columns, self.linkage_matrix_
         w = as_weights(sample_weight, n)
         if Z is None or not (w is None or w[leaf_rows].all()):

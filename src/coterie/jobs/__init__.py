@@ -14,15 +14,7 @@ from coterie.core.progress import Callback, Progress, silent
 from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
-    from coterie.report import (
-        ChoiceResult,
-        ComparisonResult,
-        JobResult,
-        MachineInfo,
-        ModelInfo,
-        PredictionResult,
-        TableInfo,
-    )
+    from coterie.report import inspection, results
 
 __all__ = [
     "Budget",
@@ -54,122 +46,47 @@ Number: TypeAlias = int | tuple[int, int] | Literal["auto"]
 
 @dataclass(frozen=True)
 class TableJob(PreparationOptions):
-    """A table, and options for preparing its rows.
+    """A table, and options for preparing its rows."""
 
-    Attributes
-    ----------
-    path : Path
-        The table, in any format of `coterie.data.tables.file_formats`; ``-`` is CSV on standard input.
-    columns : tuple of str
-        Columns to use; by default every numeric column that is not an identifier.
-    exclude : tuple of str
-        Columns to exclude.
-    id, weight : str or None
-        Columns of row names and of row weights.
-    one_hot : tuple of str
-        Categorical columns to encode as a column of zeros and ones for each value.
-    scale : {"auto", "standard", "robust", "minmax", "none"}
-        Scaling of columns. ``auto`` is ``standard`` for a table and ``none`` for arrays, whose columns are assumed
-        to have the same unit.
-    missing : {"error", "drop", "mean", "median", "ignore"}
-        Treatment of missing values; ``ignore`` passes them to the algorithm.
-    seed : int
-        Seed of the random generator.
-    threads : int or None
-        Number of threads; None uses all cores. The result does not depend on it.
-    device : {"auto", "cpu", "cuda"}
-        Device to use; ``cuda`` is not supported yet.
-    batch_rows : int or None
-        Rows of the table in memory at a time; the matrix is then in a temporary file. None reads all rows at once,
-        unless the table is too large for memory. The result does not depend on it.
-    """
-
-    path: Path
-    seed: int = 0
-    threads: int | None = None
-    device: Device = "auto"
+    path: Path  # in any format of `coterie.data.tables.file_formats`; ``-`` is CSV on standard input
+    seed: int = 0  # of the random generator
+    threads: int | None = None  # None uses all cores; the result does not depend on it
+    device: Device = "auto"  # ``cuda`` is not supported yet
+    # Rows of the table in memory at a time; the matrix is then in a temporary file. None reads all rows at once, unless
+    # the table is too large for memory. The result does not depend on it.
     batch_rows: int | None = None
 
 
 @dataclass(frozen=True)
 class Job(TableJob):
-    """A table to cluster, with the algorithm and its options.
+    """A table to cluster, with the algorithm and its options."""
 
-    Attributes
-    ----------
-    method : str
-        The algorithm, one of `coterie.algorithms.ALGORITHMS`.
-    k : int, (int, int) or "auto"
-        Number of clusters, or the smallest and largest to choose from.
-    options : mapping
-        Options of the algorithm by their names on the command line.
-    budget : {"quick", "normal", "thorough"}
-        Effort spent on choosing K.
-    sample : int or None
-        Fit on this number of random rows; assign the others to the nearest cluster.
-    strict : bool
-        Whether a fit that has not converged is an error.
-    engine : str
-        ``local``, ``dask`` (its threads in this process) or ``dask:tcp://host:8786`` (a cluster).
-    checkpoint : Path or None
-        File in which the state of the fit is saved. If it exists, the fit resumes from it; it is deleted at the end.
-    output : Path or None
-        File for the table with its clusters.
-    safe_csv : bool
-        Write a quote before text in CSV that a spreadsheet program would run as a formula.
-    model : Path or None
-        File for the fitted model.
-    report : Path or None
-        File for a report about the result (.html).
-    static : bool
-        Write the report without JavaScript, with a static map.
-    animate : Path or None
-        File for an animation of the fit (.html, .gif or .mp4); it is also part of the report.
-    force : bool
-        Overwrite existing files, and replace existing columns.
-    """
-
-    method: str = "kmeans"
-    k: Number = "auto"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    budget: Budget = "normal"
-    sample: int | None = None
-    strict: bool = False
-    engine: str = "local"
-    checkpoint: Path | None = None
-    output: Path | None = None
-    safe_csv: bool = False
-    model: Path | None = None
-    report: Path | None = None
-    static: bool = False
-    animate: Path | None = None
-    force: bool = False
+    method: str = "kmeans"  # one of `coterie.algorithms.ALGORITHMS`
+    k: Number = "auto"  # number of clusters, or the smallest and largest to choose from
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the algorithm, by their names on the command line
+    budget: Budget = "normal"  # effort spent on choosing K
+    sample: int | None = None  # fit on this number of random rows; assign the others to the nearest cluster
+    strict: bool = False  # whether a fit that has not converged is an error
+    engine: str = "local"  # or ``dask`` (its threads in this process) or ``dask:tcp://host:8786`` (a cluster)
+    checkpoint: Path | None = None  # state of the fit, which resumes from it if it exists; it is deleted at the end
+    output: Path | None = None  # the table with its clusters
+    safe_csv: bool = False  # write a quote before text in CSV that a spreadsheet program would run as a formula
+    model: Path | None = None  # the fitted model
+    report: Path | None = None  # a report about the result (.html)
+    static: bool = False  # write the report without JavaScript, with a static map
+    animate: Path | None = None  # an animation of the fit (.html, .gif or .mp4); it is also part of the report
+    force: bool = False  # overwrite existing files, and replace existing columns
 
 
 @dataclass(frozen=True)
 class PredictJob:
-    """A table whose rows are assigned to the clusters of a fitted model.
+    """A table whose rows are assigned to the clusters of a fitted model; other fields are as for a `Job`."""
 
-    Attributes
-    ----------
-    model : Path
-        A file that a `Job` wrote, or `coterie.save`.
-    path : Path
-        The table, with the columns that the model was fitted to.
-    proba, distance : bool
-        Write the probability of every cluster, and the distance to every center.
-    missing : {"auto", "error", "drop", "ignore"}
-        Treatment of missing values; ``auto`` is that of the fit: fill or ignore them if the fit did, otherwise an
-        error.
-    batch_rows, output, safe_csv, force
-        As for a `Job`.
-    """
-
-    model: Path
-    path: Path
-    proba: bool = False
-    distance: bool = False
-    missing: ModelMissing = "auto"
+    model: Path  # a file that a `Job` wrote, or `coterie.save`
+    path: Path  # the table, with the columns that the model was fitted to
+    proba: bool = False  # write the probability of every cluster
+    distance: bool = False  # write the distance to every center
+    missing: ModelMissing = "auto"  # ``auto``: fill or ignore missing values if the fit did, otherwise an error
     batch_rows: int | None = None
     output: Path | None = None
     safe_csv: bool = False
@@ -203,29 +120,17 @@ class CompareJob(TableJob):
 
 @dataclass(frozen=True)
 class ReportJob(TableJob):
-    """A table with existing clusters, to be described in a report.
+    """A table with existing clusters, to be described in a report."""
 
-    Attributes
-    ----------
-    model : Path or None
-        A file that a `Job` wrote; rows are assigned to its clusters.
-    labels : str or None
-        Column with the cluster of each row; -1 and empty cells mean no cluster.
-    output : Path
-        File for the report (.html).
-    static, force : bool
-        As for a `Job`.
-    """
-
-    model: Path | None = None
-    labels: str | None = None
+    model: Path | None = None  # a file that a `Job` wrote; rows are assigned to its clusters
+    labels: str | None = None  # column with the cluster of each row; -1 and empty cells mean no cluster
     output: Path = Path("report.html")
     static: bool = False
     force: bool = False
 
 
-def run(job: Job, callback: Callback | None = None) -> JobResult:
-    """Run `job`.
+def run(job: Job, callback: Callback | None = None) -> results.JobResult:
+    """Cluster a table.
 
     Parameters
     ----------
@@ -254,42 +159,42 @@ def run(job: Job, callback: Callback | None = None) -> JobResult:
     return execute(job, callback or silent)
 
 
-def choose(job: ChooseJob, callback: Callback | None = None) -> ChoiceResult:
+def choose(job: ChooseJob, callback: Callback | None = None) -> results.ChoiceResult:
     """Choose the number of clusters of a table; errors and `callback` are as in `run`."""
     from coterie.jobs.choose_k_job import execute
 
     return execute(job, callback or silent)
 
 
-def compare(job: CompareJob, callback: Callback | None = None) -> ComparisonResult:
+def compare(job: CompareJob, callback: Callback | None = None) -> results.ComparisonResult:
     """Run several algorithms on the same rows; errors and `callback` are as in `run`."""
     from coterie.jobs.compare_job import execute
 
     return execute(job, callback or silent)
 
 
-def report(job: ReportJob, callback: Callback | None = None) -> JobResult:
+def report(job: ReportJob, callback: Callback | None = None) -> results.JobResult:
     """Write a report about existing clusters; errors and `callback` are as in `run`."""
     from coterie.jobs.report_job import execute
 
     return execute(job, callback or silent)
 
 
-def predict(job: PredictJob, callback: Callback | None = None) -> PredictionResult:
+def predict(job: PredictJob, callback: Callback | None = None) -> results.PredictionResult:
     """Assign rows to the clusters of a fitted model; errors and `callback` are as in `run`."""
     from coterie.jobs.predict_job import execute
 
     return execute(job, callback or silent)
 
 
-def inspect(path: Path) -> TableInfo | ModelInfo:
+def inspect(path: Path) -> inspection.TableInfo | inspection.ModelInfo:
     """Describe a table or a model file."""
     from coterie.jobs.info import describe
 
     return describe(path)
 
 
-def examine() -> MachineInfo:
+def examine() -> inspection.MachineInfo:
     """Describe the machine and the installation, and list what is missing."""
     from coterie.jobs.doctor import examine
 

@@ -11,22 +11,21 @@ from coterie.errors import ParameterError
 from coterie.jobs import ChooseJob, CompareJob, Job
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import build_estimator, caught_warnings
-from coterie.jobs.option_checks import check_budget, check_k, check_static, check_table_options
+from coterie.jobs.option_checks import check_k, check_static, check_table_options
 from coterie.jobs.output_files import check_outputs, with_report
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
 from coterie.report.results import Choice, ChoiceResult, CriterionVote
 from coterie.selection import ChooseK, Sweep, choose_k
-from coterie.selection.choose_k_result import NAMES
 from coterie.selection.reasons import describe_votes
+from coterie.selection.votes import NAMES
 
 DISAGREEMENT = 0.4  # share of the weight of votes for other numbers, from which there is a warning
 
 
 def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_table_options(job)
-    check_k(job.k)
-    check_budget(job.budget)
+    check_k(job.k, job.budget)
     if isinstance(job.k, int):
         raise ParameterError(f"-k takes a range (2:12) or auto here, not {job.k}.")
     check_k_can_be_chosen(job.method)
@@ -46,11 +45,12 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     )
 
     def build_report() -> Any:
-        from coterie.report.build import choice_report, python_code
+        from coterie.report.build import python_code
+        from coterie.report.build.criteria import choice_report
 
         source = report_source(job, table, prepared)
         code = python_code.choice_code(source, job.method, job.k, job.criteria, job.budget)
-        return choice_report.build(result, source, choice=details, python=code)
+        return choice_report(result, source, details, code)
 
     return with_report(job, result, build_report, callback)
 
@@ -64,16 +64,9 @@ def check_k_can_be_chosen(method: str) -> None:
 
 
 def choose(
-    job: Job | ChooseJob | CompareJob,
-    method: str,
-    X: Any,
-    weight: Any,
-    prepared: PreparedTable,
-    callback: Callback,
-    *,
-    criteria: tuple[str, ...] = (),
-    options: Mapping[str, Any] | None = None,
-) -> tuple[Choice, ChooseK]:
+    job: Job | ChooseJob | CompareJob, method: str, X: Any, weight: Any, prepared: PreparedTable, callback: Callback, *,
+    criteria: tuple[str, ...] = (), options: Mapping[str, Any] | None = None,
+) -> tuple[Choice, ChooseK]:  # fmt: skip
     """Run `choose_k` with clusters of the algorithm if it has a sweep, otherwise with those of K-means."""
     callback(Progress("choosing K"))
     algorithm, k = algorithm_of(method), job.k
@@ -123,5 +116,5 @@ def _choice_warnings(result: ChooseK) -> tuple[str, ...]:
     against = sum(vote.weight for vote in votes if vote.k != result.recommended)
     if against < DISAGREEMENT * sum(vote.weight for vote in votes):
         return ()
-    preferences = describe_votes(votes, NAMES)
+    preferences = describe_votes(votes)
     return (f"criteria disagree: {preferences}. Look at more than one K, and set the one you want with -k.",)

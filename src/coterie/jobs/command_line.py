@@ -14,16 +14,8 @@ COMMANDS = {Job: "fit", ChooseJob: "choose-k", CompareJob: "compare", ReportJob:
 
 def report_source(job: TableJob, table: Table, prepared: PreparedTable) -> ReportSource:
     """The prepared table of a job, with the options that its report needs."""
-    return ReportSource(
-        table,
-        prepared,
-        _k_text(getattr(job, "k", "given")),
-        command_line(job),
-        job.seed,
-        job.threads,
-        job.weight,
-        job.id,
-    )
+    k = _k_text(getattr(job, "k", "given"))
+    return ReportSource(table, prepared, k, command_line(job), job.seed, job.threads, job.weight, job.id)
 
 
 def command_line(job: TableJob) -> str:

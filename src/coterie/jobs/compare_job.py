@@ -15,21 +15,21 @@ from coterie.jobs import CompareJob
 from coterie.jobs.choose_k_job import choose, reusable_sweep
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit
-from coterie.jobs.option_checks import check_budget, check_k, check_static, check_table_options
+from coterie.jobs.option_checks import check_k, check_static, check_table_options
 from coterie.jobs.output_files import check_outputs, with_report
 from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
 from coterie.report.build.fitted_model import FittedModel
-from coterie.report.build.silhouettes import mean_silhouette, silhouettes
+from coterie.report.build.silhouettes import silhouettes
+from coterie.report.html.report import Absent
 from coterie.report.results import ComparisonResult, Contestant
 from coterie.selection import Sweep
 
 
 def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
     check_table_options(job)
-    check_k(job.k)
-    check_budget(job.budget)
+    check_k(job.k, job.budget)
     _check_methods(job)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
@@ -101,12 +101,13 @@ def _ks(
 
 def _contestant(method: str, k: int, result: FittedModel, prepared: PreparedTable, job: CompareJob) -> Contestant:
     X, labels, weight = prepared.rows.X, result.labels, prepared.weight
+    measured = silhouettes(prepared, labels, threads=job.threads)  # with the same metric for all
     has_indices = 2 <= len(np.unique(labels)) < len(X)
     return Contestant(
         method=method,
         k=k,
         inertia=float(inertia(X, labels, sample_weight=weight)),
-        silhouette=mean_silhouette(silhouettes(prepared, labels, threads=job.threads)),  # the same metric for all
+        silhouette=None if isinstance(measured, Absent) else measured.mean,
         davies_bouldin=float(davies_bouldin_score(X, labels, sample_weight=weight)) if has_indices else None,
         calinski_harabasz=float(calinski_harabasz_score(X, labels, sample_weight=weight)) if has_indices else None,
         smallest=int(np.unique(labels, return_counts=True)[1].min()),

@@ -8,13 +8,8 @@ from coterie import machine
 from coterie.report.inspection import MachineInfo, Package
 
 CORE = "everything"
-PACKAGES = {
-    "numpy": (CORE, "coterie"),
-    "scipy": (CORE, "coterie"),
-    "scikit-learn": (CORE, "coterie"),
-    "numba": (CORE, "coterie"),
-    "narwhals": (CORE, "coterie"),
-    "safetensors": (CORE, "coterie"),
+PACKAGES = {  # purpose, and the extra of coterie or the package that installs it
+    **dict.fromkeys(("numpy", "scipy", "scikit-learn", "numba", "narwhals", "safetensors"), (CORE, "coterie")),
     "cyclopts": ("the command line", "coterie[cli]"),
     "rich": ("the command line", "coterie[cli]"),
     "polars": ("tables in files", "coterie[cli]"),

@@ -16,10 +16,11 @@ from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
-from coterie.jobs.prepared_model import write_model
+from coterie.persistence import save
 from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
 from coterie.preparation.fit_preparation import PreparedTable, prepare
+from coterie.preparation.sklearn_steps import as_pipeline
 from coterie.report.build.cluster_summaries import fit_warnings, not_converged, notes, summaries, table_fields
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.silhouettes import silhouettes
@@ -30,15 +31,8 @@ from coterie.selection import ChooseK
 
 def execute(job: Job, callback: Callback) -> JobResult:
     _check_options(job)
-    check_outputs(
-        job.path,
-        force=job.force,
-        output=job.output,
-        model=job.model,
-        report=job.report,
-        animate=job.animate,
-        checkpoint=job.checkpoint,
-    )
+    outputs = {name: getattr(job, name) for name in ("output", "model", "report", "animate", "checkpoint")}
+    check_outputs(job.path, force=job.force, **outputs)
     callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows)
     if job.output is not None:
@@ -48,18 +42,10 @@ def execute(job: Job, callback: Callback) -> JobResult:
     k, choice, details = _k(job, prepared, callback)
     with _resume_hint(job.checkpoint):
         fitted = fit(
-            job,
-            job.method,
-            k,
-            prepared,
-            job.options,
-            callback,
-            sample=job.sample,
-            engine=job.engine,
-            checkpoint=job.checkpoint,
-            traced=job.animate is not None,
+            job, job.method, k, prepared, job.options, callback, sample=job.sample, engine=job.engine,
+            checkpoint=job.checkpoint, traced=job.animate is not None,
             sweep=reusable_sweep(details) if details is not None and method.has_sweep else None,
-        )
+        )  # fmt: skip
     if job.strict and not fitted.converged:
         raise NotConvergedError(not_converged(job.method, fitted))
     columns = NewColumns(partial(fitted.columns, prepared.rows.model_input), prepared.rows.n)
@@ -73,7 +59,8 @@ def execute(job: Job, callback: Callback) -> JobResult:
             files.write(job.output, write)
         if job.model is not None:
             callback(Progress(f"writing {job.model.name}"))
-            files.write(job.model, lambda temporary: write_model(fitted.model, prepared.preparation, temporary))
+            pipeline = as_pipeline(fitted.model, prepared.preparation)
+            files.write(job.model, lambda temporary: save(pipeline, temporary, overwrite=True))
         animation = None if job.animate is None else fitted.trace.animate()
         if job.animate is not None and animation is not None:
             callback(Progress(f"writing {job.animate.name}"))
@@ -107,18 +94,15 @@ def _resume_hint(checkpoint: Path | None) -> Iterator[None]:
 def _check_options(job: Job) -> None:
     option_checks.check_table_options(job)
     check_options(job.method, job.options)
-    option_checks.check_k(job.k)
-    option_checks.check_budget(job.budget)
+    option_checks.check_k(job.k, job.budget)
     option_checks.check_engine(job.engine, job.method)
     option_checks.check_long_work(job)
     option_checks.check_batches(job.batch_rows, algorithm_of(job.method).mixed)
     option_checks.check_static(job)
     option_checks.check_safe_csv(job)
     for name in ("n_init", "max_iter"):
-        if name in job.options:
-            option_checks.at_least(name, job.options[name], 1)
-    if job.sample is not None:
-        option_checks.at_least("sample", job.sample, 1)
+        option_checks.at_least(name, job.options.get(name), 1)
+    option_checks.at_least("sample", job.sample, 1)
 
 
 def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str, Choice | None, ChooseK | None]:
@@ -137,14 +121,9 @@ def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str
 
 
 def _result(
-    job: Job,
-    table: Table,
-    prepared: PreparedTable,
-    fitted: FittedModel,
-    choice: Choice | None,
-    columns: NewColumns,
+    job: Job, table: Table, prepared: PreparedTable, fitted: FittedModel, choice: Choice | None, columns: NewColumns,
     measured: SilhouetteDisplay | Absent,
-) -> JobResult:
+) -> JobResult:  # fmt: skip
     method = algorithm_of(job.method)
     k = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, method.k_parameter))
     clusters = summaries(prepared, fitted.labels, k, measured)

@@ -26,19 +26,10 @@ TREE_ROWS = 20_000  # rows whose distances fit into any memory
 
 
 def fit(
-    job: TableJob,
-    name: str,
-    k: int | str,
-    prepared: PreparedTable,
-    options: Mapping[str, Any],
-    callback: Callback,
-    *,
-    sample: int | None = None,
-    engine: str = "local",
-    checkpoint: Path | None = None,
-    traced: bool = False,
+    job: TableJob, name: str, k: int | str, prepared: PreparedTable, options: Mapping[str, Any], callback: Callback, *,
+    sample: int | None = None, engine: str = "local", checkpoint: Path | None = None, traced: bool = False,
     sweep: Sweep | None = None,
-) -> FittedModel:
+) -> FittedModel:  # fmt: skip
     """Fit the algorithm to all rows, or to a random sample of which the other rows get their clusters.
 
     If K was chosen by fits to the same rows (`sweep`), the fit for K is taken from there.
@@ -77,16 +68,9 @@ def fit(
     model.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
     labels = model.labels_ if indices is None else model.predict(prepared.rows.model_input)
     return fitted_model(
-        model,
-        labels,
-        scores_of(model, X, weight),
-        seconds=seconds,
-        options=fit_options,
-        notes=tuple(notes),
-        warnings=tuple(messages),
-        trace=trace,
-        restarts=restarts,
-    )
+        model, labels, scores_of(model, X, weight), seconds=seconds, options=fit_options, notes=tuple(notes),
+        warnings=tuple(messages), trace=trace, restarts=restarts,
+    )  # fmt: skip
 
 
 def fitted_model(model: Any, labels: Any, scores: dict[str, float], **fields: Any) -> FittedModel:

@@ -49,14 +49,9 @@ class NewColumns:
 
 
 def table_writer(
-    table: Table,
-    rows: PreparedRows,
-    columns: NewColumns,
-    path: Path,
-    callback: Callback = silent,
-    *,
+    table: Table, rows: PreparedRows, columns: NewColumns, path: Path, callback: Callback = silent, *,
     safe_csv: bool = False,
-) -> Callable[[Path], object]:
+) -> Callable[[Path], object]:  # fmt: skip
     """A function that writes `table` with the new columns in the format of `path`.
 
     `columns` has the rows that were used; in other rows the new columns are empty, or -1 in a file of labels only.

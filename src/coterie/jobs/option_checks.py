@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from shutil import which
 from typing import get_args
 
@@ -19,10 +18,8 @@ def check_table_options(job: TableJob) -> None:
     at_least("seed", job.seed, 0)
     if job.seed > LARGEST_SEED:
         raise ParameterError(f"seed must be at most {LARGEST_SEED}; got {job.seed}.")
-    if job.threads is not None:
-        at_least("threads", job.threads, 1)
-    if job.batch_rows is not None:
-        at_least("batch_rows", job.batch_rows, 1)
+    at_least("threads", job.threads, 1)
+    at_least("batch_rows", job.batch_rows, 1)
     one_of("device", job.device, get_args(Device))
     if job.device == "cuda":
         raise ParameterError("--device cuda is not supported yet. Use --device cpu, or leave it out.")
@@ -45,29 +42,22 @@ def check_engine(engine: str, method: str) -> None:
 
 
 def check_long_work(job: Job) -> None:
-    """Reject --checkpoint and --animate for algorithms that do not support them."""
+    """Reject --checkpoint and --animate if the algorithm or the installation does not support them."""
     supported: dict[str, Callable[[Algorithm], bool]] = {
         "checkpoint": lambda method: "checkpoint" in method.build().get_params(deep=False),
         "animate": lambda method: hasattr(method.build(), "fit_trace") and not method.mixed,  # numeric columns only
     }
-    check_animation(job.animate)
+    suffix = "" if job.animate is None else job.animate.suffix.lower()
+    if suffix in (".gif", ".mp4") and find_spec("matplotlib") is None:
+        raise ParameterError(f'a {suffix} needs one more package. Run: pip install "coterie[plot]", or write an .html.')
+    if suffix == ".mp4" and which("ffmpeg") is None:
+        raise ParameterError("an .mp4 needs the program ffmpeg, which is not installed: write a .gif or an .html.")
     for option, supports in supported.items():
         if getattr(job, option) is not None and not supports(algorithm_of(job.method)):
             others = ", ".join(name for name, method in ALGORITHMS.items() if supports(method))
             raise ParameterError(f"--{option} belongs to {others}; not to {job.method}.")
     if job.animate is not None and job.checkpoint is not None:
         raise ParameterError("--animate plays a fit from its start: leave out --checkpoint.")
-
-
-def check_animation(path: Path | None) -> None:
-    """Reject a .gif or .mp4 if the package or program that writes it is not installed."""
-    suffix = "" if path is None else path.suffix.lower()
-    if suffix not in (".gif", ".mp4"):
-        return
-    if find_spec("matplotlib") is None:
-        raise ParameterError(f'a {suffix} needs one more package. Run: pip install "coterie[plot]", or write an .html.')
-    if suffix == ".mp4" and which("ffmpeg") is None:
-        raise ParameterError("an .mp4 needs the program ffmpeg, which is not installed: write a .gif or an .html.")
 
 
 def check_static(job: Job | ChooseJob | CompareJob) -> None:
@@ -82,12 +72,9 @@ def check_safe_csv(job: Job | PredictJob) -> None:
         raise ParameterError("--safe-csv is for output in .csv or .tsv: name such a file with -o, or leave it out.")
 
 
-def check_budget(budget: Budget) -> None:
+def check_k(k: Number, budget: Budget) -> None:
+    """Reject numbers of clusters below 1, descending ranges, and unknown budgets."""
     one_of("budget", budget, get_args(Budget))
-
-
-def check_k(k: Number) -> None:
-    """Reject numbers of clusters below 1, and descending ranges."""
     if isinstance(k, str):
         one_of("k", k, ("auto",))
     elif isinstance(k, tuple):
@@ -104,6 +91,7 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
         raise ParameterError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
 
 
-def at_least(name: str, value: int, minimum: int) -> None:
-    if value < minimum:
+def at_least(name: str, value: int | None, minimum: int) -> None:
+    """Reject a number below the minimum; None is an option that was not set."""
+    if value is not None and value < minimum:
         raise ParameterError(f"{name} must be at least {minimum}; got {value}.")

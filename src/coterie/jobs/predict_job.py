@@ -23,8 +23,7 @@ from coterie.report.results import PredictionResult
 
 def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     one_of("missing", job.missing, get_args(ModelMissing))
-    if job.batch_rows is not None:
-        at_least("batch_rows", job.batch_rows, 1)
+    at_least("batch_rows", job.batch_rows, 1)
     check_safe_csv(job)
     check_outputs(job.path, force=job.force, output=job.output)
     callback(Progress(f"reading {job.model.name}"))

@@ -1,19 +1,12 @@
 """Model files of jobs: a model with the preparation of its rows."""
 
 from pathlib import Path
-from typing import Any
 
 from coterie.data.tables.read_errors import check_file
 from coterie.errors import InputError
-from coterie.persistence import load, save
+from coterie.persistence import load
 from coterie.persistence.container import KEY, SUFFIX
-from coterie.preparation.preparation import Preparation
-from coterie.preparation.sklearn_steps import PreparedModel, as_pipeline, from_pipeline
-
-
-def write_model(model: Any, preparation: Preparation, path: Path) -> None:
-    """Write a model and the preparation of its rows."""
-    save(as_pipeline(model, preparation), path, overwrite=True)
+from coterie.preparation.sklearn_steps import PreparedModel, from_pipeline
 
 
 def read_model(path: Path) -> PreparedModel:

@@ -153,15 +153,9 @@ def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[Prepa
 
 
 def _result(
-    job: ReportJob,
-    table: Table,
-    prepared: PreparedTable,
-    codes: Labels,
-    names: list[str],
-    fitted: FittedModel | None,
-    title: str,
-    measured: SilhouetteDisplay | Absent,
-) -> JobResult:
+    job: ReportJob, table: Table, prepared: PreparedTable, codes: Labels, names: list[str], fitted: FittedModel | None,
+    title: str, measured: SilhouetteDisplay | Absent,
+) -> JobResult:  # fmt: skip
     clusters = summaries(prepared, codes, len(names), measured)
     warnings: tuple[str, ...] = ()
     if job.labels is not None and len(names) > MANY_LABELS:

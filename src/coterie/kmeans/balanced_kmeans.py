@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from coterie.base import CENTERS_STORED, Summary
-from coterie.core.protocols import Chunk
+from coterie.core import loop
 from coterie.core.stored import stored
-from coterie.errors import InputError, ParameterError, ScaleError
+from coterie.errors import InputError, ParameterError
 from coterie.kmeans.balanced_lloyd import BalancedAssignment, BalancedLloyd, split_by_part
-from coterie.kmeans.center_estimator import CenterEstimator
-from coterie.kmeans.kmeans import check_enough_rows
-from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
+from coterie.kmeans.center_estimator import CenterEstimator, check_enough_rows
+from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.pairwise_constraints import as_constraints, check_constraints
 from coterie.seeding import check_start
 
@@ -147,41 +146,26 @@ class BalancedKMeans(CenterEstimator):
         self.verbose = verbose
         self.checkpoint = checkpoint
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centers and the clusters of `X`.
+    _remedy = "use size_min=1 to give each cluster a row, even if rows are equal"
 
-        Parameters
-        ----------
-        X : array, sparse matrix, frame, LazyFrame, or path of a file (n, d)
-            Rows to cluster.
-        y : ignored
-        sample_weight : array (n,), optional
-            Weights of the rows in the objective and the means. In the sizes every row of positive weight counts as one.
-
-        Returns
-        -------
-        self : BalancedKMeans
-            The fitted estimator.
-        """
-        n_init, max_iter, callback = self._check_options()
-        try:
-            source, engine, summary = self._open(X, sample_weight, first=True)
-        except ScaleError as error:
-            return self._fit_rescaled(error, X, sample_weight)
+    def _fit_model(self, source: Any, summary: Summary) -> BalancedLloyd:
         if source.engine == "dask":
             raise InputError("X is a Dask array, but BalancedKMeans needs all rows in memory: pass X.compute()")
         check_enough_rows(self.n_clusters, summary)
         check_start(self.init, source, self.n_clusters)
-        model = self._constrained(source, summary)
-        result, labels = self._descend(model, source, engine, n_init, max_iter, callback)
-        self._learn_columns(X, source)
-        self.cluster_centers_, self.labels_ = result.params.centers, labels
-        self.cluster_sizes_ = engine.sum(partial(_sizes, result.params), source)
-        self.inertia_, self.history_ = result.objective, np.array(result.history)
-        self.n_iter_, self.converged_ = len(result.history) - 1, result.converged
-        self._n_features_out = self.n_clusters
-        warn_of_empty_clusters(result.stats, "use size_min=1 to give each cluster a row, even if rows are equal")
-        return self
+        size_min, size_max = as_sizes(self.size_min, self.size_max, self.n_clusters, summary.rows)
+        constraints = as_constraints(self.must_link, self.cannot_link, source.shape[0])
+        is_counted = np.ones(source.shape[0], bool) if source.w is None else source.w > 0
+        check_constraints(constraints, is_counted, size_min, size_max)
+        tol = float(self.tol) * float(summary.variance.mean())
+        return BalancedLloyd(self.n_clusters, size_min, size_max, constraints, self.init, summary.unit, tol)
+
+    def _store_result(self, model: Any, result: loop.Fit, labels: Any, source: Any, *data: Any) -> None:
+        super()._store_result(model, result, labels, source, *data)
+        self.cluster_centers_ = result.params.centers
+        self.cluster_sizes_ = np.bincount(
+            labels if source.w is None else labels[source.w > 0], minlength=self.n_clusters
+        )
 
     def _is_of_fit(self, X: Any, sample_weight: Any) -> bool:
         """Whether `X` and its weights are the rows of the fit in the same order, judged by their cost."""
@@ -192,15 +176,6 @@ class BalancedKMeans(CenterEstimator):
         stats, _ = engine.scan(partial(model.e_step, params), source, None)
         cost = np.ldexp(model.objective(params, stats), 2 * self._scale.rows + self._scale.weights)
         return bool(np.isclose(cost, self.inertia_, rtol=1e-6))
-
-    def _constrained(self, source: Any, summary: Summary) -> BalancedLloyd:
-        """Model of the fit. Sizes and constraints are checked before any work."""
-        w = source.w
-        size_min, size_max = as_sizes(self.size_min, self.size_max, self.n_clusters, summary.rows)
-        constraints = as_constraints(self.must_link, self.cannot_link, source.shape[0])
-        check_constraints(constraints, np.ones(source.shape[0], bool) if w is None else w > 0, size_min, size_max)
-        tol = float(self.tol) * float(summary.variance.mean())
-        return BalancedLloyd(self.n_clusters, size_min, size_max, constraints, self.init, summary.unit, tol)
 
     def _model(self, summary: Summary | None = None) -> Lloyd:
         """Model of later calls: new rows are assigned to their nearest center."""
@@ -238,10 +213,3 @@ def as_size(name: str, value: Any, k: int) -> np.ndarray:
         shape = f"shape {sizes.shape}" if sizes.ndim and sizes.shape != (k,) else repr(value)
         raise ParameterError(f"{expected}; got {shape}")
     return np.broadcast_to(sizes, k).astype(np.int64)
-
-
-def _sizes(params: BalancedAssignment, chunk: Chunk) -> np.ndarray:
-    """Number of rows of positive weight in each cluster."""
-    labels = params.labels[chunk.part]
-    weighted = labels if chunk.w is None else labels[chunk.w > 0]
-    return np.bincount(weighted, minlength=len(params.centers))

@@ -14,7 +14,9 @@ from coterie import kernels, seeding
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
-from coterie.kmeans.lloyd import NO_BOUNDS, Bounds, KMeansStats, Lloyd, same_dtype
+from coterie.kernels.membership import membership
+from coterie.kmeans.center_model import KMeansStats, same_dtype
+from coterie.kmeans.lloyd import NO_BOUNDS, Bounds, Lloyd
 from coterie.kmeans.pairwise_constraints import Constraints
 
 FAR = 1e306  # sums of larger squares overflow
@@ -35,9 +37,8 @@ class BalancedLloyd:
     r"""Minimises :math:`\sum_i w_i \|x_i - c_{z_i}\|^2` over centers and assignments :math:`z` within the size bounds.
 
     The cluster of a row depends on all other rows. The assignment is therefore a parameter like the centers: `init` and
-    `repair`, which have access to all rows, find the cheapest one [1]_. An E-step only sums over it.
-
-    .. [1] Bradley, Bennett & Demiriz (2000), Constrained k-means clustering, Microsoft Research MSR-TR-2000-65.
+    `repair`, which have access to all rows, find the cheapest one. An E-step only sums over it. `BalancedKMeans` cites
+    the paper.
     """
 
     n_clusters: int
@@ -52,7 +53,7 @@ class BalancedLloyd:
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> BalancedAssignment:
         centers = seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit)
-        if isinstance(self.start, str) and not self._has_equal_sizes():
+        if isinstance(self.start, str) and (np.ptp(self.size_min) > 0 or np.ptp(self.size_max) > 0):
             centers = centers[self._order_by_size(centers, source, engine)]
         return self._assigned(centers, None, source, engine)
 
@@ -64,16 +65,14 @@ class BalancedLloyd:
     ) -> tuple[KMeansStats, Bounds]:
         labels = params.labels[chunk.part]
         chunk, centers = same_dtype(chunk, params.centers)
-        (n, _), k = chunk.X.shape, len(centers)
-        w = np.ones(n) if chunk.w is None else chunk.w
-        weight = np.bincount(labels, w, k)
-        cost = np.bincount(labels, w * kernels.for_centers(chunk.X, k).assigned_squares(chunk.X, centers, labels), k)
-        membership = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k)).T
+        k, members = len(centers), membership(labels, len(centers), chunk.w)
+        weight = np.bincount(labels, chunk.weights, k)
+        cost = np.bincount(labels, chunk.weights * self._means.assigned_costs(centers, chunk, labels), k)
         if sparse.issparse(chunk.X):
-            sum_dx = (membership @ chunk.X.astype(np.float64)).toarray() - weight[:, None] * centers
+            sum_dx = (members @ chunk.X.astype(np.float64)).toarray() - weight[:, None] * centers
         else:
-            sum_dx = membership @ (chunk.X.astype(np.float64) - centers[labels])
-        moved = n if memo is None else int(np.count_nonzero(labels != memo.labels))
+            sum_dx = members @ (chunk.X.astype(np.float64) - centers[labels])
+        moved = len(labels) if memo is None else int(np.count_nonzero(labels != memo.labels))
         return KMeansStats(weight, sum_dx, cost, moved), Bounds(None, labels, NO_BOUNDS)
 
     def m_step(self, params: BalancedAssignment, stats: KMeansStats) -> BalancedAssignment:
@@ -90,16 +89,11 @@ class BalancedLloyd:
         return float(stats.cost.sum())
 
     def has_converged(
-        self,
-        before: BalancedAssignment,
-        after: BalancedAssignment,
-        stats: KMeansStats,
-        history: Sequence[float],
-        stretch: float | None,
+        self, before: BalancedAssignment, after: BalancedAssignment, stats: Any, history: Sequence[float], *stretch: Any
     ) -> bool:
         """As in K-means, or if the objective stays constant: equally cheap assignments could alternate forever."""
         is_constant = history[-1] >= (1.0 - ROUNDING) * history[-2]
-        return is_constant or self._means.has_converged(before.centers, after.centers, stats, history, stretch)
+        return is_constant or self._means.has_converged(before.centers, after.centers, stats, history, *stretch)
 
     def assign(self, params: BalancedAssignment, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
         return params.labels[chunk.part]
@@ -115,10 +109,6 @@ class BalancedLloyd:
     @property
     def _means(self) -> Lloyd:
         return Lloyd(self.n_clusters, tol=self.tol)
-
-    def _has_equal_sizes(self) -> bool:
-        """Whether all clusters have the same bounds."""
-        return bool((self.size_min == self.size_min[0]).all() and (self.size_max == self.size_max[0]).all())
 
     def _order_by_size(self, centers: np.ndarray, source: Source, engine: Engine) -> np.ndarray:
         """Order of the centers by size: the center that is nearest to the most rows gets the largest bounds."""

@@ -13,18 +13,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie import interrupts, kernels
+from coterie import interrupts
 from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.progress import Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, Powers
-from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import FitInterruptedWarning, ParameterError, ScaleError
-from coterie.kmeans.kmeans import check_enough_rows
-from coterie.kmeans.lloyd import Lloyd, same_dtype
+from coterie.kmeans.center_estimator import check_enough_rows
+from coterie.kmeans.lloyd import Lloyd
 from coterie.seeding import check_start, starts
 
 SAMPLE = 8192  # random rows for the first iterations of a split of many rows
@@ -75,11 +74,6 @@ class Tree(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cost(Stats):
-    cost: Any  # of w |x - c|^2
-
-
-@dataclass(frozen=True)
 class TreeModel:
     """Predict by a tree of centers: a row goes to the nearer of two children until it reaches a leaf."""
 
@@ -100,14 +94,13 @@ class TreeModel:
     def distances(self, tree: Tree, chunk: Chunk) -> np.ndarray:
         return Lloyd(1).distances(tree.centers[tree.leaves()], chunk)
 
-    def e_step(self, tree: Tree, chunk: Chunk, memo: None = None) -> tuple[Cost, None]:
-        labels = self.assign(tree, chunk)
-        chunk, centers = same_dtype(chunk, tree.centers[tree.leaves()])
-        squares = kernels.for_centers(chunk.X, len(centers)).assigned_squares(chunk.X, centers, labels)
-        return Cost(float(squares.sum() if chunk.w is None else chunk.w @ squares)), None
+    def e_step(self, tree: Tree, chunk: Chunk, memo: None = None) -> tuple[float, None]:
+        """Sum of the weighted squared distances to the centers of the leaves."""
+        squares = Lloyd(1).assigned_costs(tree.centers[tree.leaves()], chunk, self.assign(tree, chunk))
+        return float(squares.sum() if chunk.w is None else chunk.w @ squares), None
 
-    def objective(self, tree: Tree, stats: Cost) -> float:
-        return float(stats.cost)
+    def objective(self, tree: Tree, stats: float) -> float:
+        return stats
 
 
 @stored(**CENTERS_STORED, tree_="<bisecting.Tree>")

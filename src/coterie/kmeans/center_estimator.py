@@ -6,12 +6,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.base import CENTERS, Partitional, callbacks
+from coterie.base import CENTERS, Partitional, Summary, callbacks
+from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
-from coterie.core.protocols import Source
-from coterie.errors import ScaleError
+from coterie.core.checkpoint import Store
+from coterie.core.progress import Callback
+from coterie.core.protocols import Engine, Source
+from coterie.errors import InputError, ScaleError
 from coterie.kmeans import swap_search
-from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import check_start, starts
 from coterie.traces import Traced
@@ -20,12 +22,14 @@ from coterie.traces import Traced
 class CenterEstimator(Traced, Partitional):
     """Estimator with the options of `KMeans` that its model needs.
 
-    A subclass creates its model in `_model`, names the attribute of its objective, and checks its own options.
+    A subclass creates its model in `_model`, names the attribute of its objective, and checks its other options.
     """
 
     _powers = CENTERS
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1}
-    _distinct = "rows"  # noun of the warning about too few distinct rows
+    _remedy = "X has too few distinct rows for more"  # end of the warning about empty clusters
+    _n_frozen = 0  # number of centers that do not move
+    _searches: tuple[str, ...] = ("auto", "none", "fast")  # choices of `search`
     search: Any = "none"  # for estimators without this option
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -33,11 +37,13 @@ class CenterEstimator(Traced, Partitional):
 
         Parameters
         ----------
-        X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
-            Rows to cluster. `SphericalKMeans` also accepts sparse matrices.
+        X : array, sparse matrix, frame, LazyFrame, path of a file, or Dask array (n, d)
+            Rows to cluster. Only `KMeans`, `SphericalKMeans` and `BalancedKMeans` accept sparse matrices, and
+            `BalancedKMeans` no Dask arrays.
         y : ignored
         sample_weight : array (n,), optional
-            Weights of the rows. A row of weight two has the effect of that row twice.
+            Weights of the rows. A row of weight two has the effect of that row twice, except in the sizes of
+            `BalancedKMeans`.
 
         Returns
         -------
@@ -49,25 +55,32 @@ class CenterEstimator(Traced, Partitional):
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight)
+        model, rng = self._fit_model(source, summary), as_rng(self.random_state)
+        store = self._store(source, engine)
+        model, n_init, callback = self._search(model, source, engine, summary, rng, n_init, max_iter, callback, store)
+        result, labels = self._descend(model, source, engine, n_init, max_iter, callback, rng, store)
+        self._store_result(model, result, labels, source, X, sample_weight)
+        warn_of_empty_clusters(result.stats, self._remedy, self._n_frozen)
+        return self
+
+    def _fit_model(self, source: Source, summary: Summary) -> Any:
+        """The model of a fit. Options that depend on the rows are checked before any work."""
         check_enough_rows(self.n_clusters, summary)
         check_start(self.init, source, self.n_clusters)
-        model, rng, store = self._model(summary), as_rng(self.random_state), self._store(source, engine)
-        if (kind := self._search_for(source)) != "none":
-            n_init = swap_search.EFFORTS[kind].starts if self.n_init == "auto" else n_init
-            search_rng = rng if store is None else store.initial_rng(rng)
-            model, callback = swap_search.search_start(
-                kind, model, source, engine, search_rng, n_init, max_iter, callback
-            )
-            n_init = 1
-        result, labels = self._descend(model, source, engine, n_init, max_iter, callback, rng, store)
-        self._learn_columns(X, source)
-        self.cluster_centers_, self.labels_ = result.params, labels
-        setattr(self, self._objective, result.objective)
-        self.history_, self.n_iter_ = np.array(result.history), len(result.history) - 1
-        self.converged_ = result.converged
-        self._n_features_out = self.n_clusters
-        warn_of_empty_clusters(result.stats, f"X has too few distinct {self._distinct} for more")
-        return self
+        return self._model(summary)
+
+    def _search(
+        self, model: Any, source: Source, engine: Engine, summary: Summary, rng: np.random.Generator, n_init: int,
+        max_iter: int, callback: Callback, store: Store | None,
+    ) -> tuple[Any, int, Callback]:  # fmt: skip
+        """Search for initial centers: the model that starts there, the number of initialisations, and the callback."""
+        kind = self._search_for(source)
+        if kind == "none":
+            return model, n_init, callback
+        n_init = swap_search.EFFORTS[kind].starts if self.n_init == "auto" else n_init
+        rng = rng if store is None else store.initial_rng(rng)
+        model, callback = swap_search.search_start(kind, model, source, engine, rng, n_init, max_iter, callback)
+        return model, 1, callback
 
     def _search_for(self, source: Source) -> str:
         """Kind of search for these rows: resolve `search='auto'`."""
@@ -79,6 +92,14 @@ class CenterEstimator(Traced, Partitional):
             return "auto"
         return "sample" if self.n_init == "auto" else "none"
 
+    def _store_result(self, model: Any, result: loop.Fit, labels: Any, source: Any, X: Any, sample_weight: Any) -> None:
+        self._learn_columns(X, source)
+        self.cluster_centers_, self.labels_ = result.params, labels
+        setattr(self, self._objective, result.objective)
+        self.history_, self.n_iter_ = np.array(result.history), len(result.history) - 1
+        self.converged_ = result.converged
+        self._n_features_out = self.n_clusters
+
     @property
     def _params(self) -> np.ndarray:
         return self._in_fitted_units(self.cluster_centers_)
@@ -86,6 +107,15 @@ class CenterEstimator(Traced, Partitional):
     def _check_options(self) -> tuple[int, int, Any]:
         whole_number("n_clusters", self.n_clusters, 1)
         not_negative("tol", self.tol)
-        one_of("search", self.search, ("auto", "none", "fast"))
+        one_of("search", self.search, self._searches)
         callback = callbacks(self.callback, self.verbose)
         return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), callback
+
+
+def check_enough_rows(k: int, summary: Summary, frozen: int = 0) -> None:
+    """Raise an error if there are fewer rows of positive weight than clusters that need rows."""
+    if summary.rows < k - frozen:
+        raise InputError(
+            f"n_samples={summary.rows} rows (of weight above 0) are fewer than n_clusters={k}"
+            f"{f' minus {frozen} frozen centers' if frozen else ''}: use n_clusters <= {summary.rows + frozen}"
+        )

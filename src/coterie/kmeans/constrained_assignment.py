@@ -63,18 +63,15 @@ class AssignmentSearch:
         bound = -np.inf
         while True:
             best = min(self.tried.values(), key=lambda assignment: assignment.cost, default=None)
-            if best is not None and self._is_optimal(
-                best, max(bound, *(assignment.bound for assignment in self.tried.values()))
-            ):
-                return best
+            if best is not None:
+                bound = max(bound, *(assignment.bound for assignment in self.tried.values()))
+                constraint_cost = best.cost - float(self.cheapest_groups.sum()) - self.cheapest_rows
+                if best.cost <= bound + EXACT * max(self.scale, 1e-3 * constraint_cost):
+                    return best
             groups, bound = self._solve_program()
             if best is not None and groups.tobytes() in self.tried:
                 return best
             self._try(groups, prices if best is None else best.prices)
-
-    def _is_optimal(self, best: GroupAssignment, bound: float) -> bool:
-        constraint_cost = best.cost - float(self.cheapest_groups.sum()) - self.cheapest_rows
-        return best.cost <= bound + EXACT * max(self.scale, 1e-3 * constraint_cost)
 
     def _is_feasible(self, groups: np.ndarray) -> bool:
         first, second = groups[self.exclusions].T

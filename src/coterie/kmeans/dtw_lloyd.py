@@ -19,7 +19,7 @@ from coterie.distances.search import nearest_of
 from coterie.distances.series import Series, from_table
 from coterie.distances.soft_dtw import soft_kernels_for, soft_values
 from coterie.distances.windows import NoWindow
-from coterie.kmeans.lloyd import Costliest, costliest_of
+from coterie.kmeans.center_model import CenterModel, add_means
 from coterie.seeding.costs import Cost
 
 ROUNDING = 1e-12  # relative to the objective: a smaller decrease is rounding
@@ -75,28 +75,19 @@ class SquaredDTW(Cost):
 
 
 @dataclass(frozen=True)
-class DTWLloyd:
+class DTWLloyd(CenterModel):
     r"""Minimises :math:`\sum_i w_i \min_k \mathrm{dtw}(x_i, c_k)^2`; with `gamma`, the sum of soft-DTW values.
 
     A row is a series: time steps in order, channels side by side, NaN after its end. The parameters have the same form.
-    Warping paths play the role of labels: for given paths, the optimal center is the mean of the aligned values [1]_.
+    Warping paths play the role of labels: for given paths, the optimal center is the mean of the aligned values.
     With `gamma` a cell is weighted by its share in all paths. This is EM as well: by Jensen's inequality these means do
-    not increase the soft objective.
-
-    .. [1] Petitjean, Ketterlin & Gançarski (2011), A global averaging method for dynamic time warping, Pattern
-       Recognition 44.
+    not increase the soft objective. `TimeSeriesKMeans` cites the papers.
     """
 
-    n_clusters: int
-    start: Any = "k-means++"  # name of an initialisation method, or the initial centers
-    unit: float = 1.0  # power of two near the scale of the data
-    tol: float = 0.0  # converged if the squared movement of all centers is at most this
     channels: int = 1
     window: Any = NoWindow()  # noqa: RUF009, it has no state
     gamma: float | None = None
     steps: int = 1  # maximum number of averaging steps in one iteration
-
-    converges = True
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         k = self.n_clusters
@@ -105,9 +96,6 @@ class DTWLloyd:
         if self.start == "k-means++":
             return seeding.plusplus(source, engine, rng, k, self.unit, cost=self.cost)
         return seeding.forgy(source, engine, rng, k, self.unit, self.cost)
-
-    def initial_memos(self, source: Source) -> list[np.ndarray | None]:
-        return source.allocate(-1, np.int32)
 
     def e_step(
         self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray | None = None
@@ -118,10 +106,7 @@ class DTWLloyd:
         return self._stats(centers, chunk, new_labels, int(np.count_nonzero(new_labels != before))), new_labels
 
     def m_step(self, centers: np.ndarray, stats: DTWStats) -> np.ndarray:
-        has_values = stats.aligned > 0
-        return (centers + np.where(has_values, stats.sum_dx / np.where(has_values, stats.aligned, 1.0), 0.0)).astype(
-            centers.dtype
-        )
+        return add_means(centers, stats.sum_dx, stats.aligned, stats.aligned > 0)
 
     def repair(
         self, centers: np.ndarray, stats: DTWStats, source: Source, engine: Engine, memos: list[np.ndarray]
@@ -132,27 +117,14 @@ class DTWLloyd:
             before, centers = centers, self.m_step(centers, sums)
             if squared_step(before, centers) <= CLOSE * self.tol:
                 break
-        empty = np.flatnonzero(stats.weight == 0)
-        if len(empty) == 0:
-            return centers
-        costliest, _ = engine.scan(partial(self._costliest, centers, len(empty)), source, memos)
-        count = min(len(empty), int(np.count_nonzero(costliest.cost > 0)))
-        return replace_centers(centers, empty[:count], costliest.rows[:count])
+        return super().repair(centers, stats, source, engine, memos)
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> DTWStats:
         """Statistics of the clusters of the centers `before`, measured from the centers `after`."""
         return self._stats(after, chunk, self.assign(before, chunk))
 
-    def objective(self, centers: np.ndarray, stats: DTWStats) -> float:
-        return float(stats.cost.sum())
-
     def has_converged(
-        self,
-        before: np.ndarray,
-        after: np.ndarray,
-        stats: DTWStats,
-        history: Sequence[float],
-        stretch: float | None = None,
+        self, before: np.ndarray, after: np.ndarray, stats: Any, history: Sequence[float], stretch: float | None = None
     ) -> bool:
         decrease = history[-2] - history[-1]
         return bool(squared_step(before, after) <= self.tol or decrease <= ROUNDING * abs(history[-2]))
@@ -188,8 +160,7 @@ class DTWLloyd:
         return labels.astype(np.int32), values[np.arange(len(rows)), labels]
 
     def _stats(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray, moved: int = 0) -> DTWStats:
-        rows, center_series = self._series(chunk.X), self._series(centers)
-        w = np.ones(len(rows)) if chunk.w is None else chunk.w
+        rows, center_series, w = self._series(chunk.X), self._series(centers), chunk.weights
         ops = (kernels_for if self.gamma is None else soft_kernels_for)(rows, center_series, PASSES)
         k, d = centers.shape
         sum_dx, aligned, cost = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)
@@ -208,21 +179,21 @@ class DTWLloyd:
     def _average(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray) -> tuple[DTWStats, np.ndarray]:
         return self._stats(centers, chunk, labels), labels
 
-    def _costliest(
-        self, centers: np.ndarray, count: int, chunk: Chunk, labels: np.ndarray
-    ) -> tuple[Costliest, np.ndarray]:
-        """Series with the largest cost by DTW. Padding is inf instead of NaN, because NaN does not equal itself."""
+    def assigned_costs(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray) -> np.ndarray:
+        """Cost of each series by DTW, at its nearest center."""
         rows, center_series = self._series(chunk.X), self._series(centers)
-        _, cost = nearest_of(kernels_for(rows, center_series, PASSES), rows, center_series, self.window, False, labels)
-        return costliest_of(chunk, cost, count, lambda X, rows: np.where(np.isnan(X[rows]), np.inf, X[rows])), labels
+        ops = kernels_for(rows, center_series, PASSES)
+        return nearest_of(ops, rows, center_series, self.window, False, labels)[1]
 
+    def _take(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Series padded with infinity, because NaN does not equal itself."""
+        return np.where(np.isnan(X[rows]), np.inf, X[rows])
 
-def replace_centers(centers: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Replace the centers `indices` by series that are padded with infinity."""
-    centers = centers.copy()
-    centers[indices] = np.nan
-    centers[indices, : rows.shape[1]] = np.where(np.isinf(rows), np.nan, rows)
-    return centers
+    def _with_rows(self, centers: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        centers = centers.copy()
+        centers[indices] = np.nan
+        centers[indices, : rows.shape[1]] = np.where(np.isinf(rows), np.nan, rows)
+        return centers
 
 
 def squared_step(before: np.ndarray, after: np.ndarray) -> float:

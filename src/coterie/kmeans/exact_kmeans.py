@@ -170,7 +170,7 @@ def interleaved(X: np.ndarray, w: np.ndarray, k: int, labels: np.ndarray) -> np.
 
 
 def cheapest(X: np.ndarray, w: np.ndarray, k: int, rest: np.ndarray, initial: np.ndarray) -> tuple[float, np.ndarray]:
-    """The best of the given partition and those that add the first row to the best partition of the rest."""
+    """The best of the `initial` partition and those that add the first row to the best partition of the rest."""
     choices = [initial, *(np.concatenate([[j], rest[1:]]) for j in range(k))]
     costs = [_cost(X, w, k, labels) for labels in choices]
     best = int(np.argmin(costs))

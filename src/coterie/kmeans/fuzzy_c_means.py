@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie import kernels, seeding
 from coterie.base import CENTERS_STORED, Summary
+from coterie.core.arguments import is_number
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.kmeans.center_estimator import CenterEstimator
-from coterie.kmeans.lloyd import Lloyd, same_dtype
+from coterie.kmeans.center_model import same_dtype, squared_step
+from coterie.kmeans.lloyd import NearestCenters
 from coterie.seeding.costs import Cost, Shared
 
 BLOCK = 4096  # rows whose memberships are in memory at the same time
@@ -42,65 +43,49 @@ class MembershipSums(Stats):
 
 
 @dataclass(frozen=True)
-class Fuzzy:
-    r"""Minimises :math:`\sum_i w_i \sum_k u_{ik}^m \|x_i - c_k\|^2`; the memberships u of each row add up to 1 [1]_.
+class Fuzzy(NearestCenters):
+    r"""Minimises :math:`\sum_i w_i \sum_k u_{ik}^m \|x_i - c_k\|^2`; the memberships u of each row add up to 1.
 
-    .. [1] Bezdek (1981), Pattern recognition with fuzzy objective function algorithms, Plenum.
+    The M-step is that of K-means. The label of a row is its nearest center, which has the largest membership.
     """
 
-    n_clusters: int
+    bounds: bool = False
     m: float = 2.0  # above 1
-    start: Any = "k-means++"  # name of an initialisation method, or the initial centers
-    unit: float = 1.0  # power of two near the scale of the data
-    tol: float = 0.0  # converged if the squared movement of all centers is at most this
-
-    converges = True
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
-        centers = seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit, cost=self.cost)
+        centers = super().init(source, engine, rng)
         if not isinstance(self.start, str):
             return centers
         return self.off_rows(centers, np.arange(len(centers)), source, engine)
 
     def off_rows(self, centers: np.ndarray, indices: np.ndarray, source: Source, engine: Engine) -> np.ndarray:
-        """Move the centers `indices`, which equal rows, to the means of the rows nearest to them.
-
-        A row on a center has membership 1 in it, and would keep the center in place.
-        """
-        hard = Lloyd(len(centers), bounds=False)
-        stats, _ = engine.scan(partial(hard.e_step, centers), source, None)
+        """Move centers that equal rows to the means of their nearest rows: a membership of 1 would keep them there."""
+        # A pickled `super().e_step` would be the method of this class on the workers of a cluster.
+        stats, _ = engine.scan(partial(NearestCenters.e_step, self, centers), source, None)
         moved = centers.copy()
-        moved[indices] = hard.m_step(centers, stats)[indices]
+        moved[indices] = self.m_step(centers, stats)[indices]
         return moved
 
-    def initial_memos(self, source: Source) -> None:
+    def initial_memos(self, source: Source) -> Any:
         return None
 
-    def e_step(self, centers: np.ndarray, chunk: Chunk, memo: None = None) -> tuple[FuzzyStats, None]:
+    def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Any = None) -> tuple[FuzzyStats, None]:
         chunk, centers = same_dtype(chunk, centers)
-        return FuzzyStats(*kernels.for_centers(chunk.X, len(centers)).fuzzy(chunk.X, chunk.w, centers, self.m)), None
+        return FuzzyStats(*self._kernels(chunk.X, len(centers)).fuzzy(chunk.X, chunk.w, centers, self.m)), None
 
-    def m_step(self, centers: np.ndarray, stats: FuzzyStats) -> np.ndarray:
-        return self._hard.m_step(centers, stats)
-
-    def repair(
-        self, centers: np.ndarray, stats: FuzzyStats, source: Source, engine: Engine, memos: list[None]
-    ) -> np.ndarray:
-        """Move a center without weight to the row with the largest cost, as in K-means.
-
-        With m near 1 a center can be so far from all rows that its weight is zero.
-        """
+    def repair(self, centers: np.ndarray, stats: Any, source: Source, engine: Engine, memos: list[Any]) -> np.ndarray:
+        """Move a center without weight, which is far from all rows if m is near 1, as in K-means."""
         if np.all(stats.weight > 0):
             return centers
-        _, bounds = engine.scan(partial(self._hard.e_step, centers), source, None)
-        return self._hard.repair(centers, stats, source, engine, bounds)
+        _, bounds = engine.scan(partial(NearestCenters.e_step, self, centers), source, None)
+        return super().repair(centers, stats, source, engine, bounds)
 
     def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> FuzzyStats:
         """Statistics with the memberships of the centers `before`, measured from the centers `after`."""
         k, weight, cost = len(after), np.zeros(len(after)), 0.0
         for rows in self._blocks(chunk):
             powers = (k * self.memberships(before, rows).astype(np.float64)) ** self.m
-            powers *= 1.0 if rows.w is None else rows.w[:, None]
+            powers *= rows.weights[:, None]
             weight += powers.sum(axis=0)
             cost += float((powers * self.distances(after, rows).astype(np.float64) ** 2).sum())
         return FuzzyStats(weight, 0.0, cost / k)
@@ -109,33 +94,22 @@ class Fuzzy:
         return float(stats.cost) * float(len(centers)) ** (1.0 - self.m)
 
     def has_converged(
-        self,
-        before: np.ndarray,
-        after: np.ndarray,
-        stats: FuzzyStats,
-        history: Sequence[float],
-        stretch: float | None = None,
+        self, before: np.ndarray, after: np.ndarray, stats: Any, history: Sequence[float], stretch: float | None = None
     ) -> bool:
-        step = after.astype(np.float64) - before
-        return bool((step**2).sum() <= self.tol or history[-1] >= history[-2] > 0)
+        return bool(squared_step(before, after) <= self.tol or history[-1] >= history[-2] > 0)
 
-    def assign(self, centers: np.ndarray, chunk: Chunk, memo: None = None) -> np.ndarray:
-        """Nearest center, which has the largest membership."""
-        return self._hard.assign(centers, chunk)
-
-    def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
-        return self._hard.distances(centers, chunk)
+    def assign(self, centers: np.ndarray, chunk: Chunk, memo: Any = None) -> np.ndarray:
+        return super().assign(centers, chunk)
 
     def memberships(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
         chunk, centers = same_dtype(chunk, centers)
-        return kernels.for_centers(chunk.X, len(centers)).memberships(chunk.X, centers, self.m)
+        return self._kernels(chunk.X, len(centers)).memberships(chunk.X, centers, self.m)
 
     def membership_sums(self, centers: np.ndarray, chunk: Chunk) -> MembershipSums:
         sums = MembershipSums(0.0, 0.0, 0.0)
         for rows in self._blocks(chunk):
             u = self.memberships(centers, rows).astype(np.float64)
-            w = np.ones(len(u)) if rows.w is None else rows.w
-            entropy = -u * np.log(np.where(u > 0, u, 1.0))
+            w, entropy = rows.weights, -u * np.log(np.where(u > 0, u, 1.0))
             sums += MembershipSums(float(w.sum()), float(w @ (u**2).sum(axis=1)), float(w @ entropy.sum(axis=1)))
         return sums
 
@@ -148,10 +122,6 @@ class Fuzzy:
     @property
     def cost(self) -> Cost:
         return Shared(self.m)
-
-    @property
-    def _hard(self) -> Lloyd:
-        return Lloyd(self.n_clusters, self.start, self.unit, bounds=False)
 
 
 @stored(**CENTERS_STORED)
@@ -321,12 +291,8 @@ class FuzzyCMeans(CenterEstimator):
 
         Parameters
         ----------
-        X : array (n, d)
-            Rows.
-        sample_weight : array (n,), optional
-            Weights of the rows.
-        normalized : bool, default=False
-            Return the normalised entropy.
+        X, sample_weight, normalized
+            As in `partition_coefficient`.
 
         Returns
         -------
@@ -344,17 +310,13 @@ class FuzzyCMeans(CenterEstimator):
 
     def _model(self, summary: Summary | None = None) -> Fuzzy:
         if summary is None:
-            return Fuzzy(len(self.cluster_centers_), float(self.fuzzifier))
+            return Fuzzy(len(self.cluster_centers_), m=float(self.fuzzifier))
         tol = float(self.tol) * float(summary.variance.mean())
-        return Fuzzy(self.n_clusters, float(self.fuzzifier), self.init, summary.unit, tol)
+        return Fuzzy(self.n_clusters, self.init, summary.unit, tol, m=float(self.fuzzifier))
 
     def _check_options(self) -> tuple[int, int, Any]:
-        above_one("fuzzifier", self.fuzzifier)
+        if not is_number(self.fuzzifier) or not 1 < self.fuzzifier < np.inf:
+            raise ParameterError(
+                f"fuzzifier must be a finite number above 1 (KMeans is the limit 1); got {self.fuzzifier!r}"
+            )
         return super()._check_options()
-
-
-def above_one(name: str, value: Any) -> float:
-    """Raise an error unless `value` is a finite number greater than 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 1 < value < np.inf:
-        raise ParameterError(f"{name} must be a finite number above 1 (KMeans is the limit 1); got {value!r}")
-    return float(value)

@@ -290,10 +290,7 @@ class KMeansSearch:
             self._record()
 
     def _polish(self) -> bool:
-        """Pass over single rows, then Lloyd's algorithm; return whether the objective decreased by more than rounding.
-
-        Otherwise rows that fit two clusters equally well could change between them forever.
-        """
+        """Move single rows, then run Lloyd's algorithm; whether the objective decreased by more than rounding."""
         before = self.objective
         changes = self.ops.move_rows(self.X, self.w, self.current, self.moves, self.limit.spent)
         self._run_lloyd(changes > 0)
@@ -340,7 +337,9 @@ def _evolve(search: KMeansSearch) -> None:
     search.save_state()
     while not search.is_over:
         if len(search.population) < MIN_POPULATION:
-            search.start(_seeds(search))
+            source, engine = in_memory(Chunk(search.X, search.w, 0))
+            search.limit.spent += search.X.size * search.k * seeding_passes(search.k)
+            search.start(seeding.plusplus(source, engine, search.rng, search.k, 1.0))
         else:
             search.start(_child(search, _parent(search.rng, search.population), _parent(search.rng, search.population)))
             search.mutate()
@@ -350,12 +349,6 @@ def _evolve(search: KMeansSearch) -> None:
             search.population.sort(key=lambda member: member[0])
             del search.population[MIN_POPULATION:]
         search.save_state()
-
-
-def _seeds(search: KMeansSearch) -> np.ndarray:
-    source, engine = in_memory(Chunk(search.X, search.w, 0))
-    search.limit.spent += search.X.size * search.k * seeding_passes(search.k)
-    return seeding.plusplus(source, engine, search.rng, search.k, 1.0)
 
 
 def seeding_passes(k: int) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from coterie.base import Summary
-from coterie.core.arguments import one_of
+from coterie.core.arguments import is_number, one_of
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
@@ -50,9 +50,22 @@ class Kernel:
         raise NotImplementedError
 
 
+class ProductKernel(Kernel):
+    """Base class of kernels that are functions of inner products."""
+
+    def block(self, X: Any, Y: Any) -> np.ndarray:
+        return self._from_products(inner_products(X, Y))
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        return self._from_products(squared_norms(X))
+
+    def _from_products(self, values: np.ndarray) -> np.ndarray:
+        return values
+
+
 @stored("kernel.Linear")
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(ProductKernel):
     """x . y, centered and scaled to keep the numbers small. Neither changes which mean is nearest."""
 
     origin: np.ndarray | None  # (d,); None for sparse rows, which are not centered
@@ -64,12 +77,6 @@ class Linear(Kernel):
 
     def prepare(self, X: Any) -> Any:
         return shifted_and_scaled(X, self.origin, 1 / self.unit)
-
-    def block(self, X: Any, Y: Any) -> np.ndarray:
-        return inner_products(X, Y)
-
-    def diagonal(self, X: Any) -> np.ndarray:
-        return squared_norms(X)
 
 
 @stored("kernel.Rbf")
@@ -105,22 +112,16 @@ class Rbf(Kernel):
 
 @stored("kernel.Cosine")
 @dataclass(frozen=True)
-class Cosine(Kernel):
+class Cosine(ProductKernel):
     """x . y / (|x| |y|); 0 if either row is zero."""
 
     def prepare(self, X: Any) -> Any:
         return unit_length(X)
 
-    def block(self, X: Any, Y: Any) -> np.ndarray:
-        return inner_products(X, Y)
-
-    def diagonal(self, X: Any) -> np.ndarray:
-        return squared_norms(X)
-
 
 @stored("kernel.Polynomial")
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Polynomial(ProductKernel):
     """(gamma x . y + coef0)^degree"""
 
     gamma: float
@@ -130,12 +131,6 @@ class Polynomial(Kernel):
     @property
     def is_definite(self) -> bool:
         return self.coef0 >= 0
-
-    def block(self, X: Any, Y: Any) -> np.ndarray:
-        return self._from_products(inner_products(X, Y))
-
-    def diagonal(self, X: Any) -> np.ndarray:
-        return self._from_products(squared_norms(X))
 
     def _from_products(self, values: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
@@ -149,19 +144,13 @@ class Polynomial(Kernel):
 
 @stored("kernel.Sigmoid")
 @dataclass(frozen=True)
-class Sigmoid(Kernel):
+class Sigmoid(ProductKernel):
     """tanh(gamma x . y + coef0)"""
 
     gamma: float
     coef0: float
 
     is_definite = False
-
-    def block(self, X: Any, Y: Any) -> np.ndarray:
-        return self._from_products(inner_products(X, Y))
-
-    def diagonal(self, X: Any) -> np.ndarray:
-        return self._from_products(squared_norms(X))
 
     def _from_products(self, values: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
@@ -202,8 +191,8 @@ class Precomputed(Kernel):
     is_definite = False
 
 
-def as_kernel(estimator: Any, source: Source, summary: Summary) -> Kernel:
-    """Kernel for these rows, from the options of `estimator`."""
+def as_kernel(estimator: Any, source: Source, summary: Summary, exponent: int = 0) -> Kernel:
+    """Kernel for these rows, from the options of `estimator`; the rows were divided by 2^exponent."""
     kernel, params = estimator.kernel, estimator.kernel_params
     if callable(kernel):
         return UserKernel(kernel, dict(params or {}))
@@ -219,7 +208,7 @@ def as_kernel(estimator: Any, source: Source, summary: Summary) -> Kernel:
         return Linear(origin, summary.unit)
     if kernel == "cosine":
         return Cosine()
-    gamma = as_gamma(estimator.gamma, kernel, summary)
+    gamma = as_gamma(estimator.gamma, kernel, summary, exponent)
     if kernel == "rbf":
         return Rbf(origin, gamma)
     if kernel == "sigmoid":
@@ -227,18 +216,28 @@ def as_kernel(estimator: Any, source: Source, summary: Summary) -> Kernel:
     return Polynomial(gamma, int(estimator.degree), float(estimator.coef0))
 
 
-def as_gamma(gamma: Any, kernel: str, summary: Summary) -> float:
-    """Gamma as a number. 'scale' is 1 / (sum of the variances of the columns), 'auto' is 1 / (number of columns)."""
+def as_gamma(gamma: Any, kernel: str, summary: Summary, exponent: int = 0) -> float:
+    """Gamma as a number, for rows that were divided by 2^exponent.
+
+    'scale' is 1 / (sum of the variances of the columns), 'auto' is 1 / (number of columns).
+    """
     if gamma is None:
         gamma = "scale" if kernel == "rbf" else "auto"
     if isinstance(gamma, str):
-        if one_of("gamma", gamma, ("scale", "auto")) == "auto":
-            return 1 / len(summary.variance)
-        total = float(summary.variance.sum())
-        return 1 / total if total > 0 else 1.0
-    if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number) or not 0 < gamma < np.inf:
+        if one_of("gamma", gamma, ("scale", "auto")) == "scale":
+            total = float(summary.variance.sum())
+            return 1 / total if total > 0 else 1.0
+        gamma = 1 / len(summary.variance)
+    if not is_number(gamma) or not 0 < gamma < np.inf:
         raise ParameterError(f"gamma must be None, 'scale', 'auto' or a finite number above 0; got {gamma!r}")
-    return float(gamma)
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = float(np.ldexp(float(gamma), 2 * exponent))
+    if not 0 < scaled < np.inf:
+        raise InputError(
+            f"gamma={gamma:g} times products of rows, whose values are up to about 2^{exponent}, leaves the range of "
+            "float64: use gamma='scale', or divide X by a power of two"
+        )
+    return scaled
 
 
 def check_matrix(K: Any) -> None:

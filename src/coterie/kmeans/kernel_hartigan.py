@@ -46,10 +46,7 @@ def move_rows(
     lengths: np.ndarray,  # in (k,) squared lengths of the sums of the rows of each cluster
     slack: float,  # in  rounding of a squared distance, relative to its terms
 ) -> np.ndarray:
-    """New labels: each row in turn moves to the cluster that lowers the sum of squares most.
-
-    The means are updated after each move.
-    """
+    """New labels: each row in turn moves to its best cluster, and the means are updated after each move."""
     labels, sums, weight, lengths = labels.copy(), sums.copy(), weight.copy(), lengths.copy()
     for i, w in enumerate(counts):
         safe = np.where(weight > 0, weight, 1)

@@ -9,10 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.base import Partitional, Summary, callbacks, summarize
-from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.arguments import as_rng, is_number, not_negative, one_of, whole_number
 from coterie.core.protocols import Engine, Source
+from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError, ScaleError
+from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.kernel_functions import (
     Kernel,
     Precomputed,
@@ -23,8 +25,7 @@ from coterie.kmeans.kernel_functions import (
     kernel_matrix,
 )
 from coterie.kmeans.kernel_lloyd import IndefiniteKernelLloyd, KernelLloyd
-from coterie.kmeans.kernel_seeding import check_labels, check_start
-from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.kernel_seeding import check_start, initial_labels
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.kmeans.nystrom import FeatureLloyd, nystrom_features
 from coterie.seeding import starts
@@ -202,6 +203,7 @@ class KernelKMeans(Partitional):
         self.callback = callback
         self.verbose = verbose
 
+    inertia_: float
     _features: Any  # the features of the Nyström approximation; None if the kernel is exact
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -221,17 +223,27 @@ class KernelKMeans(Partitional):
             The fitted estimator.
         """
         n_init, max_iter, callback = self._check_options()
-        source, engine, summary = self._open_rows(X, sample_weight, first=True)
+        scale = Scale(0, 0)
+        try:
+            source, engine, summary = self._open_rows(X, sample_weight, first=True)
+        except ScaleError as error:
+            if error.rows and callable(self.kernel):
+                raise
+            scale = Scale(error.rows + error.rows % 2, error.weights)  # even, for the roots of a kernel matrix
+            source, engine, summary = self._open_rows(*self._divided(X, sample_weight, scale), first=True)
         check_enough_rows(self.n_clusters, summary)
         check_start(self.init, source.shape[0], self.n_clusters)
-        kernel = as_kernel(self, source, summary)
+        kernel = as_kernel(self, source, summary, scale.rows)
         approximation = self._approximation(source.shape[0])
         descend = self._descend_exactly if approximation == "exact" else self._descend_by_features
         result, labels = descend(kernel, source, engine, n_init=n_init, max_iter=max_iter, callback=callback)
         self._learn_columns(X, source)
-        self._kernel, self.approximation_, self.gamma_ = kernel, approximation, getattr(kernel, "gamma", None)
-        self.labels_, self.inertia_, self.history_ = labels, result.objective, np.array(result.history)
-        self.n_iter_, self.converged_ = len(result.history) - 1, result.converged
+        self._store_scale(scale)
+        self._kernel, self.approximation_ = kernel, approximation
+        results = {"gamma_": getattr(kernel, "gamma", None), "inertia_": result.objective}
+        results["history_"] = np.array(result.history)
+        self.__dict__.update(multiplied(results, self._powers, scale))
+        self.labels_, self.n_iter_, self.converged_ = labels, len(result.history) - 1, result.converged
         self._n_features_out = self.n_clusters
         warn_of_empty_clusters(result.stats, "X has too few distinct rows for more")
         return self
@@ -265,16 +277,38 @@ class KernelKMeans(Partitional):
         features, rows = nystrom_features(source, engine, kernel, min(m, n), rng)
         mapped = features.source(source, engine)
         is_method = isinstance(self.init, str)
+        init = partial(self.init, source.X) if callable(self.init) else self.init
         model = FeatureLloyd(
             self.n_clusters,
             self.init if is_method else "k-means++",
             summarize(mapped, engine).unit,
-            labels=None if is_method else partial(initial_labels, self.init, source, self.n_clusters),
+            labels=None if is_method else partial(initial_labels, init, n, self.n_clusters, counts=source.w),
             gain=float(self.tol),
         )
         result, labels = self._descend(model, mapped, engine, rng=rng, **options)
         self._centers, self._features, self.landmarks_ = result.params, features, rows
         return result, labels
+
+    # rows and weights out of range
+
+    @property
+    def _degree(self) -> int:
+        """Power of the scale of `X` in kernel values; 0 if `gamma` is divided by the square of that scale instead."""
+        return {"linear": 2, "precomputed": 1}.get(self.kernel, 0) if isinstance(self.kernel, str) else 0
+
+    @property
+    def _powers(self) -> dict[str, Powers]:  # type: ignore[override]
+        objective = Powers(self._degree, 1)
+        has_gamma = self.kernel in ("rbf", "poly", "polynomial", "sigmoid")
+        return {"inertia_": objective, "history_": objective, **({"gamma_": Powers(-2, 0)} if has_gamma else {})}
+
+    @property
+    def _powers_of_outputs(self) -> dict[str, float]:  # type: ignore[override]
+        return {"distances": self._degree / 2}
+
+    @property
+    def _rescales(self) -> bool:
+        return not callable(self.kernel)  # a user's function can depend on the scale in any way
 
     def _approximation(self, n: int) -> str:
         if self.kernel == "precomputed":
@@ -320,7 +354,7 @@ class KernelKMeans(Partitional):
         if self.n_landmarks is not None:
             whole_number("n_landmarks", self.n_landmarks, self.n_clusters)
         whole_number("degree", self.degree, 1)
-        if isinstance(self.coef0, bool) or not isinstance(self.coef0, int | float | np.number):
+        if not is_number(self.coef0):
             raise ParameterError(f"coef0 must be a number; got {self.coef0!r}")
         not_negative("tol", self.tol)
         callback = callbacks(self.callback, self.verbose)
@@ -339,10 +373,3 @@ class KernelKMeans(Partitional):
 def with_kernel_parts(source: Any) -> Any:
     """Source whose parts have a size suitable for their kernel values with n rows."""
     return replace(source, chunk_rows=PART_ROWS)
-
-
-def initial_labels(init: Any, source: Any, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Initial labels from an array or a callable."""
-    if callable(init):
-        init = init(source.X, k, np.random.RandomState(rng.integers(2**32)))
-    return check_labels(init, source.shape[0], k, source.w)

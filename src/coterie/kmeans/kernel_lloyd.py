@@ -24,7 +24,7 @@ from coterie.kmeans.kernel_hartigan import (
     move_duplicates,
     move_rows,
 )
-from coterie.kmeans.kernel_seeding import METHODS, FeatureSpace, check_labels
+from coterie.kmeans.kernel_seeding import METHODS, FeatureSpace, initial_labels
 
 SLACK = 8.0  # squared distances that differ by this many rounding errors count as equal
 MIN_WEIGHT = 2.0**-100  # relative to the largest weight; smaller weights would underflow in float32 sums
@@ -88,27 +88,14 @@ class KernelStats(Stats):
 
 
 @dataclass(frozen=True)
-class Lengths(Stats):
-    square: Any  # (k,) of the sums of the rows of each mean
-
-
-@dataclass(frozen=True)
-class Cost(Stats):
-    cost: Any  # of w |phi(x) - m|^2, where m is the mean that the row belongs to
-
-
-@dataclass(frozen=True)
 class KernelLloyd:
-    r"""Minimises :math:`\sum_i w_i \min_k \|\varphi(x_i) - m_k\|^2` for means :math:`m_k` in the feature space [1]_.
+    r"""Minimises :math:`\sum_i w_i \min_k \|\varphi(x_i) - m_k\|^2` for means :math:`m_k` in the feature space.
 
     Only values :math:`k(x, y) = \varphi(x) \cdot \varphi(y)` are known. Statistics cannot contain a mean, because it
     has no coordinates: it is defined by its rows. Their labels are stored with the parts. `repair` collects them and
     makes the pass that computes the lengths of the new means. That pass only needs the kernel values with rows that
     changed cluster. If no row changes, or the objective decreases by no more than `tol`, rows are moved one at a time
-    by the decrease after the means are updated [2]_.
-
-    .. [1] Dhillon, Guan & Kulis (2004), Kernel k-means, spectral clustering and normalized cuts, KDD.
-    .. [2] Telgarsky & Vattani (2010), Hartigan's method: k-means clustering without Voronoi, AISTATS.
+    by the decrease after the means are updated. `KernelKMeans` cites the papers.
     """
 
     n_clusters: int
@@ -121,7 +108,7 @@ class KernelLloyd:
     converges = True
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Means:
-        w = np.concatenate(engine.map(_weights, source))
+        w = np.concatenate(engine.map(attrgetter("weights"), source))
         counts = w / 2.0 ** np.ceil(np.log2(w.max()))
         counts[counts < MIN_WEIGHT] = 0
         rows = None if self.stored else stacked(engine.map(self._rows, source))
@@ -146,8 +133,9 @@ class KernelLloyd:
         current = memo if memo is not None and memo.belongs_to(means) else self._new_memo(means, chunk)
         relative, slack = self._relative_squares(means, current, chunk)
         labels = np.argmax(relative <= (relative.min(axis=1) + slack)[:, None], axis=1).astype(np.int32)
-        squares = self._clip_if_definite(current.diagonal + relative[np.arange(len(labels)), labels])
-        w = _weights(chunk)
+        squares = current.diagonal + relative[np.arange(len(labels)), labels]
+        squares = np.maximum(squares, 0) if self.kernel.is_definite else squares
+        w = chunk.weights
         moved = np.count_nonzero((labels != (current if memo is None else memo).labels) & (w > 0))
         stats = KernelStats(self._by_cluster(labels, w), self._by_cluster(labels, w * squares), moved)
         return stats, current._replace(labels=labels, first=-1 if memo is None else memo.first)
@@ -185,10 +173,7 @@ class KernelLloyd:
         return self.e_step(means, chunk)[1].labels
 
     def distances(self, means: Means, chunk: Chunk) -> np.ndarray:
-        """Distances in feature space; values within rounding are 0.
-
-        An empty cluster has the distances of the first cluster with rows.
-        """
+        """Distances in feature space, 0 within rounding. An empty cluster has those of the first cluster with rows."""
         memo = self._new_memo(means, chunk)
         if np.isnan(memo.diagonal).any():
             raise InputError(UNKNOWN)
@@ -245,9 +230,6 @@ class KernelLloyd:
         size = np.abs(cross).max(axis=1) + np.abs(means.norms[filled]).max()
         return relative, SLACK * np.finfo(chunk.X.dtype).eps * size
 
-    def _clip_if_definite(self, squares: np.ndarray) -> np.ndarray:
-        return np.maximum(squares, 0) if self.kernel.is_definite else squares
-
     # Steps
 
     def _has_improved(self, before: Means, after: Means) -> bool:
@@ -269,10 +251,7 @@ class KernelLloyd:
     def _with_labels(
         self, means: Means, labels: np.ndarray, source: Source, engine: Engine, memos: list[KernelMemo]
     ) -> tuple[Means, list[KernelMemo]]:
-        """Means of these labels.
-
-        If most rows changed, all sums are computed again. Otherwise they are updated by the changed rows.
-        """
+        """Means of these labels. If most rows changed, sums are computed again, otherwise updated by these rows."""
         changed = np.flatnonzero(labels != means.labels)
         has_many_changes = bool(2 * len(changed) > np.count_nonzero(labels >= 0))
         from_scratch = has_many_changes or not all(memo.belongs_to(means) for memo in memos)
@@ -281,33 +260,33 @@ class KernelLloyd:
         if not from_scratch:
             shares -= one_hot(means.labels[columns], means.counts[columns], self.n_clusters)
         new_means = means._replace(labels=labels, weight=self._by_cluster(labels, means.counts))
-        lengths, memos = engine.scan(
+        squares, memos = engine.scan(
             partial(self._with_labels_part, new_means, columns, shares, from_scratch), source, memos
         )
-        new_means = new_means._replace(norms=lengths.square / np.where(new_means.weight > 0, new_means.weight, 1) ** 2)
-        stats, _ = engine.scan(partial(self._cost, new_means), source, memos)
-        return new_means._replace(cost=float(stats.cost)), memos
+        new_means = new_means._replace(norms=squares / np.where(new_means.weight > 0, new_means.weight, 1) ** 2)
+        cost, _ = engine.scan(partial(self._cost, new_means), source, memos)
+        return new_means._replace(cost=float(cost)), memos
 
     def _with_labels_part(
         self, means: Means, columns: np.ndarray, shares: np.ndarray, from_scratch: bool, chunk: Chunk, memo: KernelMemo
-    ) -> tuple[Lengths, KernelMemo]:
+    ) -> tuple[np.ndarray, KernelMemo]:
+        """Squared lengths of the sums of the rows of each mean (k,), and the new memo."""
         sums = self._sums(means.rows, columns, shares, chunk)
         if not from_scratch:
             sums += memo.sums
         diagonal = self._diagonal(chunk) if memo.diagonal is None else memo.diagonal
         labels = memo.part_of(means.labels)
-        own_sums = sums[np.arange(len(labels)), labels]
-        return Lengths(self._by_cluster(labels, memo.part_of(means.counts) * own_sums)), KernelMemo(
-            memo.first, labels, diagonal, sums, means.labels
-        )
+        cluster_sums = sums[np.arange(len(labels)), labels]
+        squares = self._by_cluster(labels, memo.part_of(means.counts) * cluster_sums)
+        return squares, KernelMemo(memo.first, labels, diagonal, sums, means.labels)
 
-    def _cost(self, means: Means, chunk: Chunk, memo: KernelMemo) -> tuple[Cost, KernelMemo]:
+    def _cost(self, means: Means, chunk: Chunk, memo: KernelMemo) -> tuple[float, KernelMemo]:
+        """Weighted cost of the rows at the means they belong to."""
         labels, counts = memo.part_of(means.labels), memo.part_of(means.counts)
         assigned = np.flatnonzero(labels >= 0)
         relative, _ = self._relative_squares(means, memo, chunk)
-        return Cost(
-            float(counts[assigned] @ (memo.diagonal + relative[np.arange(len(labels)), labels])[assigned])
-        ), memo
+        squares = memo.diagonal + relative[np.arange(len(labels)), labels]
+        return float(counts[assigned] @ squares[assigned]), memo
 
     def _nearest_labels(self, means: Means, source: Source, engine: Engine, memos: list[KernelMemo]) -> np.ndarray:
         """Nearest mean of every row. An empty cluster is moved to the row with the largest cost."""
@@ -326,7 +305,7 @@ class KernelLloyd:
         """Cost of every row, minus its rounding error."""
         relative, slack = self._relative_squares(means, memo, chunk)
         squares = memo.diagonal + relative[np.arange(len(memo.labels)), memo.labels]
-        return _weights(chunk) * (squares - 4 * slack)
+        return chunk.weights * (squares - 4 * slack)
 
     def _single_moves(self, means: Means, memos: list[KernelMemo], source: Source, engine: Engine) -> np.ndarray:
         """Labels after the rows with the largest gain have moved, one after the other."""
@@ -368,10 +347,7 @@ class KernelLloyd:
             return METHODS[self.start](
                 space._replace(columns=columns, mean_products=mean_products), rng, self.n_clusters
             )
-        labels = self.start
-        if callable(labels):
-            labels = labels(self.n_clusters, np.random.RandomState(rng.integers(2**32)))
-        return check_labels(labels, source.shape[0], self.n_clusters, space.counts)
+        return initial_labels(self.start, source.shape[0], self.n_clusters, rng, space.counts)
 
     def _columns(self, source: Source, engine: Engine, rows: np.ndarray) -> np.ndarray:
         prepared = None if self.stored else self._rows(source.pick(rows))
@@ -434,10 +410,6 @@ def one_hot(labels: np.ndarray, counts: np.ndarray, k: int) -> np.ndarray:
 
 def stacked(pieces: list[Any]) -> Any:
     return sparse.vstack(pieces, format="csr") if hasattr(pieces[0], "indptr") else np.concatenate(pieces)
-
-
-def _weights(chunk: Chunk) -> np.ndarray:
-    return np.ones(chunk.X.shape[0]) if chunk.w is None else chunk.w
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

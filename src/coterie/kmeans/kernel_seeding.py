@@ -34,7 +34,7 @@ class FeatureSpace(NamedTuple):
 
 
 def plusplus(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarray:
-    """Greedy k-means++ [1]_: draw rows by their squared distance to the chosen rows, and keep the best of a few.
+    """Greedy k-means++ [1]_: sample rows by their squared distance to the chosen rows, and choose the best of a few.
 
     .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
@@ -52,10 +52,8 @@ def plusplus(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarra
 
 
 def forgy(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarray:
-    """`k` different rows, drawn in proportion to their weights."""
-    keys = rng.standard_exponential(len(space.counts))
-    keys = np.where(space.counts > 0, keys / np.where(space.counts > 0, space.counts, 1), np.inf)
-    return labels_of_rows(np.argsort(keys, kind="stable")[:k], len(keys))
+    """A random sample of `k` different rows, in proportion to their weights."""
+    return labels_of_rows(draw_distinct(space.counts, rng, k), len(space.counts))
 
 
 def random_partition(space: FeatureSpace, rng: np.random.Generator, k: int) -> np.ndarray:
@@ -99,6 +97,18 @@ def draw(mass: np.ndarray, rng: np.random.Generator, size: int) -> np.ndarray:
         return np.zeros(0, np.int64)
     rows = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
     return np.minimum(rows, np.flatnonzero(mass)[-1])
+
+
+def draw_distinct(mass: np.ndarray, rng: np.random.Generator, limit: int) -> np.ndarray:
+    """Draw at most `limit` different rows in proportion to `mass`."""
+    keys = rng.standard_exponential(len(mass)) / np.where(mass > 0, mass, 1)
+    return np.argsort(np.where(mass > 0, keys, np.inf), kind="stable")[: min(limit, np.count_nonzero(mass))]
+
+
+def initial_labels(init: Any, n: int, k: int, rng: np.random.Generator, counts: np.ndarray | None) -> np.ndarray:
+    """Initial labels from an array, or from a function of k and a `RandomState`."""
+    labels = init(k, np.random.RandomState(rng.integers(2**32))) if callable(init) else init
+    return check_labels(labels, n, k, counts)
 
 
 def check_labels(init: Any, n: int, k: int, counts: np.ndarray | None = None) -> np.ndarray:

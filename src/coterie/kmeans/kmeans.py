@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
-from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
-from coterie.core.arguments import as_floats, as_rng, not_negative, one_of, whole_number
+from coterie.base import CENTERS_STORED, Summary
+from coterie.core import loop
+from coterie.core.arguments import as_floats, one_of
+from coterie.core.checkpoint import Store
+from coterie.core.progress import Callback
 from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
-from coterie.errors import InputError, ParameterError, ScaleError
+from coterie.errors import ParameterError
+from coterie.kmeans.center_estimator import CenterEstimator, check_enough_rows
 from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
 from coterie.kmeans.global_search import search_start
-from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
+from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.metric_weights import as_roots, in_units, scale_columns, scaled, trace_in_units
 from coterie.kmeans.missing_lloyd import MissingLloyd, check_options_with_missing
 from coterie.kmeans.search_budget import MULTIPLES, as_budget
-from coterie.seeding import check_start, starts
-from coterie.traces import Trace, Traced
+from coterie.seeding import check_start
+from coterie.traces import Trace
 
 
 @stored(**CENTERS_STORED, _roots="none | real D", _scaled_centers="none | real K D")
-class KMeans(Traced, Partitional):
+class KMeans(CenterEstimator):
     r"""K-means clustering: find `n_clusters` centers that minimise the squared distances of the rows to them.
 
     .. math:: J = \sum_i w_i \min_k \lVert x_i - \mu_k \rVert^2
@@ -188,65 +193,45 @@ class KMeans(Traced, Partitional):
         self.checkpoint = checkpoint
         self.copy_x = copy_x
 
-    _powers = CENTERS
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1, "frozen_centers": 1}
+    _searches = ("none", *MULTIPLES)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centers of `X`.
+    @property
+    def _n_frozen(self) -> int:  # type: ignore[override]
+        return 0 if self.frozen_centers is None else len(self.frozen_centers)
 
-        Parameters
-        ----------
-        X : array, sparse matrix, frame, LazyFrame, path of a file, or Dask array (n, d)
-            Rows to cluster.
-        y : ignored
-        sample_weight : array (n,), optional
-            Weights of the rows. A row of weight two has the effect of that row twice.
-
-        Returns
-        -------
-        self : KMeans
-            The fitted estimator.
-        """
-        n_init, max_iter, callback = self._check_options()
-        try:
-            source, engine, summary = self._open(X, sample_weight, first=True)
-        except ScaleError as error:
-            return self._fit_rescaled(error, X, sample_weight)
+    def _fit_model(self, source: Source, summary: Summary) -> Lloyd:
         if summary.n_missing:
             check_options_with_missing(self.algorithm, self.search)
         model = self._model(summary)
-        frozen = 0 if model.frozen is None else len(model.frozen)
-        check_enough_rows(self.n_clusters, summary, frozen)
-        check_start(self.init, source, self.n_clusters - frozen, frozen)
+        check_enough_rows(self.n_clusters, summary, self._n_frozen)
+        check_start(self.init, source, self.n_clusters - self._n_frozen, self._n_frozen)
         roots = as_roots(self.metric_weights, source.shape[1])
-        model = exact_if_possible(self.algorithm, scaled(model, roots), source)
-        rng, store = as_rng(self.random_state), self._store(source, engine)
-        if isinstance(model, Exact):
-            n_init = 1
-        elif self.search != "none":
-            model, callback = search_start(
-                self.search, as_budget(self.search, self.search_budget), model, source, engine, summary,
-                rng if store is None else store.initial_rng(rng), n_init, max_iter, callback, store,
-            )  # fmt: skip
-            n_init = 1
-        result, labels = self._descend(model, source, engine, n_init, max_iter, callback, rng, store)
+        return exact_if_possible(self.algorithm, scaled(model, roots), source)
+
+    def _search(
+        self, model: Any, source: Source, engine: Engine, summary: Summary, rng: np.random.Generator, n_init: int,
+        max_iter: int, callback: Callback, store: Store | None,
+    ) -> tuple[Any, int, Callback]:  # fmt: skip
+        if isinstance(model, Exact) or self.search == "none":
+            return model, 1 if isinstance(model, Exact) else n_init, callback
+        budget, rng = as_budget(self.search, self.search_budget), rng if store is None else store.initial_rng(rng)
+        model, callback = search_start(
+            self.search, budget, model, source, engine, summary, rng, n_init, max_iter, callback, store
+        )
+        return model, 1, callback
+
+    def _store_result(self, model: Any, result: loop.Fit, labels: Any, source: Any, X: Any, sample_weight: Any) -> None:
+        roots = as_roots(self.metric_weights, source.shape[1])
         centers = in_units(model, result.params, roots, partial(self._open_rows, X, sample_weight, first=True))
-        if roots is not None and frozen:
-            centers[:frozen] = self.frozen_centers
-        self._learn_columns(X, source)
+        if roots is not None and self._n_frozen:
+            centers[: self._n_frozen] = self.frozen_centers
+        super()._store_result(model, result, labels, source, X, sample_weight)
         self._roots, self._scaled_centers = roots, None if roots is None else result.params
-        self.cluster_centers_, self.labels_ = centers, labels
-        self.inertia_, self.history_ = result.objective, np.array(result.history)
-        self.n_iter_, self.converged_ = len(result.history) - 1, result.converged
-        self._n_features_out = self.n_clusters
-        warn_of_empty_clusters(result.stats, "X has too few distinct rows for more", frozen)
-        return self
+        self.cluster_centers_ = centers
 
     def _model(self, summary: Summary | None = None) -> Lloyd:
-        """Model of a fit (with `summary`) or of later calls.
-
-        Rows of later calls may have missing values even if those of the fit had none.
-        """
+        """Model of a fit (with `summary`), or of later calls, whose rows may have missing values in any case."""
         if summary is None:
             return (MissingLloyd if self._allows_missing else Lloyd)(len(self.cluster_centers_), bounds=False)
         tol = float(self.tol) * float(summary.variance.mean())
@@ -277,30 +262,28 @@ class KMeans(Traced, Partitional):
         roots = as_roots(self.metric_weights, source.shape[1]) if first else getattr(self, "_roots", None)
         return source if roots is None else source.map_rows(partial(scale_columns, roots), engine)
 
-    def _in_own_units(self, trace: Trace) -> Trace:
+    def _in_user_units(self, trace: Trace) -> Trace:
         """Trace in the units of `X`, without the columns of weight 0."""
         return trace if self._roots is None else trace_in_units(trace, self._roots)
 
     def _check_options(self) -> tuple[int, int, Any]:
-        whole_number("n_clusters", self.n_clusters, 1)
         one_of("algorithm", self.algorithm, ("auto", "lloyd", "bounds", "elkan", "exact"))
-        if one_of("search", self.search, ("none", *MULTIPLES)) != "none" or self.search_budget is not None:
-            as_budget(self.search, self.search_budget)
         one_of("missing", self.missing, ("error", "ignore"))
         one_of("copy_x", self.copy_x, (True, False))
+        options = super()._check_options()
+        if self.search != "none" or self.search_budget is not None:
+            as_budget(self.search, self.search_budget)
         if self.frozen_centers is not None and self.search != "none":
             raise ParameterError(
                 f"frozen_centers require search='none', because a search moves every center; got search={self.search!r}"
             )
-        not_negative("tol", self.tol)
-        callback = callbacks(self.callback, self.verbose)
         if self.n_init not in ("auto", 1) and not isinstance(self.init, str) and not callable(self.init):
             warnings.warn(
                 f"init contains the initial centers, so n_init={self.n_init!r} has no effect: set n_init=1",
                 RuntimeWarning,
                 stacklevel=3,
             )
-        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), callback
+        return options
 
 
 def as_frozen(frozen_centers: Any, k: int, d: int) -> np.ndarray | None:
@@ -320,10 +303,17 @@ def as_frozen(frozen_centers: Any, k: int, d: int) -> np.ndarray | None:
     return centers
 
 
-def check_enough_rows(k: int, summary: Summary, frozen: int = 0) -> None:
-    """Raise an error if there are fewer rows of positive weight than clusters that need rows."""
-    if summary.rows < k - frozen:
-        raise InputError(
-            f"n_samples={summary.rows} rows (of weight above 0) are fewer than n_clusters={k}"
-            f"{f' minus {frozen} frozen centers' if frozen else ''}: use n_clusters <= {summary.rows + frozen}"
-        )
+def sweep_models(
+    estimator: CenterEstimator, ks: list[int], X: Any, sample_weight: Any
+) -> tuple[dict[int, Any], Source, Engine, int, int]:
+    """Models for ascending numbers of clusters, the rows and engine they share, `n_init` and `max_iter`."""
+    n_init, max_iter, _ = estimator._check_options()
+    source, engine, summary = estimator._open(X, sample_weight, first=True)
+    check_enough_rows(ks[-1], summary)
+    models = {k: clone(estimator).set_params(n_clusters=k)._model(summary) for k in ks}
+    if isinstance(estimator, KMeans):
+        roots = as_roots(estimator.metric_weights, source.shape[1])
+        models = {
+            k: exact_if_possible(estimator.algorithm, scaled(model, roots), source) for k, model in models.items()
+        }
+    return models, source, engine, n_init, max_iter

@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.core.arguments import as_rng, whole_number
 from coterie.errors import InputError
+from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.kmeans import KMeans
 from coterie.seeding import plusplus
 
@@ -125,28 +126,16 @@ def kmeans_plusplus(
     rows = getattr(source, "X", None)
     if rows is None or not (isinstance(rows, np.ndarray) or hasattr(rows, "indptr")):
         raise InputError("X must be in memory, because kmeans_plusplus returns indices of rows: use KMeans instead")
-    if summary.rows < n_clusters:
-        raise InputError(
-            f"n_samples={summary.rows} rows (of weight above 0) are fewer than n_clusters={n_clusters}: use n_clusters "
-            f"<= {summary.rows}"
-        )
+    check_enough_rows(n_clusters, summary)
     centers = plusplus(source, engine, as_rng(random_state), n_clusters, summary.unit, n_local_trials)
-    return centers, _indices(rows, source.w, centers)
-
-
-def _indices(rows: Any, w: Any, centers: np.ndarray) -> np.ndarray:
-    """The first row of positive weight that equals each center."""
-    counts = np.ones(rows.shape[0], bool) if w is None else np.asarray(w) > 0
-    return np.array([np.flatnonzero(_is_equal(rows, center) & counts)[0] for center in centers])
+    has_weight = source.pick(slice(None)).weights > 0
+    return centers, np.array([np.flatnonzero(_is_equal(rows, center) & has_weight)[0] for center in centers])
 
 
 def _is_equal(rows: Any, center: np.ndarray) -> np.ndarray:
     if not hasattr(rows, "indptr"):
         return (rows == center).all(axis=1)
-    n_differences = np.bincount(
-        np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.data != center[rows.indices], rows.shape[0]
-    )
-    n_shared = np.bincount(
-        np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), center[rows.indices] != 0, rows.shape[0]
-    )
+    n, row_of_value = rows.shape[0], np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    n_differences = np.bincount(row_of_value, rows.data != center[rows.indices], n)
+    n_shared = np.bincount(row_of_value, center[rows.indices] != 0, n)
     return (n_differences == 0) & (n_shared == np.count_nonzero(center))

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from coterie import kernels, seeding
+from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
-from coterie.kmeans.lloyd import Bounds, Costliest, Lloyd, by_cluster, costliest_of, same_dtype
+from coterie.kmeans.center_model import CenterModel, same_dtype, squared_step
+from coterie.kmeans.lloyd import Bounds, NearestCenters
 from coterie.seeding import costs
 
 BINS = (16, 4)  # powers of two; the second number saves memory if there are many cells
@@ -29,7 +30,7 @@ class ManhattanStats(Stats):
     """Sums for the L1 distance."""
 
     weight: Any  # (k,)
-    spread: Any  # (k, d) of w |x - c|, column by column
+    cost: Any  # (k, d) of w |x - c|, column by column
     moved: Any  # rows that changed cluster
 
 
@@ -58,7 +59,7 @@ class WeiszfeldStats(Stats):
 
 @dataclass(frozen=True)
 class EuclideanStats(WeiszfeldStats):
-    """The same, and who pulls."""
+    """Sums of a Weiszfeld step, and the weight of each cluster."""
 
     weight: Any  # (k,)
     moved: Any  # rows that changed cluster
@@ -79,26 +80,13 @@ class NearestRows(Stats):
 
 
 @dataclass(frozen=True)
-class Manhattan:
+class Manhattan(CenterModel):
     r"""Minimises :math:`\sum_i w_i \min_k \|x_i - c_k\|_1`: centers are medians, column by column.
 
     Medians are not sums, but the weight up to a value is. Each pass counts the weight in bins within the bin that
     contains the median, until a single value is left. It takes one or two passes when the centers have nearly
     converged, and about log16 of the number of rows of a cluster before.
     """
-
-    n_clusters: int
-    start: Any = "k-means++"  # name of an initialisation method, or the initial centers
-    unit: float = 1.0  # power of two near the scale of the data
-    tol: float = 0.0  # converged if the squared movement of all centers is at most this
-
-    converges = True
-
-    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
-        return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit, cost=self.cost)
-
-    def initial_memos(self, source: Source) -> list[np.ndarray | None]:
-        return source.allocate(-1, np.int32)
 
     def e_step(
         self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray | None = None
@@ -116,25 +104,7 @@ class Manhattan:
         self, centers: np.ndarray, stats: ManhattanStats, source: Source, engine: Engine, memos: list[np.ndarray]
     ) -> np.ndarray:
         new_centers = medians(centers, stats, source, engine, memos).astype(centers.dtype)
-        return move_empty_clusters(new_centers, stats, partial(_costliest, "l1"), source, engine, memos)
-
-    def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> ManhattanStats:
-        """Statistics of the clusters of the centers `before`, measured from the centers `after`."""
-        weight, cost = _staying("l1", self.assign(before, chunk), after, chunk)
-        return ManhattanStats(weight, cost[:, None], 0)
-
-    def objective(self, centers: np.ndarray, stats: ManhattanStats) -> float:
-        return float(stats.spread.sum())
-
-    def has_converged(
-        self,
-        before: np.ndarray,
-        after: np.ndarray,
-        stats: ManhattanStats,
-        history: Sequence[float],
-        stretch: float | None = None,
-    ) -> bool:
-        return bool(stats.moved == 0 or squared_step(before, after) <= self.tol)
+        return super().repair(new_centers, stats, source, engine, memos)
 
     def assign(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray | None = None) -> np.ndarray:
         return self.e_step(centers, chunk)[1] if labels is None else labels
@@ -143,42 +113,29 @@ class Manhattan:
         chunk, centers = same_dtype(chunk, centers)
         return kernels.select("medians", chunk.X, len(centers)).distances(chunk.X, centers)
 
+    def assigned_costs(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray) -> np.ndarray:
+        return _assigned_distances(centers, chunk, labels, "l1")
+
     @property
     def cost(self) -> costs.Cost:
         return costs.Manhattan()
 
 
 @dataclass(frozen=True)
-class Euclidean:
-    r"""Minimises :math:`\sum_i w_i \min_k \|x_i - c_k\|_2`: centers are geometric medians, by Weiszfeld [1]_.
+class Euclidean(NearestCenters):
+    r"""Minimises :math:`\sum_i w_i \min_k \|x_i - c_k\|_2`: centers are geometric medians, by Weiszfeld.
 
     A step minimises squared distances that are an upper bound of the distances and touch them at the old center, so it
-    never increases their sum. A center on a row moves away if the pull of the other rows exceeds the weight of that row
-    [2]_; otherwise the row is the median. Steps towards a row that is the median can become ever smaller. `repair`
-    therefore checks whether the row nearest to each center is its median.
-
-    .. [1] Weiszfeld (1937), Sur le point pour lequel la somme des distances de n points donnés est minimum, Tohoku
-       Math. J. 43.
-    .. [2] Vardi & Zhang (2000), The multivariate L1-median and associated data depth, PNAS 97.
+    never increases their sum. A center on a row moves away if the pull of the other rows exceeds the weight of that
+    row; otherwise the row is the median. Steps towards a row that is the median can become ever smaller. `repair`
+    therefore checks whether the row nearest to each center is its median. `KMedians` cites the papers.
     """
 
-    n_clusters: int
-    start: Any = "k-means++"  # name of an initialisation method, or the initial centers
-    unit: float = 1.0  # power of two near the scale of the data
-    tol: float = 0.0  # converged if the squared movement of all centers is at most this
     steps: int = STEPS  # maximum number of Weiszfeld steps in one iteration
-
-    converges = True
-
-    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
-        return seeding.start(self.start, source, engine, rng, self.n_clusters, self.unit, cost=self.cost)
-
-    def initial_memos(self, source: Source) -> list[Bounds | None]:
-        return self._squares.initial_memos(source)
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[EuclideanStats, Bounds]:
         """The nearest center is that of K-means, because squaring does not change the order."""
-        sums, memo = self._squares.e_step(centers, chunk, memo)
+        sums, memo = super().e_step(centers, chunk, memo)
         pulls, _ = _weiszfeld_sums(centers, chunk, memo)
         return EuclideanStats(**vars(pulls), weight=sums.weight, moved=sums.moved), memo
 
@@ -202,35 +159,15 @@ class Euclidean:
         pulls, _ = engine.scan(partial(_weiszfeld_sums, nearest.rows), source, memos)
         is_median = np.isfinite(nearest.distance) & (np.linalg.norm(pulls.pull, axis=1) <= (1.0 + ROUNDING) * pulls.on)
         centers = np.where(is_median[:, None], nearest.rows, centers)
-        return move_empty_clusters(centers, stats, partial(_costliest, "l2"), source, engine, memos)
-
-    def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> EuclideanStats:
-        """Statistics of the clusters of the centers `before`, measured from the centers `after`."""
-        weight, cost = _staying("l2", self.assign(before, chunk), after, chunk)
-        return EuclideanStats(0.0, 0.0, 0.0, cost, weight, 0)
-
-    def objective(self, centers: np.ndarray, stats: EuclideanStats) -> float:
-        return float(stats.cost.sum())
+        return super().repair(centers, stats, source, engine, memos)
 
     def has_converged(
-        self,
-        before: np.ndarray,
-        after: np.ndarray,
-        stats: EuclideanStats,
-        history: Sequence[float],
-        stretch: float | None = None,
+        self, before: np.ndarray, after: np.ndarray, stats: Any, history: Sequence[float], stretch: float | None = None
     ) -> bool:
         return bool(squared_step(before, after) <= self.tol or history[-1] >= (1.0 - ROUNDING) * history[-2])
 
-    def assign(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
-        return self._squares.assign(centers, chunk, memo)
-
-    def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
-        return self._squares.distances(centers, chunk)
-
-    @property
-    def _squares(self) -> Lloyd:
-        return Lloyd(self.n_clusters, self.start, self.unit)
+    def assigned_costs(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray) -> np.ndarray:
+        return _assigned_distances(centers, chunk, labels, "l2")
 
     @property
     def cost(self) -> costs.Cost:
@@ -251,7 +188,7 @@ def medians(
     weight = np.where(filled, stats.weight[:, None], 1.0)
     result, is_open = centers.astype(np.float64), filled.copy()
     low, high, below = np.where(is_open, -np.inf, np.inf), np.where(is_open, np.inf, -np.inf), np.zeros(centers.shape)
-    edges = _edges_about(result, stats.spread / weight, bins)
+    edges = _edges_about(result, stats.cost / weight, bins)
     while is_open.any():
         counts, _ = engine.scan(partial(_counts, low, high, edges), source, memos)
         cumulative = np.cumsum(np.concatenate([below[..., None], counts.weight], axis=2), axis=2)
@@ -318,40 +255,9 @@ def _order(bits: np.ndarray) -> np.ndarray:
     return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
 
 
-def move_empty_clusters(
-    centers: np.ndarray, stats: Any, search: Any, source: Source, engine: Engine, memos: list[Any]
-) -> np.ndarray:
-    """Move an empty cluster to the row with the largest cost. It stays if every row equals a center."""
-    empty = np.flatnonzero(stats.weight == 0)
-    if len(empty) == 0:
-        return centers
-    costliest, _ = engine.scan(partial(search, centers, len(empty)), source, memos)
-    count = min(len(empty), int(np.count_nonzero(costliest.cost > 0)))
-    centers = centers.copy()
-    centers[empty[:count]] = costliest.rows[:count]
-    return centers
-
-
-def squared_step(before: np.ndarray, after: np.ndarray) -> float:
-    return float(((after.astype(np.float64) - before) ** 2).sum())
-
-
-def _costliest(metric: str, centers: np.ndarray, count: int, chunk: Chunk, memo: Any) -> tuple[Costliest, Any]:
-    """Rows with the largest cost at the center they were last assigned to.
-
-    The labels are not updated first, because only a few rows are needed.
-    """
-    labels = memo.labels if isinstance(memo, Bounds) else memo
-    cost = kernels.select("medians", chunk.X, len(centers)).assigned_distances(chunk.X, centers, labels, metric)
-    return costliest_of(chunk, cost, count, lambda X, rows: X[rows]), memo
-
-
-def _staying(metric: str, labels: np.ndarray, centers: np.ndarray, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
-    """Weight and cost of each cluster (k,), for given labels."""
+def _assigned_distances(centers: np.ndarray, chunk: Chunk, labels: np.ndarray, metric: str) -> np.ndarray:
     chunk, centers = same_dtype(chunk, centers)
-    distances = kernels.select("medians", chunk.X, len(centers)).assigned_distances(chunk.X, centers, labels, metric)
-    weight, _, cost = by_cluster(chunk, labels, distances, len(centers))
-    return weight, cost
+    return kernels.select("medians", chunk.X, len(centers)).assigned_distances(chunk.X, centers, labels, metric)
 
 
 def _counts(
@@ -362,7 +268,7 @@ def _counts(
 
 
 def _nearest(centers: np.ndarray, chunk: Chunk, memo: Bounds) -> tuple[NearestRows, Bounds]:
-    distances = kernels.select("medians", chunk.X, len(centers)).assigned_distances(chunk.X, centers, memo.labels, "l2")
+    distances = _assigned_distances(centers, chunk, memo.labels, "l2")
     if chunk.w is not None:
         distances = np.where(chunk.w > 0, distances, np.inf)
     minimum, rows = np.full(len(centers), np.inf), centers.copy()

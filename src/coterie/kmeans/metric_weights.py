@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,9 @@ from scipy import sparse
 from coterie.base import Summary
 from coterie.core.arguments import as_floats
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.stats import Stats
+from coterie.core.stats import WeightedSums
 from coterie.errors import ParameterError
+from coterie.kernels.membership import membership
 from coterie.kmeans.lloyd import Lloyd
 from coterie.traces import Trace
 
@@ -55,10 +56,7 @@ def scaled(model: Lloyd, roots: np.ndarray | None) -> Lloyd:
 def in_units(
     model: Lloyd, centers: np.ndarray, roots: np.ndarray | None, open_rows: Callable[[], tuple[Source, Engine, Summary]]
 ) -> np.ndarray:
-    """Centers in the units of the original rows, from centers of scaled rows.
-
-    Columns of weight 0 get the means of the clusters.
-    """
+    """Centers of scaled rows in the original units; columns of weight 0 get the means of the clusters."""
     if roots is None:
         return centers
     result = centers / np.where(roots > 0, roots, 1)
@@ -79,24 +77,12 @@ def trace_in_units(trace: Trace, roots: np.ndarray) -> Trace:
     return replace(trace, steps=steps, rows=trace.rows[:, has_weight] / roots[has_weight], columns=columns)
 
 
-@dataclass(frozen=True)
-class ZeroWeightSums(Stats):
-    """Sums over clusters of the columns of weight 0."""
-
-    weight: Any  # (k, columns) of w, where x is observed
-    sum_x: Any  # (k, columns)
-
-
-def zero_weight_sums(model: Lloyd, roots: np.ndarray, centers: np.ndarray, chunk: Chunk) -> ZeroWeightSums:
+def zero_weight_sums(model: Lloyd, roots: np.ndarray, centers: np.ndarray, chunk: Chunk) -> WeightedSums:
     """Sums over clusters of the columns whose root is 0. `centers` are centers of scaled rows."""
-    n, k = chunk.X.shape[0], len(centers)
     labels = model.assign(centers, chunk._replace(X=scale_columns(roots, chunk.X)))
-    w = np.ones(n) if chunk.w is None else chunk.w
-    membership = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k)).T
+    members = membership(labels, len(centers), chunk.w)
     X = chunk.X[:, np.flatnonzero(roots == 0)].astype(np.float64)
     if sparse.issparse(X):
-        return ZeroWeightSums(
-            np.repeat(membership.sum(axis=1)[:, None], X.shape[1], axis=1), (membership @ X).toarray()
-        )
+        return WeightedSums(np.repeat(members.sum(axis=1)[:, None], X.shape[1], axis=1), (members @ X).toarray())
     is_observed = ~np.isnan(X)
-    return ZeroWeightSums(membership @ is_observed.astype(np.float64), membership @ np.where(is_observed, X, 0.0))
+    return WeightedSums(members @ is_observed.astype(np.float64), members @ np.where(is_observed, X, 0.0))

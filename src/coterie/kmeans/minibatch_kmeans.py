@@ -20,7 +20,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stored import stored
 from coterie.errors import FitInterruptedWarning, ScaleError
-from coterie.kmeans.kmeans import check_enough_rows
+from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
 from coterie.seeding import check_start, starts
 from coterie.traces import Traced
@@ -173,7 +173,8 @@ class MiniBatchKMeans(Traced, Partitional):
         stopping = _Stopping(self, summary, batch_size / rows.count)
         batch_fit = _BatchFit(self._initial_model(summary), rows, batch_size, self.reassignment_ratio, stopping, store)
         if not batch_fit.resume():
-            sample = rows.draw_distinct(self._init_size())
+            init_size = 3 * max(self.batch_size, self.n_clusters) if self.init_size is None else self.init_size
+            sample = rows.draw_distinct(init_size)
             batch_fit.state = self._initial_state(batch_fit.model, sample, n_init, rng)
         callback = self._with_recorder(callback, batch_fit.model, source, engine, start=batch_fit.state.params)
         batch_fit.run(max(1, self.max_iter * rows.count // batch_size), callback)
@@ -196,11 +197,8 @@ class MiniBatchKMeans(Traced, Partitional):
 
         Parameters
         ----------
-        X : array, sparse matrix, frame, LazyFrame, path of a file, or Dask array (n, d)
-            Rows of the batch.
-        y : ignored
-        sample_weight : array (n,), optional
-            Weights of the rows.
+        X, y, sample_weight
+            As in `fit`. `X` are the rows of the batch.
 
         Returns
         -------
@@ -250,9 +248,6 @@ class MiniBatchKMeans(Traced, Partitional):
     @property
     def _params(self) -> np.ndarray:
         return self._in_fitted_units(self.cluster_centers_)
-
-    def _init_size(self) -> int:
-        return max(3 * self.batch_size, 3 * self.n_clusters) if self.init_size is None else self.init_size
 
     def _check_options(self) -> tuple[int, Any]:
         whole_number("n_clusters", self.n_clusters, 1)

@@ -10,7 +10,8 @@ import numpy as np
 from coterie import kernels
 from coterie.core.protocols import Chunk
 from coterie.errors import ParameterError
-from coterie.kmeans.lloyd import Bounds, Costliest, KMeansStats, Lloyd, by_cluster, costliest_of, same_dtype
+from coterie.kmeans.center_model import KMeansStats, add_means, same_dtype
+from coterie.kmeans.lloyd import Bounds, Lloyd
 from coterie.seeding.costs import Cost, ObservedSquares
 
 
@@ -43,34 +44,14 @@ class MissingLloyd(Lloyd):
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[MissingStats, Bounds]:
         chunk, centers = same_dtype(chunk, centers)
         memo = memo or self._initial_bounds(*chunk.X.shape)
-        ops = kernels.select("nan_kmeans", chunk.X, len(centers))
-        return MissingStats(*ops.lloyd(chunk.X, chunk.w, centers, memo.labels)), memo
+        sums = self._kernels(chunk.X, len(centers)).lloyd(chunk.X, chunk.w, centers, memo.labels)
+        return MissingStats(*sums), memo
 
     def m_step(self, centers: np.ndarray, stats: MissingStats) -> np.ndarray:
-        has_values = self._free(stats.observed > 0)
-        step = stats.sum_dx / np.where(has_values, stats.observed, 1)
-        return (centers + np.where(has_values, step, 0)).astype(centers.dtype)
+        return add_means(centers, stats.sum_dx, stats.observed, self._free(stats.observed > 0))
 
-    def halfway(self, before: np.ndarray, after: np.ndarray, chunk: Chunk) -> KMeansStats:
-        labels = self.assign(before, chunk)
-        chunk, after = same_dtype(chunk, after)
-        squares = kernels.select("nan_kmeans", chunk.X, len(after)).assigned_squares(chunk.X, after, labels)
-        return KMeansStats(*by_cluster(chunk, labels, squares, len(after)), 0)
-
-    def assign(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> np.ndarray:
-        if memo is not None:
-            return memo.labels
-        chunk, centers = same_dtype(chunk, centers)
-        return kernels.select("nan_kmeans", chunk.X, len(centers)).nearest(chunk.X, centers)
-
-    def distances(self, centers: np.ndarray, chunk: Chunk) -> np.ndarray:
-        chunk, centers = same_dtype(chunk, centers)
-        return kernels.select("nan_kmeans", chunk.X, len(centers)).distances(chunk.X, centers)
-
-    def costliest(self, centers: np.ndarray, count: int, chunk: Chunk, memo: Bounds) -> tuple[Costliest, Bounds]:
-        ops = kernels.select("nan_kmeans", chunk.X, len(centers))
-        cost = ops.assigned_squares(chunk.X, centers, memo.labels)
-        return costliest_of(chunk, cost, count, lambda X, rows: ops.fill_missing(X[rows], self.fill)), memo
+    def _kernels(self, X: Any, k: int) -> Any:
+        return kernels.select("nan_kmeans", X, k)
 
     def _uses_bounds(self, d: int) -> bool:
         return False

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from coterie.core.protocols import Chunk, Engine
-from coterie.core.stats import Stats
+from coterie.core.stats import WeightedSums
 from coterie.core.stored import stored
 from coterie.errors import InputError
 from coterie.kmeans.kernel_functions import Kernel, first_equal_rows
-from coterie.kmeans.lloyd import KMeansStats, Lloyd
+from coterie.kmeans.kernel_seeding import draw, draw_distinct
+from coterie.kmeans.lloyd import Lloyd
 
 POOL = 5  # candidate rows per landmark
 ROUNDS = 16  # rounds in which landmarks are chosen
@@ -25,10 +27,7 @@ STORED = 1 << 30  # maximum number of bytes of stored features; more are recompu
 @stored("kernel_kmeans.Features", kernel="<kernel.*>", landmarks="real m D", root="real m R")
 @dataclass(frozen=True)
 class Features:
-    r""":math:`\Phi(x) = k(x, Z) K_{ZZ}^{-1/2}`, so that :math:`\Phi(x) \cdot \Phi(y)` is about k(x, y) [1]_.
-
-    .. [1] Williams & Seeger (2001), Using the Nyström method to speed up kernel machines, NIPS 13.
-    """
+    r""":math:`\Phi(x) = k(x, Z) K_{ZZ}^{-1/2}`, so that :math:`\Phi(x) \cdot \Phi(y)` is about k(x, y)."""
 
     kernel: Kernel
     landmarks: Any  # Z (m, d), prepared by the kernel
@@ -87,10 +86,7 @@ class FeatureSource:
 
 @dataclass(frozen=True)
 class FeatureLloyd(Lloyd):
-    """Lloyd's algorithm on features.
-
-    It can start from labels, and stops if the relative decrease of the objective is at most `gain`.
-    """
+    """Lloyd's algorithm on features, which can start from labels and stops if the objective hardly decreases."""
 
     labels: Any = None  # (n,) initial labels, or a function that returns them
     gain: float = 0.0  # relative decrease of the objective
@@ -108,15 +104,9 @@ class FeatureLloyd(Lloyd):
         return (sums.sum_x / sums.weight[:, None]).astype(source.dtype)
 
     def has_converged(
-        self, before: np.ndarray, after: np.ndarray, stats: KMeansStats, history: Sequence[float], stretch: float | None
+        self, before: np.ndarray, after: np.ndarray, stats: Any, history: Sequence[float], stretch: float | None = None
     ) -> bool:
         return bool(stats.moved == 0 or history[-2] - history[-1] <= self.gain * history[-2])
-
-
-@dataclass(frozen=True)
-class LabelledSums(Stats):
-    weight: Any  # (k,)
-    sum_x: Any  # (k, r)
 
 
 def nystrom_features(
@@ -124,15 +114,15 @@ def nystrom_features(
 ) -> tuple[Features, Any]:
     """Features from `m` landmarks, and the indices of the landmark rows.
 
-    A pool of rows is drawn by weight. Landmarks are drawn from the pool by their residual after the previous landmarks
+    A pool of rows is sampled by weight. Landmarks are sampled from it by their residual after the previous landmarks
     (randomly pivoted Cholesky [1]_, in blocks). Rows unlike the others come first, and no two landmarks are equal.
 
     .. [1] Chen, Epperly, Tropp & Webber (2024), Randomly pivoted Cholesky, Commun. Pure Appl. Math. 78.
     """
-    counts = np.concatenate(engine.map(_weights, source))
+    counts = np.concatenate(engine.map(attrgetter("weights"), source))
     rows = np.flatnonzero(counts > 0)
     if m < len(rows):
-        rows = np.sort(draw_by_weight(counts, POOL * m, rng))
+        rows = np.sort(draw_distinct(counts, rng, POOL * m))
         pool = replace(source.subset(rows), chunk_rows=len(rows))
         step = partial(_choose, kernel, m, int(rng.integers(2**63)))
         rows = rows[engine.map(step, pool)[0]]  # runs in the engine with one BLAS thread, so that the result is fixed
@@ -142,26 +132,13 @@ def nystrom_features(
     return engine.map(partial(_whitened, kernel), landmarks)[0], rows
 
 
-def draw_by_weight(counts: np.ndarray, limit: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw at most `limit` different rows in proportion to their weights."""
-    keys = rng.standard_exponential(len(counts)) / np.where(counts > 0, counts, 1)
-    return np.argsort(np.where(counts > 0, keys, np.inf), kind="stable")[: min(limit, np.count_nonzero(counts))]
-
-
 def choose_landmarks(kernel: Kernel, X: Any, m: int, rng: np.random.Generator) -> np.ndarray:
-    """At most `m` of the prepared rows; fewer if these explain all others.
-
-    The residuals of an indefinite kernel are not reliable: random rows are added up to `m`.
-    """
+    """At most `m` of the prepared rows; fewer if these explain all others, unless the kernel may be indefinite."""
     residual = np.maximum(kernel.diagonal(X), 0)
     tolerance = np.finfo(X.dtype).eps * residual.sum()
     factor, rows = np.zeros((X.shape[0], 0)), np.zeros(0, np.int64)
     while len(rows) < m and residual.sum() > tolerance:
-        cumulative = np.cumsum(residual)
-        size = min(m - len(rows), max(1, m // ROUNDS))
-        new_rows = np.unique(
-            np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right").clip(0, len(residual) - 1)
-        )
+        new_rows = np.unique(draw(residual, rng, min(m - len(rows), max(1, m // ROUNDS))))
         residual_block = kernel.block(X, X[new_rows]) - factor @ factor[new_rows].T
         added = residual_block @ inverse_root(residual_block[new_rows], np.finfo(X.dtype).eps)
         factor, rows = np.hstack([factor, added]), np.append(rows, new_rows)
@@ -207,12 +184,7 @@ def _load(features: Features, part: Any) -> Chunk:
     return chunk._replace(X=features.of(chunk.X))
 
 
-def _weights(chunk: Chunk) -> np.ndarray:
-    return np.ones(chunk.X.shape[0]) if chunk.w is None else chunk.w
-
-
-def _sums_by_label(k: int, chunk: Chunk) -> LabelledSums:
-    w = _weights(chunk)
-    X = chunk.X.astype(np.float64) * w[:, None]
+def _sums_by_label(k: int, chunk: Chunk) -> WeightedSums:
+    X = chunk.X.astype(np.float64) * chunk.weights[:, None]
     sums = [np.bincount(chunk.y, column, k) for column in X.T]
-    return LabelledSums(np.bincount(chunk.y, w, k), np.stack(sums, axis=1))
+    return WeightedSums(np.bincount(chunk.y, chunk.weights, k), np.stack(sums, axis=1))

@@ -103,10 +103,7 @@ def as_pairs(name: str, pairs: Any, n: int) -> np.ndarray:
 def check_constraints(
     constraints: Constraints | None, is_counted: np.ndarray, size_min: np.ndarray, size_max: np.ndarray
 ) -> None:
-    """Raise an error if no assignment satisfies the constraints and the sizes.
-
-    `is_counted` (n,) marks the rows that count in the sizes.
-    """
+    """Raise an error if no assignment of the counted rows (n,) satisfies the constraints and the sizes."""
     if constraints is None:
         return
     sizes, k = constraints.sizes(is_counted), len(size_max)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.core.arguments import is_number
 from coterie.errors import ParameterError
 
 MULTIPLES = {"fast": 10.0, "global": 200.0}  # defaults of `search_budget`, in multiples of the work of one run
@@ -38,7 +39,7 @@ def as_budget(search: str, budget: Any) -> Budget:
         seconds = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*s\s*", budget)
         if seconds and float(seconds[1]) > 0:
             return Budget(np.inf, float(seconds[1]))
-    elif isinstance(budget, int | float | np.number) and not isinstance(budget, bool) and 0 < budget < np.inf:
+    elif is_number(budget) and 0 < budget < np.inf:
         return Budget(float(budget))
     raise ParameterError(
         "search_budget must be None, a number above 0 (multiples of one k-means++ and Lloyd run) or seconds as text "

@@ -10,7 +10,7 @@ import numpy as np
 from coterie.core.stored import stored
 from coterie.errors import CheckpointError
 
-INDICES = ("labels", "other", "listed")  # arrays whose values are indices of clusters
+INDICES = {"labels": 0, "second": -1}  # arrays whose values are indices of clusters, and their minimum
 
 
 @stored(
@@ -41,29 +41,20 @@ class SearchState:
 
 def check_state_matches(state: SearchState, centers: np.ndarray, base: Any, base_moves: Any) -> None:
     """Raise an error if the arrays of `state` do not fit the arrays of this search."""
-    k = len(centers)
-    matches = (
-        all(_is_centers(each, centers) for each in (state.best, *(member for _, member in state.population)))
-        and _all_match(base, state.base, k)
-        and _all_match(base_moves, state.base_moves, k)
-    )
-    if not matches:
+    expected = [("centers", centers)] * (1 + len(state.population))
+    expected += [*zip(base._fields, base, strict=True), *zip(base_moves._fields, base_moves, strict=True)]
+    arrays = [state.best, *(member for _, member in state.population), *state.base, *state.base_moves]
+    if len(arrays) != len(expected) or not all(
+        _matches(name, like, array, len(centers)) for (name, like), array in zip(expected, arrays, strict=True)
+    ):
         raise CheckpointError(
             "the state of the search in the checkpoint does not match these rows: delete the file to start again"
         )
 
 
-def _all_match(expected: Any, arrays: tuple[Any, ...], k: int) -> bool:
-    return len(expected) == len(arrays) and all(
-        _matches(name, array, values, k) for name, array, values in zip(expected._fields, expected, arrays, strict=True)
-    )
-
-
-def _is_centers(array: Any, centers: np.ndarray) -> bool:
-    return bool(_matches("centers", centers, array, 0) and np.isfinite(array).all())
-
-
-def _matches(name: str, expected: np.ndarray, array: Any, k: int) -> bool:
-    if not isinstance(array, np.ndarray) or array.shape != expected.shape or array.dtype != expected.dtype:
+def _matches(name: str, like: np.ndarray, array: Any, k: int) -> bool:
+    if not isinstance(array, np.ndarray) or array.shape != like.shape or array.dtype != like.dtype:
         return False
-    return name not in INDICES or array.size == 0 or bool(array.min() >= 0 and array.max() < k)
+    if name == "centers":
+        return bool(np.isfinite(array).all())
+    return name not in INDICES or bool(((array >= INDICES[name]) & (array < k)).all())

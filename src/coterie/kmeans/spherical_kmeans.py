@@ -13,7 +13,8 @@ from coterie.core.scale import Powers
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
 from coterie.kmeans.center_estimator import CenterEstimator
-from coterie.kmeans.lloyd import KMeansStats, Lloyd
+from coterie.kmeans.center_model import KMeansStats
+from coterie.kmeans.lloyd import Lloyd
 from coterie.seeding import forgy
 
 BLOCK = 2048  # rows that are normalised at a time, so that their float64 copy stays in the cache
@@ -21,12 +22,10 @@ BLOCK = 2048  # rows that are normalised at a time, so that their float64 copy s
 
 @dataclass(frozen=True)
 class Spherical(Lloyd):
-    r"""Minimises :math:`\sum_i w_i (1 - \max_k \langle x_i, c_k \rangle)` over centers of unit length [1]_.
+    r"""Minimises :math:`\sum_i w_i (1 - \max_k \langle x_i, c_k \rangle)` over centers of unit length.
 
     For rows of unit length, :math:`1 - \langle x, c \rangle = \|x - c\|^2 / 2`. Passes, initialisations and bounds are
-    therefore those of `Lloyd`; only the M-step differs.
-
-    .. [1] Dhillon & Modha (2001), Concept decompositions for large sparse text data using clustering, Mach. Learn. 42.
+    therefore those of `Lloyd`; only the M-step differs. `SphericalKMeans` cites the papers.
     """
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
@@ -168,7 +167,7 @@ class SphericalKMeans(CenterEstimator):
         self.verbose = verbose
         self.checkpoint = checkpoint
 
-    _distinct = "directions"
+    _remedy = "X has too few distinct directions for more"
     _powers: ClassVar[dict[str, Powers]] = {
         "cluster_centers_": Powers(0, 0),
         "inertia_": Powers(0, 1),

@@ -273,7 +273,7 @@ class Neighborhood:
     def chains(self, rng: np.random.Generator) -> Iterator[tuple[list[int], np.ndarray]]:
         """Indices of centers and the rows that replace them: single swaps, the cheapest first, then several at once.
 
-        The candidates are drawn in proportion to their cost. A chain starts with any swap and continues with the swap
+        The candidates are sampled in proportion to their cost. A chain starts with any swap and continues with the swap
         that is cheapest after the previous ones [1]_. It finds swaps that help together although each alone does not.
 
         .. [1] Lin & Kernighan (1973), An effective heuristic algorithm for the traveling-salesman problem, Oper. Res.
@@ -285,14 +285,14 @@ class Neighborhood:
         rows = self.cost.take(self.X, candidates)
         at_rows, owner = self.cost.table(self.X, rows).astype(np.float64), self.at_centers[candidates].argmin(axis=1)
         moves = distinct_swaps(self._totals(self.without, at_rows), owner, self._limit(1))
-        untried = [move for move in moves if self._is_new([move], owner)]
+        untried = [move for move in moves if _clusters([move], owner) not in self.tried]
         for move in untried[:TRIES]:
-            self._mark_tried([move], owner)
+            self.tried.add(_clusters([move], owner))
             yield [move[0]], rows[[move[1]]]
         for _ in range(CHAINS if len(moves) > 1 else 0):
             chain = self._chain(moves[rng.integers(len(moves))], 2 + int(rng.integers(LONGEST - 1)), at_rows, owner)
             if len(chain) > 1:
-                self._mark_tried(chain, owner)
+                self.tried.add(_clusters(chain, owner))
                 yield [removed for removed, _ in chain], rows[[row for _, row in chain]]
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -321,10 +321,10 @@ class Neighborhood:
             totals[[j for j, _ in chain]] = np.inf
             totals[:, [i for _, i in chain]] = np.inf
             moves = distinct_swaps(totals, owner, self._limit(length))
-            next_move = next((move for move in moves if self._is_new([*chain, move], owner)), None)
-            if next_move is None:
+            untried = [move for move in moves if _clusters([*chain, move], owner) not in self.tried]
+            if not untried:
                 break
-            chain.append(next_move)
+            chain.append(untried[0])
         return chain
 
     def _totals(self, without: np.ndarray, at_rows: np.ndarray) -> np.ndarray:
@@ -334,18 +334,9 @@ class Neighborhood:
     def _limit(self, length: int) -> float:
         return (1.0 + FAR * length / len(self.centers)) * self.total
 
-    def _is_new(self, chain: list[tuple[int, int]], owner: np.ndarray) -> bool:
-        return _clusters(chain, owner) not in self.tried
-
-    def _mark_tried(self, chain: list[tuple[int, int]], owner: np.ndarray) -> None:
-        self.tried.add(_clusters(chain, owner))
-
 
 def _clusters(chain: list[tuple[int, int]], owner: np.ndarray) -> frozenset[tuple[int, int]]:
-    """Removed centers, and the clusters of the rows that replace them.
-
-    Other rows of the same clusters give similar results.
-    """
+    """Removed centers, and the clusters of their new rows: other rows of these clusters give similar results."""
     return frozenset((removed, int(owner[row])) for removed, row in chain)
 
 

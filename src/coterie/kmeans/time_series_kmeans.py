@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from coterie.base import Partitional, Summary, callbacks
 from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.stats import Stats
+from coterie.core.scale import SQUARES, Powers, Scale, multiplied, times_power
+from coterie.core.stats import FirstRow
 from coterie.core.stored import stored
 from coterie.distances.series import as_series, from_table
 from coterie.distances.soft_dtw import as_gamma
 from coterie.distances.windows import Mask, SakoeChiba, as_window
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError, ScaleError
+from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.dtw_lloyd import DTWLloyd
-from coterie.kmeans.kmeans import check_enough_rows
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import starts
 from coterie.traces import Traced
@@ -163,6 +164,8 @@ class TimeSeriesKMeans(Traced, Partitional):
         self.verbose = verbose
         self.checkpoint = checkpoint
 
+    inertia_: float
+    history_: np.ndarray
     _sparse = False
     _allows_missing = True  # shorter series are padded with NaN
 
@@ -185,36 +188,65 @@ class TimeSeriesKMeans(Traced, Partitional):
         """
         n_init, max_iter, callback = self._check_options()
         table, channels = as_table(X)
-        source, engine, summary = super()._open(table, sample_weight, first=True)
+        scale = Scale(0, 0)
+        try:
+            source, engine, summary = super()._open(table, sample_weight, first=True)
+        except ScaleError as error:
+            if vars(self).get("_recorder") is not None:
+                raise
+            scale = Scale(error.rows, error.weights)
+            source, engine, summary = super()._open(*self._divided(table, sample_weight, scale), first=True)
         self._check_lengths(source, summary, source.shape[1])
         check_enough_rows(self.n_clusters, summary)
-        model = replace(self._model(summary), channels=channels, start=self._start(source, channels))
+        start = self._start(source, channels, scale.rows)
+        model = replace(self._model(summary, scale.rows), channels=channels, start=start)
         result, labels = self._descend(model, source, engine, n_init, max_iter, callback)
         self.__dict__.pop("n_features_in_", None)
         if table is X:
             self._learn_columns(X, source)
         self.cluster_centers_ = centers_as_arrays(
-            result.params, channels, with_channels=channels > 1 or getattr(X, "ndim", 2) == 3
+            times_power(scale.rows, result.params), channels, with_channels=channels > 1 or getattr(X, "ndim", 2) == 3
         )
-        self.labels_, self.inertia_ = labels, result.objective
-        self.history_, self.n_iter_ = np.array(result.history), len(result.history) - 1
-        self.converged_ = result.converged
+        objectives = {"inertia_": result.objective, "history_": np.array(result.history)}
+        self.__dict__.update(multiplied(objectives, self._powers, scale))
+        self.labels_, self.n_iter_, self.converged_ = labels, len(result.history) - 1, result.converged
+        self._store_scale(scale)
         self._channels, self._n_features_out = channels, self.n_clusters
         warn_of_empty_clusters(result.stats, "X has too few distinct series for more")
         return self
 
     @property
     def _params(self) -> np.ndarray:
-        return as_series(self.cluster_centers_).table()
+        return times_power(-self._scale.rows, as_series(self.cluster_centers_).table())
 
-    def _model(self, summary: Summary | None = None) -> DTWLloyd:
+    def _model(self, summary: Summary | None = None, exponent: int | None = None) -> DTWLloyd:
+        """The model of rows that were divided by 2^exponent; the default is that of the fit."""
         window = SakoeChiba(0) if self.metric == "euclidean" else as_window(self.window)
-        gamma = float(self.gamma) if self.metric == "softdtw" else None
+        gamma = self._gamma(self._scale.rows if exponent is None else exponent) if self.metric == "softdtw" else None
         if summary is None:
             return DTWLloyd(len(self.cluster_centers_), channels=self._channels, window=window, gamma=gamma)
         tol = float(self.tol) * float(summary.variance.mean())
         steps = self.max_iter_barycenter
         return DTWLloyd(self.n_clusters, self.init, summary.unit, tol, window=window, gamma=gamma, steps=steps)
+
+    # rows and weights out of range
+
+    _powers: ClassVar[dict[str, Powers]] = {"inertia_": SQUARES, "history_": SQUARES}
+
+    @property
+    def _powers_of_outputs(self) -> dict[str, float]:  # type: ignore[override]
+        return {"distances": 2 if self.metric == "softdtw" else 1}
+
+    def _gamma(self, exponent: int) -> float:
+        """`gamma` for series that were divided by 2^exponent."""
+        with np.errstate(over="ignore", under="ignore"):
+            gamma = float(np.ldexp(float(self.gamma), -2 * exponent))
+        if not 0 < gamma < np.inf:
+            raise InputError(
+                f"gamma={self.gamma:g} is too far from the squares of X, whose values are up to about 2^{exponent}: "
+                "set gamma to a fraction of these squares, or divide X by a power of two"
+            )
+        return gamma
 
     def _open(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         table, channels = as_table(X)
@@ -226,7 +258,7 @@ class TimeSeriesKMeans(Traced, Partitional):
 
     def _prepare_rows(self, source: Any, engine: Engine, first: bool) -> Any:
         """Source with parts small enough for threads, because each series takes long."""
-        invalid = engine.sum(_first_invalid, source).at
+        invalid = engine.sum(_first_invalid, source).index
         if invalid < np.inf:
             raise InputError(
                 f"X[{int(invalid)}] contains NaN before its end, but NaN may only pad the end of a series: impute the "
@@ -270,7 +302,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         callback = callbacks(self.callback, self.verbose)
         return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), callback
 
-    def _start(self, source: Source, channels: int) -> Any:
+    def _start(self, source: Source, channels: int, exponent: int) -> Any:
         if isinstance(self.init, str):
             return one_of("init", self.init, INIT_METHODS)
         if callable(self.init):
@@ -287,24 +319,14 @@ class TimeSeriesKMeans(Traced, Partitional):
         if self.metric == "euclidean" and (table.shape[1] != source.shape[1] or np.isnan(table).any()):
             raise ParameterError("init must be series of the same length as those in X for metric='euclidean'")
         width = max(source.shape[1], table.shape[1])
-        return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=np.nan)
+        table = np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=np.nan)
+        return times_power(-exponent, table)
 
 
-@dataclass(frozen=True)
-class FirstInvalid(Stats):
-    """Index of the first series with NaN before its end, or with NaN only."""
-
-    rows: Any
-    at: Any  # its index; infinite if there is none
-
-    def __add__(self, other: FirstInvalid) -> FirstInvalid:
-        return FirstInvalid(self.rows + other.rows, min(self.at, self.rows + other.at))
-
-
-def _first_invalid(chunk: Chunk) -> FirstInvalid:
+def _first_invalid(chunk: Chunk) -> FirstRow:
+    """The first series with NaN before its end, or with NaN only."""
     is_nan = np.isnan(chunk.X)
-    is_invalid = (is_nan[:, :-1] & ~is_nan[:, 1:]).any(axis=1) | is_nan.all(axis=1)
-    return FirstInvalid(len(is_invalid), int(np.argmax(is_invalid)) if is_invalid.any() else np.inf)
+    return FirstRow.of((is_nan[:, :-1] & ~is_nan[:, 1:]).any(axis=1) | is_nan.all(axis=1))
 
 
 class PaddedSeries(np.ndarray):

@@ -54,10 +54,7 @@ class ComputedDistances:
         return np.dtype(np.result_type(self.A.dtype, self.B.dtype))
 
     def rows(self, indices: slice | Array) -> Array:
-        candidates = self.A[indices]
-        distances = np.empty((len(candidates), len(self.B)), self.dtype)
-        self.distance.between(candidates, self.B, distances)
-        return distances
+        return self.distance.table(self.A[indices], self.B)
 
     @property
     def nbytes(self) -> int:
@@ -67,13 +64,13 @@ class ComputedDistances:
     def compute_all(self, n_jobs: int | None) -> StoredDistances:
         """Compute and store all distances."""
         D = np.empty(self.shape, self.dtype)
-        with machine.one_blas_thread:
-            for _ in machine.in_threads(lambda start, stop: self._put(D, start, stop), strips(*self.shape), n_jobs):
-                pass
-        return StoredDistances(D, self.object_indices)
 
-    def _put(self, D: Array, start: int, stop: int) -> None:
-        self.distance.between(self.A[start:stop], self.B, D[start:stop])
+        def put(start: int, stop: int) -> None:
+            self.distance.between(self.A[start:stop], self.B, D[start:stop])
+
+        with machine.one_blas_thread:
+            machine.run_in_threads(put, strips(*self.shape), n_jobs)
+        return StoredDistances(D, self.object_indices)
 
 
 def batches(shape: tuple[int, int], itemsize: int) -> list[slice]:
@@ -96,7 +93,5 @@ def sample_objects(
     reduced = ComputedDistances(table.distance, table.A, table.A[sample], sample)
     parts = [(part,) for part in batches(reduced.shape, reduced.dtype.itemsize)]
     with machine.one_blas_thread:
-        nearest = np.concatenate(
-            list(machine.in_threads(lambda part: reduced.rows(part).argmin(axis=1), parts, n_jobs))
-        )
-    return reduced, np.bincount(nearest, w, minlength=size)
+        nearest = machine.run_in_threads(lambda part: reduced.rows(part).argmin(axis=1), parts, n_jobs)
+    return reduced, np.bincount(np.concatenate(nearest), w, minlength=size)

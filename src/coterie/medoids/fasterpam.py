@@ -29,10 +29,7 @@ class SwapResult:
 
 
 class Deviations:
-    """Medoids, and the nearest medoids of every object.
-
-    The loss is the sum of weighted distances to the nearest medoid.
-    """
+    """Medoids, and the nearest medoids of every object. The loss is the weighted sum of the nearest distances."""
 
     depth = 2
     changes, removals = "swap_changes", "removal_losses"
@@ -52,14 +49,10 @@ class Deviations:
         return float(self.w @ self.near[0].astype(np.float64))
 
     def improve(self, rows: Array, first: int, n_jobs: int | None) -> bool:
-        """Swap in candidates that lower the loss; return whether there was one.
-
-        `rows` are the distances of the candidates `first`, `first` + 1, and so on.
-        """
+        """Swap in candidates from `first` on, with distances `rows`, that lower the loss; return whether one did."""
         change, best = np.empty(len(rows)), np.empty(len(rows), np.int64)
         cuts = [(i, i + SLICE) for i in range(0, len(rows), SLICE)]
-        for _ in machine.in_threads(lambda i, j: self._evaluate(rows[i:j], change[i:j], best[i:j]), cuts, n_jobs):
-            pass
+        machine.run_in_threads(lambda i, j: self._evaluate(rows[i:j], change[i:j], best[i:j]), cuts, n_jobs)
         positions = self.medoids - first
         change[positions[(positions >= 0) & (positions < len(rows))]] = 0
         threshold, swapped = -ROUNDING * self.loss, False
@@ -73,10 +66,6 @@ class Deviations:
                 swapped = True
         return swapped
 
-    def without_least_useful(self) -> Array:
-        """The medoids without the one whose removal costs least."""
-        return np.delete(self.medoids, self.removal.argmin())
-
     def _evaluate(self, rows: Array, change: Array, best: Array) -> None:
         getattr(self.ops, self.changes)(rows, self.near, self.slots, self.w, self.removal, change, best)
 
@@ -86,10 +75,7 @@ class Deviations:
 
 
 class Silhouettes(Deviations):
-    """Variant for the medoid silhouette.
-
-    The loss is the weighted sum of 1 - silhouette, which is the nearest divided by the second nearest distance.
-    """
+    """The loss is the weighted sum of 1 - silhouette: the nearest divided by the second nearest distance."""
 
     depth = 3
     changes, removals = "silhouette_changes", "silhouette_removals"
@@ -147,7 +133,7 @@ def descend_to_two(
             best = result
         if len(medoids) == 2 or result.stopped:
             return replace(best, history=tuple(history), stopped=result.stopped)
-        medoids = state.without_least_useful()
+        medoids = np.delete(state.medoids, state.removal.argmin())
 
 
 def single(table: Any, w: Array, start: Array, n_jobs: int | None) -> SwapResult:
@@ -161,5 +147,5 @@ def total_distances(table: Any, w: Array, n_jobs: int | None) -> Array:
     """Loss of each candidate as the only medoid."""
     parts = [(part,) for part in batches(table.shape, table.dtype.itemsize)]
     with machine.one_blas_thread:
-        totals = list(machine.in_threads(lambda part: table.rows(part).astype(np.float64) @ w, parts, n_jobs))
+        totals = machine.run_in_threads(lambda part: table.rows(part).astype(np.float64) @ w, parts, n_jobs)
     return np.concatenate(totals)

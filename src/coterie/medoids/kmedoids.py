@@ -308,10 +308,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return fasterpam.descend(table, kind(table, w, medoids), max_iter, self.n_jobs, callback)
 
     def _nearest_two(self, objects: Any, medoids: Any) -> tuple[Array, Array, Array]:
-        """Distances to the nearest and second nearest medoid, and the index of the nearest.
-
-        The second distance is infinite if there is only one medoid.
-        """
+        """Distances to the nearest and second nearest medoid (inf if there is none), and the index of the nearest."""
         pieces = list(self._in_strips(lambda a, b: _two_nearest(objects.to(medoids, a, b)), objects))
         nearest, second, labels = (np.concatenate(each) for each in zip(*pieces, strict=True))
         return nearest, second, labels

@@ -41,10 +41,7 @@ class Rows:
 
     def to(self, medoids: Rows, start: int, stop: int) -> Array:
         """Distances to all medoids."""
-        A = self.A[start:stop]
-        distances = np.empty((len(A), len(medoids)), np.result_type(A.dtype, medoids.A.dtype))
-        self.distance.between(A, medoids.A, distances)
-        return distances
+        return self.distance.table(self.A[start:stop], medoids.A)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from coterie.medoids.distance_table import Array
 from coterie.medoids.fasterpam import ROUNDING, SwapResult
 
 STARTS, JUMPS = 3, 40  # maximum number of initialisations and of jumps of a short search
-LONG_JUMPS = 100  # jumps of a long search
+LONG_JUMPS = 100  # jumps of a long search, and of a short one for a small table
+SMALL = 1 << 14  # distances of a small table
 WORK = 1 << 28  # approximate number of distances that a short search uses
 ROUNDS = 3  # typical number of passes over all candidates in one descent
 MAX_REPLACED = 3  # maximum number of medoids that are replaced together
@@ -35,7 +36,8 @@ def effort_of(search: str, shape: tuple[int, int]) -> Effort:
     if search == "none":
         return NO_SEARCH
     n, m = shape
-    descents = min(WORK // (ROUNDS * n * m), STARTS + JUMPS)
+    jumps = LONG_JUMPS if n * m <= SMALL else JUMPS
+    descents = min(WORK // (ROUNDS * n * m), STARTS + jumps)
     return Effort(max(1, min(STARTS, descents)), max(0, descents - STARTS))
 
 
@@ -59,7 +61,7 @@ def jump_and_descend(
 
 
 def random_jump(medoids: Array, table: Any, w: Array, rng: np.random.Generator) -> Array | None:
-    """Replace up to `MAX_REPLACED` medoids by objects drawn by their distance; None if every object is on a medoid."""
+    """Replace some medoids by objects sampled by their distance; None if every object is on a medoid."""
     mass = w * table.rows(medoids).min(axis=0).astype(np.float64)
     mass[np.isin(table.object_indices, medoids)] = 0.0
     positive = int(np.count_nonzero(mass))

@@ -27,12 +27,10 @@ def adjusted_mutual_info_score(
 
     Parameters
     ----------
-    labels_true, labels_pred : array (n,)
-        Two labellings of the same rows: integers, strings or other hashable values. Their order does not matter.
+    labels_true, labels_pred, sample_weight
+        As in `adjusted_rand_score`.
     average_method : {'arithmetic', 'geometric', 'min', 'max'}, default='arithmetic'
         Average of the two entropies in the denominator.
-    sample_weight : array (n,) of integers, optional
-        Number of times that each row is counted.
 
     Returns
     -------

@@ -21,15 +21,9 @@ def calinski_harabasz_score(X: Any, labels: Any, *, sample_weight: Any = None, n
 
     Parameters
     ----------
-    X : array, frame, sparse matrix, LazyFrame, path of a file or Dask array (n, d)
-        The rows.
-    labels : array (n,)
-        The cluster of each row: integers, strings or other hashable values, at least two different ones. -1 is an
-        ordinary cluster, not noise.
-    sample_weight : array (n,), optional
-        Number of times that each row is counted.
-    n_jobs : int or None, default=None
-        Number of threads. None uses all cores. The result does not depend on it.
+    X, labels, sample_weight, n_jobs
+        As in `inertia`. There must be at least two different labels. A weight is the number of times that a row is
+        counted.
 
     Returns
     -------

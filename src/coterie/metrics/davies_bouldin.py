@@ -19,15 +19,8 @@ def davies_bouldin_score(X: Any, labels: Any, *, sample_weight: Any = None, n_jo
 
     Parameters
     ----------
-    X : array, frame, sparse matrix, LazyFrame, path of a file or Dask array (n, d)
-        The rows.
-    labels : array (n,)
-        The cluster of each row: integers, strings or other hashable values, at least two different ones. -1 is an
-        ordinary cluster, not noise.
-    sample_weight : array (n,), optional
-        Sample weights.
-    n_jobs : int or None, default=None
-        Number of threads. None uses all cores. The result does not depend on it.
+    X, labels, sample_weight, n_jobs
+        As in `inertia`. There must be at least two different labels.
 
     Returns
     -------

@@ -38,13 +38,8 @@ def dunn_score(
 
     Parameters
     ----------
-    X : array or frame (n, d), or any input that `metric` accepts
-        The rows; with 'precomputed', the square matrix of distances.
-    labels : array (n,)
-        The cluster of each row: integers, strings or other hashable values, at least two different ones. -1 is an
-        ordinary cluster, not noise.
-    metric : str, function or Distance, default='euclidean'
-        Any metric of `coterie.distances.pairwise`, or 'precomputed'.
+    X, labels, metric, n_jobs, **metric_params
+        As in `silhouette_samples`.
     intercluster : {'single', 'complete', 'average', 'centroid'}, default='single'
         The distance :math:`\delta` between clusters: the minimum, maximum or mean distance between a row of one and a
         row of the other, or the distance between their means.
@@ -53,10 +48,6 @@ def dunn_score(
         distance of the rows to their mean.
     sample_weight : array (n,), optional
         Number of times that each row is counted. Rows of weight 0 are ignored; other weights only influence means.
-    n_jobs : int or None, default=None
-        Number of threads. None uses all cores. The result does not depend on it.
-    **metric_params
-        Parameters of the metric.
 
     Returns
     -------

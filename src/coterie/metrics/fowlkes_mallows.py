@@ -19,10 +19,8 @@ def fowlkes_mallows_score(labels_true: Any, labels_pred: Any, *, sample_weight: 
 
     Parameters
     ----------
-    labels_true, labels_pred : array (n,)
-        Two labellings of the same rows: integers, strings or other hashable values. Their order does not matter.
-    sample_weight : array (n,) of integers, optional
-        Number of times that each row is counted.
+    labels_true, labels_pred, sample_weight
+        As in `adjusted_rand_score`.
 
     Returns
     -------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -114,14 +114,18 @@ class LabelledRows:
         `distances` are those of the rows `indices` to all rows, whose columns are in the `order` of the clusters.
         """
         others = self.rows[self.order]
-        bounds = strips(len(rows), len(self), self.distance.work)
-        calls = [(rows[start:stop],) for start, stop in bounds]
-        return machine.in_threads(partial(self._strip, others, reduce), calls, n_jobs)
+        calls = [(rows[start:stop],) for start, stop in strips(len(rows), len(self), self.distance.work)]
+        return machine.in_threads(lambda part: reduce(part, self._table(self.rows[part], others)), calls, n_jobs)
 
-    def _strip(self, others: Any, reduce: Any, rows: Array) -> Any:
-        distances = np.empty((len(rows), len(self)), self.dtype)
-        self.distance.between(self.rows[rows], others, distances)
-        return reduce(rows, distances)
+    def distances(self, rows: Any, others: Any) -> Array:
+        """Distances of rows to others, by index or slice."""
+        return self._table(self.rows[rows], self.rows[others])
+
+    def _table(self, A: Any, B: Any) -> Array:
+        n, m = (part.shape[0] if sparse.issparse(part) else len(part) for part in (A, B))
+        distances = np.empty((n, m), self.dtype)
+        self.distance.between(A, B, distances)
+        return distances
 
 
 def check_finite(*values: Any) -> None:

@@ -48,10 +48,8 @@ def matched_confusion(labels_true: Any, labels_pred: Any, *, sample_weight: Any 
 
     Parameters
     ----------
-    labels_true, labels_pred : array (n,)
-        Classes and clusters of the same rows: integers, strings or other hashable values.
-    sample_weight : array (n,), optional
-        Sample weights.
+    labels_true, labels_pred, sample_weight
+        As in `purity_score`.
 
     Returns
     -------

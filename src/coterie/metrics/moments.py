@@ -16,7 +16,7 @@ from scipy import sparse
 from coterie import data, kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Scale
-from coterie.core.stats import Stats
+from coterie.core.stats import Stats, WeightedSums
 from coterie.data import as_source
 from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import summarize
@@ -24,12 +24,6 @@ from coterie.engines import as_engine
 from coterie.errors import InputError, ScaleError
 from coterie.kernels.membership import membership
 from coterie.metrics.labels import Array, Labels, check_several, labels_of_rows
-
-
-@dataclass(frozen=True)
-class Totals(Stats):
-    weight: Any  # (k,)
-    sum_dx: Any  # (k, d) of w (x - pivot of the cluster)
 
 
 @dataclass(frozen=True)
@@ -110,7 +104,7 @@ def cluster_moments(source: Source, engine: Engine, labels: Labels) -> Moments:
     pivots = _first_rows(source, labels)
     totals = engine.sum(partial(_totals, pivots), source)
     clusters = np.flatnonzero(totals.weight)
-    means = Means(pivots, totals.sum_dx / np.where(totals.weight > 0, totals.weight, 1.0)[:, None])
+    means = Means(pivots, totals.sum_x / np.where(totals.weight > 0, totals.weight, 1.0)[:, None])
     if sparse.issparse(source.pick([0]).X):  # sparse rows minus a pivot would be dense
         means = Means(np.zeros_like(pivots), pivots + means.offset)
     scatter = engine.sum(partial(scatter_about, means), source)
@@ -121,10 +115,7 @@ def cluster_moments(source: Source, engine: Engine, labels: Labels) -> Moments:
 
 
 def moments_of_several(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> tuple[Moments, Scale]:
-    """Moments of at least two clusters, and the scale by which rows and weights were divided.
-
-    Raises an error if only one cluster has positive weight.
-    """
+    """Moments of at least two weighted clusters, and the scale by which rows and weights were divided."""
     source, engine, encoded, scale = as_labelled_source(X, labels, sample_weight, n_jobs)
     check_several(encoded)
     moments = cluster_moments(source, engine, encoded)
@@ -157,12 +148,13 @@ def _first_rows(source: Source, labels: Labels) -> Array:
     return _as_float64(rows.toarray() if sparse.issparse(rows) else rows)
 
 
-def _totals(pivots: Array, chunk: Chunk) -> Totals:
+def _totals(pivots: Array, chunk: Chunk) -> WeightedSums:
+    """Weight, and sum of the differences from the pivot, of each cluster."""
     k = len(pivots)
     members, weight = membership(chunk.y, k, chunk.w), np.bincount(chunk.y, chunk.w, k).astype(np.float64)
     if sparse.issparse(chunk.X):
-        return Totals(weight, (members @ _as_float64(chunk.X)).toarray() - weight[:, None] * pivots)
-    return Totals(weight, members @ (_as_float64(chunk.X) - pivots[chunk.y]))
+        return WeightedSums(weight, (members @ _as_float64(chunk.X)).toarray() - weight[:, None] * pivots)
+    return WeightedSums(weight, members @ (_as_float64(chunk.X) - pivots[chunk.y]))
 
 
 def _as_float64(X: Any) -> Any:

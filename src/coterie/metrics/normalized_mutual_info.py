@@ -30,12 +30,10 @@ def normalized_mutual_info_score(
 
     Parameters
     ----------
-    labels_true, labels_pred : array (n,)
-        Two labellings of the same rows: integers, strings or other hashable values. Their order does not matter.
+    labels_true, labels_pred, sample_weight
+        As in `mutual_info_score`.
     average_method : {'arithmetic', 'geometric', 'min', 'max'}, default='arithmetic'
         Average of the two entropies. With 'arithmetic' the score is the V-measure.
-    sample_weight : array (n,), optional
-        Sample weights.
 
     Returns
     -------

@@ -15,10 +15,8 @@ def pair_confusion_matrix(labels_true: Any, labels_pred: Any, *, sample_weight: 
 
     Parameters
     ----------
-    labels_true, labels_pred : array (n,)
-        Two labellings of the same rows: integers, strings or other hashable values.
-    sample_weight : array (n,) of integers, optional
-        Number of times that each row is counted.
+    labels_true, labels_pred, sample_weight
+        As in `adjusted_rand_score`.
 
     Returns
     -------

@@ -197,10 +197,7 @@ def _average(sums: Array, weight: Array, average: str | None) -> Any:
 def _sampled(
     labelled: LabelledRows, average: str | None, sample_size: int | None, random_state: Any, n_jobs: int | None
 ) -> tuple[float, float]:
-    """The mean silhouette of a random sample of rows, and its standard error.
-
-    Without weights, rows are sampled without replacement; with weights, with replacement and in proportion to them.
-    """
+    """Mean silhouette of a random sample of rows, with replacement if they have weights, and its standard error."""
     if average != "micro":
         raise ParameterError(
             f"average must be 'micro' with approximation='sampled', which samples rows of all clusters; got {average!r}"

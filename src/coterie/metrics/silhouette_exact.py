@@ -63,7 +63,7 @@ def _from_fused_sums(ops: Any, labelled: LabelledRows, padded: int, n_jobs: int 
     def step(start: int, stop: int) -> Array:
         return _from_sums(sums[:, layout.position[start:stop]].T, labelled, np.arange(start, stop))
 
-    return np.concatenate(list(machine.in_threads(step, strips(len(labelled), labelled.k), n_jobs)))
+    return np.concatenate(machine.run_in_threads(step, strips(len(labelled), labelled.k), n_jobs))
 
 
 def _from_means(labelled: LabelledRows, n_jobs: int | None) -> Array:
@@ -85,7 +85,7 @@ def _from_means(labelled: LabelledRows, n_jobs: int | None) -> Array:
         return _from_sums(sums, labelled, np.arange(start, stop))
 
     bounds = strips(len(labelled), sum(moments.means.pivot.shape))
-    return np.concatenate(list(machine.in_threads(step, bounds, n_jobs)))
+    return np.concatenate(machine.run_in_threads(step, bounds, n_jobs))
 
 
 def _from_sums(sums: Array, labelled: LabelledRows, rows: Array) -> Array:

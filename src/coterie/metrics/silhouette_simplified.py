@@ -39,7 +39,7 @@ def sums_about_means(X: Any, labels: Any, metric: Any, sample_weight: Any, n_job
 
 def _simplified(moments: Moments, weight: Array, squared: bool, chunk: Chunk) -> Array:
     """For each cluster, the sum of silhouettes, and the weight of rows that are not alone in it (2, k)."""
-    w = np.ones(len(chunk.y)) if chunk.w is None else chunk.w
+    w = chunk.weights
     rest = weight_of_others(chunk.y, w, weight)
     distances = np.zeros((len(chunk.y), len(weight)))
     distances[:, moments.clusters] = moments.means.distances(chunk.X)
@@ -53,26 +53,23 @@ def silhouettes_about_medoids(labelled: LabelledRows, n_jobs: int | None) -> Arr
     medoids = np.array([_medoid(labelled, rows, n_jobs) for rows in members])
 
     def step(start: int, stop: int) -> Array:
-        distances = np.empty((labelled.k, stop - start), labelled.dtype)
-        labelled.distance.between(labelled.rows[medoids], labelled.rows[start:stop], distances)
+        distances = labelled.distances(medoids, slice(start, stop))
         codes, rest = labelled.codes[start:stop], labelled.rest_weight[start:stop]
         return _from_distances(distances.T, codes, rest, labelled.cluster_weight)
 
     bounds = strips(len(labelled), labelled.k, labelled.distance.work)
-    return np.concatenate(list(machine.in_threads(step, bounds, n_jobs)))
+    return np.concatenate(machine.run_in_threads(step, bounds, n_jobs))
 
 
 def _medoid(labelled: LabelledRows, members: Array, n_jobs: int | None) -> int:
     """The member with positive weight and the smallest weighted sum of distances to all members; the first of ties."""
-    w, rows = labelled.weights[members], labelled.rows[members]
+    w = labelled.weights[members]
 
     def step(start: int, stop: int) -> Array:
-        distances = np.empty((stop - start, len(members)), labelled.dtype)
-        labelled.distance.between(rows[start:stop], rows, distances)
-        return distances.astype(np.float64) @ w
+        return labelled.distances(members[start:stop], members).astype(np.float64) @ w
 
     bounds = strips(len(members), len(members), labelled.distance.work)
-    sums = np.concatenate(list(machine.in_threads(step, bounds, n_jobs)))
+    sums = np.concatenate(machine.run_in_threads(step, bounds, n_jobs))
     check_finite(sums)
     return int(members[np.where((w > 0) | ~w.any(), sums, np.inf).argmin()])
 

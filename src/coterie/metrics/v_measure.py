@@ -65,10 +65,8 @@ def homogeneity_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any 
 
     Parameters
     ----------
-    labels_true, labels_pred : array (n,)
-        Classes and clusters of the same rows: integers, strings or other hashable values.
-    sample_weight : array (n,), optional
-        Sample weights.
+    labels_true, labels_pred, sample_weight
+        As in `homogeneity_completeness_v_measure`.
 
     Returns
     -------
@@ -91,10 +89,8 @@ def completeness_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any
 
     Parameters
     ----------
-    labels_true, labels_pred : array (n,)
-        Classes and clusters of the same rows: integers, strings or other hashable values.
-    sample_weight : array (n,), optional
-        Sample weights.
+    labels_true, labels_pred, sample_weight
+        As in `homogeneity_completeness_v_measure`.
 
     Returns
     -------
@@ -117,12 +113,8 @@ def v_measure_score(labels_true: Any, labels_pred: Any, *, beta: float = 1.0, sa
 
     Parameters
     ----------
-    labels_true, labels_pred : array (n,)
-        Classes and clusters of the same rows: integers, strings or other hashable values.
-    beta : float, default=1.0
-        Weight of completeness relative to homogeneity.
-    sample_weight : array (n,), optional
-        Sample weights.
+    labels_true, labels_pred, beta, sample_weight
+        As in `homogeneity_completeness_v_measure`.
 
     Returns
     -------

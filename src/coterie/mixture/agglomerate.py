@@ -1,35 +1,46 @@
-"""A hierarchy of Gaussian clusters, each with a covariance of its own: what EM may start from where rows are few."""
+"""Model-based hierarchical clustering with a Gaussian for each cluster, to initialise EM on few rows."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 from coterie import interrupts
 
-RIDGE = 0.3  # of the variance of all rows, in the scatter of a cluster; 0.03 to 1 serve about as well
-RANK = 1e-10  # directions of a smaller share are what rounding left of columns that depend on each other
+RIDGE = 0.3  # scatter that is added to each cluster, as a share of the mean variance; 0.03 to 1 work about as well
+RANK = 1e-10  # smallest singular value, relative to the largest, that is not a rounding error of dependent columns
 
 
 def agglomerate(X: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
-    r"""The merges (n - 1, 2) that, one at a time, least increase a sum over clusters, numbered leaf i, then n + step.
+    r"""Merge, one pair at a time, the clusters whose merge increases the objective least.
 
-    With W_k the scatter of a cluster, n_k its weight and :math:`t = \mathrm{tr} W / (n d)` of all rows, the sum is of
+    With the scatter :math:`W_k` of a cluster, its weight :math:`n_k`, and :math:`t = \mathrm{tr} W / (n d)` of all
+    rows, the objective is the sum over clusters of
 
     .. math:: n_k \log |(W_k + 0.3 t I) / n_k|
 
-    the likelihood of Gaussian clusters [1]_, with some scatter that every cluster has to begin with: so it holds for
-    clusters of too few rows to span all directions. (Fraley [2]_ and mclust add a trace to the determinant instead.
-    The two are not of one unit: after the scaling below the trace outweighs the determinant in clusters of any size,
-    and long clusters break up.)
+    This is the likelihood of Gaussian clusters [1]_, with a ridge so that it is also defined for clusters of few rows.
+    (Fraley [2]_ and mclust add a trace to the determinant instead. The two do not have the same unit: after the scaling
+    below, the trace dominates the determinant in clusters of any size, and long clusters are split.)
 
-    Rows are rotated to the principal directions of the standardised columns, each divided by the root of its size
-    [3]_: neither units nor columns that say the same twice matter. Equal rows are merged before any others, and a row
-    of weight two counts as two of them.
+    Columns are standardised, and rotated to their principal components, each divided by the square root of its singular
+    value [3]_. So neither units nor redundant columns matter. Equal rows are merged first. A row of weight 2 is
+    equivalent to that row twice.
 
-    Not for many rows: the costs of all pairs are kept, and each merge takes a determinant a cluster, O(n^2 d^3) in all.
+    Do not use it for many rows: the cost is O(n^2 d^3), and the costs of all pairs are stored.
 
+    Parameters
+    ----------
+    X : array (n, d)
+    w : array (n,), default=None
+        Row weights; None means 1 for all.
+
+    Returns
+    -------
+    array (n - 1, 2)
+        The two clusters of each merge. Rows are the clusters 0 to n - 1, and merge i creates cluster n + i.
+
+    References
+    ----------
     .. [1] Banfield & Raftery (1993), Model-based Gaussian and non-Gaussian clustering, Biometrics 49.
     .. [2] Fraley (1998), Algorithms for model-based Gaussian hierarchical clustering, SIAM J. Sci. Comput. 20.
     .. [3] Scrucca & Raftery (2015), Improved initialisation of model-based clustering using Gaussian hierarchical
@@ -38,106 +49,99 @@ def agglomerate(X: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
     X = np.asarray(X, np.float64)
     n = len(X)
     weight: np.ndarray = np.ones(n) if w is None else np.asarray(w, np.float64)
-    weight = np.maximum(weight, 1e-12 * weight.mean())  # a row without weight still has its place in the tree
-    first, which = _distinct(X)
-    merges, node = [], first.copy()
+    weight = np.maximum(weight, 1e-12 * weight.mean())  # rows of weight 0 are leaves of the tree too
+    first, group = _distinct(X)
+    merges, nodes = [], first.copy()
     for row in np.setdiff1d(np.arange(n), first):
-        merges.append((node[which[row]], row))
-        node[which[row]] = n + len(merges) - 1
+        merges.append((nodes[group[row]], row))
+        nodes[group[row]] = n + len(merges) - 1
     if len(first) > 1:
-        weight = np.bincount(which, weight)
-        tree = _Tree(_principal(X[first], weight), weight)
+        weight = np.bincount(group, weight)
+        clusters = _Clusters(_principal_components(X[first], weight), weight)
         while len(merges) < n - 1:
             interrupts.check()
-            i, j = tree.cheapest()
-            tree.merge(i, j)
-            merges.append((node[i], node[j]))
-            node[i] = n + len(merges) - 1
+            i, j = clusters.cheapest_pair()
+            clusters.merge(i, j)
+            merges.append((nodes[i], nodes[j]))
+            nodes[i] = n + len(merges) - 1
     return np.sort(np.array(merges, np.int64).reshape(-1, 2), axis=1)
 
 
 def cut(merges: np.ndarray, k: int) -> np.ndarray:
-    """The labels (n,) of `k` clusters, numbered as they appear."""
+    """The labels (n,) of `k` clusters, numbered in the order of their first rows."""
     n = len(merges) + 1
     if not 1 <= k <= n:
         raise ValueError(f"{n} rows can be cut into 1 to {n} clusters; got {k}")
-    above = np.arange(2 * n - 1)
+    parents = np.arange(2 * n - 1)
     for step, pair in enumerate(merges[: n - k]):
-        above[pair] = n + step
-    for node in range(2 * n - 2, -1, -1):  # from the top, so that what is above a node has its root by then
-        above[node] = above[above[node]]
-    _, first, labels = np.unique(above[:n], return_index=True, return_inverse=True)
+        parents[pair] = n + step
+    for node in range(2 * n - 2, -1, -1):  # from the top, so that the parent of a node already points to its root
+        parents[node] = parents[parents[node]]
+    _, first, labels = np.unique(parents[:n], return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[labels].astype(np.int32)
 
 
-class _Criterion(NamedTuple):
-    """n log |(W + ridge t I) / n|."""
-
-    d: int
-    t: float
-
-    def of_pairs(self, trace: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Of two distinct rows at most: one direction has all their scatter."""
-        ridge = RIDGE * self.t
-        return weight * (np.log(ridge + trace) + (self.d - 1) * np.log(ridge) - self.d * np.log(weight))
-
-    def of_clusters(self, scatter: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        _, log_det = np.linalg.slogdet(scatter + RIDGE * self.t * np.eye(self.d))
-        return weight * (log_det - self.d * np.log(weight))
-
-
-class _Tree:
-    """The clusters there are, one a slot, and what it would cost to merge each pair of them."""
+class _Clusters:
+    """The current clusters, one per index, and the increase of the objective by the merge of each pair."""
 
     def __init__(self, X: np.ndarray, weight: np.ndarray):
-        n, d = X.shape
-        t = (weight @ (X - np.average(X, axis=0, weights=weight)) ** 2).sum() / (weight.sum() * d)
-        self.criterion = _Criterion(d, t)
-        self.live = np.ones(n, bool)
-        self.weight, self.mean, self.scatter = weight.copy(), X.copy(), np.zeros((n, d, d))
-        self.term = self.criterion.of_pairs(np.zeros(n), weight)
+        n, self.d = X.shape
+        squares = weight @ (X - np.average(X, axis=0, weights=weight)) ** 2
+        self.ridge = RIDGE * (squares.sum() / (weight.sum() * self.d))
+        self.is_active = np.ones(n, bool)
+        self.weight, self.mean, self.scatter = weight.copy(), X.copy(), np.zeros((n, self.d, self.d))
+        self.term = self._terms_of_pairs(np.zeros(n), weight)
         self.cost = np.empty((n, n))
         for i in range(n):
             both = weight + weight[i]
             trace = weight * weight[i] / both * ((X - X[i]) ** 2).sum(axis=1)
-            self.cost[i] = self.criterion.of_pairs(trace, both) - self.term - self.term[i]
+            self.cost[i] = self._terms_of_pairs(trace, both) - self.term - self.term[i]
         np.fill_diagonal(self.cost, np.inf)
         self.nearest = self.cost.argmin(axis=1)
         self.lowest = self.cost.min(axis=1)
-        self.stale = np.zeros(n, bool)  # `nearest` is no more, so `lowest` is only a bound
+        self.is_stale = np.zeros(n, bool)  # `nearest` was merged, so `lowest` is only a lower bound
 
-    def cheapest(self) -> tuple[int, int]:
-        """Rows are searched anew only when their bound comes first: most never do before they change again."""
-        while self.stale[i := int(self.lowest.argmin())]:
+    def _terms_of_pairs(self, trace: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Terms of the objective for clusters of at most two distinct rows: their scatter has rank 1."""
+        log_ridge = np.log(self.ridge)
+        return weight * (np.log(self.ridge + trace) + (self.d - 1) * log_ridge - self.d * np.log(weight))
+
+    def _terms(self, scatter: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Terms of the objective: n log |(W + ridge I) / n| of each cluster."""
+        _, log_det = np.linalg.slogdet(scatter + self.ridge * np.eye(self.d))
+        return weight * (log_det - self.d * np.log(weight))
+
+    def cheapest_pair(self) -> tuple[int, int]:
+        """The pair with the lowest cost; stale clusters are searched only if their bound is the lowest."""
+        while self.is_stale[i := int(self.lowest.argmin())]:
             self.nearest[i] = self.cost[i].argmin()
             self.lowest[i] = self.cost[i, self.nearest[i]]
-            self.stale[i] = False
+            self.is_stale[i] = False
         return i, int(self.nearest[i])
 
     def merge(self, i: int, j: int) -> None:
-        """Cluster j into slot i."""
+        """Merge cluster j into cluster i."""
         mean = self.mean[i] + self.weight[j] / (self.weight[i] + self.weight[j]) * (self.mean[j] - self.mean[i])
         (scatter,), (weight,) = union = self._unions(i, np.array([j]))
-        self.term[i] = self.criterion.of_clusters(*union)[0]
+        self.term[i] = self._terms(*union)[0]
         self.scatter[i], self.weight[i], self.mean[i] = scatter, weight, mean
-        self.live[j] = False
+        self.is_active[j] = False
         self.cost[j] = self.cost[:, j] = self.lowest[j] = np.inf
-        others = np.flatnonzero(self.live)
+        others = np.flatnonzero(self.is_active)
         others = others[others != i]
         if len(others) == 0:
             return
-        cost = self.criterion.of_clusters(*self._unions(i, others)) - self.term[i] - self.term[others]
+        cost = self._terms(*self._unions(i, others)) - self.term[i] - self.term[others]
         self.cost[i, others] = self.cost[others, i] = cost
         best = int(cost.argmin())
-        self.nearest[i], self.lowest[i], self.stale[i] = others[best], cost[best], False
-        near = self.nearest[others]
-        self.stale[others[(near == i) | (near == j)]] = True
-        closer = cost <= self.lowest[others]
-        closest = others[closer]
-        self.nearest[closest], self.lowest[closest], self.stale[closest] = i, cost[closer], False
+        self.nearest[i], self.lowest[i], self.is_stale[i] = others[best], cost[best], False
+        self.is_stale[others[np.isin(self.nearest[others], (i, j))]] = True
+        is_closer = cost <= self.lowest[others]
+        closer = others[is_closer]
+        self.nearest[closer], self.lowest[closer], self.is_stale[closer] = i, cost[is_closer], False
 
     def _unions(self, i: int, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scatter and weight of cluster i with each of the others."""
+        """Scatter and weight of cluster i together with each of the others."""
         weight = self.weight[i] + self.weight[others]
         dx = self.mean[others] - self.mean[i]
         share = self.weight[i] * self.weight[others] / weight
@@ -148,19 +152,19 @@ class _Tree:
 
 
 def _distinct(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first of each set of equal rows, ascending; and which of these every row (n,) is."""
-    _, first, which = np.unique(X, axis=0, return_index=True, return_inverse=True)
-    place = np.argsort(np.argsort(first))
-    return np.sort(first), place[which.reshape(-1)]
+    """The indices of the first of each set of equal rows, ascending; and the set of each row (n,)."""
+    _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    return np.sort(first), rank[group.reshape(-1)]
 
 
-def _principal(X: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Rows in the principal directions of the standardised columns, each divided by the root of its singular value."""
+def _principal_components(X: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Principal components of the standardised columns, each divided by the square root of its singular value."""
     X = X[:, X.min(axis=0) < X.max(axis=0)]
     X = X / np.abs(X).max(axis=0)
     X = X - np.average(X, axis=0, weights=w)
-    X /= np.abs(X).max(axis=0)  # squares of what is far smaller than the mean would vanish
+    X /= np.abs(X).max(axis=0)  # otherwise squares of deviations far smaller than the mean could underflow
     X /= np.sqrt(np.average(X**2, axis=0, weights=w))
     _, size, directions = np.linalg.svd(np.sqrt(w)[:, None] * X, full_matrices=False)
-    kept = size > RANK * size[0]
-    return X @ directions[kept].T / np.sqrt(size[kept])
+    is_significant = size > RANK * size[0]
+    return X @ directions[is_significant].T / np.sqrt(size[is_significant])

@@ -16,16 +16,15 @@ from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.scale import Powers, times_power
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.mixture import parameter_checks
-from coterie.mixture.history import Recorder
+from coterie.mixture.history import LikelihoodRecorder, Recorder
 from coterie.traces import Traced
-
-MAX_EXPONENT_OF_COUNTS = 10  # mean weights of up to 2 to this power may be numbers of equal rows
 
 
 class BaseMixture(Traced, DensityMixin, Estimator):
-    """Methods of all mixtures that follow from posterior probabilities.
+    """The fit of all mixtures, and methods that follow from posterior probabilities.
 
-    A subclass stores its parameters as `_components`, and its model, an `EM`, as `_fitted_model`.
+    A subclass builds its model, an `EM`, in `_new_model`, defines the initialisation in `_start`, and sets fitted
+    attributes in `_publish` and `_store_result`. Parameters are stored as `_components`, the model as `_fitted_model`.
     """
 
     n_components: Any
@@ -36,6 +35,48 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     callback: Any
     verbose: Any
     history_: Any
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
+            The rows.
+        y : Ignored
+            Present for compatibility with scikit-learn's pipelines and searches.
+        sample_weight : array (n,) or None, default=None
+            Row weights. A row of weight 2 is equivalent to that row twice.
+        known_labels : array (n,) of whole numbers or None, default=None
+            The component of each row, from 0 to `n_components` - 1, or -1 if it is unknown. Rows with a known label
+            keep their component. If all are known, the fit is the closed-form estimate. They are ignored if there is
+            only one component. Pipelines pass them after ``set_fit_request(known_labels=True)``.
+
+        Returns
+        -------
+        self
+        """
+        n_init, max_iter = self._check_options()
+        known = parameter_checks.known_labels(known_labels, self.n_components)
+        try:
+            source, engine, summary = self._open(X, sample_weight, first=True, y=known)
+        except ScaleError as error:
+            options = {} if known_labels is None else {"known_labels": known_labels}
+            return self._fit_rescaled(error, X, sample_weight, **options)
+        self._check_rows(summary.rows)
+        model = self._model(summary, source.dtype, source, engine)
+        model = replace(model, start=self._start(model, X, sample_weight, source.shape[0], known))
+        recorder = self._recorder_type(model)
+        callback = callbacks(self.callback, self.verbose, recorder)
+        key = partial(self._rank, model, summary.rows)
+        result, labels = self._descend(
+            model, source, engine, n_init, max_iter, callback, recorder=recorder, accelerate=self.accelerate, key=key
+        )
+        self._learn_columns(X, source)
+        self._publish(model, result.params, source.dtype)
+        self.labels_, self.n_iter_, self.converged_ = labels, result.passes - 1, result.converged
+        self._store_result(result, recorder.history(result.run), summary.weight)
+        return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit the mixture, and return the most probable component of each row (n,)."""
@@ -70,20 +111,15 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         rng = as_rng(self.random_state)
         weights = self._components.weights
         counts = rng.multinomial(n_samples, weights / weights.sum())
-        rows = times_power(self._scale.rows, self._model().draw(self._components, counts, rng))
+        rows = times_power(self._length_exponent, self._model().draw(self._components, counts, rng))
         return rows.astype(self.weights_.dtype), np.repeat(np.arange(len(counts)), counts)
 
     def _from_responsibilities(self, model: Any, X: Any, sample_weight: Any, rows: int, start: Any) -> Any:
         """The parameters of one M-step with labels (n,) or responsibilities (n, k)."""
         resp = parameter_checks.responsibilities(start, rows, self.n_components)
-        soft, engine, summary = self._open(X, sample_weight, first=True, y=resp)
-        soft, _, _ = self._with_unit_weights(soft, summary)
-        nowhere = model.nowhere()
-        return model.m_step(nowhere, engine.sum(partial(model.given, nowhere), soft))
-
-    def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
-        """The rows with weights of a unit that the model can use; by default they stay as they are."""
-        return source, summary, 0
+        soft, engine, _ = self._open(X, sample_weight, first=True, y=resp)
+        reference = model.reference()
+        return model.m_step(reference, engine.sum(partial(model.stats_for, reference), soft))
 
     @property
     def _params(self) -> Any:
@@ -99,16 +135,21 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     _powers_of_outputs: ClassVar[dict[str, int]] = {"impute": 1}
 
     @property
+    def _length_exponent(self) -> int:
+        """Exponent of the power of two by which lengths of the scaled rows must be multiplied."""
+        return self._scale.rows
+
+    @property
     def _log_unit(self) -> float:
         """Log volume of a unit cube of the scaled rows: log densities of the original rows are smaller by it."""
-        return self.n_features_in_ * self._scale.rows * float(np.log(2.0)) if self._scale.rows else 0.0
+        return self.n_features_in_ * self._length_exponent * float(np.log(2.0)) if self._length_exponent else 0.0
 
     def _in_units(self, likelihood: Any, weight: Any, sample_weight: Any) -> tuple[float, float]:
         """Convert a sum of log densities and the weight of the rows to the units of `X` and `sample_weight`."""
         exponent, total = self._scale_of(sample_weight).weights, float(np.sum(weight))
         return float(np.ldexp(likelihood - total * self._log_unit, exponent)), float(np.ldexp(total, exponent))
 
-    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
+    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **options: Any) -> Self:
         """Densities scale with the inverse of the rows; sums over rows scale with the weights."""
         has_fixed_unit = (
             self._allows_missing
@@ -117,7 +158,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         )
         if (error.rows and has_fixed_unit) or (error.weights and self._counts_rows):
             raise error
-        super()._fit_rescaled(error, X, sample_weight, **more)
+        super()._fit_rescaled(error, X, sample_weight, **options)
         self._rescale_sums(sample_weight)
         return self
 
@@ -135,6 +176,36 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         """Whether weights are compared with the weight of a prior, so that they cannot be rescaled."""
         is_flat = np.all(np.asarray(getattr(self, "concentration", 1.0)) == 1.0)
         return getattr(self, "prior", None) is not None or not is_flat
+
+    # defined by subclasses
+
+    _recorder_type: ClassVar[type[Recorder]] = LikelihoodRecorder
+
+    def _model(
+        self, summary: Summary | None = None, dtype: Any = np.float64, source: Any = None, engine: Any = None
+    ) -> Any:
+        """The fitted model; with a summary, a new model for rows with this summary and dtype."""
+        return self._fitted_model if summary is None else self._new_model(summary, dtype, source, engine)
+
+    def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> Any:
+        raise NotImplementedError
+
+    def _start(self, model: Any, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
+        """Initial parameters, or a function of (model, source, engine, rng) that returns them."""
+        raise NotImplementedError
+
+    def _publish(self, model: Any, params: Any, dtype: Any) -> None:
+        """Set the fitted attributes that depend on the parameters."""
+        raise NotImplementedError
+
+    def _store_result(self, result: loop.Fit, history: Any, total: float) -> None:
+        """Set the other fitted attributes; `total` is the sum of the weights."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _rank(model: Any, rows: int, result: loop.Fit) -> Any:
+        """Sort key of restarts, the best first."""
+        return result.objective
 
     # checks
 
@@ -159,61 +230,12 @@ class BaseMixture(Traced, DensityMixin, Estimator):
 
 
 class MixtureEstimator(BaseMixture):
-    """A mixture that is fitted by EM, with information criteria.
-
-    A subclass builds its model in `_model`, defines the initialisation in `_start`, and sets fitted attributes in
-    `_publish`.
-    """
+    """A mixture that is fitted by EM, with information criteria."""
 
     e_step: str
     missing: str
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
-        """Fit the mixture.
-
-        Parameters
-        ----------
-        X : array, frame, LazyFrame, path of a file, or Dask array (n, d)
-            The rows.
-        y : Ignored
-            Present for compatibility with scikit-learn's pipelines and searches.
-        sample_weight : array (n,) or None, default=None
-            Row weights. A row of weight 2 is equivalent to that row twice.
-        known_labels : array (n,) of whole numbers or None, default=None
-            The component of each row, from 0 to `n_components` - 1, or -1 if it is unknown. Rows with a known label
-            keep their component. If all are known, the fit is the closed-form estimate. They are ignored if there is
-            only one component. Pipelines pass them after ``set_fit_request(known_labels=True)``.
-
-        Returns
-        -------
-        self
-        """
-        n_init, max_iter = self._check_options()
-        known = parameter_checks.known_labels(known_labels, self.n_components)
-        try:
-            source, engine, summary = self._open(X, sample_weight, first=True, y=known)
-        except ScaleError as error:
-            return self._fit_rescaled(error, X, sample_weight, known_labels=known_labels)
-        source, summary, exponent = self._with_unit_weights(source, summary)
-        self._check_rows(summary.rows)
-        model = self._model(summary, source.dtype)
-        model = replace(model, start=self._start(model, X, sample_weight, source.shape[0], known))
-        recorder = Recorder(model)
-        callback = callbacks(self.callback, self.verbose, recorder)
-        key = partial(self._rank, model, summary.rows)
-        result, labels = self._descend(
-            model, source, engine, n_init, max_iter, callback, recorder=recorder, accelerate=self.accelerate, key=key
-        )
-        self._learn_columns(X, source)
-        self._publish(model, result.params, source.dtype)
-        history = recorder.history(result.run)
-        self.labels_, self.history_ = labels, history.rescaled(0.0, exponent)
-        self.log_likelihood_ = float(np.ldexp(result.stats.log_likelihood, exponent))
-        self.lower_bound_ = float(result.stats.bound) / summary.weight
-        self.lower_bounds_ = history.lower_bound[history.step == "E"][1:] / summary.weight
-        self.n_iter_, self.converged_ = result.passes - 1, result.converged
-        self._state, self._batches = online.State(result.params, result.stats), 1
-        return self
+    _state: online.State  # parameters and statistics of all batches
+    _batches: int
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Any:
         """Fit the mixture, and return the most probable component of each row (n,)."""
@@ -265,43 +287,19 @@ class MixtureEstimator(BaseMixture):
 
     _powers: ClassVar[dict[str, Powers]] = {}
 
+    def _store_result(self, result: loop.Fit, history: Any, total: float) -> None:
+        self.history_ = history
+        self.log_likelihood_ = float(result.stats.log_likelihood)
+        self.lower_bound_ = float(result.stats.bound) / total
+        self.lower_bounds_ = history.lower_bound[history.step == "E"][1:] / total
+        self._state, self._batches = online.State(result.params, result.stats), 1
+
     def _rescale_sums(self, sample_weight: Any) -> None:
         total = float(self._state.seen.weight.sum())
         self.log_likelihood_ = self._in_units(self.log_likelihood_, total, sample_weight)[0]
         self.lower_bound_ -= self._log_unit
         self.lower_bounds_ -= self._log_unit
         self.history_ = self.history_.rescaled(total * self._log_unit, self._scale.weights)
-
-    def _with_unit_weights(self, source: Any, summary: Summary) -> tuple[Any, Summary, int]:
-        """Divide weights by a power of two so that their mean is between 1 and 2; the last result is its exponent.
-
-        The maximum of the likelihood does not depend on it, but comparisons with 1 or with rounding errors during a
-        fit would. Weights of about 1 stay as they are, because they may be numbers of equal rows.
-        """
-        exponent = int(np.frexp(summary.weight / summary.rows)[1]) - 1
-        if source.w is None or self._counts_rows or abs(exponent) <= MAX_EXPONENT_OF_COUNTS:
-            return source, summary, 0
-        source = replace(source, w=times_power(-exponent, source.w))
-        return source, summary._replace(weight=float(np.ldexp(summary.weight, -exponent))), exponent
-
-    # defined by subclasses
-
-    def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> Any:
-        """The model for rows with this summary and dtype; without a summary, the fitted model."""
-        raise NotImplementedError
-
-    def _start(self, model: Any, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
-        """Initial parameters, or a function of (model, source, engine, rng) that returns them."""
-        raise NotImplementedError
-
-    def _publish(self, model: Any, params: Any, dtype: Any) -> None:
-        """Set the fitted attributes that depend on the parameters."""
-        raise NotImplementedError
-
-    @staticmethod
-    def _rank(model: Any, rows: int, result: loop.Fit) -> Any:
-        """Sort key of restarts, the best first."""
-        return result.objective
 
     @property
     def _allows_missing(self) -> bool:

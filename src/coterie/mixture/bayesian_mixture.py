@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie import kernels
-from coterie.base import Summary, callbacks
+from coterie.base import Summary
+from coterie.core import loop
 from coterie.core.arguments import not_negative, one_of
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, Powers, in_type
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
-from coterie.errors import ParameterError, ScaleError
+from coterie.errors import ParameterError
 from coterie.families import forms
 from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
@@ -24,8 +25,9 @@ from coterie.mixture import parameter_checks
 from coterie.mixture.base_mixture import BaseMixture
 from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, StickBreaking
 from coterie.mixture.gaussian_em import BY_FORM, GaussianStats, fitted_arrays, has_covariances_of_structure
+from coterie.mixture.history import BoundRecorder
 from coterie.mixture.starts import METHODS, Start
-from coterie.mixture.variational import BoundRecorder, Posterior, VariationalGaussians
+from coterie.mixture.variational import Posterior, VariationalGaussians
 
 MIXING: dict[str, type[Dirichlet] | type[StickBreaking]] = {
     "dirichlet_process": StickBreaking,
@@ -67,7 +69,7 @@ class BayesianGaussianMixture(BaseMixture):
         with multiples of the identity.
     tol : float, default=1e-3
         Tolerance. Iterations stop when the lower bound still to be gained, estimated by Aitken's method, is below
-        `tol` (1 + n / 1000).
+        `tol` n / 200, for rows of total weight n.
     reg_covar : float, default=1e-6
         Part of the prior: this share of the column variances is added to its scale matrix for each row of an average
         component.
@@ -117,9 +119,9 @@ class BayesianGaussianMixture(BaseMixture):
         Indices of the other components. Their posterior is the prior; they stay in all arrays.
     lower_bound_ : float
         Evidence lower bound (ELBO) of all rows, with every constant.
-    lower_bounds_ : array (n_iter_,)
+    lower_bounds_ : array (iterations,)
         The evidence lower bound after each iteration: `history_.lower_bound` without the initialisation.
-    history_ : `coterie.mixture.variational.BoundHistory`
+    history_ : `coterie.mixture.history.BoundHistory`
         The lower bound and its terms for the initialisation and after each iteration, and the rows of each component.
     labels_ : array (n,) of int32
         Most probable component of each row, equal to `predict` of the same rows.
@@ -226,7 +228,7 @@ class BayesianGaussianMixture(BaseMixture):
         self.lower_bound_, self.history_ = self.lower_bound_ - log_volume, replace(self.history_, **bounds)
         self.lower_bounds_ = self.history_.lower_bound[1:]
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Fit the mixture.
 
         Parameters
@@ -242,38 +244,17 @@ class BayesianGaussianMixture(BaseMixture):
         -------
         self
         """
-        n_init, max_iter = self._check_options()
-        try:
-            source, engine, summary = self._open(X, sample_weight, first=True)
-        except ScaleError as error:
-            return self._fit_rescaled(error, X, sample_weight)
-        self._check_rows(summary.rows)
-        model = self._model(summary, source.dtype, source, engine)
-        model = replace(model, start=self._start(model, X, sample_weight, source.shape[0]))
-        recorder = BoundRecorder(model)
-        callback = callbacks(self.callback, self.verbose, recorder)
-        result, labels = self._descend(
-            model, source, engine, n_init, max_iter, callback, recorder=recorder, accelerate=self.accelerate
-        )
-        self._learn_columns(X, source)
-        self._publish(model, result.params, source.dtype)
-        self.labels_, self.history_ = labels, recorder.history(result.run)
-        self.counts_ = np.asarray(result.stats.weight)
+        return super().fit(X, y, sample_weight)
+
+    _recorder_type = BoundRecorder
+
+    def _store_result(self, result: loop.Fit, history: Any, total: float) -> None:
+        self.history_, self.counts_ = history, np.asarray(result.stats.weight)
         self.pruned_ = np.flatnonzero(self.counts_ < 1.0)
         self.n_components_effective_ = self.n_components - len(self.pruned_)
-        self.lower_bound_, self.lower_bounds_ = -float(result.objective), self.history_.lower_bound[1:]
-        self.n_iter_, self.converged_ = result.passes - 1, result.converged
-        return self
+        self.lower_bound_, self.lower_bounds_ = -float(result.objective), history.lower_bound[1:]
 
-    def _model(
-        self,
-        summary: Summary | None = None,
-        dtype: Any = np.float64,
-        source: Source | None = None,
-        engine: Engine | None = None,
-    ) -> VariationalGaussians:
-        if summary is None:
-            return self._fitted_model
+    def _new_model(self, summary: Summary, dtype: Any, source: Source, engine: Engine) -> VariationalGaussians:
         k, structure = self.n_components, as_structure(self.covariance_type)
         penalty = as_penalty(None, float(self.reg_covar), k, summary.mean, summary.variance)
         kind, concentration = MIXING[self.weight_concentration_prior_type], self.weight_concentration_prior
@@ -327,7 +308,7 @@ class BayesianGaussianMixture(BaseMixture):
         variance = summary.variance * summary.weight / rows
         return np.diag(variance if form == "diag" else np.full(d, variance.mean()))
 
-    def _start(self, model: VariationalGaussians, X: Any, sample_weight: Any, rows: int) -> Any:
+    def _start(self, model: VariationalGaussians, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
         """The initial posterior, or a function that computes an initial Gaussian mixture."""
         k, d = self.n_components, len(model.origin)
         if self.warm_start and hasattr(self, "_components"):

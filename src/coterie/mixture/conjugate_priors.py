@@ -20,8 +20,6 @@ from scipy import special
 from coterie.core.stored import stored
 from coterie.families import forms
 
-LOG_TWO = float(np.log(2.0))
-
 
 @stored("bayesian.Dirichlet")
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ class NormalWishart:
     def expected_log_det(self, dof: np.ndarray, log_det: np.ndarray) -> np.ndarray:
         """E log |precision| (k,); `log_det` is that of the expected precision."""
         d = len(self.mean)
-        return _digammas(dof, d) + d * LOG_TWO + log_det - d * np.log(dof)
+        return _digammas(dof, d) + d * float(np.log(2.0)) + log_det - d * np.log(dof)
 
     def divergence(self, posterior: NormalWishartPosterior, factor: np.ndarray, log_det: np.ndarray) -> float:
         """KL divergence, summed over components; `factor` and `log_det` are those of the expected precisions."""

@@ -19,8 +19,8 @@ from coterie.families.normal_prior import Prior
 from coterie.mixture.conjugate_priors import StickBreaking
 from coterie.mixture.em import Event
 from coterie.mixture.family_em import MixtureEM, MixtureStats
-from coterie.mixture.family_starts import Trials
-from coterie.mixture.moves import Move, Search, State, chosen
+from coterie.mixture.family_trials import FamilyTrials
+from coterie.mixture.split_merge_search import Move, SplitMergeSearch, State, select
 
 SAMPLE_ROWS = 20_000  # maximum number of rows on which the number of components is chosen
 MAX_COMPONENTS = 300  # maximum number of components that an ascent starts from
@@ -64,7 +64,7 @@ class PosteriorFamily:
         return self.family.statistics(None, features, resp)
 
     def draw(self, parts: Any, j: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        return self.family.draw(self.family.estimate(chosen(parts, [j])), 0, n, rng)
+        return self.family.draw(self.family.estimate(select(parts, [j])), 0, n, rng)
 
     def magnitude(self, parts: Any) -> float:
         return 0.0  # posteriors are never that narrow
@@ -90,7 +90,7 @@ class DirichletProcess(MixtureEM):
 
     sticks: StickBreaking
 
-    climbs = "lower bound of the log evidence"
+    maximizes = "evidence lower bound"
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Any:
         """The initial posterior, or that of an M-step with the responsibilities of an initial mixture."""
@@ -106,7 +106,7 @@ class DirichletProcess(MixtureEM):
 
     def m_step(self, c: Any, stats: MixtureStats) -> Any:
         order = self.order(stats.weight)
-        return self.posterior(stats.weight[order], chosen(stats.family, order))._replace(steps=c.steps + 1)
+        return self.posterior(stats.weight[order], select(stats.family, order))._replace(steps=c.steps + 1)
 
     def order(self, weight: np.ndarray) -> np.ndarray:
         """Indices that sort the components by weight, the largest first."""
@@ -135,32 +135,32 @@ def search(
     """
     family, sticks = with_conjugate_prior(family), StickBreaking(float(concentration))
     with machine.one_blas_thread:
-        state, moves = _best_ascent(Search(family, sticks, _sample(source, rng), tol), rng)
+        state, moves = _best_ascent(SplitMergeSearch(family, sticks, _sample(source, rng), tol), rng)
     model = DirichletProcess(len(state.counts), PosteriorFamily(family), sticks=sticks, tol=tol)
     return replace(model, start=model.posterior(state.counts, state.parts)), tuple(moves)
 
 
-def _best_ascent(search: Search, rng: np.random.Generator) -> tuple[State, list[Move]]:
+def _best_ascent(search: SplitMergeSearch, rng: np.random.Generator) -> tuple[State, list[Move]]:
     """Ascend from one component, then repeatedly from more than twice as many as the best, while that is better."""
-    best = search.climb(search.settled(search.whole()), rng)
+    best = search.ascend(search.converged(search.state(np.ones((search.X.shape[0], 1)))), rng)
     max_components = min(MAX_COMPONENTS, int((search.w > 0).sum()))
     while True:
         k = len(best[0].counts)
-        result = search.climb(_many_components(search, min(2 * k + 4, max_components), rng), rng)
-        is_better = result[0].bound > best[0].bound + search.enough
+        result = search.ascend(_many_components(search, min(2 * k + 4, max_components), rng), rng)
+        is_better = result[0].bound > best[0].bound + search.threshold
         best = result if is_better else best
         if not is_better or len(result[0].counts) <= k:
             break
     return search.without_empty(best[0]), best[1]
 
 
-def _many_components(search: Search, k: int, rng: np.random.Generator) -> State:
+def _many_components(search: SplitMergeSearch, k: int, rng: np.random.Generator) -> State:
     """Up to k components, from the best of several k-means++ starts."""
-    trials = Trials(MixtureEM(k, search.family), Chunk(search.X, search.w, 0), rng)
-    states = [search.divided(trials.posteriors("k-means++", 1)[:, 0]) for _ in range(N_STARTS)]
+    trials = FamilyTrials(MixtureEM(k, search.family), Chunk(search.X, search.w, 0), rng)
+    states = [search.state(trials.starts("k-means++", 1)[0]) for _ in range(N_STARTS)]
     for _ in range(SHORT_STEPS):
         states = [search.step(state) for state in states]
-    return search.without_empty(search.settled(max(states, key=lambda state: state.bound)))
+    return search.without_empty(search.converged(max(states, key=lambda state: state.bound)))
 
 
 def _sample(source: Source, rng: np.random.Generator) -> Chunk:
@@ -178,9 +178,7 @@ def _sample(source: Source, rng: np.random.Generator) -> Chunk:
 def with_conjugate_prior(family: Any) -> Any:
     """The family with its conjugate prior."""
     if isinstance(family, Product):
-        product = copy(family)
-        product._groups = [(with_conjugate_prior(part), columns) for part, columns in family.families]
-        return product
+        return family.with_families(lambda part, _: with_conjugate_prior(part))
     if not hasattr(family, "log_evidence"):
         raise ParameterError(
             f"n_components='auto' needs a family with a conjugate prior; {type(family).__name__} has none: "

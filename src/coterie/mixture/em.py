@@ -1,100 +1,109 @@
-"""What all mixtures have in common once rows have log densities: answers, and when EM has settled."""
+"""EM of all mixtures: convergence, repair of components without rows, and results for each row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from coterie.core.protocols import Chunk
+from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.kernels.plain.gaussian import posterior
 from coterie.seeding.plusplus import uniform
 
-DEAD = 1e-8  # share of an average component's weight below which a component has no rows
-RESEEDS = 2  # times a component may start anew in one run
-BLOCK = 1 << 18  # numbers of a block of densities
+EMPTY = 1e-8  # share of the mean component weight below which a component has no rows
+ROUNDING = 1e-12  # rounding error of a log-likelihood per unit of weight, if its terms are large but their sum is not
+MAX_RESEEDS = 2  # maximum number of times that a component is reseeded in one run
+BLOCK = 1 << 18  # number of log densities that are computed together
 
 
 @stored("mixture.Event")
 class Event(NamedTuple):
-    """Something a fit had to put right."""
+    """A repair of a component during a fit."""
 
     iteration: int
     component: int
-    what: str  # "floored": singular covariance; "reseeded": no rows left
+    what: str  # "floored": its covariance was singular; "reseeded": it had no rows
 
 
 @dataclass(frozen=True)
-class Worst(Stats):
-    """The row that the mixture explains worst."""
+class LeastLikelyRow(Stats):
+    """The row with the lowest density."""
 
     log_density: float
-    row: Any  # (d,)
+    row: Any  # (1, d)
 
-    def __add__(self, other: Worst) -> Worst:
+    def __add__(self, other: LeastLikelyRow) -> LeastLikelyRow:
         return self if self.log_density <= other.log_density else other
 
 
 @dataclass(frozen=True)
-class Halfway(Stats):
-    """What an objective needs between two steps."""
+class HalfwayStats(Stats):
+    """The statistics of an objective between an M-step and the next E-step."""
 
     weight: Any  # (k,) of w r
-    bound: Any  # J(q, parameters), the q of one step and the parameters of the next
+    bound: Any  # J(q, parameters) with q of the last E-step and the parameters of the M-step
 
 
 class EM:
-    """A mixture whose parameters have `weights` (k,) and `events`, and whose statistics `weight` and `bound`.
+    """Base class of mixture models: parameters have `weights` (k,) and `events`, statistics have `weight` and `bound`.
 
-    A model says what `log_joint` and `rounding` are; the rest follows.
+    A subclass defines the E-step, the M-step, `log_joint`, `rounding` and `_reseeded`.
     """
 
     n_components: int
+    start: Any  # initial parameters, or a function of (model, source, engine, rng) that returns them
     e_step_kind: str
     tol: float
 
-    climbs = "log-likelihood"  # what its objective, negated, is
+    maximizes = "log-likelihood"  # name of the quantity that is maximised
 
     @property
     def converges(self) -> bool:
         return self.e_step_kind != "stochastic"
 
+    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Any:
+        initial = self.start(self, source, engine, rng) if callable(self.start) else self.start
+        return initial._replace(steps=int(rng.integers(2**31)) if self.e_step_kind == "stochastic" else 0)
+
     def initial_memos(self, source: Any) -> None:
         return None
 
     def log_joint(self, c: Any, chunk: Chunk) -> np.ndarray:
-        """log p(x, z) of every row and component (n, k)."""
+        """log p(x, z) of each row and component (n, k)."""
         raise NotImplementedError
 
     def rounding(self, c: Any, stats: Any, objective: float) -> float:
-        """How far the objective can be off."""
+        """Upper bound of the rounding error of the objective."""
         raise NotImplementedError
 
-    def halfway(self, before: Any, after: Any, chunk: Chunk, order: Any = None) -> Halfway:
-        """J(q, after), rows divided as the E-step at `before` divides them: where the M-step has taken the bound.
+    def uniform_numbers(self, c: Any, chunk: Chunk) -> np.ndarray | None:
+        """Random numbers (n,) of a stochastic E-step; None for the others."""
+        return uniform(c.steps, chunk.part, chunk.X.shape[0]) if self.e_step_kind == "stochastic" else None
 
-        `order` says which component of `before` each of `after` was, where an M-step sorts them.
+    def halfway(self, before: Any, after: Any, chunk: Chunk, order: Any = None) -> HalfwayStats:
+        """J(q, after) with the responsibilities q of the E-step at `before`: the bound after the M-step.
+
+        If the M-step sorts the components, `order` (k,) are their indices in `before`.
         """
-        n, k = chunk.X.shape[0], self.n_components
-        u = uniform(before.steps, chunk.part, n) if self.e_step_kind == "stochastic" else None
-        weight, bound = np.zeros(k), self._base(chunk)
-        for X, w, known, u_block in blocks(chunk, max(256, BLOCK // k), u):
+        weight, bound = np.zeros(self.n_components), self._base(chunk)
+        for X, w, known, u in blocks(chunk, max(256, BLOCK // self.n_components), self.uniform_numbers(before, chunk)):
             rows = Chunk(X, w, chunk.part, known)
-            r, _, _ = posterior(self.log_joint(before, rows), self.e_step_kind, known, u_block)
+            r, _, _ = posterior(self.log_joint(before, rows), self.e_step_kind, known, u)
             r = r if order is None else r[:, order]
-            own, w = r > 0, np.ones(len(r)) if w is None else w
-            gain = np.where(own, self.log_joint(after, rows), 0.0) - np.log(np.where(own, r, 1.0))
+            is_positive, w = r > 0, np.ones(len(r)) if w is None else w
+            terms = np.where(is_positive, self.log_joint(after, rows), 0.0) - np.log(np.where(is_positive, r, 1.0))
             weight += w @ r
-            bound += float(w @ (r * gain).sum(axis=1))
-        return Halfway(weight, bound)
+            bound += float(w @ (r * terms).sum(axis=1))
+        return HalfwayStats(weight, bound)
 
     def _base(self, chunk: Chunk) -> float:
-        """What `log_joint` leaves out of the log densities of these rows."""
+        """The sum over the rows of the part of log densities that `log_joint` leaves out."""
         return 0.0
 
     def has_converged(
@@ -105,23 +114,48 @@ class EM:
         history: Sequence[float],
         stretch: float | None = None,
     ) -> bool:
-        """Whether what is left to gain, by Aitken's estimate, is below the tolerance."""
+        """Whether the objective still to be gained, by Aitken's estimate, is below the tolerance."""
         if not self.converges or any(event.what == "reseeded" for event in after.events):
             return False
         gains = -np.diff(history[-5:])
         if gains[-1] <= self.rounding(after, stats, history[-1]) / 8:
             return True
-        if len(gains) < 4:  # a start at which components all but coincide is left slowly at first
+        if len(gains) < 4:  # if components nearly coincide initially, the first gains are small
             return False
-        enough = self.tol * (1.0 + float(stats.weight.sum()) / 1000)
-        if stretch is not None:  # every other gain is a leap: no rate to go by
+        threshold = self.tol / 200 * float(stats.weight.sum())
+        if stretch is not None:  # every second step is an extrapolation, so the gains have no common rate
             plain = gains.reshape(2, 2).min(axis=1).max()
-            return bool(max(10 * gains.max(), plain * stretch) < enough)
-        with np.errstate(over="ignore"):  # of a gain after none: a component that started anew
+            return bool(max(10 * gains.max(), plain * stretch) < threshold)
+        with np.errstate(over="ignore"):  # the gain after a reseeded component can follow a gain of 0
             rate = float((gains[1:] / np.maximum(gains[:-1], np.finfo(np.float64).tiny)).max())
-        return bool(rate < 1 and gains[-1] * max(1.0, rate / (1 - rate)) < enough)
+        return bool(rate < 1 and gains[-1] * max(1.0, rate / (1 - rate)) < threshold)
 
-    # answers, row by row
+    # components without rows
+
+    def repair(self, c: Any, stats: Any, source: Source, engine: Engine, memos: list[Any]) -> Any:
+        """Reseed each component without rows at the row with the lowest density."""
+        k = self.n_components
+        is_empty = (stats.weight < EMPTY * stats.weight.sum() / k) & (np.broadcast_to(c.reseeds, k) < MAX_RESEEDS)
+        for j in np.flatnonzero(is_empty):
+            row = engine.sum(partial(self._least_likely_row, c), source).row
+            others = np.arange(k) != j
+            weights = np.where(others, c.weights * (k - 1) / k / max(c.weights[others].sum(), EMPTY), 1 / k)
+            reseeds, events = np.broadcast_to(c.reseeds, k) + ~others, (*c.events, Event(0, int(j), "reseeded"))
+            c = self._reseeded(c, stats, int(j), row, weights)._replace(steps=c.steps, reseeds=reseeds, events=events)
+        return c
+
+    def _least_likely_row(self, c: Any, chunk: Chunk) -> LeastLikelyRow:
+        density = self.log_densities(c, chunk)
+        if chunk.w is not None:
+            density = np.where(chunk.w > 0, density, np.inf)
+        row = int(np.argmin(density))
+        return LeastLikelyRow(float(density[row]), chunk.X[[row]])
+
+    def _reseeded(self, c: Any, stats: Any, j: int, row: Any, weights: np.ndarray) -> Any:
+        """The parameters with component `j` at `row` (1, d), and these weights."""
+        raise NotImplementedError
+
+    # results for each row
 
     def assign(self, c: Any, chunk: Chunk, memo: Any = None) -> np.ndarray:
         return self._by_blocks(chunk, lambda part: self.log_joint(c, part).argmax(axis=1).astype(np.int32))
@@ -138,15 +172,16 @@ class EM:
     def entropy(self, c: Any, chunk: Chunk) -> np.ndarray:
         return self._by_blocks(chunk, lambda part: special.entr(posterior(self.log_joint(c, part))[0]).sum(axis=1))
 
-    def _by_blocks(self, chunk: Chunk, answer: Callable[[Chunk], np.ndarray]) -> np.ndarray:
-        """`answer` of blocks of rows whose densities fit the cache."""
+    def _by_blocks(self, chunk: Chunk, function: Callable[[Chunk], np.ndarray]) -> np.ndarray:
+        """`function` of all rows, in blocks whose log densities fit into the cache; floats in the dtype of the rows."""
         n, rows = chunk.X.shape[0], max(256, BLOCK // self.n_components)
-        pieces = [answer(chunk._replace(X=chunk.X[i : i + rows])) for i in range(0, max(n, 1), rows)]
-        return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+        results = [function(chunk._replace(X=chunk.X[i : i + rows])) for i in range(0, max(n, 1), rows)]
+        result = np.concatenate(results) if len(results) > 1 else results[0]
+        return result.astype(chunk.X.dtype, copy=False) if result.dtype.kind == "f" else result
 
 
 def blocks(chunk: Chunk, rows: int, u: np.ndarray | None) -> Iterator[list[Any]]:
-    """Rows, weights, known components and uniform numbers of a block after the other."""
+    """Yield rows, weights, known components and uniform numbers `u` of blocks of at most `rows` rows."""
     if chunk.X.shape[0] <= rows:
         yield [chunk.X, chunk.w, chunk.y, u]
         return

@@ -1,45 +1,44 @@
-"""Mixtures of any family as EM: posterior probabilities, then the family's own estimate of each component."""
+"""EM for mixtures of any family: responsibilities, then the estimate of each component by the family."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie import kernels
-from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.kernels.plain.gaussian import posterior
-from coterie.mixture.em import DEAD, EM, RESEEDS, Event, Worst, blocks
-from coterie.seeding.plusplus import uniform
+from coterie.mixture.em import EM, EMPTY, ROUNDING, Event, blocks
 
-BLOCK = 1 << 16  # numbers of a block of rows and their densities, which stay in the cache
+BLOCK = 1 << 16  # number of values in a block of rows and their log densities, which stay in the cache
 
 
 @stored("mixture.Parameters", weights="real K")
 class Mix(NamedTuple):
-    """The parameters of a mixture."""
+    """Parameters of a mixture."""
 
     weights: np.ndarray  # (k,)
-    parts: Any  # the family's parameters of all components
-    steps: int = 0  # M-steps that led here
-    reseeds: np.ndarray | int = 0  # (k,) times each component started anew
+    parts: Any  # parameters of all components, by the family
+    steps: int = 0  # number of M-steps so far
+    reseeds: np.ndarray | int = 0  # (k,) number of times that each component was reseeded
     events: tuple[Event, ...] = ()  # of the last step
 
 
 @stored("statistics.Mixture")
 @dataclass(frozen=True)
 class MixtureStats(Stats):
-    """Sums under the E-step's posterior r."""
+    """Sums over the rows, weighted with the responsibilities r of the E-step."""
 
     weight: Any  # (k,) of w r
-    family: Any  # the family's own statistics
+    family: Any  # statistics of the family
     log_likelihood: Any
-    bound: Any  # J(q, parameters): the log-likelihood itself after a soft E-step
-    base: Any  # what both have of densities that no parameter changes
+    bound: Any  # J(q, parameters): equal to the log-likelihood after a soft E-step
+    base: Any  # the part of both that does not depend on the parameters
 
 
 @stored("mixture.Model", n_components="size<K>", family="family")
@@ -47,15 +46,15 @@ class MixtureStats(Stats):
 class MixtureEM(EM):
     r"""Maximises :math:`\sum_i w_i \log \sum_k \pi_k p(x_i; \theta_k)` plus the log densities of the priors [1]_.
 
-    The family says what p, its statistics and their estimates are; components know nothing of each other.
+    The family defines p, its statistics and their estimates. Components are independent of each other.
 
     .. [1] Dempster, Laird & Rubin (1977), Maximum likelihood from incomplete data via the EM algorithm, JRSS B 39.
     """
 
     n_components: int
-    family: Any  # a Family, or what a subclass uses in its place
-    concentration: Any = 1.0  # of a Dirichlet density of the weights: a number, or (k,)
-    start: Any = None  # a Mix, or a function of (model, source, engine, rng) that finds one
+    family: Any  # a Family, or another object with the same methods
+    concentration: Any = 1.0  # of the Dirichlet prior of the weights: a number, or (k,)
+    start: Any = None  # a Mix, or a function of (model, source, engine, rng) that returns one
     e_step_kind: str = "soft"
     tol: float = 1e-3
 
@@ -63,35 +62,30 @@ class MixtureEM(EM):
     def missing(self) -> bool:
         return self.family.has_missing
 
-    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Mix:
-        found = self.start if isinstance(self.start, Mix) else self.start(self, source, engine, rng)
-        return found._replace(steps=int(rng.integers(2**31)) if self.e_step_kind == "stochastic" else 0)
-
-    def nowhere(self) -> Mix:
-        """What a first M-step starts from."""
+    def reference(self) -> Mix:
+        """Equal components, as parameters before the first M-step."""
         return Mix(np.full(self.n_components, 1 / self.n_components), None)
 
     # E-step
 
     def e_step(self, c: Mix, chunk: Chunk, memo: float | None = None) -> tuple[MixtureStats, float]:
-        """What no parameter changes is taken once: it is all that a part remembers."""
+        """The memo is the part of the log-likelihood that does not depend on the parameters."""
         base = self._base(chunk) if memo is None else memo
-        u = uniform(c.steps, chunk.part, chunk.X.shape[0]) if self.e_step_kind == "stochastic" else None
         prepared, offset = self.family.prepare(c.parts), self._offset(c)
         posteriors = kernels.select("posteriors", chunk.X.shape[0], self.n_components).posteriors
         total: Any = None
-        for X, w, known, u_block in blocks(chunk, self._block_rows(chunk.X), u):
+        for X, w, known, u in blocks(chunk, self._block_rows(chunk.X), self.uniform_numbers(c, chunk)):
             features = self.family.features(X)
             scores = self.family.scores(prepared, features)
-            resp, likelihood, bound = posteriors(scores, offset, w, self.e_step_kind, known, u_block)
+            resp, likelihood, bound = posteriors(scores, offset, w, self.e_step_kind, known, u)
             sums = self.family.statistics(prepared, features, resp)
             stats = MixtureStats(np.ones(len(resp)) @ resp, sums, likelihood, bound, 0.0)
             total = stats if total is None else total + stats
         likelihood, bound = total.log_likelihood + base, total.bound + base
         return replace(total, log_likelihood=likelihood, bound=bound, base=base), base
 
-    def given(self, c: Mix, chunk: Chunk) -> MixtureStats:
-        """Statistics under the posterior that `chunk.y` (n, k) is."""
+    def stats_for(self, c: Mix, chunk: Chunk) -> MixtureStats:
+        """Statistics with the responsibilities `chunk.y` (n, k)."""
         resp = chunk.y if chunk.w is None else chunk.w[:, None] * chunk.y
         prepared = None if c.parts is None else self.family.prepare(c.parts)
         sums = self.family.statistics(prepared, self.family.features(chunk.X), resp)
@@ -107,53 +101,28 @@ class MixtureEM(EM):
 
     def _block_rows(self, X: Any) -> int:
         rows = max(256, BLOCK // (X.shape[1] + 2 * self.n_components))
-        if hasattr(X, "indptr"):
-            rows = max(rows, X.shape[1])  # what rows have is then no less than the statistics of a block
-        return rows
+        # Blocks of sparse rows are not smaller than their statistics, which are dense.
+        return max(rows, X.shape[1]) if hasattr(X, "indptr") else rows
 
     # M-step
 
     def m_step(self, c: Mix, stats: MixtureStats) -> Mix:
-        weights = self.share(stats.weight)
-        return c._replace(
-            weights=weights, parts=self.family.estimate(stats.family, c.parts), steps=c.steps + 1, events=()
-        )
+        parts = self.family.estimate(stats.family, c.parts)
+        return c._replace(weights=self.share(stats.weight), parts=parts, steps=c.steps + 1, events=())
 
     def share(self, weight: np.ndarray) -> np.ndarray:
-        """The most probable mixing weights (..., k) for components of that weight."""
+        """The MAP estimate of the mixing weights (..., k), from the weight of the rows of each component."""
         share = np.maximum(weight + (np.asarray(self.concentration) - 1.0), 0.0)
         return share / share.sum(axis=-1, keepdims=True)
 
-    def repair(self, c: Mix, stats: MixtureStats, source: Source, engine: Engine, memos: list[Any]) -> Mix:
-        """A component that lost all its rows starts anew at the row that the mixture explains worst."""
-        k = self.n_components
-        dead = (stats.weight < DEAD * stats.weight.sum() / k) & (np.broadcast_to(c.reseeds, k) < RESEEDS)
-        for j in np.flatnonzero(dead):
-            worst = engine.sum(partial(self._worst, c), source)
-            c = self._reseeded(c, int(j), worst.row, together(stats.family).scaled(1 / float(stats.weight.sum())))
-        return c
-
-    def _worst(self, c: Mix, chunk: Chunk) -> Worst:
-        density = self.log_densities(c, chunk)
-        if chunk.w is not None:
-            density = np.where(chunk.w > 0, density, np.inf)
-        row = int(np.argmin(density))
-        return Worst(float(density[row]), chunk.X[[row]])
-
-    def _reseeded(self, c: Mix, j: int, row: Any, average: Any) -> Mix:
-        """Component `j` halfway between that row and an average one, with an average component's weight."""
-        k = self.n_components
-        others = np.arange(k) != j
-        weights = np.where(others, c.weights * (k - 1) / k / max(c.weights[others].sum(), DEAD), 1 / k)
-        parts = replaced(c.parts, j, self.around(row, average))
-        reseeds = np.broadcast_to(c.reseeds, k) + ~others
-        return Mix(weights, parts, c.steps, reseeds, (*c.events, Event(0, j, "reseeded")))
+    def _reseeded(self, c: Mix, stats: MixtureStats, j: int, row: Any, weights: np.ndarray) -> Mix:
+        """Component `j` is the estimate for the row and an average row."""
+        average = map_arrays(lambda x: x.sum(axis=0)[None], stats.family).scaled(1 / float(stats.weight.sum()))
+        return c._replace(weights=weights, parts=_replaced(c.parts, j, self.around(row, average)))
 
     def around(self, X: Any, average: Any) -> Any:
-        """Parameters of a component for each row of `X`, each made of that row and an average one."""
-        n = X.shape[0]
-        own = self.family.statistics(None, self.family.features(X), np.eye(n))
-        return self.family.estimate(own + repeated(average, n))
+        """Parameters of a component for each row of `X`, estimated from that row and an average row."""
+        return self.family.estimate(stats_around(self.family, X, average))
 
     # objective
 
@@ -168,96 +137,79 @@ class MixtureEM(EM):
         return density + float(((concentration - 1.0) * np.log(np.maximum(c.weights, np.finfo(np.float64).tiny))).sum())
 
     def expected(self, c: Mix, about: Mix, stats: MixtureStats) -> float:
-        """E[log p(x, z)] at `c` under the posterior whose statistics were taken with `about`."""
+        """E[log p(x, z)] at `c`; the statistics of the responsibilities were computed with `about`."""
         offset = np.where(stats.weight > 0, self._offset(c), 0.0)
         return float(stats.weight @ offset + self.family.expected_log_prob(c.parts, stats.family) + stats.base)
 
     def rounding(self, c: Mix, stats: MixtureStats, objective: float) -> float:
-        size = abs(objective) + abs(float(stats.base)) + float(stats.weight.sum())  # a row's logarithm may be near 0
+        total = float(stats.weight.sum())
+        size = abs(objective) + abs(float(stats.base)) + total  # the objective may be close to 0
         size += float(stats.weight @ np.broadcast_to(self.family.magnitude(c.parts), stats.weight.shape))
-        return 16 * float(np.finfo(np.float64).eps) * size + 1e-10
+        return 16 * float(np.finfo(np.float64).eps) * size + ROUNDING * total
 
     # statistics as a vector, for acceleration; they do not depend on the parameters
 
     def to_vector(self, c: Mix, stats: MixtureStats) -> np.ndarray:
-        return np.concatenate([stats.weight, *(np.ravel(leaf) for leaf in flat(stats.family))])
+        return np.concatenate([stats.weight, *map(np.ravel, leaf_arrays(stats.family))])
 
     def from_vector(self, c: Mix, vector: np.ndarray) -> MixtureStats | None:
-        weight, rest = vector[: self.n_components], vector[self.n_components :]
-        if weight.min() <= DEAD * weight.sum():
+        weight, template = vector[: self.n_components], self.family.blank(c.parts)
+        if weight.min() <= EMPTY * weight.sum():
             return None
-        sums, _ = filled(self.family.blank(c.parts), rest)
+        ends = np.cumsum([len(weight), *(array.size for array in leaf_arrays(template))])
+        values = iter(np.split(vector, ends)[1:])
+        sums = map_arrays(lambda array: next(values).reshape(array.shape), template)
         return MixtureStats(weight, sums, np.nan, np.nan, np.nan) if self.family.possible(sums) else None
 
     def carry(self, before: Mix, after: Mix, stats: MixtureStats) -> MixtureStats:
         return stats
 
-    # answers, row by row
+    # results for each row
 
     def log_joint(self, c: Mix, chunk: Chunk) -> np.ndarray:
-        """log p(x, z) of every row and component (n, k), less what no parameter changes."""
+        """log p(x, z) of each row and component (n, k), without the part that does not depend on the parameters."""
         return self.family.scores(self.family.prepare(c.parts), self.family.features(chunk.X)) + self._offset(c)
 
     def log_densities(self, c: Mix, chunk: Chunk) -> np.ndarray:
-        def answer(part: Chunk) -> np.ndarray:
+        def log_density(part: Chunk) -> np.ndarray:
             return posterior(self.log_joint(c, part))[1] + self.family.row_base(part.X)
 
-        return self._by_blocks(chunk, answer)
+        return self._by_blocks(chunk, log_density)
 
     def draw(self, c: Mix, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """So many rows of each component, one component after the other."""
+        """Sample `counts` rows of each component, sorted by component."""
         return np.concatenate([self.family.draw(c.parts, j, int(n), rng) for j, n in enumerate(counts)])
 
-    def _by_blocks(self, chunk: Chunk, answer: Any) -> np.ndarray:
-        found = super()._by_blocks(chunk, answer)
-        return found.astype(chunk.X.dtype, copy=False) if found.dtype.kind == "f" else found
+
+def stats_around(family: Any, X: Any, average: Any) -> Any:
+    """Statistics of a component for each row of `X`: the sum of that row and an average row."""
+    n = X.shape[0]
+    return family.statistics(None, family.features(X), np.eye(n)) + repeated(average, n)
 
 
-# arrays of components, however they are nested
+# nested arrays, whose first axis is the component
 
 
-def picked(params: Any, which: Any) -> Any:
-    """The parameters of some components."""
-    if isinstance(params, tuple):
-        return _rebuilt(params, [picked(each, which) for each in params])
-    return params[which]
-
-
-def replaced(params: Any, j: int, one: Any) -> Any:
-    """Parameters whose component `j` is the only one of `one`."""
-    if isinstance(params, tuple):
-        return _rebuilt(params, [replaced(each, j, new) for each, new in zip(params, one, strict=True)])
-    params = params.copy()
-    params[j] = one[0]
-    return params
-
-
-def _rebuilt(like: Any, values: list[Any]) -> Any:
-    return type(like)(*values) if hasattr(like, "_fields") else tuple(values)
-
-
-def flat(stats: Any) -> list[Any]:
-    """The arrays that statistics are made of."""
-    return [leaf for each in stats.leaves() for leaf in (flat(each) if isinstance(each, Stats) else [each])]
-
-
-def filled(stats: Any, values: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Statistics like these with `values` in place of theirs, and the values left over."""
-    found = []
-    for leaf in stats.leaves():
-        if isinstance(leaf, Stats):
-            leaf, values = filled(leaf, values)
-        else:
-            leaf, values = values[: leaf.size].reshape(leaf.shape), values[leaf.size :]
-        found.append(leaf)
-    return type(stats)(*found), values
-
-
-def together(stats: Any) -> Any:
-    """Statistics of all components as those of one."""
-    return type(stats)(*(together(x) if isinstance(x, Stats) else x.sum(axis=0)[None] for x in stats.leaves()))
+def map_arrays(function: Callable[[np.ndarray], np.ndarray], stats: Any) -> Any:
+    """Apply `function` to each array of nested statistics."""
+    return type(stats)(*(map_arrays(function, x) if isinstance(x, Stats) else function(x) for x in stats.leaves()))
 
 
 def repeated(stats: Any, n: int) -> Any:
-    """Statistics of one component as those of n alike."""
-    return type(stats)(*(repeated(x, n) if isinstance(x, Stats) else np.repeat(x, n, axis=0) for x in stats.leaves()))
+    """The statistics of one component, repeated for `n` components."""
+    return map_arrays(lambda x: np.repeat(x, n, axis=0), stats)
+
+
+def leaf_arrays(stats: Any) -> list[Any]:
+    """The arrays of nested statistics."""
+    return [array for x in stats.leaves() for array in (leaf_arrays(x) if isinstance(x, Stats) else [x])]
+
+
+def _replaced(params: Any, j: int, component: Any) -> Any:
+    """Parameters whose component `j` is replaced by the only component of `component`."""
+    if isinstance(params, tuple):
+        parts = [_replaced(part, j, new) for part, new in zip(params, component, strict=True)]
+        return type(params)(*parts) if hasattr(params, "_fields") else tuple(parts)
+    params = params.copy()
+    params[j] = component[0]
+    return params

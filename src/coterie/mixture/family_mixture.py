@@ -9,22 +9,22 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from coterie.base import Summary
+from coterie.base import Summary, callbacks
 from coterie.core import loop
-from coterie.core.arguments import one_of
+from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers, multiplied
 from coterie.core.stored import stored
 from coterie.errors import ParameterError, ScaleError
 from coterie.families import CLASSES, Family, Product, as_family
 from coterie.families.frame_columns import product_of
-from coterie.mixture import family_starts, parameter_checks, starts
+from coterie.mixture import dirichlet_process, parameter_checks, starts
 from coterie.mixture.base_mixture import MixtureEstimator
-from coterie.mixture.dirichlet_mixture import DirichletMixture
+from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.family_em import MixtureEM
 from coterie.mixture.gaussian_em import GaussianEM, has_covariances_of_structure
 from coterie.mixture.gaussian_mixture import GaussianMixture
-from coterie.mixture.search import sound_first
+from coterie.mixture.history import BoundRecorder
 
 CHUNK_VALUES = 1 << 18  # approximate number of stored values in a chunk of sparse rows
 
@@ -33,6 +33,7 @@ POWERS = {  # by family and parameter: the power of the unit of the rows with wh
     "student_t": {"location": 1, "scale": 2},
     "exponential": {"rate": -1},
     "gamma": {"rate": -1},
+    "von_mises_fisher": {},  # of directions, which have no unit
 }
 
 
@@ -55,7 +56,7 @@ def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
     family_="family",
     weights_="real K",
 )
-class Mixture(DirichletMixture):
+class Mixture(MixtureEstimator):
     r"""Mixture of any family of distributions, fitted by EM.
 
     .. math:: \max_{\pi, \theta} \sum_i w_i \log \sum_k \pi_k p(x_i; \theta_k)
@@ -93,8 +94,8 @@ class Mixture(DirichletMixture):
         Concentration of the Dirichlet prior of the weights; 1 is flat. For 'auto' it is the concentration of the
         Dirichlet process: a larger value gives more components.
     tol : float, default=1e-3
-        Tolerance. Iterations stop when the log-likelihood still to be gained, estimated by Aitken's method, is below
-        `tol` (1 + n / 1000).
+        Tolerance. Iterations stop when the mean log-likelihood of the rows still to be gained, estimated by Aitken's
+        method, is below `tol` / 200. The mean is weighted, so that the scale of weights does not matter.
     max_iter : int, default=1000
         Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False
@@ -119,11 +120,11 @@ class Mixture(DirichletMixture):
         Most probable component of each row, equal to `predict` of the same rows.
     lower_bound_, lower_bounds_, log_likelihood_, n_parameters_, converged_, n_iter_, history_
         As in `GaussianMixture`. For 'auto', `lower_bound_` and `lower_bounds_` are the evidence lower bound of all
-        rows, `history_` is a `coterie.mixture.variational.BoundHistory`, and `components_` are the most probable
+        rows, `history_` is a `coterie.mixture.history.BoundHistory`, and `components_` are the most probable
         parameters.
     n_components_, counts_, moves_
         For 'auto': the number of components, their expected numbers of rows, and the splits and merges of the search
-        (`coterie.mixture.moves.Move`).
+        (`coterie.mixture.split_merge_search.Move`).
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -262,19 +263,73 @@ class Mixture(DirichletMixture):
 
     fit.__doc__ = MixtureEstimator.fit.__doc__
 
-    @available_if(lambda self: not self._auto)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
-        return super().partial_fit(X, y, sample_weight, known_labels=known_labels)
+    partial_fit = available_if(lambda self: not self._auto)(MixtureEstimator.partial_fit)
 
-    partial_fit.__doc__ = MixtureEstimator.partial_fit.__doc__
+    # n_components='auto': a Dirichlet process
+
+    _learned: Any  # the family with properties of the columns, after the rows were opened
+
+    @property
+    def _auto(self) -> bool:
+        return isinstance(self.n_components, str)
+
+    def _fit_auto(self, X: Any, sample_weight: Any) -> Self:
+        max_iter = self._check_auto()
+        source, engine, summary = self._open(X, sample_weight, first=True)
+        family = self._learned.in_units(1.0, summary.mean, summary.variance)
+        rng, store = as_rng(self.random_state), self._store(source, engine)
+        if store is not None:
+            rng = store.initial_rng(rng)
+        options = {"concentration": float(self.concentration), "tol": float(self.tol)}
+        model, moves = dirichlet_process.search(family, source, rng, **options)
+        for move in moves if self.verbose else ():
+            print(f"{move.what}: {move.n_components} components, lower bound {move.lower_bound:.6g}")
+        recorder = BoundRecorder(model)
+        callback = callbacks(self.callback, self.verbose, recorder)
+        result, labels = self._descend(model, source, engine, 1, max_iter, callback, rng, store, recorder)
+        self._learn_columns(X, source)
+        c, family = result.params, model.family.family
+        self._components, self._fitted_model, self.family_ = c, replace(model, start=None), family
+        self.n_components_, self.moves_ = len(c.counts), moves
+        self.counts_, self.weights_ = np.asarray(c.counts), c.weights.astype(source.dtype)
+        self.components_ = family.estimate(c.parts)
+        self.n_parameters_ = self.n_components_ - 1 + family.n_parameters(self.n_components_, self.components_)
+        self.labels_, self.n_iter_, self.converged_ = labels, result.passes - 1, result.converged
+        self.lower_bound_, self.log_likelihood_ = -float(result.objective), float(result.stats.log_likelihood)
+        self.history_ = recorder.history(0)
+        self.lower_bounds_ = self.history_.lower_bound[1:]
+        return self
+
+    def _check_auto(self) -> int:
+        """Check the options of 'auto'; return `max_iter`."""
+        if self.n_components != "auto":
+            raise ParameterError(
+                f"n_components must be a whole number of at least 1 or 'auto'; got {self.n_components!r}"
+            )
+        one_of("missing", self.missing, ("error", "ignore"))
+        if self.e_step != "soft":
+            raise ParameterError(f"n_components='auto' needs e_step='soft'; got {self.e_step!r}")
+        if np.ndim(self.concentration) != 0 or not_negative("concentration", self.concentration) == 0:
+            raise ParameterError(
+                f"n_components='auto' needs a concentration that is a number above 0; got {self.concentration!r}"
+            )
+        not_negative("tol", self.tol)
+        callbacks(self.callback, self.verbose)
+        return whole_number("max_iter", self.max_iter, 0)
+
+    # any number of components
+
+    @property
+    def _length_exponent(self) -> int:
+        return super()._length_exponent if POWERS.get(as_family(self.family).name) else 0
 
     @property
     def _has_lengths(self) -> bool:
         family = as_family(self.family)
         return family.name in POWERS and getattr(family, "prior", None) is None
 
-    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **more: Any) -> Self:
-        super()._fit_rescaled(error, X, sample_weight, **more)
+    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **options: Any) -> Self:
+        super()._fit_rescaled(error, X, sample_weight, **options)
         if self._scale.rows:
             parts, powers = self.components_, POWERS[self.family_.name]
             arrays = {name: getattr(parts, name) for name in powers}
@@ -317,24 +372,20 @@ class Mixture(DirichletMixture):
 
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         """Check the rows for the family, and convert them to the form that the family needs."""
-        family = self._family_with_prior() if first else self.family_
+        family, survey = as_family(self.family) if first else self.family_, None
+        if first and self.prior is not None:
+            family = family.with_prior(self.prior)
         if family.surveys:
             survey = engine.sum(partial(_survey, family), source)
             family.check(survey, getattr(source, "columns", None))
         if first:
             # EM for Gaussians treats missing values in its model, not in the family.
             has_missing = self._allows_missing and (self._auto or family.name != "gaussian")
-            family = family.learned(survey if family.surveys else None, has_missing)
-            self._learned, self._width = family, source.shape[1]
+            self._learned = family = family.learned(survey, has_missing)
+            self._width = source.shape[1]
         return source.map_rows(family.translate, engine) if family.translates else source
 
-    def _family_with_prior(self) -> Family:
-        family = as_family(self.family)
-        return family if self.prior is None else family.with_prior(self.prior)
-
-    def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> Any:
-        if summary is None:
-            return self._fitted_model
+    def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> Any:
         concentration = parameter_checks.concentration(self.concentration, self.n_components)
         if self._learned.name == "gaussian":
             model = self._as_gaussians(self._learned)._model(summary, dtype)
@@ -361,7 +412,7 @@ class Mixture(DirichletMixture):
             return self._warm_start(model)
         start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
         if isinstance(start, str):
-            return starts.Start(start) if isinstance(model, GaussianEM) else family_starts.FamilyStart(start)
+            return starts.Start(start)
         return self._from_responsibilities(model, X, sample_weight, rows, start)
 
     def _warm_start(self, model: Any) -> Any:
@@ -393,13 +444,13 @@ class Mixture(DirichletMixture):
     @staticmethod
     def _rank(model: Any, rows: int, result: loop.Fit) -> Any:
         if isinstance(model, GaussianEM):
-            return sound_first(model, rows, result.params), result.objective
+            return degeneracy_of_fit(model, rows, result.params), result.objective
         return result.objective
 
     def _check_options(self) -> tuple[int, int]:
         if isinstance(self.init_params, str):
             is_gaussian = as_family(self.family).name == "gaussian"
-            one_of("init_params", self.init_params, starts.METHODS if is_gaussian else family_starts.METHODS)
+            one_of("init_params", self.init_params, starts.METHODS if is_gaussian else starts.FAMILY_METHODS)
         return super()._check_options()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +13,11 @@ from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.families import forms
 from coterie.families.normal_prior import Penalty
+from coterie.families.scaled_gaussians import LOG_TWO_PI
 from coterie.families.structures import FLOOR, Structure, covariances, needs_floor
 from coterie.kernels.plain.gaussian import Gaussians, weighted_sums
 from coterie.mixture import missing
-from coterie.mixture.em import DEAD, EM, RESEEDS, Event, Worst
-from coterie.seeding.plusplus import uniform
-
-LOG_TWO_PI = float(np.log(2 * np.pi))
-
+from coterie.mixture.em import EM, EMPTY, ROUNDING, Event
 
 BY_FORM = "real K D D | real D D | real K D | real K"  # covariances of a structure: full, tied, diagonal, spherical
 MODEL_STORED: dict[str, Any] = {
@@ -38,8 +34,7 @@ def has_covariances_of_structure(model: dict[str, Any], lengths: dict[str, int])
     components, fitted = model["_components"], model["_fitted_model"]
     if not hasattr(fitted, "structure"):
         return True
-    k, d = lengths["K"], lengths["D"]
-    shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}.get(fitted.structure.form)
+    shape = forms.shape(fitted.structure.form, lengths["K"], lengths["D"])
     return components.covariances.shape == components.factor.shape == shape
 
 
@@ -117,15 +112,10 @@ class GaussianEM(EM):
     def reg_covar(self) -> float:
         return float((self.penalty.floor / self.unit**2).max())
 
-    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Components:
-        initial = self.start if isinstance(self.start, Components) else self.start(self, source, engine, rng)
-        return initial._replace(steps=int(rng.integers(2**31)) if self.e_step_kind == "stochastic" else 0)
-
     # E-step
 
     def e_step(self, c: Components, chunk: Chunk, memo: Any = None) -> tuple[GaussianStats, Any]:
-        u = uniform(c.steps, chunk.part, chunk.X.shape[0]) if self.e_step_kind == "stochastic" else None
-        options = self.e_step_kind, chunk.y, u
+        options = self.e_step_kind, chunk.y, self.uniform_numbers(c, chunk)
         if self.missing:
             memo = memo or missing.patterns(chunk.X)
             return GaussianStats(*missing.em(chunk.X, chunk.w, self.gaussians(c), memo, *options)), memo
@@ -134,7 +124,7 @@ class GaussianEM(EM):
         sums = sums._replace(log_likelihood=sums.log_likelihood - volume, bound=sums.bound - volume)
         return GaussianStats(*sums), None
 
-    def given(self, c: Components, chunk: Chunk) -> GaussianStats:
+    def stats_for(self, c: Components, chunk: Chunk) -> GaussianStats:
         """Statistics about the means of `c` with the responsibilities `chunk.y` (n, k)."""
         resp = chunk.y if chunk.w is None else chunk.w[:, None] * chunk.y
         X = np.where(np.isnan(chunk.X), self.origin, chunk.X) if self.missing else chunk.X
@@ -162,7 +152,7 @@ class GaussianEM(EM):
         """The maximum-likelihood components for the statistics; leading axes are independent mixtures."""
         k, d = c.means.shape[-2:]
         total = stats.weight.sum(axis=-1)
-        weight = np.maximum(stats.weight, DEAD * total[..., None] / k)
+        weight = np.maximum(stats.weight, EMPTY * total[..., None] / k)
         step = np.zeros_like(c.means)
         if "means" not in self.fixed:
             shrinkage = self.penalty.shrinkage
@@ -204,16 +194,12 @@ class GaussianEM(EM):
             events = tuple(Event(0, int(j), "floored") for j in np.flatnonzero(f.singular))
         return Components(weights, means, f.covariances, f.factor, f.log_det, orientation, events=events)
 
-    def nowhere(self) -> Components:
+    def reference(self) -> Components:
         """Equal components at the mean of the rows, as the reference of the first sums."""
         k, d = self.n_components, len(self.origin)
-        identity = {
-            "full": np.eye(d)[None].repeat(k, 0),
-            "tied": np.eye(d),
-            "diag": np.ones((k, d)),
-            "spherical": np.ones(k),
-        }
-        return self.components(np.full(k, 1 / k), np.repeat(self.origin[None], k, 0), identity[self.form])
+        shape = forms.shape(self.form, k, d)
+        identity = np.broadcast_to(np.eye(d), shape) if self.form in ("full", "tied") else np.ones(shape)
+        return self.components(np.full(k, 1 / k), np.repeat(self.origin[None], k, 0), identity)
 
     def with_parts(self, c: Components, parts: dict[str, np.ndarray]) -> Components:
         """`c` with some of "weights", "means" and "covariances" replaced."""
@@ -222,41 +208,18 @@ class GaussianEM(EM):
         weights, means, matrices = (parts.get(name, getattr(c, name)) for name in ("weights", "means", "covariances"))
         return self.components(weights, means, matrices, None if "covariances" in parts else c.orientation)
 
-    def repair(
-        self, c: Components, stats: GaussianStats, source: Source, engine: Engine, memos: list[Any]
-    ) -> Components:
-        """Reseed each component without rows at the row with the lowest density."""
-        k = self.n_components
-        dead = (stats.weight < DEAD * stats.weight.sum() / k) & (np.broadcast_to(c.reseeds, k) < RESEEDS)
-        if not dead.any() or self.fixed:
-            return c
-        for j in np.flatnonzero(dead):
-            worst = engine.sum(partial(self._worst, c), source)
-            c = self._reseeded(c, int(j), worst.row)
-        return c
+    def repair(self, c: Any, stats: Any, source: Source, engine: Engine, memos: list[Any]) -> Any:
+        return c if self.fixed else super().repair(c, stats, source, engine, memos)
 
-    def _worst(self, c: Components, chunk: Chunk) -> Worst:
-        density = self.log_densities(c, chunk)
-        if chunk.w is not None:
-            density = np.where(chunk.w > 0, density, np.inf)
-        row = int(np.argmin(density))
-        x = chunk.X[row]
-        return Worst(float(density[row]), np.where(np.isnan(x), self.origin, x).astype(np.float64))
-
-    def _reseeded(self, c: Components, j: int, row: np.ndarray) -> Components:
-        """Component `j` at `row`, with the weight and the covariance of an average component."""
-        k = self.n_components
-        others = np.arange(k) != j
-        weights = np.where(others, c.weights * (k - 1) / k / max(c.weights[others].sum(), DEAD), 1 / k)
+    def _reseeded(self, c: Components, stats: Any, j: int, row: np.ndarray, weights: np.ndarray) -> Components:
+        """Component `j` has the covariance of an average component."""
+        others = np.arange(self.n_components) != j
         means, matrices = c.means.copy(), c.covariances
-        means[j] = row
+        means[j] = np.where(np.isnan(row[0]), self.origin, row[0])
         if self.form != "tied":
             matrices = matrices.copy()
             matrices[j] = np.tensordot(weights[others] / weights[others].sum(), c.covariances[others], 1)
-        components = self.components(weights, means, matrices, c.orientation)
-        reseeds = np.broadcast_to(c.reseeds, k) + ~others
-        events = (*c.events, Event(0, j, "reseeded"))
-        return components._replace(steps=c.steps, reseeds=reseeds, events=events)
+        return self.components(weights, means, matrices, c.orientation)
 
     # objective
 
@@ -273,17 +236,18 @@ class GaussianEM(EM):
         return float(stats.weight @ offset - 0.5 * forms.mahalanobis(self.form, c.factor, sums))
 
     def rounding(self, c: Components, stats: GaussianStats, objective: float) -> float:
-        """How far the objective can be off: more, where a component is far thinner than the rows are."""
+        """Upper bound of the rounding error of the objective, which is larger for thin components."""
         columns = {"full": self.unit[:, None], "tied": self.unit[:, None], "diag": self.unit}
         thin = float((np.abs(c.factor) * columns.get(self.form, self.unit.max())).max())
-        size = abs(objective - self.log_unit * float(stats.weight.sum()))
+        total = float(stats.weight.sum())
+        size = abs(objective - self.log_unit * total)
         if thin > 1e4:
-            size += float(stats.weight.sum()) * len(self.unit) * thin
-        rounding = 16 * self.precision * size + 1e-10 + self._place_rounding(c, stats.weight)
+            size += total * len(self.unit) * thin
+        rounding = 16 * self.precision * size + ROUNDING * total + self._place_rounding(c, stats.weight)
         if self.form not in ("full", "tied"):
             return rounding
-        logs = float(stats.weight.sum()) * len(self.unit) * float(forms.condition(c).max())
-        return rounding + 16 * float(np.finfo(np.float64).eps) * logs  # determinants are taken in float64
+        logs = total * len(self.unit) * float(forms.condition(c).max())
+        return rounding + 16 * float(np.finfo(np.float64).eps) * logs  # determinants are computed in float64
 
     def _place_rounding(self, c: Components, weight: np.ndarray) -> float:
         """Effect of rounded means on the objective: it matters for narrow components far from the origin."""
@@ -304,10 +268,9 @@ class GaussianEM(EM):
     def from_vector(self, c: Components, vector: np.ndarray) -> GaussianStats | None:
         k, d = c.means.shape
         n, sum_x, sum_xx = vector[:k], vector[k : k + k * d].reshape(k, d), vector[k + k * d :]
-        if n.min() <= DEAD * n.sum():
+        if n.min() <= EMPTY * n.sum():
             return None
-        shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[self.form]
-        sum_xx = self._in_units(sum_xx.reshape(shape), -1)
+        sum_xx = self._in_units(sum_xx.reshape(forms.shape(self.form, k, d)), -1)
         sum_x = sum_x * self.unit
         mean = sum_x / n[:, None]
         scatter = forms.recentered(self.form, n, sum_x, sum_xx, mean)

@@ -19,8 +19,8 @@ from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import as_structure
 from coterie.mixture import parameter_checks
 from coterie.mixture.base_mixture import MixtureEstimator
+from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_em import BY_FORM, Components, GaussianEM, fitted_arrays, has_covariances_of_structure
-from coterie.mixture.search import sound_first
 from coterie.mixture.starts import METHODS, Start
 
 
@@ -80,8 +80,8 @@ class GaussianMixture(MixtureEstimator):
         Dirichlet prior of weights and normal-inverse-Wishart prior of means and covariances. The fit is then the
         maximum a posteriori estimate. 'default' is the prior of mclust.
     tol : float, default=1e-3
-        Tolerance. Iterations stop when the log-likelihood still to be gained, estimated by Aitken's method, is below
-        `tol` (1 + n / 1000). This is a total, not a mean, so that likelihoods are comparable for any number of rows.
+        Tolerance. Iterations stop when the mean log-likelihood of the rows still to be gained, estimated by Aitken's
+        method, is below `tol` / 200. The mean is weighted, so that the scale of weights does not matter.
     max_iter : int, default=1000
         Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False
@@ -106,7 +106,7 @@ class GaussianMixture(MixtureEstimator):
         Most probable component of each row, equal to `predict` of the same rows.
     lower_bound_ : float
         Lower bound of the mean log-likelihood of the rows; equal to it for a soft E-step.
-    lower_bounds_ : array (n_iter_,)
+    lower_bounds_ : array (iterations,)
         The lower bound after each iteration of `fit`, as a mean over the rows; rejected steps of `accelerate` are left
         out. `history_` has the totals, and the bound of the initialisation.
     log_likelihood_ : float
@@ -239,16 +239,13 @@ class GaussianMixture(MixtureEstimator):
         brackets = zip(q.ravel(), quantiles.min(axis=-1).ravel(), quantiles.max(axis=-1).ravel(), strict=True)
         return np.ldexp([invert(*item) for item in brackets], self._scale.rows).reshape(q.shape)
 
-    def _model(self, summary: Summary | None = None, dtype: Any = np.float64) -> GaussianEM:
-        if summary is None:
-            return self._fitted_model
-        scale = positive_variances(summary.mean, summary.variance)
+    def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> GaussianEM:
         return GaussianEM(
             self.n_components,
             as_structure(self.covariance_type),
             as_penalty(self.prior, float(self.reg_covar), self.n_components, summary.mean, summary.variance),
             origin=summary.mean,
-            unit=np.sqrt(scale),
+            unit=np.sqrt(positive_variances(summary.mean, summary.variance)),
             e_step_kind=self.e_step,
             fixed=parameter_checks.fixed(self.fixed),
             missing=self._allows_missing,
@@ -304,7 +301,7 @@ class GaussianMixture(MixtureEstimator):
 
     @staticmethod
     def _rank(model: GaussianEM, rows: int, result: loop.Fit) -> tuple[int, float]:
-        return sound_first(model, rows, result.params), result.objective
+        return degeneracy_of_fit(model, rows, result.params), result.objective
 
     def _check_options(self) -> tuple[int, int]:
         if isinstance(self.init_params, str):

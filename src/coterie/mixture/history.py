@@ -1,4 +1,4 @@
-"""The history of EM: log-likelihood and lower bound after each E-step and M-step."""
+"""The history of a fit: log-likelihood and lower bound after each step, or the evidence lower bound and its terms."""
 
 from __future__ import annotations
 
@@ -44,58 +44,103 @@ class History:
         return replace(self, log_likelihood=likelihood, lower_bound=bound, kl=kl, log_prior=prior)
 
 
+@stored("bayesian.History")
+@dataclass(frozen=True, eq=False)
+class BoundHistory:
+    """The evidence lower bound of the initialisation and after each iteration; it never falls."""
+
+    iteration: np.ndarray  # (m,)
+    lower_bound: np.ndarray  # (m,) = fit - divergence
+    fit: np.ndarray  # (m,) sum of w log sum_k exp E[log p(x, z = k)]
+    divergence: np.ndarray  # (m,) KL divergence of the posterior from the prior
+    counts: np.ndarray  # (m, k) expected number of rows of each component
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+
 class Recorder:
-    """A callback that records the history of each restart, and warns if the log-likelihood falls."""
+    """Base class of callbacks that record the history of each restart, and warn if the objective becomes worse."""
 
     def __init__(self, model: Any):
         self.model = model
-        self.runs: dict[int, list[tuple[Any, ...]]] = {}
-        self.events: dict[int, list[Event]] = {}
-        self.last: tuple[Any, Any, float] | None = None
+        self.runs: dict[int, list[tuple[Any, ...]]] = {}  # entries that begin with the iteration
 
     def __call__(self, progress: Progress) -> None:
-        c, stats, i = progress.params, progress.stats, progress.iteration
-        record = self.runs.setdefault(progress.run, [])
-        events = self.events.setdefault(progress.run, [])
-        likelihood, prior = float(stats.log_likelihood), float(self.model.log_prior(c, stats))
-        if i > 0 and self.last is not None:
-            before, before_stats, objective = self.last
-            # J is E[log p(x, z)] plus the entropy of q, which the M-step does not change.
-            gain = self.model.expected(c, before, before_stats) - self.model.expected(before, before, before_stats)
-            record.append((i, "M", likelihood, float(before_stats.bound) + gain, prior))
-            self._check(i, progress.objective - objective, c, stats, progress.objective)
-        record.append((i, "E", likelihood, float(stats.bound), prior))
-        events += [event._replace(iteration=i) for event in c.events]
-        self.last = c, stats, progress.objective
+        raise NotImplementedError
 
-    def _check(self, iteration: int, rise: float, c: Any, stats: Any, objective: float) -> None:
-        if c.events or self.model.e_step_kind == "stochastic":
-            return
-        if rise > 16 * self.model.rounding(c, stats, objective):
+    def history(self, run: int) -> Any:
+        raise NotImplementedError
+
+    def _warn_if_worse(self, name: str, fall: float, progress: Progress, objective: float) -> None:
+        if fall > 16 * self.model.rounding(progress.params, progress.stats, objective):
             warnings.warn(
-                f"the log-likelihood fell by {rise:.3g} in iteration {iteration}, more than rounding errors explain",
+                f"the {name} fell by {fall:.3g} in iteration {progress.iteration}, more than rounding errors explain",
                 ObjectiveRoseWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
 
     # for checkpoints
 
     def records_until(self, run: int, iteration: int) -> dict[int, Any]:
-        records = {}
-        for each, record in self.runs.items():
-            entries = [entry for entry in record if each < run or (each == run and entry[0] <= iteration)]
-            if entries:
-                last = entries[-1][0]
-                events = tuple(event for event in self.events[each] if event.iteration <= last)
-                records[each] = (*map(np.array, zip(*entries, strict=True)), events)
-        return records
+        complete = {
+            each: [entry for entry in entries if each < run or (each == run and entry[0] <= iteration)]
+            for each, entries in self.runs.items()
+        }
+        return {each: tuple(map(np.array, zip(*entries, strict=True))) for each, entries in complete.items() if entries}
 
     def restore(self, records: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
-        for run, (*columns, events) in records.items():
-            self.runs[run] = list(zip(*(column.tolist() for column in columns), strict=True))
-            self.events[run] = list(events)
+        self.runs.update((run, list(zip(*columns, strict=True))) for run, columns in records.items())
+
+
+class LikelihoodRecorder(Recorder):
+    """A callback that records the log-likelihood, its lower bound and repairs of components."""
+
+    def __init__(self, model: Any):
+        super().__init__(model)
+        self.events: dict[int, list[Event]] = {}
+        self.last: tuple[Any, Any, float] | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        c, stats, i = progress.params, progress.stats, progress.iteration
+        entries, events = self.runs.setdefault(progress.run, []), self.events.setdefault(progress.run, [])
+        likelihood, prior = float(stats.log_likelihood), float(self.model.log_prior(c, stats))
+        if i > 0 and self.last is not None:
+            before, before_stats, objective = self.last
+            # J is E[log p(x, z)] plus the entropy of q, which the M-step does not change.
+            gain = self.model.expected(c, before, before_stats) - self.model.expected(before, before, before_stats)
+            entries.append((i, "M", likelihood, float(before_stats.bound) + gain, prior))
+            if not c.events and self.model.e_step_kind != "stochastic":
+                self._warn_if_worse("log-likelihood", progress.objective - objective, progress, progress.objective)
+        entries.append((i, "E", likelihood, float(stats.bound), prior))
+        events += [event._replace(iteration=i) for event in c.events]
+        self.last = c, stats, progress.objective
+
+    def records_until(self, run: int, iteration: int) -> dict[int, Any]:
+        return {
+            each: (*columns, tuple(event for event in self.events[each] if event.iteration <= columns[0][-1]))
+            for each, columns in super().records_until(run, iteration).items()
+        }
+
+    def restore(self, records: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
+        super().restore({run: columns for run, (*columns, _) in records.items()}, last)
+        self.events.update((run, list(events)) for run, (*_, events) in records.items())
         self.last = last
 
     def history(self, run: int) -> History:
         iteration, step, likelihood, bound, prior = map(np.array, zip(*self.runs[run], strict=True))
         return History(iteration, step, likelihood, bound, likelihood - bound, prior, tuple(self.events[run]))
+
+
+class BoundRecorder(Recorder):
+    """A callback that records the evidence lower bound and its terms."""
+
+    def __call__(self, progress: Progress) -> None:
+        entries, stats = self.runs.setdefault(progress.run, []), progress.stats
+        bound, fit = -progress.objective, float(stats.bound)
+        if entries:
+            self._warn_if_worse("lower bound", entries[-1][1] - bound, progress, bound)
+        entries.append((progress.iteration, bound, fit, fit - bound, np.array(stats.weight)))
+
+    def history(self, run: int) -> BoundHistory:
+        return BoundHistory(*map(np.array, zip(*self.runs[run], strict=True)))

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels
+from coterie.families.scaled_gaussians import LOG_TWO_PI
 from coterie.kernels.plain.gaussian import Gaussians, SoftSums, Weights, posterior
-
-LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Pattern(NamedTuple):
@@ -162,7 +161,7 @@ def _log_scale(form: str, factor: np.ndarray, d: int) -> np.ndarray:
     else:
         diagonal = factor if form == "diag" else np.diagonal(factor, axis1=-2, axis2=-1)
         determinant = np.log(diagonal).sum(axis=-1)
-    return determinant - 0.5 * d * LOG_2PI
+    return determinant - 0.5 * d * LOG_TWO_PI
 
 
 def _covariances(g: Gaussians) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.core.arguments import as_floats
 from coterie.errors import InputError, ParameterError
+from coterie.families import forms
 
 FIXABLE = ("weights", "means", "covariances")
 
@@ -25,8 +26,7 @@ def weights(value: Any, k: int) -> np.ndarray:
 
 def covariances(value: Any, form: str, k: int, d: int) -> np.ndarray:
     """Convert `precisions_init` to covariances of the same form."""
-    shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[form]
-    precisions = numbers("precisions_init", value, shape, " for this covariance_type")
+    precisions = numbers("precisions_init", value, forms.shape(form, k, d), " for this covariance_type")
     if form in ("diag", "spherical"):
         if (precisions <= 0).any():
             raise ParameterError(f"precisions_init must be above 0; the minimum is {precisions.min():.6g}")

@@ -1,117 +1,153 @@
-"""Changes of a local optimum of EM that may lead to a better one: new starts made from the best runs so far."""
+"""New starts from the best runs of a search, which may lead to better local optima: responsibilities (runs, n, k)."""
 
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from coterie.families import forms
-from coterie.mixture.gaussian_em import Components
 from coterie.mixture.trials import Trials
 
-PROMISING = 12  # pairs of components to merge, and components to split
+PAIRS = 60  # maximum number of pairs of components that may be merged: those that are most similar
+SPLIT_STEPS = 6  # EM steps in which a component is divided in two
+NO_ROW = 1e-12  # minimum responsibility, so that components without rows have an estimate
+TINY = float(np.finfo(np.float64).tiny)
+
+Move = tuple[int, int, int]  # merge the first two components, and split the third one
 
 
-def required_rows(structure: str, d: int) -> float:
-    """Rows on which a component must rest: more than this number, by what it does not share with the others."""
-    if "V" in (structure[1:] if d > 1 else structure):
-        return d + 1.0
-    return 2.5 if structure[0] == "V" else 1.5
+def split_and_merge(trials: Trials, params: Any, count: int, skip: int = 0) -> np.ndarray:
+    """Merge two components of a run, the only one of a batch, and split another [1]_.
 
-
-def split_and_merge(trials: Trials, c: Components, runs: int, skip: int) -> np.ndarray:
-    """Posteriors (runs, n, k) in which two components are merged, and another is split across its longest axis [1]_.
-
-    Two components that share rows are likely to be one. A component is likely to be two if its rows lie away from its
-    mean: the mean distance along the axis, squared, is 2 / pi of the variance for a Gaussian, and all of it for two
-    points. The `skip` most promising moves are left out.
+    The gain of a move is estimated from components that are fitted alone, so the moves that gain most come first.
+    Before them come sets of moves of different components: all that gain, the better half of them, and so on. The first
+    `skip` starts are left out.
 
     .. [1] Ueda, Nakano, Ghahramani & Hinton (2000), SMEM algorithm for mixture models, Neural Computation 12.
     """
-    (before,), k = trials.posterior(c), c.means.shape[-2]
-    mass = before * trials.w[:, None]
-    axes = np.stack([_longest_axis(trials.X - mean, m) for mean, m in zip(c.means[0], mass.T, strict=True)])
-    along = trials.X @ axes.T - (c.means[0] * axes).sum(axis=-1)
-    tiny = np.finfo(np.float64).tiny  # for components whose rows all lie at their mean, or that have none
-    hollow = (mass * np.abs(along)).sum(axis=0) ** 2 / ((mass * along**2).sum(axis=0) * mass.sum(axis=0) + tiny)
-    length = np.sqrt((mass**2).sum(axis=0) + tiny)
-    first, second = np.triu_indices(k, 1)
-    pairs = np.argsort(-(mass.T @ mass / np.outer(length, length))[first, second], kind="stable")
-    splits = np.argsort(-hollow, kind="stable")
-    ranks = sorted(product(range(min(len(pairs), PROMISING)), range(min(k, PROMISING))), key=sum)
-    moves = [(first[pairs[a]], second[pairs[a]], splits[b]) for a, b in ranks]
-    moves = [move for move in moves if k == 2 or move[2] not in move[:2]][skip : skip + runs]
-    moved = np.repeat(before[None], len(moves), axis=0)
-    for resp, (lost, kept, parted) in zip(moved, moves, strict=True):
-        resp[:, kept] += resp[:, lost]
-        if k == 2:
-            parted = kept
-        resp[:, lost] = resp[:, parted] * (along[:, parted] > 0)
-        resp[:, parted] -= resp[:, lost]
+    (resp,), (log_density,) = trials.responsibilities(params)
+    n, k = resp.shape
+    if k < 3:
+        return np.empty((0, n, k))
+    parts, floored = trials.for_parts(), np.maximum(resp, NO_ROW)
+    pairs, losses = _merges(parts, floored, log_density, params.weights[0])
+    halves, gains = _splits(parts, floored, trials.halves(resp))
+    net = gains[None] - losses[:, None]
+    order = sorted(product(range(len(pairs)), range(k)), key=lambda move: -net[move])
+    order = [(i, j) for i, j in order if j not in pairs[i]]
+    moves = [(*pairs[i], j) for i, j in order]
+    n_gains = sum(net[move] > 0 for move in order)
+    sets = [*_sets(moves[:n_gains]), *([move] for move in moves)]
+    starts = [_moved(resp, halves, some) for some in sets[skip : skip + count]]
+    return np.stack(starts) if starts else np.empty((0, n, k))
+
+
+def _sets(moves: list[Move]) -> list[list[Move]]:
+    """Sets of moves: all that have no component in common, the better half of them, and so on."""
+    separate: list[Move] = []
+    components: set[int] = set()
+    for move in moves:
+        if components.isdisjoint(move):
+            separate.append(move)
+            components.update(move)
+    sets = []
+    while len(separate) > 1:
+        sets.append(separate)
+        separate = separate[: len(separate) // 2]
+    return sets
+
+
+def _moved(resp: np.ndarray, halves: np.ndarray, moves: list[Move]) -> np.ndarray:
+    """Responsibilities (n, k) after these moves."""
+    moved = resp.copy()
+    for first, second, split in moves:
+        moved[:, first] += moved[:, second]
+        moved[:, second] = resp[:, split] * halves[:, split]
+        moved[:, split] = resp[:, split] - moved[:, second]
     return moved
 
 
-def _longest_axis(dx: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    return np.linalg.eigh((mass[:, None] * dx).T @ dx)[1][:, -1]
+def _merges(
+    trials: Trials, resp: np.ndarray, log_density: np.ndarray, weights: np.ndarray
+) -> tuple[list[tuple[int, int]], np.ndarray]:
+    """Pairs of similar components, and the log-likelihood that is lost if they are merged."""
+    first, second = np.triu_indices(resp.shape[1], 1)
+    mass = trials.w[:, None] * resp
+    length = np.sqrt((mass**2).sum(axis=0) + TINY)
+    shared = (mass.T @ mass / np.outer(length, length))[first, second]
+    scores = np.log(resp) + log_density[:, None] - np.log(np.maximum(weights, TINY))
+    mean = mass.T @ scores / np.maximum(mass.sum(axis=0), TINY)[:, None]  # rows of the first under the second
+    loss = np.diagonal(mean)[:, None] - mean
+    exchanged = (loss + loss.T)[first, second]
+    ranks = np.minimum(np.argsort(np.argsort(-shared)), np.argsort(np.argsort(exchanged)))
+    nearest = np.argsort(ranks, kind="stable")[:PAIRS]
+    first, second = first[nearest], second[nearest]
+    union = resp[:, first] + resp[:, second]
+    own = _log_likelihoods(trials, resp)
+    # rows that both components share lose the entropy of their responsibilities
+    entropy = sum(_entropy(mass[:, one], trials.w[:, None] * union) for one in (first, second))
+    losses = own[first] + own[second] - _log_likelihoods(trials, union) + entropy
+    return [(int(a), int(b)) for a, b in zip(first, second, strict=True)], losses
 
 
-def relocate(trials: Trials, parents: Components, runs: int, rng: np.random.Generator) -> np.ndarray:
-    """Posteriors (runs, n, k) after a random component of a random parent has moved to a row and its neighbours.
+def _entropy(part: np.ndarray, total: np.ndarray) -> np.ndarray:
+    share = np.where(part > 0, part, 1.0) / np.where(part > 0, total, 1.0)
+    return -(part * np.log(share)).sum(axis=0)
 
-    Half of the rows are uniform, the others are sampled in proportion to the square of the log density that they lose
-    under the parent, compared with the densest row: so two outliers are found among many rows. Neighbours are near in
-    the metric of the parent's mean covariance. Their number is random, from just enough for a covariance of the
-    structure to an equal share of all rows: so small clusters are found as well as large ones.
+
+def _splits(trials: Trials, resp: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The share of each row in the second half of each component (n, k), and the log-likelihood that splits gain."""
+    for _ in range(SPLIT_STEPS):
+        halves, log_density = trials.responsibilities(trials.m_step(resp.T[..., None] * halves))
+    whole = (trials.w * resp.T * log_density).sum(axis=1)
+    return halves[..., 1].T, whole - _log_likelihoods(trials, resp)
+
+
+def _log_likelihoods(trials: Trials, resp: np.ndarray) -> np.ndarray:
+    """The log-likelihood of the rows of each component (n, m) under its own estimate (m,)."""
+    _, log_density = trials.responsibilities(trials.m_step(resp.T[..., None]))
+    return (trials.w * resp.T * log_density).sum(axis=1)
+
+
+def relocate(trials: Trials, parents: Any, runs: int) -> np.ndarray:
+    """Move a random component of a random parent to a row and its neighbours.
+
+    Half of the rows are random. The others are sampled in proportion to the square of their log density under the
+    parent, relative to the densest row: so two outliers are found among many rows. The number of neighbours is random,
+    from a few to an equal share of all rows: so small clusters are found as well as large ones.
     """
-    n, k = len(trials.X), parents.means.shape[-2]
-    parent, lost = rng.integers(len(parents.weights), size=runs), rng.integers(k, size=runs)
-    resp, log_density = trials.posterior_and_log_density(parents)
+    n, k, rng = trials.n, trials.k, trials.rng
+    parent, component = rng.integers(len(parents.weights), size=runs), rng.integers(k, size=runs)
+    resp, log_density = trials.responsibilities(parents)
     loss = trials.w * (log_density.max(axis=1, keepdims=True) - log_density) ** 2
     loss = np.where(loss.sum(axis=1, keepdims=True) > 0, loss, trials.w)[parent]
     loss[::2] = trials.w
     cumulated = loss.cumsum(axis=1)
     rows = np.minimum((cumulated <= rng.random((runs, 1)) * cumulated[:, -1:]).sum(axis=1), n - 1)
-    most = max(n // k, 2)
-    least = min(int(required_rows(trials.model.structure.name, trials.X.shape[1])) + 1, most)
-    size = np.exp(rng.uniform(np.log(least), np.log(most), runs)).astype(int)
+    largest = max(n // k, 2)
+    smallest = min(trials.smallest_component, largest)
+    size = np.exp(rng.uniform(np.log(smallest), np.log(largest), runs)).astype(int)
+    nearness = trials.nearness(parents, parent, rows)
     moved = resp[parent]
-    metrics = _mean_metrics(trials, parents)
-    for resp, p, j, row, m in zip(moved, parent, lost, rows, size, strict=True):
-        near = (((trials.X - trials.X[row]) @ metrics[p]) ** 2).sum(axis=1)
+    for resp, near, j, m in zip(moved, nearness, component, size, strict=True):
         resp[:, j] = 0.0
         total = resp.sum(axis=1, keepdims=True)
         resp /= np.where(total > 0, total, 1.0)
-        resp[total[:, 0] == 0] = (np.arange(k) != j) / (k - 1)  # rows of the component that moved away alone
-        resp[np.argpartition(near, m - 1)[:m]] = np.arange(k) == j
+        resp[total[:, 0] == 0] = (np.arange(k) != j) / (k - 1)  # rows that only the moved component had
+        resp[np.argpartition(-near, m - 1)[:m]] = np.arange(k) == j
     return moved
 
 
-def _mean_metrics(trials: Trials, c: Components) -> np.ndarray:
-    """Matrices (runs, d, d) after which distances are those of the mean covariance of the components."""
-    d = trials.X.shape[1]
-    dense = forms.dense(trials.model.form, c.covariances, *c.means.shape[-2:])
-    mean = np.einsum("rk,rkij->rij", c.weights, dense)
-    size = np.trace(mean, axis1=1, axis2=2)[:, None, None] / d
-    return np.swapaxes(np.linalg.inv(np.linalg.cholesky(mean + 1e-9 * size * np.eye(d))), -1, -2)
-
-
-def cross(trials: Trials, parents: Components, runs: int, rng: np.random.Generator) -> np.ndarray:
-    """Posteriors (runs, n, k) of mixtures of k random components of two parents.
-
-    What one run has right in one place, and another run in another, a third can have right in both.
-    """
-    count, k = parents.weights.shape
-    a = rng.integers(count, size=runs)
-    b = (a + rng.integers(1, count, size=runs)) % count
-    pick = rng.permuted(np.tile(np.arange(2 * k), (runs, 1)), axis=1)[:, :k]
-    which, component = np.where(pick < k, a[:, None], b[:, None]), pick % k
-    covariances = parents.covariances[a] if trials.model.form == "tied" else parents.covariances[which, component]
-    return _posterior(trials, parents.weights[which, component], parents.means[which, component], covariances)
-
-
-def _posterior(trials: Trials, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> np.ndarray:
-    total = weights.sum(axis=-1, keepdims=True)
-    weights = np.where(total > 0, weights, 1.0)  # all of them can be of components that have lost their rows
-    weights = weights / weights.sum(axis=-1, keepdims=True)
-    return trials.posterior(trials.model.components(weights, means, covariances))
+def cross(trials: Trials, parents: Any, runs: int) -> np.ndarray:
+    """Combine k random components of two parents: each parent may be right in another part of the data."""
+    count, k, rng = len(parents.weights), trials.k, trials.rng
+    resp, log_density = trials.responsibilities(parents)
+    joint = np.log(np.maximum(resp, TINY)) + log_density[..., None]
+    first = rng.integers(count, size=runs)
+    second = (first + rng.integers(1, count, size=runs)) % count
+    components = rng.permuted(np.tile(np.arange(2 * k), (runs, 1)), axis=1)[:, :k]
+    parent = np.where(components < k, first[:, None], second[:, None])
+    joint = joint.transpose(0, 2, 1)[parent, components % k].transpose(0, 2, 1)
+    resp = np.exp(joint - joint.max(axis=-1, keepdims=True))
+    return resp / resp.sum(axis=-1, keepdims=True)

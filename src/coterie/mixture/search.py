@@ -1,4 +1,4 @@
-"""The best of many short EM runs, made better by moving components about: a start that is rarely a poor optimum."""
+"""Search for the start of a mixture: many short EM runs, of which the best are continued and rearranged."""
 
 from __future__ import annotations
 
@@ -6,211 +6,150 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.families import forms
-from coterie.mixture.gaussian_em import Components, GaussianEM
-from coterie.mixture.rearrange import cross, relocate, required_rows, split_and_merge
-from coterie.mixture.trials import Trials, chosen, replaced, together
+from coterie.mixture.rearrange import cross, relocate, split_and_merge
+from coterie.mixture.trials import Trials, concatenate, replace_runs, select
 
-RUNS = 240  # short runs
 SHORT = 10  # steps of a short run
-ROUND = 20  # steps between two comparisons of the runs
-ELITE = 10  # distinct best runs that are kept, and from which new starts are made
-HOPE = 50  # times its last gain by which a run may be behind the best and still go on
-PATIENCE = 3  # rounds of new starts without a gain, after which the search ends; twice as many where rows are few
-STEPS = 10_000  # of all runs together
-MORE = 60_000  # the same where rows are few
-NOISE = 1e-3  # share of random numbers in the posteriors from which the best runs are finished
-WORK = 5e9  # multiply-adds of all steps, an exponential counted as 40
-LARGE = 0.1  # share of the rows that do not lie in a plane by accident
-LIGHT = 2e9  # multiply-adds up to which more steps than `STEPS` may be taken
+ROUND = 10  # steps between two comparisons of the runs
+HOPE = 50  # a run stops if it is behind the best by more than this many times its last gain
+STEPS = 10_000  # steps of all runs
+NOISE = 1e-3  # share of random numbers in the responsibilities from which the best runs are finished
+FEW_ROWS = 2e9  # multiply-adds of `STEPS` below which a table has few rows
 CALL = 1e5  # multiply-adds that one step of a batch costs at least, however few its runs
 
 
-def search(rows: Any) -> Components:
-    """The best start found, as the only run of a batch [1]_.
+def search(trials: Trials) -> Any:
+    """The best start, as the only run of a batch [1]_.
 
-    Short runs from k-means++, random rows and random posteriors; the best of them (all where rows are few), K-means'
-    and a tree's go on until they have converged or cannot win. The best few are then rearranged as long as that helps,
-    and checked to be local optima; the likeliest of them is the result. Runs in which a component rests on next to no
-    rows lose to all others. Work is bounded by shape alone; where it allows for next to no runs, K-means' start it is.
+    Short runs start from k-means++, random rows and random responsibilities. The best of them (all for few rows), and
+    starts that are not random, continue until they have converged or cannot become the best. New starts are made from
+    the best few as long as that helps. These are then checked to be local optima, and the best of them is the result.
+    Runs with degenerate components come after all others. Work is bounded by the shape of the data; if it allows for
+    only a few runs, the result is a single default start.
 
     .. [1] Biernacki, Celeux & Govaert (2003), Choosing starting values for the EM algorithm for getting the highest
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
     """
-    contest = Contest(rows.trials)
-    if rows.model.n_components == 1 or contest.runs < 3:
-        return rows.trials.first(rows.posteriors("kmeans", 1))
-    finalists = [contest.heats(rows.random_starts(contest.runs), contest.winners(contest.runs))]
-    finalists.append(rows.trials.first(rows.posteriors("kmeans", 1)))
-    if rows.can_afford_tree():
-        finalists.append(rows.trials.first(rows.posteriors("hierarchical", 1)))
-    elite = contest.improved(contest.settled(together(finalists)), rows.rng)
-    return chosen(contest.finished(elite, rows.rng).runs, [0])
+    runs = Search(trials)
+    if trials.k == 1 or runs.n_starts < 3:
+        return trials.first(trials.default_start())
+    best = runs.short_runs(trials.random_starts(runs.n_starts), runs.n_continued(runs.n_starts))
+    best = concatenate([best, *(trials.first(resp) for resp in trials.further_starts())])
+    return select(runs.finish(runs.improve(runs.converge(best))).params, [0])
 
 
-class Elite(NamedTuple):
-    """The best runs that are different from each other, the best first."""
+class Candidates(NamedTuple):
+    """The best runs that are different from each other, best first."""
 
-    runs: Components
-    suspect: np.ndarray  # (runs,) 0 if sound
+    params: Any
+    degeneracy: np.ndarray  # (runs,) 0 if no component is degenerate
     objective: np.ndarray  # (runs,)
-    gains: np.ndarray  # (2, runs) by which the last two steps lowered the objectives
+    gains: np.ndarray  # (2, runs) decreases of the objectives in the last two steps
+
+    def select(self, runs: Any) -> Candidates:
+        return Candidates(select(self.params, runs), self.degeneracy[runs], self.objective[runs], self.gains[:, runs])
 
 
-class Contest:
-    """Runs against each other, as long as there is work left to spend."""
+class Search:
+    """EM runs that are compared with each other, within a limit of work."""
 
     def __init__(self, trials: Trials):
-        self.trials, self.model = trials, trials.model
-        n, monomials = trials.size
-        step = n * self.model.n_components * (monomials + 40)
-        self.light = STEPS * step < LIGHT
-        self.left = int(min(MORE, LIGHT / step) if self.light else min(STEPS, WORK / step))
-        self.runs = min(RUNS, self.left // ((10 if self.light else 4) * SHORT))
-        self.least = max(1, int(CALL / step))
-        self.reserve = self.left // 10  # to finish the best runs with
-        self.left -= self.reserve
-        # `tol` (1 + n / 1000) for rows of weight 1; in proportion to the weights, whose scale then does not matter
-        self.enough = self.model.tol * trials.w.sum() * (1 / n + 1 / 1000)
+        self.trials, self.effort = trials, trials.effort
+        step = trials.step_work
+        steps_for_few_rows = self.effort.steps_for_few_rows
+        self.has_few_rows = steps_for_few_rows > 0 and STEPS * step < FEW_ROWS
+        limits = (steps_for_few_rows, FEW_ROWS) if self.has_few_rows else (STEPS, self.effort.work)
+        self.steps_left = int(min(limits[0], limits[1] / step))
+        self.n_starts = min(self.effort.runs, self.steps_left // ((10 if self.has_few_rows else 4) * SHORT))
+        self.minimum_runs = max(1, int(CALL / step))
+        self.reserve = self.steps_left // 10  # for `finish`
+        self.steps_left -= self.reserve
+        # `tol` (1 + n / 1000) for rows of weight 1, and proportional to the weights, so that their scale has no effect
+        self.tol = trials.model.tol * trials.w.sum() * (1 / trials.n + 1 / 1000)
 
-    def winners(self, runs: int) -> int:
-        """How many of so many independent short runs go on: all where rows are few, else a quarter."""
-        return runs if self.light else max(1, runs // 4)
+    def n_continued(self, runs: int) -> int:
+        """Number of independent short runs that are continued: all for few rows, else a quarter."""
+        return runs if self.has_few_rows else max(1, runs // 4)
 
-    def heats(self, resp: np.ndarray, winners: int) -> Components:
-        """The best of short runs from these posteriors (runs, n, k), the best first."""
-        c, objective, _ = self._advance(self.trials.first(resp), SHORT)
-        return chosen(c, self.ranked(c, objective)[:winners])
+    def short_runs(self, resp: np.ndarray, count: int) -> Any:
+        """The `count` best of short runs from these responsibilities (runs, n, k), best first."""
+        params, objective, _ = self._advance(self.trials.first(resp), SHORT)
+        return select(params, np.lexsort([objective, self.trials.degeneracy(params)])[:count])
 
-    def ranked(self, c: Components, objective: np.ndarray) -> np.ndarray:
-        """Runs from best to worst; those in which a component rests on next to no rows come last."""
-        return np.lexsort([objective, self._suspect(c)])
+    def converge(self, params: Any, candidates: Candidates | None = None) -> Candidates:
+        """The best of the runs and of earlier candidates, once each has converged or cannot become the best.
 
-    def settled(self, c: Components, elite: Elite | None = None) -> Elite:
-        """The best of the runs, and of an elite, once each has converged or is too far behind to win.
-
-        Runs of the elite go on as well, unless they are stationary: a component may collapse slowly.
+        Candidates continue as well, unless they are stationary: a component may collapse slowly.
         """
-        runs = len(c.weights)
-        objective, gains, suspect = np.full(runs, np.inf), np.full((2, runs), np.inf), np.zeros(runs, int)
-        if elite is not None:
-            c, objective = together([c, elite.runs]), np.append(objective, elite.objective)
-            gains, suspect = np.append(gains, elite.gains, axis=1), np.append(suspect, elite.suspect)
-        active = np.flatnonzero(~self._stationary(gains))
+        runs = len(params.weights)
+        objective, gains, degeneracy = np.full(runs, np.inf), np.full((2, runs), np.inf), np.zeros(runs, int)
+        if candidates is not None:
+            params = concatenate([params, candidates.params])
+            objective = np.append(objective, candidates.objective)
+            gains = np.append(gains, candidates.gains, axis=1)
+            degeneracy = np.append(degeneracy, candidates.degeneracy)
+        active = np.flatnonzero(~self._is_stationary(gains))
         while True:
-            moved, objective[active], gains[:, active] = self._advance(chosen(c, active), ROUND)
-            c, suspect[active] = replaced(c, active, moved), self._suspect(moved)
-            order = np.lexsort([objective, suspect])
-            best = order[0]  # if it collapses later, runs that were behind it go on
-            could_win = (objective - HOPE * gains[-1] < objective[best]) & (suspect <= suspect[best])
-            active = np.flatnonzero(could_win & ~self._converged(gains))
-            if len(active) == 0 or self.left <= 0:
-                return self._elite(c, suspect, objective, gains, order)
+            moved, objective[active], gains[:, active] = self._advance(select(params, active), ROUND)
+            params, degeneracy[active] = replace_runs(params, active, moved), self.trials.degeneracy(moved)
+            order = np.lexsort([objective, degeneracy])
+            best = order[0]  # if it collapses later, runs that were behind it continue
+            could_win = (objective - HOPE * gains[-1] < objective[best]) & (degeneracy <= degeneracy[best])
+            active = np.flatnonzero(could_win & ~self._has_converged(gains))
+            if len(active) == 0 or self.steps_left <= 0:
+                return Candidates(params, degeneracy, objective, gains).select(self._distinct(objective, order))
 
-    def _converged(self, gains: np.ndarray) -> np.ndarray:
-        """Whether what runs have left to gain, by Aitken's estimate from their last two gains, is small."""
+    def _has_converged(self, gains: np.ndarray) -> np.ndarray:
+        """Whether the remaining gain of each run, by Aitken's estimate from its last two gains, is small."""
         before, last = np.maximum(gains, np.finfo(np.float64).tiny)
-        with np.errstate(over="ignore"):  # of a gain after none
+        with np.errstate(over="ignore"):  # a gain after none
             rate = np.minimum(last / before, 1 - 1e-6)
-        return (last * np.maximum(1.0, rate / (1 - rate)) < self.enough) | self._stationary(gains)
+        return (last * np.maximum(1.0, rate / (1 - rate)) < self.tol) | self._is_stationary(gains)
 
-    def _stationary(self, gains: np.ndarray) -> np.ndarray:
+    def _is_stationary(self, gains: np.ndarray) -> np.ndarray:
         """Whether the last step of each run gained next to nothing."""
-        return gains[-1] < 1e-6 * self.enough
+        return gains[-1] < 1e-6 * self.tol
 
-    def _elite(
-        self, c: Components, suspect: np.ndarray, objective: np.ndarray, gains: np.ndarray, order: np.ndarray
-    ) -> Elite:
-        """The best of the runs that are different optima."""
-        elite: list[int] = []
-        for i in order:  # runs of almost the same objective are one optimum, its components in another order
-            if len(elite) < ELITE and all(abs(objective[i] - objective[j]) > 10 * self.enough for j in elite):
-                elite.append(int(i))
-        return Elite(chosen(c, elite), suspect[elite], objective[elite], gains[:, elite])
+    def _distinct(self, objective: np.ndarray, order: np.ndarray) -> list[int]:
+        """The best runs that are different optima: those with almost the same objective are the same optimum."""
+        runs: list[int] = []
+        for i in order:
+            if len(runs) < self.effort.candidates and all(abs(objective[i] - objective[runs]) > 10 * self.tol):
+                runs.append(int(i))
+        return runs
 
-    def improved(self, elite: Elite, rng: np.random.Generator) -> Elite:
+    def improve(self, candidates: Candidates) -> Candidates:
         """The best runs after rounds of new starts made from them, until these no longer help."""
         idle = skip = 0
-        while self.left > 0 and idle < (2 * PATIENCE if self.light else PATIENCE):
-            runs = max(4, min(self.runs // 2, self.left // (4 * SHORT)))
-            splits = split_and_merge(self.trials, chosen(elite.runs, [0]), -(-runs // 3), skip)
-            moves = [splits, relocate(self.trials, elite.runs, runs // 3, rng)]
-            if len(elite.objective) > 1:
-                moves.append(cross(self.trials, elite.runs, runs // 3, rng))
+        patience = self.effort.patience * (2 if self.has_few_rows else 1)
+        while self.steps_left > 0 and idle < patience:
+            count = max(4, min(self.n_starts // 2, self.steps_left // (4 * SHORT)))
+            best = select(candidates.params, [0])
+            splits = split_and_merge(self.trials, best, int(np.ceil(self.effort.splits * count)), skip)
+            count_of_others = max(1, min(count // 3, (count - len(splits)) // 2))
+            moves = [splits, relocate(self.trials, candidates.params, count_of_others)]
+            if len(candidates.objective) > 1:
+                moves.append(cross(self.trials, candidates.params, count_of_others))
             starts = np.concatenate(moves)
-            rivals = self.heats(starts, max(1, len(starts) // 4))
-            before, elite = elite, self.settled(rivals, elite)
-            helped = (elite.suspect[0], elite.objective[0] + self.enough) < (before.suspect[0], before.objective[0])
+            best_before = candidates.degeneracy[0], candidates.objective[0]
+            candidates = self.converge(self.short_runs(starts, max(1, len(starts) // 4)), candidates)
+            helped = (candidates.degeneracy[0], candidates.objective[0] + self.tol) < best_before
             idle, skip = (0, 0) if helped else (idle + 1, skip + len(splits))
-        return elite
+        return candidates
 
-    def finished(self, elite: Elite, rng: np.random.Generator) -> Elite:
-        """The local optima next to the runs of an elite: sound ones before all others, then the likeliest first.
+    def finish(self, candidates: Candidates) -> Candidates:
+        """The local optima next to the candidates, best first.
 
-        EM can converge to a saddle point, so every run restarts from its posteriors with a little noise added. Only a
-        prior changes the order: the penalty of `reg_covar` prevents collapses, but does not compare optima.
+        EM can converge to a saddle point, so every run also restarts from its responsibilities with a little noise.
         """
-        self.left, self.reserve = self.left + self.reserve, 0
-        resp = self.trials.posterior(elite.runs)
-        noise = rng.random(resp.shape)
+        self.steps_left, self.reserve = self.steps_left + self.reserve, 0
+        resp, _ = self.trials.responsibilities(candidates.params)
+        noise = self.trials.rng.random(resp.shape)
         resp += NOISE * (noise / noise.sum(axis=-1, keepdims=True) - resp)
-        elite = self.settled(self.trials.first(resp))
-        order = np.lexsort([self.costs(elite.runs), elite.suspect])
-        return Elite(chosen(elite.runs, order), elite.suspect[order], elite.objective[order], elite.gains[:, order])
+        candidates = self.converge(self.trials.first(resp), candidates)
+        costs = self.trials.costs(candidates.params, candidates.objective)
+        return candidates.select(np.lexsort([costs, candidates.degeneracy]))
 
-    def costs(self, c: Components) -> np.ndarray:
-        """With a prior the objective of each run, without one minus its log-likelihood."""
-        stats, penalty = self.trials.e_step(c), self.model.penalty
-        has_prior = penalty.scale is not None or np.any(np.asarray(penalty.concentration) != 1.0)
-        return self.model.objective(c, stats) if has_prior else -stats.bound
-
-    def _advance(self, c: Components, steps: int) -> tuple[Components, np.ndarray, np.ndarray]:
-        self.left -= steps * max(self.least, len(c.weights))
-        return self.trials.advance(c, steps)
-
-    def _suspect(self, c: Components) -> np.ndarray:
-        """Above 0 for runs in which a component rests on next to no rows."""
-        rows, scale, matrices = len(self.trials.X), self.trials.scale, self.trials.covariances(c)
-        return spurious(self.model, rows, c.weights, c.means * scale, matrices, self.model.unit * scale)
-
-
-def spurious(
-    model: GaussianEM,
-    rows: int,
-    weights: np.ndarray,
-    means: np.ndarray,
-    covariances: np.ndarray,
-    unit: np.ndarray,
-) -> np.ndarray:
-    """2 if a component rests on too few rows, 1 if one is flat in some direction: likely by accident; 0 if neither.
-
-    weights (..., k), means (..., k, d), covariances (..., k, d, d), `unit` (d,) the size of the columns. A
-    component that shares shape and orientation with the others is sound on fewer rows than one whose covariance is
-    all its own. Flat is thinner than the mixture is anywhere; unless its rows are few, also much thinner than the
-    component is otherwise: a tight round cluster is not flat. A component with a share of `LARGE` of the rows is not
-    flat by accident, unless its covariance is at the floor of `reg_covar`; one that shares everything is flat there.
-    """
-    letters, d = model.structure.name, covariances.shape[-1]
-    enough = required_rows(letters, d)
-    flat = 0.0 if enough == 1.5 else 2e-3
-    away = means - weights[..., None, :] @ means
-    whole = (weights[..., None, None] * covariances).sum(axis=-3)
-    whole = whole + np.swapaxes(weights[..., None] * away, -1, -2) @ away
-    thin = np.zeros(covariances.shape[:-2], bool)
-    for size in (np.ones_like(unit), unit):
-        scale = np.outer(size, size)
-        least = np.linalg.eigvalsh(whole / scale)[..., :1]
-        thin |= np.linalg.eigvalsh(covariances / scale)[..., 0] < flat * least
-    whiten = np.linalg.inv(np.linalg.cholesky(whole / scale + 1e-12 * np.eye(d)))[..., None, :, :]
-    values = np.linalg.eigvalsh(whiten @ (covariances / scale) @ np.swapaxes(whiten, -1, -2))
-    at_floor = values[..., 0] < 20 * model.reg_covar
-    collapsed = (values[..., 0] < flat * values[..., -1]) & (weights < LARGE) | at_floor
-    counts = weights * rows
-    few, thin = counts < enough, thin & (collapsed | (counts < 5 * enough)) | (at_floor & (flat == 0))
-    return np.where(few.any(axis=-1), 2, thin.any(axis=-1))
-
-
-def sound_first(model: GaussianEM, rows: int, c: Components) -> int:
-    """What fits are ordered by before their objectives: those that rest on next to no rows come after all others."""
-    matrices = forms.dense(model.form, c.covariances, *c.means.shape)
-    return int(spurious(model, rows, c.weights, c.means, matrices, model.unit))
+    def _advance(self, params: Any, steps: int) -> tuple[Any, np.ndarray, np.ndarray]:
+        self.steps_left -= steps * max(self.minimum_runs, len(params.weights))
+        return self.trials.advance(params, steps)

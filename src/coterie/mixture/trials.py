@@ -1,221 +1,260 @@
-"""Many short EM runs at once, on rows few enough to hold their products: to find where a long run should start."""
+"""Batches of EM runs on a sample of the rows: the interface between a search and a family, and random starts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from coterie import interrupts
-from coterie.families import forms
-from coterie.mixture.gaussian_em import Components, GaussianEM, GaussianStats
-
-BLOCK = 1 << 17  # numbers of a block of densities
-KEPT = 1 << 20  # monomials that are kept; more are made anew when they are needed
-BY_COLUMN = frozenset(["EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVV", "VVV"])  # columns may be scaled under these
+from coterie.core.protocols import Chunk
 
 
-class Trials:
-    """EM runs side by side: parameters and statistics have a leading axis, one entry a run.
+class Effort(NamedTuple):
+    """Limits of a search."""
 
-    Densities and second moments are matrix products of the rows' monomials (x_i x_j, x_i, 1) with one column a
-    component: hundreds of components cost two products a step, not hundreds of calls. Such sums cancel where rows lie
-    far from the origin, so rows are centered and scaled: by column for structures that allow it, else by one number.
+    runs: int  # random starts
+    candidates: int  # distinct best runs, from which new starts are made
+    splits: float  # maximum share of new starts that split and merge components
+    patience: int  # rounds of new starts without a gain after which the search ends; twice as many for few rows
+    work: float  # multiply-adds of all steps, where an exponential counts as 40
+    steps_for_few_rows: int = 0  # steps of all runs of a search with few rows; 0: as with many rows
+
+
+class Trials(ABC):
+    """EM runs side by side: parameters are tuples of arrays whose first axis is the run.
+
+    Responsibilities have shape (runs, n, k). `scores` are log densities up to a constant of each row.
     """
 
-    def __init__(self, model: GaussianEM, X: np.ndarray, w: np.ndarray, known: np.ndarray | None):
-        self.scale = model.unit if model.structure.name in BY_COLUMN else np.full_like(model.unit, model.unit.max())
-        self.shift = model.origin
-        self.model = replace(
-            model,
-            origin=np.zeros_like(model.origin),
-            unit=model.unit / self.scale,
-            penalty=model.penalty.moved(self.shift, self.scale),
-            fixed=frozenset(),
-            missing=False,
-            sweeps=2,
-            e_step_kind="hard" if model.e_step_kind == "hard" else "soft",
-        )
-        self.X = (X - self.shift) / self.scale
-        self.w, self.known = w, known
-        self.all: np.ndarray | None = None
-        self.upper = np.triu_indices(X.shape[1])
-        n, monomials = self.size
-        self.all = self._monomials(slice(None)) if n * monomials <= KEPT else None
+    effort: ClassVar[Effort]
+    pool_size: ClassVar[int]  # maximum number of rows that are candidates for seeds
+    random_methods: ClassVar[tuple[str, ...]] = ("k-means++", "random_from_data")
+
+    def __init__(self, model: Any, chunk: Chunk, rng: np.random.Generator):
+        self.model, self.rng = model, rng
+        self.n, self.k = chunk.X.shape[0], model.n_components
+        self.w: np.ndarray = np.asarray(chunk.w)
+        self.known = chunk.y  # (n,) known components, -1 if unknown
 
     @property
-    def size(self) -> tuple[int, int]:
-        """Rows and monomials."""
-        n, d = self.X.shape
-        return n, (len(self.upper[0]) if self.model.form in ("full", "tied") else d) + d + 1
+    def smallest_component(self) -> int:
+        """Minimum number of rows of a component."""
+        return 1
 
-    def only(self, rows: np.ndarray) -> Trials:
-        """The same on some of the rows."""
-        few = copy(self)
-        few.X, few.w, few.known = self.X[rows], self.w[rows], None if self.known is None else self.known[rows]
-        few.all = None if self.all is None else self.all[rows]
-        return few
+    # EM
 
-    def first(self, resp: np.ndarray) -> Components:
-        """The runs whose first M-step takes the posteriors `resp` (runs, n, k)."""
-        resp = self._respecting_known(resp)
-        runs, _, k = resp.shape
-        d = self.X.shape[1]
-        empty = np.zeros(0)
-        nowhere = Components(np.full((runs, k), 1 / k), np.zeros((runs, k, d)), empty, empty, empty)
-        sums = np.zeros((runs, k, self.size[1]))
-        for part in self._parts(runs * k):
-            sums += np.swapaxes(self.w[part, None] * resp[:, part], 1, 2) @ self._monomials(part)
-        return self.model.m_step(nowhere, self._stats(sums, nowhere, np.zeros(runs)))
+    @property
+    @abstractmethod
+    def step_work(self) -> float:
+        """Multiply-adds of a step of one run, where an exponential counts as 40."""
 
-    def advance(self, c: Components, steps: int) -> tuple[Components, np.ndarray, np.ndarray]:
-        """The runs after so many EM steps, their objectives, and what the last two steps lowered these by (2, runs)."""
-        stats = self.e_step(c)
-        objective = self.model.objective(c, stats)
-        gains = np.full((2, len(objective)), np.inf)
-        for _ in range(steps):
-            interrupts.check()
-            c = self.model.m_step(c, stats)
-            stats = self.e_step(c)
-            before, objective = objective, self.model.objective(c, stats)
-            gains = np.stack([gains[1], before - objective])
-        return c, objective, gains
+    @abstractmethod
+    def m_step(self, resp: np.ndarray) -> Any:
+        """Parameters of runs with these responsibilities, for any number of components."""
 
-    def e_step(self, c: Components) -> GaussianStats:
-        runs, k, _ = c.means.shape
-        sums, bound = np.zeros((k * runs, self.size[1])), np.zeros(runs)
-        for part, resp, per_row in self._posteriors(c):
-            resp *= self.w[part, None, None]
-            sums += resp.reshape(-1, k * runs).T @ self._monomials(part)
-            bound += self.w[part] @ per_row
-        return self._stats(sums.reshape(k, runs, -1).swapaxes(0, 1), c, bound)
+    @abstractmethod
+    def advance(self, params: Any, steps: int) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The runs after `steps` EM steps, their objectives (runs,), and the gains of the last two steps (2, runs)."""
 
-    def posterior(self, c: Components) -> np.ndarray:
-        """Of every run and row (runs, n, k)."""
-        return self.posterior_and_log_density(c)[0]
+    @abstractmethod
+    def responsibilities(self, params: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Responsibilities (runs, n, k) and log densities (runs, n), for any number of components."""
 
-    def posterior_and_log_density(self, c: Components) -> tuple[np.ndarray, np.ndarray]:
-        """Of every run and row (runs, n, k) and (runs, n)."""
-        _, resp, log_density = zip(*self._posteriors(c), strict=True)
-        return np.ascontiguousarray(np.concatenate(resp).transpose(2, 0, 1)), np.concatenate(log_density).T
+    @abstractmethod
+    def result(self, params: Any, run: int) -> Any:
+        """The parameters of one run, for the rows as they were before any scaling."""
 
-    def _posteriors(self, c: Components) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Blocks of rows: which, their posteriors (rows, k, runs), and their shares of the bounds (rows, runs).
+    def degeneracy(self, params: Any) -> np.ndarray:
+        """Above 0 for runs with a degenerate component (runs,)."""
+        return np.zeros(len(params.weights), int)
 
-        Runs come last: sums over few components are fast if each adds up long stretches of memory.
+    def costs(self, params: Any, objective: np.ndarray) -> np.ndarray:
+        """The values by which converged runs are compared (runs,); lower is better."""
+        return objective
+
+    def first(self, resp: np.ndarray) -> Any:
+        """The runs that start with these responsibilities; known components take precedence."""
+        if self.known is not None:
+            is_known = self.known >= 0
+            resp = resp.copy()
+            resp[:, is_known] = self.known[is_known, None] == np.arange(self.k)
+        return self.m_step(resp)
+
+    def for_parts(self) -> Self:
+        """The same for any number of components: without known components and without a prior of the weights."""
+        trials = copy(self)
+        trials.known = None
+        return trials
+
+    # starts
+
+    @abstractmethod
+    def scores_around(self, rows: Any, resp: np.ndarray | None = None, among: Any = None) -> np.ndarray:
+        """Scores of all rows (n, m), or of those `among`, under components around `rows` (m,).
+
+        With `resp` (rows, m), component j is around the mean of the rows with these weights.
         """
-        runs, k, _ = c.means.shape
-        coefficients, component = self._coefficients(c), np.arange(k)[:, None]
-        for part in self._parts(runs * k):
-            joint = (self._monomials(part) @ coefficients).reshape(-1, k, runs)
-            if self.known is not None:
-                known = self.known[part]
-                joint[known >= 0] = np.where(known[known >= 0, None, None] == component, joint[known >= 0], -np.inf)
-            most = joint.max(axis=1, keepdims=True)
-            if self.model.e_step_kind == "hard":
-                yield part, (joint.argmax(axis=1)[:, None] == component).astype(np.float64), most[:, 0]
-            else:
-                joint -= most
-                resp = np.exp(joint, out=joint)
-                total = resp.sum(axis=1, keepdims=True)
-                resp /= total
-                yield part, resp, (most + np.log(total))[:, 0]
 
-    def in_place(self, c: Components, run: int) -> Components:
-        """One run, as parameters of the rows as they were."""
-        means = c.means[run] * self.scale + self.shift
-        one = c.covariances[run]
-        if self.model.form == "spherical":
-            found = one * self.scale[0] ** 2
-        else:
-            found = one * (self.scale**2 if self.model.form == "diag" else np.outer(self.scale, self.scale))
-        orientation = None if c.orientation is None else c.orientation[run]
-        return self.model.components(c.weights[run], means, found, orientation)
+    @abstractmethod
+    def nearness(self, params: Any, runs: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """How near each row is (m, n) to each of `rows` (m,) under the runs `runs` (m,): higher is nearer."""
 
-    def covariances(self, c: Components) -> np.ndarray:
-        """Of the rows as they were, as matrices (runs, k, d, d)."""
-        found = forms.dense(self.model.form, c.covariances, *c.means.shape[-2:])
-        return found * np.outer(self.scale, self.scale)
+    def default_start(self) -> np.ndarray:
+        """Responsibilities (1, n, k) of a single good start."""
+        return self.starts("k-means++", 1)
 
-    def _parts(self, width: int) -> list[slice]:
-        """Blocks of rows whose densities, `width` a row, stay in the cache."""
-        rows = max(64, BLOCK // width)
-        return [slice(i, i + rows) for i in range(0, len(self.X), rows)]
+    def further_starts(self) -> list[np.ndarray]:
+        """Responsibilities of starts (1, n, k) that are not random."""
+        return []
 
-    def _monomials(self, part: slice) -> np.ndarray:
-        """x_i x_j (x_i^2 for diagonal forms), x_i, and 1, of those rows."""
-        if self.all is not None:
-            return self.all[part]
-        X = self.X[part]
-        squares = X[:, self.upper[0]] * X[:, self.upper[1]] if self.model.form in ("full", "tied") else X**2
-        return np.concatenate([squares, X, np.ones((len(X), 1))], axis=1)
+    def starts(self, method: str, runs: int) -> np.ndarray:
+        """Responsibilities (runs, n, k) of random starts by this method."""
+        if self.k == 1:
+            return np.ones((runs, self.n, 1))
+        if method == "random":
+            resp = self.rng.random((runs, self.n, self.k))
+            return resp / resp.sum(axis=-1, keepdims=True)
+        return self._around_seeds(runs) if method == "k-means++" else self._around_random_rows(runs)
 
-    def _coefficients(self, c: Components) -> np.ndarray:
-        """Log joint densities as linear functions of the monomials (monomials, k * runs)."""
-        runs, k, d = c.means.shape
-        with np.errstate(divide="ignore"):
-            offset = np.log(c.weights) - 0.5 * d * np.log(2 * np.pi) + c.log_det
-        offset = np.maximum(offset, -1e300)  # of a component without weight: 0 * -inf would be NaN
-        if self.model.form in ("diag", "spherical"):
-            precision = np.broadcast_to((c.factor**2).reshape(runs, k, -1), (runs, k, d))
-            linear, quadratic = precision * c.means, -0.5 * precision
-        else:
-            factor = c.factor if self.model.form == "full" else c.factor[:, None]
-            precision = np.broadcast_to(factor @ np.swapaxes(factor, -1, -2), (runs, k, d, d))
-            linear = (precision @ c.means[..., None])[..., 0]
-            twice = np.where(self.upper[0] == self.upper[1], 0.5, 1.0)
-            quadratic = -twice * precision[..., self.upper[0], self.upper[1]]
-        constant = offset - 0.5 * (linear * c.means).sum(axis=-1)
-        whole = np.concatenate([quadratic, linear, constant[..., None]], axis=-1)
-        return whole.transpose(2, 1, 0).reshape(-1, k * runs)
+    def random_starts(self, runs: int) -> np.ndarray:
+        """Responsibilities (runs, n, k) of random starts, by all `random_methods` alike.
 
-    def _stats(self, sums: np.ndarray, c: Components, bound: np.ndarray) -> GaussianStats:
-        """Statistics about the means of `c`, from sums of monomials (runs, k, monomials)."""
-        runs, k, d = c.means.shape
-        sum_xx, sum_x, weight = sums[..., : -d - 1], sums[..., -d - 1 : -1], sums[..., -1]
-        form = self.model.form
-        if form == "spherical":
-            sum_xx = sum_xx.sum(axis=-1)
-        elif form != "diag":
-            square = np.empty((runs, k, d, d))
-            square[..., self.upper[0], self.upper[1]] = square[..., self.upper[1], self.upper[0]] = sum_xx
-            sum_xx = square if form == "full" else square.sum(axis=1)
-        sum_dxx = forms.recentered(form, weight, sum_x, sum_xx, c.means)
-        return GaussianStats(weight, sum_x - weight[..., None] * c.means, sum_dxx, bound, bound)
+        Components around random rows are as wide as all rows in the middle, and from a third of that to three times as
+        wide: wide ones lead to clusters inside each other, narrow ones to small clusters.
+        """
+        share = runs // len(self.random_methods)
+        sharpness = 10.0 ** np.linspace(-1, 1, share)[:, None, None]
+        starts = [self._around_random_rows(share, sharpness)]
+        if "random" in self.random_methods:
+            starts.append(self.starts("random", share))
+        return np.concatenate([self._around_seeds(runs - share * len(starts)), *starts])
 
-    def _respecting_known(self, resp: np.ndarray) -> np.ndarray:
+    def _around_seeds(self, runs: int) -> np.ndarray:
+        """Rows are assigned to the nearest of seeds from k-means++."""
+        labels, known = self._known_components()
+        mass = np.repeat(self.w[self.pool][None], runs, axis=0)
+        nearest = None
+        if len(labels):
+            nearest = np.maximum(self._own_scores[:, None] - known[self.pool], 0.0).min(axis=1)
+        seeds = plusplus(self._losses, mass, self.k - len(labels), self.rng, nearest)
+        return (self._scores_of_starts(seeds).argmax(axis=2)[..., None] == np.arange(self.k)).astype(np.float64)
+
+    def _around_random_rows(self, runs: int, sharpness: Any = 1.0) -> np.ndarray:
+        """Responsibilities of components around random rows, with densities raised to the power `sharpness`."""
+        count, m = self.k - len(self._known_components()[0]), len(self.pool)
+        p = self.w[self.pool] / self.w[self.pool].sum()
+        seeds = np.stack([self.rng.choice(m, count, replace=m < count, p=p) for _ in range(runs)])
+        joint = self._scores_of_starts(seeds)
+        resp = np.exp(sharpness * (joint - joint.max(axis=-1, keepdims=True)))
+        return resp / resp.sum(axis=-1, keepdims=True)
+
+    def _scores_of_starts(self, seeds: np.ndarray) -> np.ndarray:
+        """Scores (runs, n, k): components without known rows are around the seeds (runs, m), indices of the pool."""
+        labels, known = self._known_components()
+        distinct, which = np.unique(seeds, return_inverse=True)
+        scores = np.ascontiguousarray(self.scores_around(self.pool[distinct]).T)[which.reshape(seeds.shape)]
+        if len(labels):
+            free, all_scores = np.setdiff1d(np.arange(self.k), labels), np.empty((len(seeds), self.k, self.n))
+            all_scores[:, free], all_scores[:, labels] = scores, known.T
+            scores = all_scores
+        return np.ascontiguousarray(scores.transpose(0, 2, 1))
+
+    def _known_components(self) -> tuple[np.ndarray, np.ndarray]:
+        """Components with known rows (m,), and the scores of all rows around the means of these rows (n, m)."""
         if self.known is None:
-            return resp
-        sure = self.known >= 0
-        resp = resp.copy()
-        resp[:, sure] = self.known[sure, None] == np.arange(resp.shape[2])
-        return resp
+            return np.zeros(0, int), np.zeros((self.n, 0))
+        rows = np.flatnonzero(self.known >= 0)
+        labels = np.unique(self.known[rows])
+        return labels, self.scores_around(rows, self.w[rows, None] * (self.known[rows, None] == labels))
+
+    @cached_property
+    def pool(self) -> np.ndarray:
+        """Rows that are candidates for seeds."""
+        if self.n <= self.pool_size:
+            return np.arange(self.n)
+        return np.sort(self.rng.choice(self.n, self.pool_size, replace=False))
+
+    @cached_property
+    def _pool_scores(self) -> np.ndarray:
+        return self.scores_around(self.pool, among=self.pool)
+
+    @property
+    def _own_scores(self) -> np.ndarray:
+        return np.diagonal(self._pool_scores)
+
+    @cached_property
+    def _losses(self) -> np.ndarray:
+        """Log density that each row of the pool (first axis) loses at each other, compared with itself."""
+        return np.maximum(self._own_scores[:, None] - self._pool_scores, 0.0)
+
+    def halves(self, resp: np.ndarray) -> np.ndarray:
+        """Each component (n, k) divided between two seeds from k-means++: shares of its rows (k, n, 2).
+
+        Rows are divided at the mean of their difference in score, so that no half is empty.
+        """
+        mass = self.w[:, None] * resp
+        pool_mass = mass[self.pool].T
+        pool_mass = np.where(pool_mass.sum(axis=1, keepdims=True) > 0, pool_mass, 1.0)
+        seeds = plusplus(self._losses, pool_mass, 2, self.rng)
+        scores = self.scores_around(self.pool[seeds.ravel()]).reshape(self.n, -1, 2)
+        difference = scores[..., 1] - scores[..., 0]
+        mean = (mass * difference).sum(axis=0) / np.maximum(mass.sum(axis=0), np.finfo(np.float64).tiny)
+        is_second = (difference > mean).T
+        return np.stack([~is_second, is_second], axis=-1).astype(np.float64)
 
 
-def chosen(c: Components, runs: Any) -> Components:
+def plusplus(
+    loss: np.ndarray, mass: np.ndarray, k: int, rng: np.random.Generator, nearest: np.ndarray | None = None
+) -> np.ndarray:
+    """Seeds (runs, k) by k-means++: rows in proportion to `mass` (runs, m) times their loss at the nearest seed.
+
+    `loss` (m, m) is that of a row (first axis) at a seed; `nearest` (m,) the loss without any of the seeds.
+    """
+    runs, m = mass.shape
+    seeds = np.empty((runs, k), np.intp)
+    closest = np.ones((runs, m)) if nearest is None else np.repeat(nearest[None], runs, axis=0)
+    for j in range(k):
+        density = mass * closest
+        until = np.where(density.sum(axis=1, keepdims=True) > 0, density, mass).cumsum(axis=1)
+        aim = rng.random((runs, 1)) * until[:, -1:]
+        seeds[:, j] = np.minimum((until <= aim).sum(axis=1), m - 1)
+        added = loss[:, seeds[:, j]].T
+        closest = added if j == 0 and nearest is None else np.minimum(closest, added)
+    return seeds
+
+
+# batches of parameters
+
+
+def select(params: Any, runs: Any) -> Any:
     """Some of the runs."""
-    orientation = None if c.orientation is None else c.orientation[runs]
-    arrays = (c.weights[runs], c.means[runs], c.covariances[runs], c.factor[runs], c.log_det[runs])
-    return Components(*arrays, orientation)
+    return by_array(lambda a: a[runs], params)
 
 
-def together(parts: list[Components]) -> Components:
-    """Runs of several batches as one."""
-    arrays: list[Any] = [np.concatenate([c[i] for c in parts]) for i in range(5)]
-    if parts[0].orientation is not None:
-        arrays.append(np.concatenate([c.orientation for c in parts]))
-    return Components(*arrays)
+def concatenate(batches: list[Any]) -> Any:
+    """The runs of several batches as one."""
+    return by_array(lambda *arrays: np.concatenate(arrays), *batches)
 
 
-def replaced(c: Components, runs: np.ndarray, by: Components) -> Components:
+def replace_runs(params: Any, runs: np.ndarray, other: Any) -> Any:
     """The batch with some of its runs replaced."""
-    arrays: list[Any] = []
-    for old, new in zip(c[:6], by[:6], strict=True):
-        if old is not None:
-            old = old.copy()
-            old[runs] = new
-        arrays.append(old)
-    return Components(*arrays)
+
+    def replaced(array: np.ndarray, by: np.ndarray) -> np.ndarray:
+        array = array.copy()
+        array[runs] = by
+        return array
+
+    return by_array(replaced, params, other)
+
+
+def by_array(function: Callable[..., np.ndarray], *trees: Any) -> Any:
+    """Apply `function` to the arrays of tuples of the same structure."""
+    first = trees[0]
+    if isinstance(first, tuple):
+        values = [by_array(function, *parts) for parts in zip(*trees, strict=True)]
+        return type(first)(*values) if hasattr(first, "_fields") else tuple(values)
+    return function(*trees) if isinstance(first, np.ndarray) else first

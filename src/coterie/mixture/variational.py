@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.core.progress import Progress
 from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
-from coterie.errors import ObjectiveRoseWarning
 from coterie.families import forms
+from coterie.families.scaled_gaussians import LOG_TWO_PI
 from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, NormalWishartPosterior, StickBreaking
 from coterie.mixture.em import Event
-from coterie.mixture.gaussian_em import BY_FORM, LOG_TWO_PI, MODEL_STORED, Components, GaussianEM, GaussianStats
+from coterie.mixture.gaussian_em import BY_FORM, MODEL_STORED, Components, GaussianEM, GaussianStats
 
 
 @stored(
@@ -69,7 +67,7 @@ class VariationalGaussians(GaussianEM):
     mixing: Dirichlet | StickBreaking
     component_prior: NormalWishart
 
-    climbs = "lower bound of the log evidence"
+    maximizes = "evidence lower bound"
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> Any:
         """The initial posterior: an M-step with the responsibilities of an initial Gaussian mixture."""
@@ -120,54 +118,3 @@ class VariationalGaussians(GaussianEM):
         posterior = NormalWishartPosterior(c.means, c.mean_precision, c.dof, c.covariances)
         components = self.component_prior.divergence(posterior, c.factor, 2 * c.log_det)
         return self.mixing.divergence(c.concentration) + components
-
-
-@stored("bayesian.History")
-@dataclass(frozen=True, eq=False)
-class BoundHistory:
-    """The evidence lower bound of the initialisation and after each iteration; it never falls."""
-
-    iteration: np.ndarray  # (m,)
-    lower_bound: np.ndarray  # (m,) = fit - divergence
-    fit: np.ndarray  # (m,) sum of w log sum_k exp E[log p(x, z = k)]
-    divergence: np.ndarray  # (m,) KL divergence of the posterior from the prior
-    counts: np.ndarray  # (m, k) expected number of rows of each component
-
-    def __len__(self) -> int:
-        return len(self.iteration)
-
-
-class BoundRecorder:
-    """A callback that records the history of each restart, and warns if the lower bound falls."""
-
-    def __init__(self, model: Any):
-        self.model = model
-        self.runs: dict[int, list[tuple[Any, ...]]] = {}
-
-    def __call__(self, progress: Progress) -> None:
-        record, stats = self.runs.setdefault(progress.run, []), progress.stats
-        bound, fit = -progress.objective, float(stats.bound)
-        if record and record[-1][1] - bound > 16 * self.model.rounding(progress.params, stats, bound):
-            warnings.warn(
-                f"the lower bound fell by {record[-1][1] - bound:.3g} in iteration {progress.iteration}, more than "
-                "rounding errors explain",
-                ObjectiveRoseWarning,
-                stacklevel=2,
-            )
-        record.append((progress.iteration, bound, fit, fit - bound, np.array(stats.weight)))
-
-    # for checkpoints
-
-    def records_until(self, run: int, iteration: int) -> dict[int, Any]:
-        complete = {
-            each: [entry for entry in record if each < run or (each == run and entry[0] <= iteration)]
-            for each, record in self.runs.items()
-        }
-        return {each: tuple(map(np.array, zip(*entries, strict=True))) for each, entries in complete.items() if entries}
-
-    def restore(self, records: dict[int, Any], last: tuple[Any, Any, float] | None) -> None:
-        for run, (*numbers, counts) in records.items():
-            self.runs[run] = list(zip(*(column.tolist() for column in numbers), counts, strict=True))
-
-    def history(self, run: int) -> BoundHistory:
-        return BoundHistory(*map(np.array, zip(*self.runs[run], strict=True)))

@@ -34,13 +34,9 @@ class CheckpointFile:
     """
 
     def __init__(
-        self,
-        path: str | PathLike[str],
-        estimator: Any,
-        source: Source,
-        engine: Engine,
+        self, path: str | PathLike[str], estimator: Any, source: Source, engine: Engine,
         clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.path, self.clock = as_checkpoint_path(path), clock
         self.source, self.fingerprint = source, fingerprint(estimator, source, engine)
         self.states: dict[str, Any] = {}

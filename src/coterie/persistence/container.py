@@ -101,7 +101,8 @@ def _check_length(path: Path, kind: str) -> int:
         size = os.fstat(file.fileno()).st_size
     header = int.from_bytes(start, "little")
     if len(start) < 8 or header > LONGEST_HEADER:
-        hint = " (it looks like a pickle; pickles are never opened)" if start[:1] == b"\x80" and start[1] < 8 else ""
+        is_pickle = b"\x80\x00" <= start[:2] < b"\x80\x08"
+        hint = " (it looks like a pickle; pickles are never opened)" if is_pickle else ""
         raise ModelFileError(f"it is not {EXPECTED[kind]}{hint}")
     if header > size - 8:
         raise ModelFileError(f"it is truncated, or not {EXPECTED[kind]}")

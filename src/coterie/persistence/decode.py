@@ -30,9 +30,12 @@ class Decoder:
         self._used: set[str] = set()
         self._decoders: dict[str, Callable[..., Any]] = {
             "array": self._array, "dict": self._dict, "float": self._float, "frozenset": self._set,
-            "generator": self._generator, "model": self.model, "number": self._number, "numbers": self._numbers,
+            "model": self.model, "number": self._number, "numbers": self._numbers,
             "object": self._object, "random_state": self._random_state, "range": self._range, "record": self._record,
-            "set": self._set, "slice": self._slice, "sparse": self._sparse, "texts": self._texts, "tuple": self._tuple,
+            "set": self._set, "sparse": self._sparse, "texts": self._texts,
+            "generator": lambda node, lengths: np.random.Generator(self._bits(_part(node, "generator"), lengths)),
+            "slice": lambda node, lengths: slice(*_integers(_part(node, "slice"), 3, none=True, largest=LONGEST_RANGE)),
+            "tuple": lambda node, lengths: tuple(self._items(node, "tuple", lengths)),
         }  # fmt: skip
 
     def whole(self, node: Any) -> Any:
@@ -122,9 +125,6 @@ class Decoder:
             raise ModelFileError(f"{_shown(items)} must be a list")
         return [self.value(item, lengths) for item in items]
 
-    def _tuple(self, node: dict[str, Any], lengths: Lengths) -> Any:
-        return tuple(self._items(node, "tuple", lengths))
-
     def _set(self, node: dict[str, Any], lengths: Lengths) -> Any:
         kind = "set" if "set" in node else "frozenset"
         items = self._items(node, kind, lengths)
@@ -161,9 +161,6 @@ class Decoder:
         if kind not in classes.DTYPES:
             raise ModelFileError(f"{_shown(kind)} is not a type of numbers")
         return np.dtype(kind)
-
-    def _slice(self, node: dict[str, Any], lengths: Lengths) -> slice:
-        return slice(*_integers(_part(node, "slice"), count=3, none=True, largest=LONGEST_RANGE))
 
     def _range(self, node: dict[str, Any], lengths: Lengths) -> range:
         start, stop, step = _integers(_part(node, "range"), count=3, largest=LONGEST_RANGE)
@@ -262,9 +259,6 @@ class Decoder:
         return {key: self.value(values[key], lengths) for key in sorted(values)}
 
     # random generators
-
-    def _generator(self, node: dict[str, Any], lengths: Lengths) -> np.random.Generator:
-        return np.random.Generator(self._bits(_part(node, "generator"), lengths))
 
     def _random_state(self, node: dict[str, Any], lengths: Lengths) -> np.random.RandomState:
         generator, state = np.random.RandomState(0), self._dict(_part(node, "random_state"), lengths)

@@ -39,7 +39,7 @@ class Encoder:
             (np.dtype, self._numbers),
             (slice, lambda value, path: {"slice": [value.start, value.stop, value.step]}),
             (range, lambda value, path: {"range": [value.start, value.stop, value.step]}),
-            (np.random.Generator, self._generator),
+            (np.random.Generator, lambda value, path: {"generator": self._bits(value.bit_generator, path)}),
             (np.random.RandomState, self._random_state),
         )
 
@@ -56,13 +56,13 @@ class Encoder:
             _warn_of_dropping(name, "its metadata requests", "set them again after load")
         options = {key: self._option(name, key, params[key], f"{path}options.{key}") for key in sorted(params)}
         order = sorted(attributes, key=lambda key: (key.startswith("_"), key))  # an array gets its public name, if any
-        state = {key: self._attribute(name, key, attributes[key], type(model), f"{path}{key}") for key in order}
+        for key in order:
+            if not classes.can_be_state(key, name, type(model)):
+                raise ModelFileError(
+                    f"{name} has the attribute {key!r}, which `fit` does not set: del model.{key} first"
+                )
+        state = {key: self.value(attributes[key], f"{path}{key}") for key in order}
         return {"model": name, "options": options, "state": state}
-
-    def _attribute(self, name: str, key: str, value: Any, kind: type, path: str) -> Any:
-        if not classes.can_be_state(key, name, kind):
-            raise ModelFileError(f"{name} has the attribute {key!r}, which `fit` does not set: del model.{key} first")
-        return self.value(value, path)
 
     def _option(self, name: str, key: str, value: Any, path: str) -> Any:
         if key == "checkpoint":
@@ -154,7 +154,10 @@ class Encoder:
         plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
         if plain.dtype.name not in classes.DTYPES:
             raise ModelFileError(f"{path} is an array of {value.dtype}, which cannot be saved: convert it first")
-        axes = _axes_in_memory(plain)
+        # The order of the axes in memory, if the array is contiguous: the last bits of some sums depend on it.
+        axes = sorted(range(plain.ndim), key=lambda axis: -plain.strides[axis])
+        if plain.flags.c_contiguous or not plain.transpose(axes).flags.c_contiguous:
+            axes = sorted(axes)
         if id(value) not in self._names:
             path = path if path not in self.tensors else f"{path} ({len(self.tensors)})"
             self._names[id(value)] = value, path
@@ -179,9 +182,6 @@ class Encoder:
         parts = {part: self._array(getattr(value, part), f"{path}.{part}") for part in ("data", "indices", "indptr")}
         return {"sparse": type(value).__name__, "shape": [int(size) for size in value.shape], **parts}
 
-    def _generator(self, value: np.random.Generator, path: str) -> Any:
-        return {"generator": self._bits(value.bit_generator, path)}
-
     def _random_state(self, value: np.random.RandomState, path: str) -> Any:
         state = value.get_state(legacy=False)
         if state["bit_generator"] != classes.LEGACY_BIT_GENERATOR:
@@ -201,12 +201,6 @@ class Encoder:
             "children": int(seeds.n_children_spawned),
         }
         return {"kind": name, "seed": seed, "state": self._dict(bits.state, path)}
-
-
-def _axes_in_memory(array: np.ndarray) -> list[int]:
-    """The order of the axes in memory, if the array is contiguous: the last bits of some sums depend on it."""
-    axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
-    return axes if not array.flags.c_contiguous and array.transpose(axes).flags.c_contiguous else sorted(axes)
 
 
 def _description(value: Any) -> str:

@@ -11,7 +11,7 @@ from coterie.errors import ModelFileError
 from coterie.persistence import classes, container
 from coterie.persistence.decode import Decoder
 from coterie.persistence.encode import Encoder
-from coterie.persistence.trial import as_model_file_errors, check_predictions
+from coterie.persistence.trial_predictions import as_model_file_errors, check_predictions
 
 
 def save(model: Any, path: str | PathLike[str], *, overwrite: bool = False) -> None:

@@ -7,66 +7,50 @@ from scipy.linalg import LinAlgError, solve_triangular
 
 from coterie.errors import ModelFileError
 
+# Old and new prefix of tags: modules and classes whose class name is the last part of the new tag.
+UNCHANGED_NAMES = {
+    ("distances", "distance"): (
+        "cosine.Correlation cosine.Cosine dtw.DTW euclidean.Euclidean euclidean.SquaredEuclidean gower.Gower "
+        "mahalanobis.Mahalanobis matching.Hamming matching.Jaccard minkowski.Chebyshev minkowski.Manhattan "
+        "minkowski.Minkowski"
+    ),
+    ("distances", "window"): "windows.Everywhere windows.Itakura windows.Mask windows.SakoeChiba",
+    ("families", "family"): (
+        "bernoulli.Bernoulli categorical.Categorical exponential.Exponential gamma.Gamma gaussian.Gaussian "
+        "multinomial.Multinomial poisson.Poisson product.Product student_t.StudentT "
+        "von_mises_fisher.VonMisesFisher"
+    ),
+    ("kmeans", "kernel"): "gram.Cosine gram.Linear gram.Polynomial gram.Precomputed gram.Rbf gram.Sigmoid",
+    ("mixture", "mixture"): "em.Event history.History moves.Move",
+}
 TAGS = {
     "core.online.State": "online.State",
-    "distances.cosine.Correlation": "distance.Correlation",
-    "distances.cosine.Cosine": "distance.Cosine",
-    "distances.dtw.DTW": "distance.DTW",
-    "distances.euclidean.Euclidean": "distance.Euclidean",
-    "distances.euclidean.SquaredEuclidean": "distance.SquaredEuclidean",
-    "distances.gower.Gower": "distance.Gower",
-    "distances.mahalanobis.Mahalanobis": "distance.Mahalanobis",
-    "distances.matching.Hamming": "distance.Hamming",
-    "distances.matching.Jaccard": "distance.Jaccard",
-    "distances.minkowski.Chebyshev": "distance.Chebyshev",
-    "distances.minkowski.Manhattan": "distance.Manhattan",
-    "distances.minkowski.Minkowski": "distance.Minkowski",
     "distances.series.Series": "series.Series",
-    "distances.windows.Everywhere": "window.Everywhere",
-    "distances.windows.Itakura": "window.Itakura",
-    "distances.windows.Mask": "window.Mask",
-    "distances.windows.SakoeChiba": "window.SakoeChiba",
-    "families.bernoulli.Bernoulli": "family.Bernoulli",
     "families.bernoulli.Probabilities": "parameters.Bernoulli",
-    "families.categorical.Categorical": "family.Categorical",
     "families.categorical.Chances": "parameters.Categorical",
-    "families.exponential.Exponential": "family.Exponential",
     "families.exponential.Rates": "parameters.Exponential",
-    "families.gamma.Gamma": "family.Gamma",
     "families.gamma.Shapes": "parameters.Gamma",
-    "families.gaussian.Gaussian": "family.Gaussian",
     "families.gaussian.Normals": "parameters.Gaussian",
     "families.groups.Groups": "statistics.Groups",
     "families.linear.Sums": "statistics.ExponentialFamily",
-    "families.multinomial.Multinomial": "family.Multinomial",
     "families.multinomial.Shares": "parameters.Multinomial",
     "families.normal_posterior.NormalPosterior": "posterior.Normal",
     "families.normal_prior.Penalty": "prior.NormalPenalty",
     "families.normal_prior.Prior": "prior.Normal",
-    "families.poisson.Poisson": "family.Poisson",
     "families.poisson.Rates": "parameters.Poisson",
     "families.prior.BetaPrior": "prior.Beta",
     "families.prior.DirichletPrior": "prior.Dirichlet",
     "families.prior.GammaPrior": "prior.Gamma",
-    "families.product.Product": "family.Product",
     "families.structures.Structure": "covariance.Structure",
-    "families.student_t.StudentT": "family.StudentT",
     "families.table.Table": "frame.Columns",
     "families.tails.TailSums": "statistics.StudentT",
     "families.tails.Tails": "parameters.StudentT",
     "families.von_mises_fisher.Directions": "parameters.VonMisesFisher",
-    "families.von_mises_fisher.VonMisesFisher": "family.VonMisesFisher",
     "hierarchy.assign.Centers": "hierarchy.Centers",
     "hierarchy.assign.Fitted": "hierarchy.Objects",
     "hierarchy.assign.Members": "hierarchy.Members",
     "hierarchy.diana.Way": "hierarchy.Splits",
     "kmeans.bisecting.Tree": "bisecting.Tree",
-    "kmeans.gram.Cosine": "kernel.Cosine",
-    "kmeans.gram.Linear": "kernel.Linear",
-    "kmeans.gram.Polynomial": "kernel.Polynomial",
-    "kmeans.gram.Precomputed": "kernel.Precomputed",
-    "kmeans.gram.Rbf": "kernel.Rbf",
-    "kmeans.gram.Sigmoid": "kernel.Sigmoid",
     "kmeans.kernel_lloyd.Means": "kernel_kmeans.Means",
     "kmeans.lloyd.KMeansStats": "statistics.KMeans",
     "kmeans.nystrom.Features": "kernel_kmeans.Features",
@@ -79,38 +63,31 @@ TAGS = {
     "mixture.dirichlet.Blurred": "dirichlet_process.Gaussian",
     "mixture.dirichlet.DirichletProcess": "dirichlet_process.Model",
     "mixture.dirichlet.Process": "dirichlet_process.Parameters",
-    "mixture.em.Event": "mixture.Event",
     "mixture.family_em.Mix": "mixture.Parameters",
     "mixture.family_em.MixtureEM": "mixture.Model",
     "mixture.family_em.MixtureStats": "statistics.Mixture",
     "mixture.gaussian.Components": "gaussian_mixture.Components",
     "mixture.gaussian.GaussianEM": "gaussian_mixture.Model",
     "mixture.gaussian.GaussianStats": "statistics.GaussianMixture",
-    "mixture.history.History": "mixture.History",
-    "mixture.moves.Move": "mixture.Move",
     "mixture.variational.BoundHistory": "bayesian.History",
     "mixture.variational.Posterior": "bayesian.Components",
     "mixture.variational.VariationalGaussians": "bayesian.Model",
+} | {
+    f"{old}.{name}": f"{new}.{name.rpartition('.')[2]}"
+    for (old, new), names in UNCHANGED_NAMES.items()
+    for name in names.split()
 }
-_MISSING = {"holes": "has_missing"}
+_FAMILIES = ("Bernoulli", "Categorical", "Exponential", "Gamma", "Gaussian", "Multinomial", "Poisson", "Product")
+_HAVE_MISSING = (f"family.{name}" for name in (*_FAMILIES, "StudentT", "VonMisesFisher"))
 RENAMED: dict[str, dict[str, str]] = {  # fields and attributes by current tag: old and new names
     "DivisiveClustering": {"_way": "_splits"},
     "FuzzyCMeans": {"m": "fuzzifier"},
     "KernelKMeans": {"_found": "_centers"},
     "bayesian.Model": {"belief": "component_prior"},
-    "dirichlet_process.Family": _MISSING,
-    "dirichlet_process.Gaussian": _MISSING,
-    "family.Bernoulli": _MISSING,
-    "family.Categorical": _MISSING,
-    "family.Exponential": _MISSING,
-    "family.Gamma": _MISSING,
-    "family.Gaussian": _MISSING,
-    "family.Multinomial": _MISSING,
-    "family.Poisson": _MISSING,
-    "family.Product": _MISSING,
-    "family.StudentT": _MISSING,
-    "family.VonMisesFisher": _MISSING,
+    "dirichlet_process.Family": {"holes": "has_missing"},
+    "dirichlet_process.Gaussian": {"holes": "has_missing"},
     "medoids.Columns": {"which": "indices"},
+    **{tag: {"holes": "has_missing"} for tag in _HAVE_MISSING},
 }
 _EXPONENT = {"exponent_": 0}
 ADDED: dict[str, dict[str, Any]] = {  # fields that older versions did not write, with the equivalent values

@@ -9,7 +9,7 @@ from coterie.core.protocols import Source
 from coterie.errors import ModelFileError
 from coterie.persistence import classes
 from coterie.persistence.rules import is_consistent, tag_of
-from coterie.persistence.trial import ROWS, as_model_file_errors, without_warnings
+from coterie.persistence.trial_predictions import ROWS, as_model_file_errors, without_warnings
 
 PARAMETERS = {  # tags of the parameters by estimator; the parameters of all others are centers (k, d)
     "BalancedKMeans": ("checkpoint.Division",),

@@ -15,7 +15,6 @@ from coterie.data.row_sample import sample_rows
 from coterie.errors import ParameterError
 from coterie.palette import blends, colours
 from coterie.plots.display import Array, check_result, plain
-from coterie.plots.projected_covariances import project_covariances
 from coterie.plots.projection import Rows, View
 from coterie.traces import Step, Trace
 from coterie.web import box_of, ellipses_of, embedded, pack_labels, pack_points, pack_rgb, player_page
@@ -156,7 +155,11 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
     check_result("trace", trace, (Trace,), "fit_trace")
     rows = trace.rows.astype(np.float64)
     view = View.of(Rows(rows, trace.columns, rows.mean(axis=0), rows.var(axis=0)), columns)
-    steps = _select(trace.steps)
+    steps = trace.steps
+    if len(steps) > MAX_FRAMES:  # the first ones, and equally spaced later ones
+        first = MAX_FRAMES // 2
+        later = np.linspace(first, len(steps) - 1, MAX_FRAMES - first).round().astype(int)
+        steps = [*steps[:first], *(steps[i] for i in later)]
     k = len(steps[-1].sizes)
     names, shades = [str(j) for j in range(k)], colours(k)
     paints = [*_paints(trace, steps, shades)]
@@ -186,7 +189,7 @@ def _paints(trace: Trace, steps: Sequence[Step], shades: list[str]) -> Iterator[
 def _frame(trace: Trace, step: Step, view: View, paint: Array | None, index: Array) -> Frame:
     paint = None if paint is None else paint[index]
     labels, rgb = (None, paint) if trace.soft else (paint, None)
-    centers, spreads = view.points(step.centers), project_covariances(trace, step, view)
+    centers, spreads = view.points(step.centers), _project_covariances(trace, step, view)
     if len(view.axes) == 1:
         heights = CENTER_HEIGHT + min(0.06, 0.4 / len(centers)) * np.arange(len(centers))[::-1]
         centers = np.column_stack([centers[:, 0], heights])
@@ -196,13 +199,26 @@ def _frame(trace: Trace, step: Step, view: View, paint: Array | None, index: Arr
     return Frame(step.kind, step.iteration, step.caption, labels, rgb, centers, ellipses, step.sizes, *values)
 
 
-def _select(steps: Sequence[Step]) -> list[Step]:
-    """Return all steps; of too many steps, the first half of `MAX_FRAMES` and equally spaced later ones."""
-    if len(steps) <= MAX_FRAMES:
-        return list(steps)
-    first = MAX_FRAMES // 2
-    later = np.linspace(first, len(steps) - 1, MAX_FRAMES - first).round().astype(int)
-    return [*steps[:first], *(steps[i] for i in later)]
+def _project_covariances(trace: Trace, step: Step, view: View) -> Array | None:
+    r"""Return the projected covariances :math:`V^\top \Sigma V` (k, p, p), or None if the model has none."""
+    params: Any = step.params
+    parts: Any = getattr(params, "parts", None)
+    V = view.directions
+    if trace.form is not None and hasattr(params, "covariances"):
+        form, stored = trace.form, params.covariances
+    elif hasattr(parts, "location") and hasattr(parts, "scale"):
+        form, stored = {3: "full", 2: "diag", 1: "spherical"}[np.ndim(parts.scale)], parts.scale
+    else:
+        return None
+    covariances = np.asarray(stored, dtype=np.float64)
+    if form in ("full", "tied"):
+        projected = V.T @ covariances @ V
+    elif form == "diag":
+        projected = np.einsum("dp,kd,dq->kpq", V, covariances, V)
+    else:
+        projected = covariances[:, None, None] * (V.T @ V)
+    projected = np.broadcast_to(projected, (len(step.sizes), V.shape[1], V.shape[1]))
+    return projected if step.places is None else projected[np.argsort(step.places)]
 
 
 def _max_points(paints: Sequence[Array | None]) -> int:

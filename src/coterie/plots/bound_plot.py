@@ -51,12 +51,6 @@ class BoundDisplay(Display):
         gaps: Array = (self.objective - self.bound)[is_m]
         return gaps
 
-    def _shown(self) -> int:
-        """Return the number of iterations in the main figure: the first ones that were all recorded."""
-        after = self.iterations[np.array(self.steps) == "E"]
-        successive = int(np.count_nonzero(np.cumprod(np.diff(after) == 1)))
-        return min(successive, FIRST)
-
     def _draw(self, ax: Any) -> None:
         from matplotlib.ticker import MaxNLocator
 
@@ -65,7 +59,8 @@ class BoundDisplay(Display):
         below = ax.plot(x, self.bound, color=OKABE_ITO[1], linewidth=1.4, marker="o", markersize=3, label="lower bound")
         self.lines_ = [*above, *below]
         self.kl_ = ax.fill_between(x, self.bound, self.objective, color=OKABE_ITO[1], alpha=0.22, linewidth=0)
-        last, shown = int(self.iterations[-1]), self._shown()
+        last, after = int(self.iterations[-1]), self.iterations[np.array(self.steps) == "E"]
+        shown = min(FIRST, int(np.count_nonzero(np.cumprod(np.diff(after) == 1))))  # the first that were all recorded
         ax.set_xlim(-0.3, shown + 0.5)
         seen = self.bound[x <= shown + 0.5]
         climb, height = float(np.ptp(seen)), abs(float(seen[-1]))

@@ -8,8 +8,8 @@ import numpy as np
 from coterie.core.formatting import count, truncate
 from coterie.data.row_sample import sample_rows
 from coterie.palette import INK, NOISE, as_rgb, colours
-from coterie.plots.display import amount
-from coterie.plots.projection import MANY, SHOWN, Array, Groups, Rows, View, grid_centers
+from coterie.plots.display import Array, amount
+from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, grid_centers
 from coterie.web import Density, span
 
 CELLS = 240  # cells of a density image along each axis

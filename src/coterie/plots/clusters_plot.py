@@ -6,32 +6,20 @@ from typing import Any, ClassVar, Self
 from coterie.core.arguments import in_order
 from coterie.core.formatting import count
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Display, axes_of, caption
-from coterie.plots.projection import View, rows_of_labels, rows_of_model
+from coterie.plots.display import axes_of, caption
+from coterie.plots.projection import Groups, Rows, RowsDisplay, View
 
 
 @dataclass(eq=False, repr=False)
-class ClustersDisplay(Display):
+class ClustersDisplay(RowsDisplay):
     """Rows coloured by cluster: two columns or principal axes as a scatter plot, one column as a histogram."""
 
     kind: ClassVar[str] = "clusters"
     cloud: Cloud
 
     @classmethod
-    def from_estimator(
-        cls, model: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None
-    ) -> Self:
-        """Clusters of a fitted model; parameters as in `clusters`."""
-        rows, groups = rows_of_model(model, X, sample_weight)
-        return cls(Cloud.of(rows, groups, View.of(rows, columns)))._plot_into(ax)
-
-    @classmethod
-    def from_predictions(
-        cls, X: Any, labels: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None
-    ) -> Self:
-        """Clusters of labels, one for each row; -1 means no cluster."""
-        rows, groups = rows_of_labels(X, labels, sample_weight)
-        return cls(Cloud.of(rows, groups, View.of(rows, columns)))._plot_into(ax)
+    def _build(cls, rows: Rows, groups: Groups, model: Any, columns: Any = None) -> Self:
+        return cls(Cloud.of(rows, groups, View.of(rows, columns)))
 
     def _draw(self, ax: Any) -> None:
         self.rows_ = self.cloud.draw(ax)

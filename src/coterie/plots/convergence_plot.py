@@ -60,7 +60,7 @@ class ConvergenceDisplay(Display):
             halves = history.iteration - 0.5 * (history.step == "M")
             return cls("log-likelihood", [halves], [history.log_likelihood], 0, history.lower_bound)._plot_into(ax)
         if hasattr(history, "lower_bound"):
-            return cls("lower bound of the log evidence", [history.iteration], [history.lower_bound], 0)._plot_into(ax)
+            return cls("evidence lower bound", [history.iteration], [history.lower_bound], 0)._plot_into(ax)
         values = np.asarray(history, dtype=np.float64)
         return cls("objective", [np.arange(len(values))], [values], 0)._plot_into(ax)
 

@@ -9,7 +9,8 @@ from coterie.errors import InputError
 from coterie.palette import FAINT, INK, MARK
 from coterie.plots.display import Display, check_axes, check_result, new_figure, plain_numbers
 from coterie.plots.k_axis import set_k_ticks
-from coterie.selection.choose_k_result import NAMES, ChooseK
+from coterie.selection.choose_k_result import ChooseK
+from coterie.selection.votes import NAMES
 
 LOWER = ("davies_bouldin", "bic", "icl")  # criteria whose lower values are better
 COLUMNS = 3
@@ -44,7 +45,11 @@ class CriteriaDisplay(Display):
 
     def plot(self, axes: Any = None) -> Self:
         """Draw into matplotlib Axes, one for each panel, or into a new figure, and set `axes_`."""
-        places = _new_axes(len(self.panels)) if axes is None else np.ravel(axes)
+        if axes is None:
+            lines = -(-len(self.panels) // COLUMNS)
+            figure = new_figure((10, 2.3 * lines + 0.4), layout="constrained")
+            axes = figure.subplots(lines, min(COLUMNS, len(self.panels)), squeeze=False)
+        places = np.ravel(axes)
         if len(places) < len(self.panels):
             raise InputError(
                 f"axes must contain at least {len(self.panels)} Axes, one for each panel; got {len(places)}"
@@ -103,12 +108,6 @@ def panels(chosen: ChooseK) -> list[Panel]:
         spread = None if errors[0] is None else np.array(errors)
         result.append(Panel(name, title, np.array(ks), np.array(values), spread, best))
     return result
-
-
-def _new_axes(count: int) -> Any:
-    lines = -(-count // COLUMNS)
-    figure = new_figure((10, 2.3 * lines + 0.4), layout="constrained")
-    return figure.subplots(lines, min(COLUMNS, count), squeeze=False).ravel()
 
 
 def _draw(ax: Any, panel: Panel, recommended: int) -> None:

@@ -37,15 +37,9 @@ class DendrogramDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        model: Any,
-        X: Any = None,
-        *,
-        n_clusters: int | None = None,
-        merges: int = MERGES,
-        names: Any = None,
+        cls, model: Any, X: Any = None, *, n_clusters: int | None = None, merges: int = MERGES, names: Any = None,
         ax: Any = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Dendrogram of a fitted hierarchical estimator, cut into its or `n_clusters` clusters; `X` is ignored."""
         check_fitted(model)
         if getattr(model, "linkage_matrix_", None) is None:

@@ -11,8 +11,8 @@ from coterie.errors import ParameterError
 from coterie.families.structures import as_structure
 from coterie.palette import INK
 from coterie.plots.cloud import Bars, Cloud
-from coterie.plots.display import Display, axes_of, caption
-from coterie.plots.projection import Array, Groups, Rows, View, grid_centers, rows_of_labels, rows_of_model
+from coterie.plots.display import Array, axes_of, caption
+from coterie.plots.projection import Groups, Rows, RowsDisplay, View, grid_centers
 
 CELLS = 120  # cells of the density along each axis
 DEVIATIONS = (1.0, 2.0)
@@ -29,8 +29,8 @@ class GaussianComponents(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class EllipsesDisplay(Display):
-    """Gaussian components, projected onto the axes of the figure."""
+class EllipsesDisplay(RowsDisplay):
+    """Gaussian components (of labels: mean and covariance of each cluster), projected onto the axes of the figure."""
 
     kind: ClassVar[str] = "ellipses"
     cloud: Cloud
@@ -43,45 +43,16 @@ class EllipsesDisplay(Display):
     density: Array  # (g, g) rows of the grid from the bottom, or (g,)
 
     @classmethod
-    def from_estimator(
-        cls,
-        model: Any,
-        X: Any,
-        *,
-        deviations: Any = DEVIATIONS,
-        columns: Any = None,
-        sample_weight: Any = None,
-        ax: Any = None,
-    ) -> Self:
-        """Components of a fitted Gaussian mixture, or scale matrices of a mixture of Student's t."""
-        rows, groups = rows_of_model(model, X, sample_weight)
-        components = gaussian_components(model, len(rows.columns))
-        return cls._build(rows, groups, components, deviations, columns)._plot_into(ax)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        X: Any,
-        labels: Any,
-        *,
-        deviations: Any = DEVIATIONS,
-        columns: Any = None,
-        sample_weight: Any = None,
-        ax: Any = None,
-    ) -> Self:
-        """Mean and covariance of each cluster of labels, one for each row."""
-        rows, groups = rows_of_labels(X, labels, sample_weight)
-        if not groups.names:
+    def _build(cls, rows: Rows, groups: Groups, model: Any, deviations: Any = DEVIATIONS, columns: Any = None) -> Self:
+        if model is None and not groups.names:
             raise ParameterError(
                 "labels are all -1, so there are no clusters to draw: pass labels with at least one cluster"
             )
-        components = GaussianComponents(
-            groups.sizes / groups.sizes.sum(), groups.means(rows.X), _covariances(rows, groups)
-        )
-        return cls._build(rows, groups, components, deviations, columns)._plot_into(ax)
-
-    @classmethod
-    def _build(cls, rows: Rows, groups: Groups, components: GaussianComponents, deviations: Any, columns: Any) -> Self:
+        if model is not None:
+            components = gaussian_components(model, len(rows.columns))
+        else:
+            weights = groups.sizes / groups.sizes.sum()
+            components = GaussianComponents(weights, groups.means(rows.X), _covariances(rows, groups))
         radii = np.atleast_1d(np.asarray(deviations, dtype=np.float64))
         if radii.ndim != 1 or len(radii) == 0 or not (np.isfinite(radii) & (radii > 0)).all():
             raise ParameterError(f"deviations must be numbers above 0; got {deviations!r}")
@@ -192,13 +163,7 @@ def _density(P: Array, weights: Array, means: Array, covariances: Array) -> Arra
 
 @in_order("plots.ellipses(model, X)")
 def ellipses(
-    model: Any,
-    X: Any,
-    *,
-    deviations: Any = DEVIATIONS,
-    columns: Any = None,
-    sample_weight: Any = None,
-    ax: Any = None,
+    model: Any, X: Any, *, deviations: Any = DEVIATIONS, columns: Any = None, sample_weight: Any = None, ax: Any = None
 ) -> Any:
     r"""Draw Gaussian components as ellipses, with contours of the density, over the rows.
 

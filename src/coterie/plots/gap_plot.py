@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from coterie.core.formatting import count
-from coterie.errors import ParameterError
 from coterie.palette import INK
-from coterie.plots.display import Array, Display, caption, check_result
-from coterie.plots.k_axis import label_k_axis, mark_k
+from coterie.plots.display import Array, Display, caption
+from coterie.plots.k_axis import label_k_axis, mark_k, result_of
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.gap import Gap
 
@@ -27,10 +26,7 @@ class GapDisplay(Display):
     @classmethod
     def from_result(cls, gap: Gap | ChooseK, *, ax: Any = None) -> Self:
         """Gap from the result of `gap_statistic`, or from a `ChooseK` that contains it."""
-        check_result("result", gap, (Gap, ChooseK), "gap_statistic or choose_k")
-        result = gap.results.get("gap") if isinstance(gap, ChooseK) else gap
-        if result is None:
-            raise ParameterError("the result of choose_k has no gap: call choose_k with criteria that include 'gap'")
+        result = result_of(gap, Gap, "gap_statistic", ("gap",), "'gap'")
         errors, n_references = result.se_factor * result.se, len(result.reference_log_w)
         return cls(result.ks, result.gap, errors, result.recommended, result.rule, n_references)._plot_into(ax)
 

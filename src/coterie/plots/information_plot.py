@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import one_of
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError
 from coterie.palette import colours
-from coterie.plots.display import Array, Display, caption, check_result
-from coterie.plots.k_axis import label_k_axis, mark_k
+from coterie.plots.display import Array, Display, caption
+from coterie.plots.k_axis import label_k_axis, mark_k, result_of
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.mixture_table import CRITERIA, MixtureTable
 
@@ -31,12 +31,7 @@ class InformationDisplay(Display):
     @classmethod
     def from_result(cls, table: MixtureTable | ChooseK, *, criterion: str = "bic", ax: Any = None) -> Self:
         """Criteria from the result of `mixture_table`, or from a `ChooseK` that contains it."""
-        check_result("result", table, (MixtureTable, ChooseK), "mixture_table or choose_k")
-        result = table.results.get("mixtures") if isinstance(table, ChooseK) else table
-        if result is None:
-            raise ParameterError(
-                "the result of choose_k has no mixtures: call choose_k with criteria that include 'bic' or 'icl'"
-            )
+        result = result_of(table, MixtureTable, "mixture_table", ("mixtures",), "'bic' or 'icl'")
         one_of("criterion", criterion, CRITERIA)
         best = result.best(1, criterion)
         if not best:

@@ -1,11 +1,24 @@
-"""The axis of the number of clusters K, which several figures share."""
+"""Figures over the number of clusters K: the results that they show, and the axis of K."""
 
 from typing import Any
 
+from coterie.errors import ParameterError
 from coterie.palette import MARK
-from coterie.plots.display import Array, plain_numbers
+from coterie.plots.display import Array, check_result, plain_numbers
+from coterie.selection.choose_k_result import ChooseK
 
 TICKS = 14  # maximum number of ticks
+
+
+def result_of(value: Any, kind: type, function: str, keys: tuple[str, ...], criteria: str) -> Any:
+    """Return `value`, a result of `function`, or the first of the results `keys` that a `ChooseK` contains."""
+    check_result("result", value, (kind, ChooseK), f"{function} or choose_k")
+    results = [value.results.get(key) for key in keys] if isinstance(value, ChooseK) else [value]
+    result = next((each for each in results if each is not None), None)
+    if result is None:
+        problem = f"the result of choose_k has no {keys[0]}"
+        raise ParameterError(f"{problem}: call choose_k with criteria that include {criteria}")
+    return result
 
 
 def label_k_axis(ax: Any, ks: Array, label: str) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 
 from coterie.core.arguments import in_order
 from coterie.core.formatting import count, truncate
-from coterie.palette import as_rgb
-from coterie.plots.display import Array, Display, axes_of, caption, format_number
-from coterie.plots.projection import Groups, Rows, rows_of_labels, rows_of_model
+from coterie.palette import as_rgb, luminance
+from coterie.plots.display import Array, axes_of, caption, format_number
+from coterie.plots.projection import Groups, Rows, RowsDisplay
 
 MAX_COLUMNS = 30  # that are drawn
 MAX_NUMBERS = 240  # with more cells, no numbers are written
@@ -18,7 +18,7 @@ DARK = "#222222"  # colour of numbers on light cells
 
 
 @dataclass(eq=False, repr=False)
-class ProfilesDisplay(Display):
+class ProfilesDisplay(RowsDisplay):
     """Means of the clusters, as standard deviations from the mean of all rows in each column."""
 
     kind: ClassVar[str] = "profiles"
@@ -32,17 +32,7 @@ class ProfilesDisplay(Display):
     missing: int = 0  # number of missing values
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -> Self:
-        """Profiles of the clusters of a fitted model."""
-        return cls._build(*rows_of_model(model, X, sample_weight))._plot_into(ax)
-
-    @classmethod
-    def from_predictions(cls, X: Any, labels: Any, *, sample_weight: Any = None, ax: Any = None) -> Self:
-        """Profiles for labels, one for each row; rows with label -1 count only in the mean of all rows."""
-        return cls._build(*rows_of_labels(X, labels, sample_weight))._plot_into(ax)
-
-    @classmethod
-    def _build(cls, rows: Rows, groups: Groups) -> Self:
+    def _build(cls, rows: Rows, groups: Groups, model: Any) -> Self:
         nonempty = np.flatnonzero(groups.sizes)
         means = groups.means(rows.X, rows.is_missing)[nonempty]
         deviation = rows.deviation
@@ -86,8 +76,8 @@ class ProfilesDisplay(Display):
         caption(ax, text + (f"; {count(self.missing, 'missing value')} left out" if self.missing else ""))
 
     def _draw_numbers(self, ax: Any, scores: Array) -> list[Any]:
-        means, light = self.means[:, self.shown], _luminance(self.image_.to_rgba(scores)[..., :3])
-        is_dark = 1.05 / (light + 0.05) > (light + 0.05) / (_luminance(as_rgb([DARK]))[0] + 0.05)
+        means, light = self.means[:, self.shown], luminance(self.image_.to_rgba(scores)[..., :3])
+        is_dark = 1.05 / (light + 0.05) > (light + 0.05) / (luminance(as_rgb([DARK]))[0] + 0.05)
         return [
             ax.text(
                 j, i, format_number(float(means[i, j])), ha="center", va="center", fontsize=8,
@@ -95,13 +85,6 @@ class ProfilesDisplay(Display):
             )
             for i, j in np.argwhere(np.isfinite(means))
         ]  # fmt: skip
-
-
-def _luminance(rgb: Array) -> Array:
-    """Return the relative luminance, from which contrast is computed (WCAG 2)."""
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    luminance: Array = linear @ np.array([0.2126, 0.7152, 0.0722])
-    return luminance
 
 
 @in_order("plots.profiles(model, X)")

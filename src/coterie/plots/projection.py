@@ -18,8 +18,7 @@ from coterie.diagnosis.partition import labels_by
 from coterie.engines.local import Serial
 from coterie.errors import InputError, ParameterError
 from coterie.metrics.labels import labels_of_rows
-
-Array = np.ndarray[Any, Any]
+from coterie.plots.display import Array, Display
 
 BLOCK = 1 << 15  # rows that are projected at a time
 WIDE = 3000  # largest number of columns for a covariance matrix
@@ -188,20 +187,6 @@ def as_rows(X: Any, sample_weight: Any = None) -> Rows:
     return Rows(X, columns, summary.mean, summary.variance * share_known, source.w, is_missing)
 
 
-def rows_of_model(model: Any, X: Any, sample_weight: Any = None) -> tuple[Rows, Groups]:
-    """Return the rows of positive weight and their clusters according to a fitted model."""
-    check_fitted(model)
-    X = opened(X)
-    rows = as_rows(X, sample_weight)
-    return without_zero_weights(rows, groups_of_model(model, X, len(rows.X), sample_weight))
-
-
-def rows_of_labels(X: Any, labels: Any, sample_weight: Any = None) -> tuple[Rows, Groups]:
-    """Return the rows of positive weight and their clusters according to labels."""
-    rows = as_rows(X, sample_weight)
-    return without_zero_weights(rows, as_groups(labels, len(rows.X)))
-
-
 def without_zero_weights(rows: Rows, groups: Groups) -> tuple[Rows, Groups]:
     """Drop rows of weight 0."""
     if rows.w is None:
@@ -271,3 +256,25 @@ def _column_indices(names: list[str], columns: Any) -> list[int]:
                 f"below {len(names)}"
             )
     return indices
+
+
+class RowsDisplay(Display):
+    """A display of rows and their clusters, those of a fitted model or of labels, for which `_build` has no model."""
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None, **options: Any) -> Self:
+        """Display of a fitted model; the options are those of the function that draws this figure."""
+        check_fitted(model)
+        X = opened(X)
+        rows = as_rows(X, sample_weight)
+        rows, groups = without_zero_weights(rows, groups_of_model(model, X, len(rows.X), sample_weight))
+        return cls._build(rows, groups, model, **options)._plot_into(ax)  # type: ignore[attr-defined]
+
+    @classmethod
+    def from_predictions(
+        cls, X: Any, labels: Any, *, sample_weight: Any = None, ax: Any = None, **options: Any
+    ) -> Self:
+        """Display of labels, one for each row; -1 means no cluster."""
+        rows = as_rows(X, sample_weight)
+        rows, groups = without_zero_weights(rows, as_groups(labels, len(rows.X)))
+        return cls._build(rows, groups, None, **options)._plot_into(ax)  # type: ignore[attr-defined]

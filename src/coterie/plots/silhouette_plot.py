@@ -42,15 +42,9 @@ class SilhouetteDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        model: Any,
-        X: Any,
-        *,
-        metric: Any = None,
-        sample_weight: Any = None,
-        n_jobs: int | None = None,
+        cls, model: Any, X: Any, *, metric: Any = None, sample_weight: Any = None, n_jobs: int | None = None,
         ax: Any = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Silhouettes for a fitted model, by default with its `metric` if `pairwise` supports it, else Euclidean."""
         check_fitted(model)
         model_metric = parameters_of(model).get("metric")
@@ -62,15 +56,9 @@ class SilhouetteDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls,
-        X: Any,
-        labels: Any,
-        *,
-        metric: Any = "euclidean",
-        sample_weight: Any = None,
-        n_jobs: int | None = None,
+        cls, X: Any, labels: Any, *, metric: Any = "euclidean", sample_weight: Any = None, n_jobs: int | None = None,
         ax: Any = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Silhouettes for labels, one for each row; rows with label -1 are left out."""
         rows, w = _rows(opened(X), metric, sample_weight)
         return cls._build(rows, as_groups(labels, len(rows)), w, metric, n_jobs)._plot_into(ax)
@@ -188,13 +176,7 @@ def _outline(values: Array, w: Array | None) -> Array:
 
 @in_order("plots.silhouette(model, X)")
 def silhouette(
-    model: Any,
-    X: Any,
-    *,
-    metric: Any = None,
-    sample_weight: Any = None,
-    n_jobs: int | None = None,
-    ax: Any = None,
+    model: Any, X: Any, *, metric: Any = None, sample_weight: Any = None, n_jobs: int | None = None, ax: Any = None
 ) -> Any:
     """Draw the silhouettes of the rows, sorted within each cluster, and their mean as a line.
 

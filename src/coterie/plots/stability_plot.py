@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from coterie.errors import ParameterError
 from coterie.palette import FAINT, INK
-from coterie.plots.display import Array, Display, caption, check_result
-from coterie.plots.k_axis import label_k_axis, mark_k
+from coterie.plots.display import Array, Display, caption
+from coterie.plots.k_axis import label_k_axis, mark_k, result_of
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.stability import Stability
 
@@ -27,13 +26,8 @@ class StabilityDisplay(Display):
     @classmethod
     def from_result(cls, stability: Stability | ChooseK, *, ax: Any = None) -> Self:
         """Stability from the result of `stability`, or from a `ChooseK` that contains it."""
-        result: Any = check_result("result", stability, (Stability, ChooseK), "stability or choose_k")
-        if isinstance(stability, ChooseK):
-            result = stability.results.get("stability", stability.results.get("prediction_strength"))
-        if result is None:
-            raise ParameterError(
-                "the result of choose_k has no stability: call choose_k with criteria that include 'stability'"
-            )
+        keys = ("stability", "prediction_strength")
+        result = result_of(stability, Stability, "stability", keys, "'stability'")
         clusters = list(result.clusters)
         values = result.ks, result.mean, result.standard_error, clusters, result.threshold, result.best
         return cls(result.measure, *values)._plot_into(ax)

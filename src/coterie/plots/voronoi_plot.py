@@ -1,6 +1,5 @@
 """Regions of the clusters (Voronoi cells for K-means)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,24 +12,15 @@ from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, as_rgb
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Display, axes_of, caption
-from coterie.plots.projection import (
-    Array,
-    Rows,
-    View,
-    as_groups,
-    call_method,
-    grid_centers,
-    rows_of_labels,
-    rows_of_model,
-)
+from coterie.plots.display import Array, axes_of, caption
+from coterie.plots.projection import Groups, Rows, RowsDisplay, View, as_groups, call_method, grid_centers
 
 CELLS = 300  # cells along each axis
 MIN_ASPECT = 0.4  # minimum ratio of the shorter to the longer side if both axes have the same scale
 
 
 @dataclass(eq=False, repr=False)
-class VoronoiDisplay(Display):
+class VoronoiDisplay(RowsDisplay):
     """The cluster that is predicted at each place of the figure, and the rows."""
 
     kind: ClassVar[str] = "voronoi"
@@ -42,55 +32,36 @@ class VoronoiDisplay(Display):
     alike: bool = False  # whether both axes have the same unit and are drawn to the same scale
 
     @classmethod
-    def from_estimator(
-        cls, model: Any, X: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None
-    ) -> Self:
-        """Regions of a fitted model with `predict`; parameters as in `voronoi`."""
-        rows, groups = rows_of_model(model, X, sample_weight)
-        if not can_predict(model):
-            raise ParameterError(
-                f"{type(model).__name__} has no predict, so its regions are unknown: use plots.clusters"
-            )
-        centers = getattr(model, "cluster_centers_", getattr(model, "means_", None))
-        if centers is not None and np.shape(centers) != (len(groups.names), len(rows.columns)):
-            centers = None
+    def _build(cls, rows: Rows, groups: Groups, model: Any, columns: Any = None) -> Self:
         view = View.of(rows, columns)
-        dtype = rows.X.dtype
-        codes = {name: j for j, name in enumerate(groups.names)}
-
-        def owner(places: Array) -> Array:
-            try:
-                predicted = as_groups(call_method(model, "predict", places.astype(dtype)), len(places))
-            except InputError as error:
-                raise InputError(
-                    f"{type(model).__name__} cannot predict all places of the figure, so its regions are unknown: use "
-                    f"plots.clusters ({error})"
-                ) from None
-            return np.array([*(codes.get(name, -1) for name in predicted.names), -1])[predicted.codes]
-
-        return cls._build(rows, Cloud.of(rows, groups, view, centers), view, owner)._plot_into(ax)
-
-    @classmethod
-    def from_predictions(
-        cls, X: Any, labels: Any, *, columns: Any = None, sample_weight: Any = None, ax: Any = None
-    ) -> Self:
-        """Regions of labels, one for each row: the places nearest to the mean of each cluster."""
-        rows, groups = rows_of_labels(X, labels, sample_weight)
-        view = View.of(rows, columns)
-        centers = groups.means(rows.X)
-        if len(centers) == 0:
-            raise ParameterError(
-                "labels are all -1, so there are no clusters to draw: pass labels with at least one cluster"
-            )
-        nearest = lambda places: pairwise(places, centers, metric="sqeuclidean").argmin(axis=1)  # noqa: E731
-        return cls._build(rows, Cloud.of(rows, groups, view, centers), view, nearest)._plot_into(ax)
-
-    @classmethod
-    def _build(cls, rows: Rows, cloud: Cloud, view: View, owner: Callable[[Array], Array]) -> Self:
+        if model is None:
+            centers: Any = groups.means(rows.X)
+            if len(centers) == 0:
+                raise ParameterError(
+                    "labels are all -1, so there are no clusters to draw: pass labels with at least one cluster"
+                )
+        else:
+            if not can_predict(model):
+                raise ParameterError(
+                    f"{type(model).__name__} has no predict, so its regions are unknown: use plots.clusters"
+                )
+            centers = getattr(model, "cluster_centers_", getattr(model, "means_", None))
+            if centers is not None and np.shape(centers) != (len(groups.names), len(rows.columns)):
+                centers = None
+        cloud = Cloud.of(rows, groups, view, centers)
         extent = np.concatenate([cloud.limits, cloud.centers])
-        steps = [grid_centers(values, CELLS) for values in (_widen(extent) if view.has_equal_units else extent).T]
+        if view.has_equal_units:  # the shorter side is at least `MIN_ASPECT` of the longer one
+            middle, length = (extent.max(axis=0) + extent.min(axis=0)) / 2, np.ptp(extent, axis=0)
+            half = np.maximum(length, MIN_ASPECT * length.max()) / 2
+            extent = np.concatenate([extent, [middle - half, middle + half]])
+        steps = [grid_centers(values, CELLS) for values in extent.T]
         grid = np.stack(np.meshgrid(*steps), axis=-1)
-        cells = owner(view.to_rows(grid.reshape(-1, len(steps)))).reshape(grid.shape[:-1])
+        places = view.to_rows(grid.reshape(-1, len(steps)))
+        if model is None:
+            owner = pairwise(places, centers, metric="sqeuclidean").argmin(axis=1)
+        else:
+            owner = _predicted(model, places.astype(rows.X.dtype), groups.names)
+        cells = owner.reshape(grid.shape[:-1])
         across = steps[1] if len(steps) == 2 else None
         return cls(cloud, steps[0], across, cells, len(rows.columns) > len(steps), view.has_equal_units)
 
@@ -131,11 +102,17 @@ class VoronoiDisplay(Display):
         return ax.add_collection(lines, autolim=False)
 
 
-def _widen(extent: Array) -> Array:
-    """Add two places, so that the shorter side is at least `MIN_ASPECT` of the longer one."""
-    middle, length = (extent.max(axis=0) + extent.min(axis=0)) / 2, np.ptp(extent, axis=0)
-    half = np.maximum(length, MIN_ASPECT * length.max()) / 2
-    return np.concatenate([extent, [middle - half, middle + half]])
+def _predicted(model: Any, places: Array, names: list[str]) -> Array:
+    """Return the index in `names` of the cluster that is predicted at each place; -1 for any other."""
+    try:
+        predicted = as_groups(call_method(model, "predict", places), len(places))
+    except InputError as error:
+        raise InputError(
+            f"{type(model).__name__} cannot predict all places of the figure, so its regions are unknown: use "
+            f"plots.clusters ({error})"
+        ) from None
+    codes = {name: j for j, name in enumerate(names)}
+    return np.array([*(codes.get(name, -1) for name in predicted.names), -1])[predicted.codes]
 
 
 @in_order("plots.voronoi(model, X)")

@@ -23,12 +23,12 @@ class SkippedColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparationOptions:
-    """Options for preparing the rows of a table; see `coterie.jobs.TableJob`."""
+    """Options for preparing the rows of a table."""
 
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # columns to use; by default every numeric column that is not an identifier
     exclude: tuple[str, ...] = ()
-    id: str | None = None
-    weight: str | None = None
-    one_hot: tuple[str, ...] = ()
-    scale: Scale = "auto"
-    missing: Missing = "error"
+    id: str | None = None  # column of row names
+    weight: str | None = None  # column of row weights
+    one_hot: tuple[str, ...] = ()  # categorical columns to encode as a column of zeros and ones for each value
+    scale: Scale = "auto"  # ``standard`` for a table, ``none`` for arrays, whose columns are assumed to have one unit
+    missing: Missing = "error"  # treatment of missing values; ``ignore`` passes them to the algorithm

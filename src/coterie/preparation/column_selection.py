@@ -1,14 +1,14 @@
 """Which columns of a table are used, and why the others are not."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 import polars as pl
 
-from coterie.core.formatting import first_names
-from coterie.data.tables import delimited_text
+from coterie.core.formatting import first_names, truncate
+from coterie.data.tables import delimited_text, malformed_lines
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError, ParameterError
 from coterie.families.frame_columns import is_categorical
@@ -28,6 +28,7 @@ IDENTIFIER = re.compile(r"(.+_)?id|row_?id", re.IGNORECASE)
 FEW_VALUES = 20  # a text column with at most this many distinct values is categorical, however few rows there are
 MAX_ONE_HOT = 200  # distinct values of a column that --one-hot accepts
 MOSTLY = 0.9  # share of numbers above which a text column looks like a mistake
+LONGEST = 40  # characters of a value that a message quotes
 CATEGORIES = ("text", "true/false", "categories")
 KINDS = {
     pl.String: "text", pl.Boolean: "true/false", pl.Categorical: "categories", pl.Enum: "categories", pl.Date: "dates",
@@ -90,6 +91,36 @@ def check_categories(table: Table, name: str) -> None:
         raise InputError(
             f'column "{name}" of {table.name} holds {kind}, which cannot be categories: convert it to text.'
         )
+
+
+def check_types(table: Table, numbers: Iterable[str], categories: Iterable[str]) -> None:
+    """Reject columns of other types than those that the model was fitted to; name the first invalid cell."""
+    for name in numbers:
+        dtype = table.schema[name]
+        if dtype.base_type() in delimited_text.TEXT_TYPES:
+            _check_cells(table, name)
+        elif not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+            raise InputError(
+                f'column "{name}" of {table.name} holds {column_kind(table, name)}; the model needs numbers.'
+            )
+    for name in categories:
+        check_categories(table, name)
+
+
+def _check_cells(table: Table, name: str) -> None:
+    start = 0
+    for batch in table.batches([name]):
+        is_invalid = delimited_text.is_not_number(batch[name].cast(pl.String))
+        if is_invalid.any():
+            row = int(is_invalid.arg_max() or 0)
+            line = malformed_lines.line_number(table.path, start + row)
+            where = f"row {start + row:,} (from 0)" if line is None else f"line {line:,}"
+            value = truncate(str(batch[name][row]), LONGEST)
+            raise InputError(
+                f'{table.name}, {where}: column "{name}" has the value "{value}", but the model needs numbers there. '
+                "Correct the cell; or empty it, and use --missing drop."
+            )
+        start += batch.height
 
 
 def column_kind(table: Table, name: str) -> str:

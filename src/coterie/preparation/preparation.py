@@ -12,8 +12,7 @@ from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError
 from coterie.preparation import Scale, missing_values
-from coterie.preparation.column_selection import check_column
-from coterie.preparation.invalid_cells import check_types
+from coterie.preparation.column_selection import check_column, check_types
 from coterie.preparation.missing_values import MissingCounts
 from coterie.preparation.scaling import Matrix, fill_rows, scale_rows
 

@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
 
 from coterie.core.formatting import truncate
 
@@ -10,18 +9,6 @@ MINUS = "−"
 # Characters that are invisible, or that change the direction of the text
 INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 NARROW, LARGE = frozenset("ijl.,:;'|!()[]{} "), frozenset("mw%—…+=<>−")
-
-
-def columns(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
-    """Lines of a table; columns in `left` are aligned left, the others right."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if j in left else cell.rjust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def number(value: float | None) -> str:

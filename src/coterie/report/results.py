@@ -11,53 +11,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TableResult:
-    """The table of a result, and how it was prepared.
+    """The table of a result, and how it was prepared."""
 
-    Attributes
-    ----------
-    source : str
-        Name of the input file.
-    rows, rows_used : int
-        Number of rows in the file, and of rows that were used.
-    n_columns : int
-        Number of columns in the file.
-    columns, categories : tuple of str
-        Numeric columns and categorical columns that were used.
-    skipped : tuple of SkippedColumn
-        Columns that were not used, with reasons.
-    scale : str
-        How the columns were scaled: ``standard``, ``robust``, ``minmax`` or ``none``.
-    missing : str
-        Description of how missing values were handled.
-    seed : int
-        Seed of the random generator.
-    weight : str or None
-        Column of row weights, if any; means and shares are then weighted.
-    notes : tuple of str
-        Decisions that were made automatically.
-    warnings : tuple of str
-        Warnings about the data or the fit.
-    report : str or None
-        HTML report, if one was written.
-    report_size : int or None
-        Size of the report in bytes.
-    """
-
-    source: str
+    source: str  # name of the input file
     rows: int
     rows_used: int
-    n_columns: int
-    columns: tuple[str, ...]
-    categories: tuple[str, ...]
-    skipped: tuple[SkippedColumn, ...]
-    scale: str
-    missing: str
-    seed: int
-    weight: str | None = None
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    report: str | None = None
-    report_size: int | None = None
+    n_columns: int  # in the file
+    columns: tuple[str, ...]  # numeric columns that were used
+    categories: tuple[str, ...]  # categorical columns that were used
+    skipped: tuple[SkippedColumn, ...]  # columns that were not used, with reasons
+    scale: str  # how the columns were scaled: ``standard``, ``robust``, ``minmax`` or ``none``
+    missing: str  # description of how missing values were handled
+    seed: int  # of the random generator
+    weight: str | None = None  # column of row weights, if any; means and shares are then weighted
+    notes: tuple[str, ...] = ()  # decisions that were made automatically
+    warnings: tuple[str, ...] = ()  # about the data or the fit
+    report: str | None = None  # HTML report, if one was written
+    report_size: int | None = None  # bytes
 
 
 @dataclass(frozen=True)
@@ -73,37 +43,17 @@ class CriterionVote:
 
 @dataclass(frozen=True)
 class Choice:
-    """The recommended number of clusters, the votes, and the values of the criteria.
+    """The recommended number of clusters, the votes, and the values of the criteria."""
 
-    Attributes
-    ----------
-    recommended : int
-        The number of clusters; 1 means that no cluster structure was found.
-    confidence : float
-        Combined support of `recommended` by all criteria, from 0 to 1.
-    reason : str
-        The reason in two sentences.
-    votes : tuple of CriterionVote
-        One vote for each criterion.
-    table : tuple of dict
-        A row for each K with the values of all criteria; None where there is no value.
-    clusters_by : str
-        The algorithm whose clusters were evaluated.
-    rows_looked_at, rows : int
-        Number of rows in the sample that was evaluated, and number of all rows.
-    warnings : tuple of str
-        Warnings of `choose_k`.
-    """
-
-    recommended: int
-    confidence: float
-    reason: str
-    votes: tuple[CriterionVote, ...]
-    table: tuple[dict[str, Any], ...]
-    clusters_by: str
-    rows_looked_at: int
+    recommended: int  # 1 means that no cluster structure was found
+    confidence: float  # combined support of `recommended` by all criteria, from 0 to 1
+    reason: str  # in two sentences
+    votes: tuple[CriterionVote, ...]  # one for each criterion
+    table: tuple[dict[str, Any], ...]  # a row for each K with the values of all criteria; None where there is no value
+    clusters_by: str  # the algorithm whose clusters were evaluated
+    rows_looked_at: int  # size of the sample that was evaluated
     rows: int
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # of `choose_k`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,51 +92,25 @@ class ClusterSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class JobResult(TableResult):
-    """The result of a fit.
+    """The result of a fit."""
 
-    Attributes
-    ----------
-    method, title : str
-        Identifier of the algorithm, and its name for people.
-    k : int
-        Number of clusters.
-    options : dict
-        Parameters of the estimator that are not its defaults.
-    scores : dict of float
-        Objective and other scores of the fit, on the scaled columns: ``inertia``, ...
-    iterations : int or None
-        Iterations of the best restart; None if the algorithm has none, or if the fit was made while K was chosen.
-    seconds : float or None
-        Time of the fit, without reading and writing; None if there was no fit.
-    labels : ndarray of shape (rows,)
-        Cluster of each row of the file; -1 for rows that were not used.
-    output : str or None
-        Output file, if one was written.
-    added : tuple of str
-        Columns of `output` that the source does not have.
-    model : str or None
-        Model file, if one was written.
-    animation : str or None
-        Animation of the fit, if one was written.
-    choice : Choice or None
-        The choice of `k`, if it was chosen automatically.
-    """
-
-    method: str
-    title: str
+    method: str  # identifier of the algorithm
+    title: str  # its name for people
     k: int
-    options: dict[str, Any]
-    scores: dict[str, float]
-    iterations: int | None
+    options: dict[str, Any]  # parameters of the estimator that are not its defaults
+    scores: dict[str, float]  # objective and other scores of the fit, on the scaled columns: ``inertia``, ...
+    iterations: (
+        int | None
+    )  # of the best restart; None if the algorithm has none, or the fit was made while K was chosen
     converged: bool
-    seconds: float | None
+    seconds: float | None  # time of the fit, without reading and writing; None if there was no fit
     clusters: tuple[ClusterSummary, ...]
-    labels: "NDArray[Any]" = field(repr=False, compare=False)
-    output: str | None = None
-    added: tuple[str, ...] = ()
-    model: str | None = None
-    animation: str | None = None
-    choice: Choice | None = None
+    labels: "NDArray[Any]" = field(repr=False, compare=False)  # (rows,) cluster of each row; -1 if it was not used
+    output: str | None = None  # output file, if one was written
+    added: tuple[str, ...] = ()  # columns of `output` that the source does not have
+    model: str | None = None  # model file, if one was written
+    animation: str | None = None  # animation of the fit, if one was written
+    choice: Choice | None = None  # the choice of `k`, if it was chosen automatically
 
 
 @dataclass(frozen=True)
@@ -206,43 +130,25 @@ class Contestant:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonResult(TableResult):
-    """The result of ``coterie compare``.
+    """The result of ``coterie compare``."""
 
-    Attributes
-    ----------
-    runs : tuple of Contestant
-        One run for each algorithm and number of clusters.
-    agreement : tuple of tuple of float
-        Adjusted Rand index of the best runs of each pair of algorithms, in the order of the algorithms.
-    """
-
-    runs: tuple[Contestant, ...]
-    agreement: tuple[tuple[float, ...], ...]
+    runs: tuple[Contestant, ...]  # one for each algorithm and number of clusters
+    agreement: tuple[tuple[float, ...], ...]  # adjusted Rand index of the best runs of each pair of algorithms
 
 
 @dataclass(frozen=True)
 class PredictionResult:
-    """The result of ``coterie predict``; the other fields have the same meaning as in `JobResult`.
-
-    Attributes
-    ----------
-    model, estimator : str
-        The model file, and the class of the model.
-    sizes : dict of int
-        Number of rows in each cluster, by its label.
-    seed : object
-        The seed of the fit; None if the model has none.
-    """
+    """The result of ``coterie predict``; the other fields have the same meaning as in `JobResult`."""
 
     source: str
-    model: str
-    estimator: str
+    model: str  # the model file
+    estimator: str  # the class of the model
     rows: int
     rows_used: int
     columns: tuple[str, ...]
     missing: str
-    seed: Any
-    sizes: dict[int, int]
+    seed: Any  # of the fit; None if the model has none
+    sizes: dict[int, int]  # number of rows in each cluster, by its label
     labels: "NDArray[Any]" = field(repr=False, compare=False)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
-from coterie.core.formatting import count, first_names, format_bytes
-from coterie.report.formatting import columns, number, signed, two_places
+from coterie.core.formatting import count, first_names, format_bytes, table_lines
+from coterie.report.formatting import number, signed, two_places
 from coterie.report.inspection import MachineInfo, ModelInfo, TableInfo
 from coterie.report.results import Choice, ChoiceResult, ComparisonResult, JobResult, PredictionResult, TableResult
 
@@ -45,7 +45,7 @@ def _(result: ChoiceResult) -> str:
         for vote in result.choice.votes
     ]
     notes = [f"  {vote.criterion}: {vote.note}" for vote in result.choice.votes if vote.note]
-    vote_lines = [*columns([["criterion", "K", "margin", "weight"], *votes], left=[0]), *notes]
+    vote_lines = [*table_lines([["criterion", "K", "margin", "weight"], *votes], left=[0]), *notes]
     return "\n".join([*_heading(result), *_choice_lines(result.choice), "", *vote_lines, *_page_lines(result)])
 
 
@@ -61,11 +61,11 @@ def _(result: ComparisonResult) -> str:
         ]
         for run in result.runs
     ]  # fmt: skip
-    lines = [*_heading(result), "", *columns([RUN_HEADER, *rows], left=[0])]
+    lines = [*_heading(result), "", *table_lines([RUN_HEADER, *rows], left=[0])]
     if len(result.agreement) > 1:
         best = [f"{run.method}, {run.k}" for run in result.runs if run.best]
         cells = [[name, *map(two_places, row)] for name, row in zip(best, result.agreement, strict=True)]
-        lines += ["", *columns([["agreement (adjusted Rand)", *best], *cells], left=[0])]
+        lines += ["", *table_lines([["agreement (adjusted Rand)", *best], *cells], left=[0])]
     return "\n".join([*lines, *_page_lines(result)])
 
 
@@ -77,7 +77,7 @@ def _(result: PredictionResult) -> str:
         f"{result.source}  {count(result.rows)} · {result.estimator} of {result.model}",
         f"missing: {result.missing}",
         "",
-        *columns([["cluster", "rows", "share"], *rows]),
+        *table_lines([["cluster", "rows", "share"], *rows]),
     ]
     return "\n".join([*lines, *([] if result.output is None else [_output_line(result)])])
 
@@ -94,7 +94,7 @@ def _(info: TableInfo) -> str:
         values = [number(value) for value in (column.least, column.mean, column.most)]
         counts = [f"{column.missing:,}", f"{column.distinct:,}"]
         rows.append([column.name, column.kind, *counts, *values, " · ".join(filter(None, comments))])
-    return "\n".join([f"{info.source}  {' · '.join(parts)}", "", *columns([COLUMN_HEADER, *rows], left=[0, 1, 7])])
+    return "\n".join([f"{info.source}  {' · '.join(parts)}", "", *table_lines([COLUMN_HEADER, *rows], left=[0, 1, 7])])
 
 
 @as_text.register
@@ -127,7 +127,7 @@ def _(info: MachineInfo) -> str:
         f"{info.processor}",
         f"compiled kernels: {info.cache}",
         "",
-        *columns([["package", "version", "for", ""], *packages], left=[0, 1, 2, 3]),
+        *table_lines([["package", "version", "for", ""], *packages], left=[0, 1, 2, 3]),
         "",
         *(info.problems or ("no problems found",)),
     ]
@@ -178,7 +178,7 @@ def _cluster_table(result: JobResult) -> list[str]:
         traits = ", ".join(f"{trait.column} {signed(trait.deviation)} s.d." for trait in cluster.stands_out_by)
         sizes = [f"{cluster.rows:,}", f"{cluster.share:.1%}"]
         rows.append([cluster.display_name, *sizes, *silhouette, traits or "nothing: close to the average"])
-    return columns(rows, left=[len(rows[0]) - 1])
+    return table_lines(rows, left=[len(rows[0]) - 1])
 
 
 def _choice_lines(choice: Choice) -> list[str]:
@@ -191,7 +191,7 @@ def _choice_lines(choice: Choice) -> list[str]:
     is_inertia = choice.clusters_by.endswith("K-means")
     names = ["objective" if name == "inertia" and not is_inertia else name for name in cells]
     sample = f" (from a random sample of {choice.rows_looked_at:,} rows)" if choice.rows_looked_at < choice.rows else ""
-    table = columns([["K" + " " * len(MARK), *names], *rows])
+    table = table_lines([["K" + " " * len(MARK), *names], *rows])
     return [*table, f"✓ K = {choice.recommended}: {choice.reason}{sample}"]
 
 

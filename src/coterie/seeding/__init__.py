@@ -97,11 +97,7 @@ def check_start(init: Any, source: Source, k: int, n_frozen: int = 0) -> Any:
 
 
 def starts(init: Any, n_init: Any, if_random: int) -> int:
-    """Return the number of initialisations.
-
-    For "auto" this is `if_random` for purely random methods ('forgy', 'random', 'random_partition') and functions,
-    else 1.
-    """
+    """The number of initialisations; 'auto' is `if_random` for random methods and functions, and 1 for others."""
     if n_init == "auto":
         is_random = callable(init) or (isinstance(init, str) and METHODS.get(init) in (forgy, random_partition))
         return if_random if is_random else 1

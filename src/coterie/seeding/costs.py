@@ -70,7 +70,7 @@ class Cost:
         return X
 
     def take(self, X: Any, rows: Array) -> Array:
-        """The given rows as dense centers."""
+        """These rows as dense centers."""
         centers: Array = self.as_centers(kernels.for_centers(X, WORK).take(X, rows))
         return centers
 

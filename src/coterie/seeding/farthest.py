@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.stats import Stats
+from coterie.core.stats import Stats, WeightedSums
 from coterie.seeding.costs import SQUARES, Cost
 
 
@@ -23,12 +23,6 @@ class Farthest(Stats):
 
     def __add__(self, other: Farthest) -> Farthest:
         return self if self.cost >= other.cost else other
-
-
-@dataclass(frozen=True)
-class Mean(Stats):
-    weight: Any
-    sum_x: Any  # (d,)
 
 
 def farthest(
@@ -58,7 +52,7 @@ def farthest(
         for other in others:
             _, memos = engine.scan(partial(_step, other.astype(source.dtype), unit, cost), source, memos)
     for _ in range(k):
-        if chosen is None and len(centers) == 1:  # the mean is not a center: forget the distances to it
+        if chosen is None and len(centers) == 1:  # the mean is not a center: its costs do not count
             memos = source.allocate(np.inf, source.dtype)
         farthest_row, memos = engine.scan(partial(_step, point.astype(source.dtype), unit, cost), source, memos)
         point = farthest_row.row
@@ -66,10 +60,10 @@ def farthest(
     return np.stack(centers)
 
 
-def _mean(cost: Cost, chunk: Chunk) -> Mean:
+def _mean(cost: Cost, chunk: Chunk) -> WeightedSums:
     X = cost.as_centers(chunk.X)
     weight, sum_x, _ = kernels.for_centers(X, 1).moments(X, chunk.w, np.zeros(X.shape[1]))
-    return Mean(weight, sum_x)
+    return WeightedSums(weight, sum_x)
 
 
 def _step(

@@ -60,14 +60,14 @@ def plusplus(
     """
     size = n_candidates or 2 + int(np.log(k))
     sampler = _Sampler(source, engine, rng, unit, count=2 * size + 6, has_centers=chosen is not None, cost=cost)
-    centers = [sampler.sample_first()] if chosen is None else list(chosen.astype(source.dtype, copy=False))
+    centers = [sampler.sample(None, 1).rows[0]] if chosen is None else list(chosen.astype(source.dtype, copy=False))
     n_fixed = 0 if chosen is None else len(centers)
     k += n_fixed
     for center in centers[:-1]:
         sampler.sample_with(center)
     candidates = sampler.sample_with(centers[-1])[:size]
     while len(centers) < k and len(candidates):
-        draws = sampler.evaluate(centers[-1], candidates)
+        draws = sampler.sample(np.concatenate([centers[-1][None], candidates]), sampler.count)
         if draws.potential[0] == 0:
             break
         centers.append(candidates[int(np.argmin(draws.potential[1:]))])
@@ -96,18 +96,10 @@ class _Sampler:
         self.cost, self.last_center = cost, np.empty((0, source.shape[1]))
         self.memos = source.allocate(np.inf if has_centers else 1, source.dtype)
 
-    def sample_first(self) -> np.ndarray[Any, Any]:
-        """One row, sampled in proportion to the weights."""
-        return self._pass(None, 1).rows[0]
-
     def sample_with(self, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Add `center`, and sample rows in proportion to their costs; none if all costs are 0."""
-        draws = self._pass(center[None], self.count)
+        draws = self.sample(center[None], self.count)
         return draws.rows[np.isfinite(draws.arrival)]
-
-    def evaluate(self, center: np.ndarray[Any, Any], candidates: np.ndarray[Any, Any]) -> Draws:
-        """Add `center`, evaluate the candidates, and sample rows."""
-        return self._pass(np.concatenate([center[None], candidates]), self.count)
 
     def accepted(self, draws: Draws, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The rows that rejection sampling accepts, if they were sampled before `center` was added."""
@@ -115,7 +107,8 @@ class _Sampler:
         is_accepted = self.rng.random(self.count) * draws.cost < self.cost.beside(draws.cost, costs)
         return draws.rows[is_accepted & np.isfinite(draws.arrival)]
 
-    def _pass(self, points: np.ndarray[Any, Any] | None, count: int) -> Draws:
+    def sample(self, points: np.ndarray[Any, Any] | None, count: int) -> Draws:
+        """Add points[0], evaluate the other points, and sample `count` rows; without points, by their weights."""
         again = points is not None and np.array_equal(points[:1], self.last_center, equal_nan=True)
         step = partial(_step, points, again, self.unit, int(self.rng.integers(2**63)), count, self.cost)
         draws, self.memos = self.engine.scan(step, self.source, self.memos)
@@ -153,10 +146,7 @@ def sample_rows(
     cost: Cost,
     potential: np.ndarray[Any, Any],
 ) -> Draws:
-    """Sample `count` rows of a chunk in proportion to their weighted costs (D² sampling).
-
-    If all costs are 0, or the chunk has no rows, arrival times are infinite.
-    """
+    """Sample `count` rows by their weighted costs (D² sampling); arrival times are infinite if all costs are 0."""
     X, u = chunk.X, uniform(seed, chunk.part, 2 * count)
     total, rows = ops.draw(closest, chunk.w, u[:count])
     if not total > 0:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.stats import Stats
+from coterie.core.stats import Stats, WeightedSums
 from coterie.kernels.membership import membership
 from coterie.seeding.costs import SQUARES, Cost
 
@@ -27,12 +27,6 @@ class FirstRows(Stats):
         key, rows = np.concatenate([self.key, other.key]), np.concatenate([self.rows, other.rows])
         first = np.argsort(key, kind="stable")[: self.count]
         return FirstRows(key[first], rows[first], self.count)
-
-
-@dataclass(frozen=True)
-class LabelledSums(Stats):
-    weight: Any  # (k,)
-    sum_x: Any  # (k, d)
 
 
 def forgy(
@@ -69,10 +63,10 @@ def _first_rows(seed: int, k: int, cost: Cost, chunk: Chunk) -> FirstRows:
     return FirstRows(key[first], cost.take(chunk.X, first), k)
 
 
-def _labelled_sums(seed: int, k: int, cost: Cost, chunk: Chunk) -> LabelledSums:
+def _labelled_sums(seed: int, k: int, cost: Cost, chunk: Chunk) -> WeightedSums:
     members = membership(_rng(seed, chunk).integers(k, size=chunk.X.shape[0]), k, chunk.w)
     sum_x = members @ cost.as_centers(chunk.X)
-    return LabelledSums(members.sum(axis=1), sum_x.toarray() if sparse.issparse(sum_x) else sum_x)
+    return WeightedSums(members.sum(axis=1), sum_x.toarray() if sparse.issparse(sum_x) else sum_x)
 
 
 def _rng(seed: int, chunk: Chunk) -> np.random.Generator:

@@ -43,11 +43,6 @@ class Arrivals(Stats):
         return Arrivals(potential, arrival[in_time], rows[in_time], self.expected)
 
 
-@dataclass(frozen=True)
-class CandidateWeights(Stats):
-    weight: Any  # (m,) of the rows nearest to each candidate
-
-
 class Nearest(NamedTuple):
     """The memo of a part between two rounds."""
 
@@ -123,7 +118,7 @@ def _oversample(
         count += len(arrivals.rows)
     apply = partial(_apply, rounds[-1], count - len(rounds[-1]), unit, cost)
     weights, _ = engine.scan(partial(_candidate_weights, apply, count), source, memos)
-    return np.concatenate(rounds), weights.weight
+    return np.concatenate(rounds), weights
 
 
 def _needs_round(n_rounds: int, n_candidates: int, k: int, potential: list[float]) -> bool:
@@ -143,7 +138,7 @@ def _apply(
     if len(points):
         label, is_nearer = cost.add(chunk.X, unit, points, memo.cost)
         memo.owner[is_nearer] = n_before + label[is_nearer]
-    return np.ones(n) if chunk.w is None else chunk.w, memo
+    return chunk.weights, memo
 
 
 def _draw(
@@ -161,9 +156,9 @@ def _draw(
 
 def _candidate_weights(
     apply: Callable[..., Any], count: int, chunk: Chunk, memo: Nearest | None
-) -> tuple[CandidateWeights, Nearest]:
+) -> tuple[np.ndarray[Any, Any], Nearest]:
     w, memo = apply(chunk, memo)
-    return CandidateWeights(np.bincount(memo.owner, w, count)), memo
+    return np.bincount(memo.owner, w, count), memo
 
 
 class _SingleChunk:

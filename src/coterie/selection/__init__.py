@@ -1,7 +1,5 @@
 """Choice of the number of clusters: sweeps over K, criteria, resampling and tests for clusters."""
 
-from __future__ import annotations
-
 from coterie.core.progress import Progress
 from coterie.selection.choose_k import choose_k
 from coterie.selection.choose_k_result import ChooseK

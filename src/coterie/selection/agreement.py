@@ -1,10 +1,10 @@
-"""Agreement between two clusterings of the same rows, from their contingency table."""
-
-from __future__ import annotations
+"""Agreement of two clusterings of the same rows, from their contingency table, and consensus of many."""
 
 from typing import Any
 
 import numpy as np
+
+from coterie import machine
 
 Array = np.ndarray[Any, Any]
 
@@ -56,3 +56,37 @@ def prediction_strengths(table: Array, unit: float = 1.0) -> Array:
 
 def _pairs(x: Array, unit: float) -> Array:
     return x * (x - unit) / 2 if unit else x * x / 2
+
+
+def consensus_matrix(divisions: Array) -> Array:
+    """Share of the clusterings that put two rows in the same cluster (m, m), of those where both have a cluster.
+
+    `divisions` (r, m) has one clustering per row; a negative label means no cluster. The value is 0 if there are none.
+    """
+    m = divisions.shape[1]
+    machine.check_memory(2 * 4 * m * m, f"the consensus matrix of {m} rows", "use fewer `rows`, such as 2000")
+    together, sampled_together = np.zeros((m, m), np.float32), np.zeros((m, m), np.float32)
+    with machine.one_blas_thread:
+        for labels in divisions:
+            membership = (labels[:, None] == np.arange(labels.max(initial=0) + 1)).astype(np.float32)
+            together += membership @ membership.T
+            is_sampled = membership.sum(axis=1)
+            sampled_together += np.outer(is_sampled, is_sampled)
+    return np.divide(together, sampled_together, out=together, where=sampled_together > 0)
+
+
+def ambiguous_share(matrix: Array, low: float, high: float) -> float:
+    """Share of the pairs of rows whose consensus is between `low` and `high`."""
+    values = _off_diagonal(matrix)
+    return float(np.mean((values > low) & (values < high))) if len(values) else 0.0
+
+
+def area_under_cdf(matrix: Array) -> float:
+    """Area under the cumulative distribution of the consensus of pairs: 1 minus its mean."""
+    values = _off_diagonal(matrix)
+    return 1.0 - float(values.mean(dtype=np.float64)) if len(values) else 0.0
+
+
+def _off_diagonal(matrix: Array) -> Array:
+    values: Array = matrix[np.triu_indices(len(matrix), 1)]
+    return values

@@ -1,7 +1,5 @@
 """`choose_k`: the number of clusters, from all criteria that apply."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -54,7 +52,7 @@ def choose_k(
     =======================  ======  ====================================================================
     ``tendency``             2       whether there are clusters; votes for K = 1, or not at all
     ``icl``                  3/2     integrated completed likelihood of Gaussian mixtures
-    ``silhouette``           1       distance to the own cluster compared with the nearest other cluster
+    ``silhouette``           1       distance to the cluster compared with the nearest other cluster
     ``prediction_strength``  1       largest K whose clusters one half of the rows predicts for the other
     ``dirichlet``            1       number of components of a Dirichlet process mixture of Gaussians
     ``calinski_harabasz``    1/2     ratio of the variances between and within clusters

@@ -1,6 +1,4 @@
-"""The criteria of `choose_k`: options each is computed and turned into a vote."""
-
-from __future__ import annotations
+"""The criteria of `choose_k`: how each is computed and turned into a vote."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,7 +19,7 @@ from coterie.selection.gap import gap_statistic
 from coterie.selection.knee import kneedle
 from coterie.selection.mixture_table import MixtureTable, mixture_table
 from coterie.selection.splitting import g_means, x_means
-from coterie.selection.stability import Stability, stability
+from coterie.selection.stability import stability
 from coterie.selection.sweep import Sweep, sweep
 from coterie.selection.tendency import Tendency, row_sample, tendency
 from coterie.selection.votes import BY_SPLITS, Vote
@@ -53,10 +51,7 @@ class Effort:
 
 
 class CriteriaRun:
-    """Data and shared fits of all criteria.
-
-    Each criterion has its unset random generator, so that its result does not depend on the other criteria.
-    """
+    """Data and shared fits of all criteria; each has a random generator, so that none depends on the others."""
 
     def __init__(
         self, X: Array, w: Array | None, estimator: Any, effort: Effort, n_jobs: int | None, rng: np.random.Generator
@@ -91,7 +86,9 @@ class CriteriaRun:
         If the rows split no better than data without clusters, only small K are fitted: the optima are then arbitrary.
         """
         top = min(MAX_K, max(MAX_DENSE_K, len(self.X) // MIN_CLUSTER_ROWS), max(1, self.distinct - 1))
-        coarse = _coarse_grid(top)
+        coarse = list(range(1, min(MAX_DENSE_K, top) + 1))
+        while coarse[-1] < top:
+            coarse.append(min(top, int(coarse[-1] * GROWTH)))
         self.fit(coarse)
         ks = set(range(1, min(MAX_DENSE_K, top) + 1))
         if coarse[-1] > MAX_DENSE_K and ("tendency" not in names or self.clustered):
@@ -127,28 +124,20 @@ class CriteriaRun:
 
     def collect_votes(self, ks: Array, names: tuple[str, ...], callback: Callback | None) -> tuple[Vote, ...]:
         """Evaluate the criteria one after another, until `callback` returns True."""
-        votes, costs = [], [self._cost(name) for name in names]
+        costs = {**COSTS, **({} if self.effort.coarse else dict.fromkeys(("icl", "bic"), ALL_MIXTURES_COST))}
+        votes, work = [], [SWEEP_COST, *(costs.get(name, OTHER_COST) for name in names)]
         for done, name in enumerate(names, start=1):
             votes.append(CRITERIA[name](self, name, ks))
-            left = self.clock.left((SWEEP_COST + sum(costs[:done])) / (SWEEP_COST + sum(costs)))
+            left = self.clock.left(sum(work[: done + 1]) / sum(work))
             if callback is not None and callback(Progress(name, done, len(names), left)):
                 break
         return _weighted_votes(votes, self.results.get("tendency"), ks)
-
-    def _cost(self, name: str) -> float:
-        mixtures = name in ("icl", "bic") and not self.effort.coarse
-        return ALL_MIXTURES_COST if mixtures else COSTS.get(name, OTHER_COST)
 
     def cached(self, name: str, compute: Callable[[], Any]) -> Any:
         """Result called `name`, computed at the first call only."""
         if name not in self.results:
             self.results[name] = compute()
         return self.results[name]
-
-    def coarse_starts(self) -> Sweep:
-        """The sweep, restricted to the rows of the smaller sample."""
-        labels = [np.asarray(values)[self.subset] for values in self.sweep.labels]
-        return replace(self.sweep, labels=labels, X=self.few[0], sample_weight=self.few[1])
 
     @property
     def structures(self) -> tuple[str, ...] | str:
@@ -159,19 +148,8 @@ class CriteriaRun:
         return {"n_jobs": self.n_jobs, "random_state": self.rngs[name]}
 
 
-def _coarse_grid(top: int) -> list[int]:
-    """Numbers from 1 to `top`: all at first, then in a geometric progression."""
-    grid = list(range(1, min(MAX_DENSE_K, top) + 1))
-    while grid[-1] < top:
-        grid.append(min(top, int(grid[-1] * GROWTH)))
-    return grid
-
-
 def _weighted_votes(votes: list[Vote], tendency: Tendency | None, ks: Array) -> tuple[Vote, ...]:
-    """Apply the test for clusters to the votes.
-
-    Without clusters, indices that cannot choose K = 1 are not counted. With clusters, K = 1 is excluded.
-    """
+    """Without clusters, do not count indices that cannot choose K = 1. With clusters, exclude K = 1."""
     if tendency is None:
         return tuple(votes)
     if not tendency.clustered:
@@ -226,7 +204,10 @@ def _gap(run: CriteriaRun, name: str, ks: Array) -> Vote:
 
 def _information(run: CriteriaRun, name: str, ks: Array) -> Vote:
     rows, w = run.few
-    starts = run.coarse_starts() if run.effort.coarse else "search"
+    starts: Sweep | str = "search"
+    if run.effort.coarse:
+        labels = [np.asarray(values)[run.subset] for values in run.sweep.labels]
+        starts = replace(run.sweep, labels=labels, X=rows, sample_weight=w)
     table: MixtureTable = run.cached(
         "mixtures",
         lambda: mixture_table(
@@ -236,27 +217,18 @@ def _information(run: CriteriaRun, name: str, ks: Array) -> Vote:
     return voting.by_mixtures(table, name, ks, float(len(rows) if w is None else w.sum()))
 
 
-def _strength(run: CriteriaRun, name: str, ks: Array) -> Vote:
-    return _resampled(run, name, ks, run.distinct_few // 4, voting.by_strength, measure="prediction_strength")
-
-
-def _stability(run: CriteriaRun, name: str, ks: Array) -> Vote:
-    return _resampled(run, name, ks, run.distinct_few // 2, voting.by_stability)
-
-
-def _resampled(
-    run: CriteriaRun, name: str, ks: Array, max_k: int, vote_of: Callable[[Stability, Array], Vote], **options: Any
-) -> Vote:
-    """Vote of a stability measure for K up to `max_k`, so that resamples have enough distinct rows."""
+def _resampled(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    """Vote of a stability measure; K is limited, so that resamples have enough distinct rows."""
     rows, w = run.few
+    is_strength = name == "prediction_strength"
+    max_k = run.distinct_few // (4 if is_strength else 2)
     usable_ks = [k for k in _below(ks, max_k + 1) if k > 1]
     if not usable_ks:
         return voting.single_choice(name, ks, None, NO_SPLIT)
-    resamples, options = run.effort.resamples, run.random_options(name) | options
-    result = run.cached(
-        name, lambda: stability(run.estimator, rows, usable_ks, n_resamples=resamples, sample_weight=w, **options)
-    )
-    return vote_of(result, ks)
+    options = {"measure": "prediction_strength" if is_strength else "adjusted_rand", **run.random_options(name)}
+    options |= {"n_resamples": run.effort.resamples, "sample_weight": w}
+    result = run.cached(name, lambda: stability(run.estimator, rows, usable_ks, **options))
+    return (voting.by_strength if is_strength else voting.by_stability)(result, ks)
 
 
 def _dendrogram(run: CriteriaRun, name: str, ks: Array) -> Vote:
@@ -296,8 +268,8 @@ CRITERIA: dict[str, Callable[[CriteriaRun, str, Array], Vote]] = {
     "gap": _gap,
     "bic": _information,
     "icl": _information,
-    "prediction_strength": _strength,
-    "stability": _stability,
+    "prediction_strength": _resampled,
+    "stability": _resampled,
     "dirichlet": _dirichlet,
     "dendrogram": _dendrogram,
     "x_means": _splitting,

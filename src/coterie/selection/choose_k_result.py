@@ -1,7 +1,5 @@
 """`ChooseK`: the result of `choose_k`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,27 +10,9 @@ from coterie.selection.reasons import reason_for
 from coterie.selection.sweep import Sweep
 from coterie.selection.tendency import Tendency
 from coterie.selection.text_table import aligned
-from coterie.selection.votes import Vote, total_support
+from coterie.selection.votes import NAMES, Vote, total_support
 
 Array = np.ndarray[Any, Any]
-
-NAMES = {
-    "tendency": "test for clusters",
-    "silhouette": "silhouette",
-    "calinski_harabasz": "Calinski–Harabasz",
-    "davies_bouldin": "Davies–Bouldin",
-    "dunn": "Dunn",
-    "elbow": "elbow",
-    "gap": "gap",
-    "bic": "BIC",
-    "icl": "ICL",
-    "prediction_strength": "prediction strength",
-    "dirichlet": "Dirichlet process",
-    "stability": "stability",
-    "dendrogram": "dendrogram",
-    "x_means": "X-means",
-    "g_means": "G-means",
-}
 
 
 @dataclass(frozen=True)
@@ -42,9 +22,7 @@ class ChooseK:
     ks: Array  # (m,) numbers of clusters that were compared
     votes: tuple[Vote, ...]
     sweep: Sweep = field(repr=False)  # the fits that the indices evaluate
-    results: dict[str, Any] = field(
-        repr=False
-    )  # by criterion: `Curve`, `Gap`, `Stability`, `Tendency`, ...; 'mixtures'
+    results: dict[str, Any] = field(repr=False)  # by criterion: `Curve`, `Gap`, `Stability`, ...; 'mixtures'
     rows: int  # number of rows that were used
     n: int  # number of rows of X with a positive weight
 
@@ -55,7 +33,7 @@ class ChooseK:
 
     @property
     def recommended(self) -> int:
-        """Recommended number of clusters; 1 means that no separate clusters were columns."""
+        """Recommended number of clusters; 1 means that there are no separate clusters."""
         return int(self.ks[self.support.argmax()])
 
     @property
@@ -71,7 +49,7 @@ class ChooseK:
     @property
     def reason(self) -> str:
         """Explanation in two sentences: which criteria agree, and why others differ."""
-        return reason_for(self, NAMES)
+        return reason_for(self)
 
     def table(self) -> list[dict[str, Any]]:
         """One row per K: the value of every criterion and the support; None where a criterion has no value."""

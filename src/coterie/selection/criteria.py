@@ -1,7 +1,5 @@
 """Cluster validity indices over the number of clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

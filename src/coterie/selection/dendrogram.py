@@ -1,7 +1,5 @@
 """Number of clusters from the largest jump between the merge heights of a dendrogram."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How `sweep` fits each type of estimator for ascending numbers of clusters, and which work is shared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,11 +14,10 @@ from coterie.hierarchy.agglomerative import AgglomerativeClustering, cuts
 from coterie.kmeans.bisecting_kmeans import BisectingKMeans, with_first_splits
 from coterie.kmeans.exact_kmeans import Exact
 from coterie.kmeans.fuzzy_c_means import FuzzyCMeans
-from coterie.kmeans.kmeans import KMeans
+from coterie.kmeans.kmeans import KMeans, sweep_models
 from coterie.kmeans.kmedians import KMedians
 from coterie.kmeans.minibatch_kmeans import MiniBatchKMeans, full_models, use_if_better
 from coterie.kmeans.spherical_kmeans import SphericalKMeans
-from coterie.kmeans.sweep_models import sweep_models
 from coterie.medoids.kmedoids import KMedoids, objects_of
 from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.warm_start import em_objective, fit_with_copies
@@ -176,10 +173,7 @@ def by_merges(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[s
 
 
 ESTIMATOR_SWEEPS: dict[type, Callable[..., Iterator[Fitted]]] = {
-    KMeans: by_centers,
-    KMedians: by_centers,
-    SphericalKMeans: by_centers,
-    FuzzyCMeans: by_centers,
+    **dict.fromkeys((KMeans, KMedians, SphericalKMeans, FuzzyCMeans), by_centers),
     MiniBatchKMeans: by_batches,
     BisectingKMeans: by_cuts,
     GaussianMixture: by_components,

@@ -1,7 +1,5 @@
 """The gap statistic: within-cluster dispersion compared with that of reference data without clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,10 +19,12 @@ from coterie.distances.pairwise import strips
 from coterie.engines.local import Serial
 from coterie.errors import InputError, ParameterError
 from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct_rows
-from coterie.selection.references import REFERENCES, Array, Box, box_about
 from coterie.selection.sweep import as_ks, sweep
 from coterie.selection.text_table import aligned
 
+Array = np.ndarray[Any, Any]
+
+REFERENCES = ("uniform", "pca")  # how reference data are drawn: in a box along the columns, or along the principal axes
 TOL = 1e-3  # a fit stops when the squared movement of all centers is below TOL times the mean column variance
 MAX_ITER = 20
 ROUNDING = 1e-26  # sums of squares below this share of the total variance are rounding errors, and set to 0
@@ -185,7 +185,8 @@ def gap_statistic(
     one_of("reference", reference, REFERENCES)
     one_of("rule", rule, tuple(RULES))
     se_factor = not_negative("se_factor", se_factor)
-    if not_negative("power", power) == 0:
+    power = not_negative("power", power)
+    if power == 0:
         raise ParameterError("power=0 is not supported: use a number above 0, such as 2")
     rows, w = positive_weight_rows(X, sample_weight)
     if len(rows) < k_values[-1]:
@@ -193,14 +194,46 @@ def gap_statistic(
             f"K = {k_values[-1]} but X has n_samples={len(rows)} rows of positive weight: use ks <= {len(rows)}"
         )
     within = partial(_by_sweep, estimator) if estimator is not None else _by_kmeans
-    draw = partial(_data_or_reference, rows, box_about(rows, w, reference))
+    boxes = [None, *[box_about(rows, w, reference)] * n_references]
     generators = as_rng(random_state).spawn(1 + n_references)
     names = ["data", *(f"reference {b}" for b in range(1, 1 + n_references))]
     stop = callback and (lambda step: bool(callback(step)) and step.done > MIN_REFERENCES)
     with machine.one_blas_thread:
-        calls = [(draw, w, k_values, float(power), within, i, rng) for i, rng in enumerate(generators)]
+        calls = [(rows, w, box, k_values, power, within, rng) for box, rng in zip(boxes, generators, strict=True)]
         log_w = np.array(list(reported(machine.in_threads(_log_within, calls, n_jobs), names, stop)))
-    return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, float(power))
+    return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, power)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Uniform distribution in a box, whose sides are along the columns or along the principal axes of the data."""
+
+    low: Array  # (d,) along the sides
+    high: Array  # (d,)
+    center: Array | None = None  # (d,) origin of the axes; None if the sides are along the columns
+    axes: Array | None = None  # (d, d) one axis per column
+
+    def draw(self, n: int, dtype: Any, rng: np.random.Generator) -> Array:
+        """Sample n rows (n, d) of this dtype."""
+        rows = rng.random((n, len(self.low)), dtype=np.dtype(dtype).type)
+        rows *= (self.high - self.low).astype(dtype)
+        rows += self.low.astype(dtype)
+        if self.axes is None:
+            return rows
+        rotated: Array = rows @ self.axes.T.astype(dtype)
+        rotated += self.center.astype(dtype)  # type: ignore[union-attr]
+        return rotated
+
+
+def box_about(X: Array, w: Array | None, reference: str) -> Box:
+    """Smallest box that contains the rows: along the columns ('uniform') or the principal axes ('pca')."""
+    if reference == "uniform":
+        return Box(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64))
+    center = np.average(X, axis=0, weights=w).astype(np.float64)
+    centered = X.astype(np.float64) - center
+    axes = np.linalg.eigh((centered.T if w is None else centered.T * w) @ centered)[1]
+    coordinates = centered @ axes
+    return Box(coordinates.min(axis=0), coordinates.max(axis=0), center, axes)
 
 
 def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:
@@ -218,17 +251,12 @@ def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | Non
     return source.X[positive], source.w[positive]
 
 
-def _data_or_reference(rows: Array, box: Box, number: int, rng: np.random.Generator) -> Array:
-    """The data for number 0, otherwise a new reference data set."""
-    return rows if number == 0 else box.draw(len(rows), rows.dtype, rng)
-
-
 def _log_within(
-    draw: Callable[..., Array], w: Array | None, ks: list[int], power: float, within: Any, number: int,
-    rng: np.random.Generator,
-) -> Array:  # fmt: skip
-    """log W of one data set, for every K."""
-    values = within(draw(number, rng), w, ks, power, rng)
+    rows: Array, w: Array | None, box: Box | None, ks: list[int], power: float, within: Any, rng: np.random.Generator
+) -> Array:
+    """log W for every K: of the data if `box` is None, otherwise of a new reference data set."""
+    X = rows if box is None else box.draw(len(rows), rows.dtype, rng)
+    values = within(X, w, ks, power, rng)
     if not (values > 0).all():
         k = ks[int(np.argmin(values > 0))]
         raise InputError(
@@ -241,13 +269,8 @@ def _log_within(
 class PathClusters(NamedTuple):
     """Clusters of one data set for many K."""
 
-    ks: list[int]
     squares: Array  # (m,) within-cluster sums of squares
-    clusters: Array  # (m, n)
-
-    def labels(self, k: int) -> Array:
-        labels: Array = self.clusters[self.ks.index(k)]
-        return labels
+    clusters: Array  # (m, n) labels for each K
 
 
 def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generator) -> PathClusters:
@@ -274,7 +297,7 @@ def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generat
     )  # fmt: skip
     if not has_enough_rows:
         raise too_few_distinct_rows(len(np.unique(X, axis=0)))
-    return PathClusters(ks, np.where(squares > ROUNDING * weight.sum(), squares, 0.0) * unit**2, clusters)
+    return PathClusters(np.where(squares > ROUNDING * weight.sum(), squares, 0.0) * unit**2, clusters)
 
 
 def _by_kmeans(X: Array, w: Array | None, ks: list[int], power: float, rng: np.random.Generator) -> Array:
@@ -321,17 +344,13 @@ def _global_max(gap: Array, s: Array) -> int:
     return int(gap.argmax())
 
 
-def _tibshirani(gap: Array, s: Array) -> int:
-    return _first(gap[:-1] >= (gap - s)[1:], len(gap) - 1)
-
-
 def _within_error_of(highest: Callable[[Array, Array], int], gap: Array, s: Array) -> int:
     top = highest(gap, s)
     return _first(gap[:top] >= gap[top] - s[top], top)
 
 
 RULES: dict[str, Callable[[Array, Array], int]] = {
-    "tibs2001SEmax": _tibshirani,
+    "tibs2001SEmax": lambda gap, s: _first(gap[:-1] >= (gap - s)[1:], len(gap) - 1),
     "firstSEmax": partial(_within_error_of, _first_max),
     "globalSEmax": partial(_within_error_of, _global_max),
     "firstmax": _first_max,

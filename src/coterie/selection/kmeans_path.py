@@ -1,12 +1,10 @@
 """K-means centers for ascending numbers of clusters, each started from the previous result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -51,8 +49,8 @@ class Distinct(Stats):
 
     rows: Any  # (m, d)
 
-    def __add__(self, other: Distinct) -> Distinct:
-        return Distinct(np.unique(np.concatenate([self.rows, other.rows]), axis=0))
+    def __add__(self, other: Self) -> Self:
+        return type(self)(np.unique(np.concatenate([self.rows, other.rows]), axis=0))
 
 
 class KMeansPath:
@@ -99,11 +97,11 @@ class KMeansPath:
         """Descending pass, and an ascending pass where that helped."""
         with machine.one_blas_thread, interrupts.outermost():
             fitted_ks = sorted(self.best)
-            improved = {
-                k
-                for k, above in reversed(list(pairwise(fitted_ks)))
-                if self._try_start(k, self._start_from_larger(above, k))
-            }
+            improved = set()
+            for k, above in reversed(list(pairwise(fitted_ks))):
+                larger = self.best[above]
+                if self._try_start(k, merge_centers(larger.centers, larger.weight, k, self.n_frozen)):
+                    improved.add(k)
             for smaller, k in pairwise(fitted_ks):
                 if smaller in improved and self._try_start(k, self._start_from_smaller(smaller, k)):
                     improved.add(k)
@@ -142,9 +140,6 @@ class KMeansPath:
 
     def _start_from_smaller(self, smaller: int, k: int) -> Array:
         return self.add_centers(self.best[smaller].centers, k, self.best[smaller].memos)
-
-    def _start_from_larger(self, above: int, k: int) -> Array:
-        return merge_centers(self.best[above].centers, self.best[above].weight, k, self.n_frozen)
 
     def _best_candidate(self, centers: Array, memos: list[Any] | None) -> Array:
         """The row (1, d) that reduces the cost most, of some sampled with probability proportional to their cost."""

@@ -1,7 +1,5 @@
 """Knee of a curve, by Kneedle and by the second difference."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,13 +25,7 @@ class Knee:
 
 
 def kneedle(
-    x: Any,
-    y: Any,
-    *,
-    curve: str = "auto",
-    direction: str = "auto",
-    sensitivity: float = 1.0,
-    online: bool = False,
+    x: Any, y: Any, *, curve: str = "auto", direction: str = "auto", sensitivity: float = 1.0, online: bool = False
 ) -> Knee:
     r"""Find the knee of a curve with Kneedle [1]_: the point farthest from the line between its ends.
 

@@ -9,37 +9,38 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.protocols import Chunk, Source
-from coterie.mixture.agglomerate import agglomerate, cut
 from coterie.mixture.gaussian_em import Components, GaussianEM
-from coterie.mixture.search import Contest, Elite
-from coterie.mixture.starts import TREE, Rows, sample
-from coterie.mixture.trials import chosen, together
+from coterie.mixture.gaussian_trials import GaussianTrials
+from coterie.mixture.search import Candidates, Search
+from coterie.mixture.starts import sample
+from coterie.mixture.trials import concatenate, select
 
 Array = np.ndarray[Any, Any]
 
-WINNERS = 8  # short runs from the results of other structures that are continued
+CONTINUED = 8  # short runs from the results of other structures that are continued
 
 
-class Trials(NamedTuple):
+class StructureRuns(NamedTuple):
     """EM runs of one structure, best first."""
 
-    rows: Rows
-    contest: Contest
-    runs: Components
-    elite: Elite | None = None  # the converged runs
+    trials: GaussianTrials
+    search: Search
+    params: Components
+    candidates: Candidates | None = None  # the converged runs
 
-    def posteriors(self, runs: Any) -> Array:
-        """Posteriors of every row under these runs (runs, n, k)."""
-        return self.rows.trials.posterior(chosen(self.runs, runs))
+    @property
+    def structure(self) -> str:
+        return self.trials.model.structure.name
 
-    def start(self) -> Components:
-        return self.rows.trials.in_place(self.runs, 0)
+    def best_responsibilities(self) -> Array:
+        """Responsibilities of the best run (1, n, k)."""
+        return self.trials.responsibilities(select(self.params, [0]))[0]
 
 
 class Starts:
     """Finds starts for ascending numbers of components, on one sample of the rows.
 
-    All structures share the same initial posteriors: clusters of a model-based tree, built once for all numbers;
+    All structures share the same initial responsibilities: clusters of a model-based tree, built once for all numbers;
     K-means; and random starts. The best run of each structure is then a start for all others. The best runs are
     continued, and their components are rearranged as in a search for one structure. The best run of each structure is
     again a start for all others. Finally, the result of a structure is a start for each more general structure that has
@@ -49,97 +50,81 @@ class Starts:
     def __init__(self, model: GaussianEM, source: Source, rng: np.random.Generator, n_jobs: int | None):
         self.rng, self.n_jobs = rng, n_jobs
         self.chunk: Chunk = sample(model, source, rng)
-        rows = Rows(model, self.chunk, rng)
-        self.merges = None
-        if rows.can_afford_tree():
-            n = len(rows.Z)
-            self.leaves = np.arange(n) if n <= TREE else np.sort(rng.choice(n, TREE, replace=False))
-            self.merges = agglomerate(rows.Z[self.leaves], rows.w[self.leaves])
+        trials = GaussianTrials(model, self.chunk, rng)
+        self.tree = trials.tree() if trials.can_afford_tree() else None
 
     def find(self, models: list[GaussianEM]) -> list[Components]:
         """Return a start for each of the models, which all have the same number of components."""
         rng, *generators = self.rng.spawn(1 + len(models))
-        pool = self._pool(Rows(models[-1], self.chunk, rng))
-        all_trials = self._in_threads(
+        pool = self._pool(GaussianTrials(models[-1], self.chunk, rng))
+        structures = self._in_threads(
             lambda *item: self._short_runs(pool, *item), list(zip(models, generators, strict=True))
         )
         if models[0].n_components > 1:
-            all_trials = self._with_best_of_all(self._improved, all_trials)
-            all_trials = self._raise_to_special_cases(self._with_best_of_all(self._finished, all_trials))
-        return [trials.start() for trials in all_trials]
+            structures = self._with_best_of_all(self._improve, structures)
+            structures = self._raise_to_special_cases(self._with_best_of_all(self._finish, structures))
+        return [runs.trials.result(runs.params, 0) for runs in structures]
 
-    def _with_best_of_all(self, function: Callable[[Trials, Array], Trials], all_trials: list[Trials]) -> list[Trials]:
-        """Apply `function` to the trials of each structure, with the best run of every structure."""
-        best = np.concatenate([trials.posteriors([0]) for trials in all_trials])
-        return self._in_threads(lambda trials: function(trials, best), [(trials,) for trials in all_trials])
+    def _with_best_of_all(
+        self, function: Callable[[StructureRuns, Array], StructureRuns], structures: list[StructureRuns]
+    ) -> list[StructureRuns]:
+        """Apply `function` to the runs of each structure, with the best run of every structure."""
+        best = np.concatenate([runs.best_responsibilities() for runs in structures])
+        return self._in_threads(lambda runs: function(runs, best), [(runs,) for runs in structures])
 
-    def _in_threads(self, function: Callable[..., Trials], calls: list[tuple[Any, ...]]) -> list[Trials]:
+    def _in_threads(self, function: Callable[..., StructureRuns], calls: list[tuple[Any, ...]]) -> list[StructureRuns]:
         return list(machine.in_threads(function, calls, self.n_jobs))
 
-    def _pool(self, rows: Rows) -> Array:
-        """Posteriors to start every structure from (runs, n, k)."""
-        n, k = len(rows.Z), rows.model.n_components
-        if k == 1:
-            return np.ones((1, n, 1))
-        pool = [rows.posteriors("kmeans", 1), rows.random_starts(max(3, Contest(rows.trials).runs))]
-        if self.merges is not None and len(self.leaves) >= k:
-            labels = cut(self.merges, k)
-            resp = (labels[:, None] == np.arange(k)).astype(np.float64)[None]
-            if len(self.leaves) < n:
-                resp = rows.trials.posterior(rows.trials.only(self.leaves).first(resp))
-            pool.append(resp)
+    def _pool(self, trials: GaussianTrials) -> Array:
+        """Responsibilities from which every structure starts (runs, n, k)."""
+        if trials.k == 1:
+            return np.ones((1, trials.n, 1))
+        pool = [trials.starts("kmeans", 1), trials.random_starts(max(3, Search(trials).n_starts))]
+        if self.tree is not None and len(self.tree[0]) >= trials.k:
+            pool.append(trials.clusters_of_tree(*self.tree))
         return np.concatenate(pool)
 
-    def _short_runs(self, pool: Array, model: GaussianEM, rng: np.random.Generator) -> Trials:
-        rows = Rows(model, self.chunk, rng)
-        contest = Contest(rows.trials)
+    def _short_runs(self, pool: Array, model: GaussianEM, rng: np.random.Generator) -> StructureRuns:
+        trials = GaussianTrials(model, self.chunk, rng)
+        search = Search(trials)
         if model.n_components == 1:
-            return Trials(rows, contest, rows.trials.first(pool))
-        return Trials(rows, contest, contest.heats(pool, max(WINNERS, contest.winners(len(pool)))))
+            return StructureRuns(trials, search, trials.first(pool))
+        return StructureRuns(trials, search, search.short_runs(pool, max(CONTINUED, search.n_continued(len(pool)))))
 
-    def _improved(self, trials: Trials, others: Array) -> Trials:
+    def _improve(self, runs: StructureRuns, others: Array) -> StructureRuns:
         """Add runs from the results of other structures, continue the best and rearrange their components."""
-        contest = trials.contest
-        elite = contest.settled(together([trials.runs, contest.heats(others, WINNERS)]))
-        elite = contest.improved(elite, trials.rows.rng)
-        return trials._replace(runs=elite.runs, elite=elite)
+        search = runs.search
+        candidates = search.converge(concatenate([runs.params, search.short_runs(others, CONTINUED)]))
+        candidates = search.improve(candidates)
+        return runs._replace(params=candidates.params, candidates=candidates)
 
-    def _finished(self, trials: Trials, others: Array) -> Trials:
+    def _finish(self, runs: StructureRuns, others: Array) -> StructureRuns:
         """Add runs from the results of other structures and return the most likely ones."""
-        contest = trials.contest
-        elite = contest.settled(contest.heats(others, WINNERS), trials.elite)
-        return trials._replace(runs=contest.finished(elite, trials.rows.rng).runs)
+        search = runs.search
+        candidates = search.converge(search.short_runs(others, CONTINUED), runs.candidates)
+        return runs._replace(params=search.finish(candidates).params)
 
-    def _raise_to_special_cases(self, all_trials: list[Trials]) -> list[Trials]:
+    def _raise_to_special_cases(self, structures: list[StructureRuns]) -> list[StructureRuns]:
         """Restart structures that are less likely than one of their special cases from that case."""
-        all_trials = list(all_trials)
-        for i, current in sorted(enumerate(all_trials), key=lambda item: _structure_name(item[1])):
-            special_cases = [
-                other
-                for other in all_trials
-                if other is not current and is_special_case(_structure_name(other), _structure_name(current))
-            ]
+        structures = list(structures)
+        for i, current in sorted(enumerate(structures), key=lambda item: item[1].structure):
+            special_cases = [other for other in structures if is_special_case(other.structure, current.structure)]
             if special_cases:
-                resp = np.concatenate([other.posteriors([0]) for other in special_cases])
-                all_trials[i] = self._improve_from(current, resp)
-        return all_trials
+                resp = np.concatenate([other.best_responsibilities() for other in special_cases])
+                structures[i] = self._improve_from(current, resp)
+        return structures
 
-    def _improve_from(self, current: Trials, resp: Array) -> Trials:
-        """Restart from the posterior of a special case: one step of EM is about as likely as that case, or more."""
-        trials, contest = current.rows.trials, current.contest
-        runs = together([chosen(current.runs, [0]), trials.first(resp)])
-        runs, _, _ = trials.advance(runs, 1)
-        costs = contest.costs(runs)
-        best = int(contest.ranked(runs, costs)[0])
-        if costs[0] - costs[best] < contest.enough:
+    def _improve_from(self, current: StructureRuns, resp: Array) -> StructureRuns:
+        """Restart from the responsibilities of a special case: one step of EM is about as likely as it, or more."""
+        trials, search = current.trials, current.search
+        params, objective, _ = trials.advance(concatenate([select(current.params, [0]), trials.first(resp)]), 1)
+        costs = trials.costs(params, objective)
+        best = int(np.lexsort([costs, trials.degeneracy(params)])[0])
+        if costs[0] - costs[best] < search.tol:
             return current
-        elite = contest.settled(chosen(runs, [0, best]))
-        order = contest.ranked(elite.runs, contest.costs(elite.runs))
-        return current._replace(runs=chosen(elite.runs, order))
-
-
-def _structure_name(trials: Trials) -> str:
-    return trials.rows.model.structure.name
+        candidates = search.converge(select(params, [0, best]))
+        costs = trials.costs(candidates.params, candidates.objective)
+        return current._replace(params=candidates.select(np.lexsort([costs, candidates.degeneracy])).params)
 
 
 def is_special_case(special: str, general: str) -> bool:

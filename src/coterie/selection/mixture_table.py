@@ -15,9 +15,9 @@ from coterie.core.protocols import Chunk
 from coterie.data import as_source
 from coterie.errors import ParameterError
 from coterie.families.structures import STRUCTURES, as_structure
+from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_em import Components, GaussianEM
 from coterie.mixture.gaussian_mixture import GaussianMixture
-from coterie.mixture.search import sound_first
 from coterie.mixture.warm_start import em_of, fit_from
 from coterie.selection.mixture_starts import Starts
 from coterie.selection.sweep import Sweep, as_ks
@@ -275,7 +275,7 @@ class _Grid:
     def _degeneracy(self, model: GaussianMixture) -> int:
         """Key of `FAILURES` if the model is degenerate, else 0. With a prior, components cannot collapse."""
         em, components = em_of(model)
-        return 0 if self.prior is not None else sound_first(em, self.summary.rows, components)
+        return 0 if self.prior is not None else degeneracy_of_fit(em, self.summary.rows, components)
 
     def _mixture(self, k: int, name: str) -> GaussianMixture:
         options = {"prior": self.prior, "reg_covar": self.reg_covar, "accelerate": True, "n_jobs": 1}

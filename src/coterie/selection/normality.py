@@ -1,7 +1,5 @@
 """The Anderson-Darling test for normality, with weights."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

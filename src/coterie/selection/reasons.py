@@ -1,46 +1,50 @@
 """The sentences of `ChooseK.reason`: why a number of clusters is recommended."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from coterie.core.formatting import join_words
 from coterie.metrics import purity_score
-
-Array = np.ndarray[Any, Any]
+from coterie.selection.votes import NAMES
 
 NESTED = 0.97  # purity from which the clusters of one fit count as subsets of the clusters of another
 TINY = 0.01  # share of all rows below which a cluster is called a few outliers
 SPHERICAL = ("EII", "VII", "E", "V")
 
 
-def reason_for(choice: Any, names: Mapping[str, str]) -> str:
+def reason_for(choice: Any) -> str:
     """Explain which criteria prefer the recommended K, and why others differ."""
     k, test = choice.recommended, choice.tendency
     votes = [vote for vote in choice.votes if vote.k is not None]
     counted = [vote for vote in votes if vote.weight > 0]
-    agreeing = [names[vote.criterion] for vote in counted if vote.k == k]
+    agreeing = [NAMES[vote.criterion] for vote in counted if vote.k == k]
     against = [vote for vote in counted if vote.k != k]
     if k == 1:
-        return f"{_one_cluster(test, agreeing)} {_others_for_one(against, names)}".strip()
+        others = "No criterion that can choose K = 1 prefers more clusters."
+        if against:
+            preferences = _capitalize(describe_votes(against))
+            others = f"{preferences}: this describes the shape of the data, not separate groups."
+        return f"{_one_cluster(test, agreeing)} {others}"
     if not against:
         uncounted = [vote for vote in votes if vote.weight == 0]
-        return f"{_unanimous(k, agreeing, uncounted, names)} {_silhouette_comparison(test)}".strip()
+        text = _unanimous(k, agreeing, uncounted)
+        if test is None:
+            return text
+        best, (mean, deviation) = f"The best silhouette is {test.best:.2f}", test.by_chance
+        return f"{text} {best}; for data without clusters it is {mean:.2f} ± {deviation:.2f}."
     if agreeing:
         first = f"{join_words(agreeing)} {_verb('prefer', agreeing)} {k}."
     else:
         first = f"No criterion prefers {k}, but most rank it high."
-    return f"{_capitalize(first)} {_capitalize(describe_votes(against, names))}: {_cause(choice, against)}."
+    return f"{_capitalize(first)} {_capitalize(describe_votes(against))}: {_cause(choice, against)}."
 
 
-def _unanimous(k: int, agreeing: list[str], uncounted: list[Any], names: Mapping[str, str]) -> str:
+def _unanimous(k: int, agreeing: list[str], uncounted: list[Any]) -> str:
     """All criteria with a weight prefer k. Criteria without a weight are named if they prefer another K."""
     others = [vote for vote in uncounted if vote.k != k]
     if not others:
-        everyone = [*agreeing, *(names[vote.criterion] for vote in uncounted)]
+        everyone = [*agreeing, *(NAMES[vote.criterion] for vote in uncounted)]
         if len(everyone) > 1:
             return f"All {len(everyone)} criteria prefer {k}."
         return f"{_capitalize(join_words(everyone))} prefers {k}."
@@ -48,7 +52,7 @@ def _unanimous(k: int, agreeing: list[str], uncounted: list[Any], names: Mapping
         first = f"All {len(agreeing)} criteria with a weight prefer {k}"
     else:
         first = f"{_capitalize(join_words(agreeing))} prefers {k}"
-    return f"{first}; {describe_votes(others, names)} but {'are' if len(others) > 1 else 'is'} not counted."
+    return f"{first}; {describe_votes(others)} but {'are' if len(others) > 1 else 'is'} not counted."
 
 
 def _one_cluster(test: Any, agreeing: list[str]) -> str:
@@ -61,24 +65,11 @@ def _one_cluster(test: Any, agreeing: list[str]) -> str:
     )
 
 
-def _others_for_one(against: list[Any], names: Mapping[str, str]) -> str:
-    if not against:
-        return "No criterion that can choose K = 1 prefers more clusters."
-    return f"{_capitalize(describe_votes(against, names))}: this describes the shape of the data, not separate groups."
-
-
-def _silhouette_comparison(test: Any) -> str:
-    if test is None:
-        return ""
-    mean, deviation = test.by_chance
-    return f"The best silhouette is {test.best:.2f}; for data without clusters it is {mean:.2f} ± {deviation:.2f}."
-
-
-def describe_votes(against: list[Any], names: Mapping[str, str]) -> str:
+def describe_votes(against: list[Any]) -> str:
     """List the criteria by the K they prefer: "silhouette prefers 2 and BIC prefers 7"."""
     by_k: dict[int, list[str]] = {}
     for vote in against:
-        by_k.setdefault(vote.k, []).append(names[vote.criterion])
+        by_k.setdefault(vote.k, []).append(NAMES[vote.criterion])
     return join_words(
         [f"{join_words(criteria)} {_verb('prefer', criteria)} {k}" for k, criteria in sorted(by_k.items())]
     )
@@ -99,10 +90,9 @@ def _cause(choice: Any, against: list[Any]) -> str:
     mixtures = choice.results.get("mixtures")
     if mixtures is not None and (best := mixtures.best(1)) and best[0].structure not in SPHERICAL:
         causes.append("clusters are not spherical, but K-means assumes that they are")
-    return join_words(causes[:2]) if causes else _two_best(choice.ks, choice.support)
-
-
-def _two_best(ks: Array, support: Array) -> str:
+    if causes:
+        return join_words(causes[:2])
+    ks, support = choice.ks, choice.support
     first, second = np.argsort(-support, kind="stable")[:2]
     return f"the total support is {support[first]:.2f} for {ks[first]} and {support[second]:.2f} for {ks[second]}"
 

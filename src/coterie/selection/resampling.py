@@ -1,7 +1,5 @@
 """Resampling: the same estimator fitted to many random samples of the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -10,7 +8,6 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from coterie import machine
 from coterie.core.protocols import can_predict, parameters_of
 from coterie.data import as_source
 from coterie.errors import InputError, ParameterError
@@ -70,7 +67,11 @@ class ResamplingData:
 
     def labels(self, k: int, resample: Resample, label_rows: Array) -> Array:
         """Fit the estimator to a resample and return its labels of `label_rows`; -1 for rows without a cluster."""
-        model, rows, options = self._estimator(k, resample.seed), resample.rows, {}
+        rows, options = resample.rows, {}
+        # One thread, because the resamples run in parallel.
+        parameters = {self.count: k, "random_state": resample.seed, "n_jobs": 1, "checkpoint": None}
+        known = {name: value for name, value in parameters.items() if name in self.options}
+        model = clone(self.estimator).set_params(**known)
         if resample.weights is not None and self.takes_weights:
             options["sample_weight"] = resample.weights
         elif resample.weights is not None:
@@ -83,22 +84,22 @@ class ResamplingData:
         labels[rows] = np.maximum(np.asarray(model.labels_), -1)
         return labels[label_rows]
 
-    def _estimator(self, k: int, seed: int) -> Any:
-        """Clone with k clusters and one thread, because the resamples run in parallel."""
-        options = {self.count: k, "random_state": seed, "n_jobs": 1, "checkpoint": None}
-        return clone(self.estimator).set_params(**{name: options[name] for name in options if name in self.options})
-
     def _bootstrap_counts(self, rng: np.random.Generator) -> Array:
-        """How often each row is drawn, with probability proportional to its weight.
-
-        The number of draws is the sum of the weights if these are counts, else the number of rows.
-        """
+        """How often each row is drawn: as many draws as the sum of the weights if these are counts, else as rows."""
         n = len(self.positive_rows)
         if self.w is None:
             return np.bincount(rng.integers(n, size=n), minlength=n).astype(np.float64)
         p = self.w[self.positive_rows] / self.w.sum()
         n_draws = int(self.w.sum()) if self.unit else n
         return rng.multinomial(n_draws, p / p.sum()).astype(np.float64)
+
+
+def between_0_and_1(name: str, value: Any) -> float:
+    """Return the value, or raise an error if it is not a number between 0 and 1."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
+    if not is_number or not 0 < value < 1:
+        raise ParameterError(f"{name} must be a number between 0 and 1; got {value!r}")
+    return float(value)
 
 
 def count_option(estimator: Any) -> str:
@@ -110,16 +111,6 @@ def count_option(estimator: Any) -> str:
         f"{type(estimator).__name__} has no parameter for the number of clusters: estimator must have "
         f"{' or '.join(COUNT_OPTIONS)}"
     )
-
-
-def labels_of_resamples(
-    data: ResamplingData, k: int, resamples: list[Resample], label_rows: Array, n_jobs: int | None
-) -> Array:
-    """Labels of `label_rows` by the fit to every resample (resamples, m)."""
-    with machine.one_blas_thread:
-        return np.stack(
-            list(machine.in_threads(data.labels, [(k, resample, label_rows) for resample in resamples], n_jobs))
-        )
 
 
 def _seed(rng: np.random.Generator) -> int:

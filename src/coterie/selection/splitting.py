@@ -1,7 +1,5 @@
 """X-means and G-means: K-means that splits clusters until a criterion is satisfied."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,9 +13,10 @@ from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import as_source
 from coterie.data.summary import summarize
 from coterie.engines.local import Serial
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.normality import MIN_VALUES, anderson_darling, critical_value
+from coterie.selection.resampling import between_0_and_1
 from coterie.selection.text_table import aligned
 
 Array = np.ndarray[Any, Any]
@@ -214,13 +213,8 @@ def g_means(
     >>> g_means(X).n_clusters
     5
     """
-    if (
-        isinstance(significance, bool | np.bool_)
-        or not isinstance(significance, int | float | np.number)
-        or not 0 < significance < 1
-    ):
-        raise ParameterError(f"significance must be a number between 0 and 1; got {significance!r}")
-    rounds = _Rounds(X, sample_weight, _is_not_normal, critical_value(significance), n_jobs, search)
+    limit = critical_value(between_0_and_1("significance", significance))
+    rounds = _Rounds(X, sample_weight, _is_not_normal, limit, n_jobs, search)
     rounds.run(k_min, k_max, random_state, callback)
     return rounds.result(rounds.models[-1])
 
@@ -287,29 +281,21 @@ class _Rounds:
         callback = check_callback(callback)
         seed = int(as_rng(random_state).integers(2**31))
         self.models.append(self._fit(k, seed))
-        while self._may_improve() and len(centers := self._split_clusters(max_clusters)) > len(
-            self.models[-1].cluster_centers_
-        ):
+        while True:
+            lowest = int(np.argmin([self.bic(model) for model in self.models]))
+            if self.look_ahead and lowest < len(self.models) - self.look_ahead:
+                break
+            centers = self._split_clusters(max_clusters)
+            if len(centers) == len(self.models[-1].cluster_centers_):
+                break
             self.models.append(self._fit(len(centers), seed, init=centers, n_init=1))
             report = Progress(f"{len(centers)} clusters", len(self.models) - 1, len(self.models))
             if callback is not None and callback(report):
                 break
 
-    def _may_improve(self) -> bool:
-        """Whether a further round can help: always, or while one of the last `look_ahead` rounds has the lowest BIC."""
-        lowest = int(np.argmin([self.bic(model) for model in self.models]))
-        return not self.look_ahead or lowest >= len(self.models) - self.look_ahead
-
     def result(self, model: KMeans) -> Splitting:
-        return Splitting(
-            len(model.cluster_centers_),
-            model.cluster_centers_,
-            model.labels_,
-            float(model.inertia_),
-            self.bic(model),
-            tuple(self.history),
-            model,
-        )
+        centers, inertia, history = model.cluster_centers_, float(model.inertia_), tuple(self.history)
+        return Splitting(len(centers), centers, model.labels_, inertia, self.bic(model), history, model)
 
     def bic(self, model: KMeans) -> float:
         weights = np.bincount(model.labels_, self.w, len(model.cluster_centers_))

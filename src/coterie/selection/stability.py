@@ -1,21 +1,18 @@
 """Stability of clusters under resampling."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from coterie import interrupts
+from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, in_order, one_of, whole_number
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.protocols import can_predict
 from coterie.errors import InputError, ParameterError
-from coterie.selection.agreement import adjusted_rand, contingency_table, jaccard, prediction_strengths
-from coterie.selection.consensus import ambiguous_share, area_under_cdf, consensus_matrix
-from coterie.selection.resampling import RESAMPLINGS, Resample, ResamplingData, count_option, labels_of_resamples
+from coterie.selection import agreement
+from coterie.selection.resampling import RESAMPLINGS, Resample, ResamplingData, between_0_and_1, count_option
 from coterie.selection.sweep import as_ks
 from coterie.selection.text_table import aligned
 
@@ -52,7 +49,7 @@ class Stability:
            https://doi.org/10.1023/A:1023949509487
         """
         n_rows = len(self.rows) if rows is None else whole_number("rows", rows, 1)
-        return consensus_matrix(self.divisions[self._position(k)][:, :n_rows])
+        return agreement.consensus_matrix(self.divisions[self._position(k)][:, :n_rows])
 
     def pac(self, k: int, low: float = 0.1, high: float = 0.9, rows: int = 2000) -> float:
         """Proportion of ambiguous clustering: share of the pairs whose consensus is between `low` and `high` [2]_.
@@ -62,14 +59,14 @@ class Stability:
         .. [2] Y. Şenbabaoğlu, G. Michailidis, J. Z. Li (2014), Critical limitations of consensus clustering in class
            discovery, Scientific Reports 4, 6207. https://doi.org/10.1038/srep06207
         """
-        return ambiguous_share(self.consensus(k, rows), low, high)
+        return agreement.ambiguous_share(self.consensus(k, rows), low, high)
 
     def area(self, k: int, rows: int = 2000) -> float:
         """Area under the cumulative distribution of the consensus of pairs (Monti and others 2003).
 
         Its increase from K to K + 1 shows whether K + 1 reveals more structure.
         """
-        return area_under_cdf(self.consensus(k, rows))
+        return agreement.area_under_cdf(self.consensus(k, rows))
 
     def table(self) -> list[dict[str, Any]]:
         """One row per number of clusters, with the stability of its least stable cluster."""
@@ -85,11 +82,8 @@ class Stability:
         ]
 
     def __str__(self) -> str:
-        verdict = (
-            f"no K reaches the threshold {self.threshold:g}"
-            if self.best is None
-            else f"{self.best} clusters are stable"
-        )
+        reached = self.best is not None
+        verdict = f"{self.best} clusters are stable" if reached else f"no K reaches the threshold {self.threshold:g}"
         return f"{aligned(self.table())}\n{verdict}"
 
     def _position(self, k: int) -> int:
@@ -220,7 +214,8 @@ def stability(
             f"ks go up to {k_values[-1]}, but X has only {len(data.positive_rows)} rows of positive weight: "
             "use smaller ks"
         )
-    resamples = _Resamples(data, measure, resampling, n_resamples, _check_share(share), as_rng(random_state), n_jobs)
+    share = between_0_and_1("share", share)
+    resamples = _Resamples(data, measure, resampling, n_resamples, share, as_rng(random_state), n_jobs)
     with interrupts.outermost():
         results = list(reported(map(resamples.evaluate, k_values), [f"K = {k}" for k in k_values], callback, k_values))
     values, clusters, labels, divisions = zip(*results, strict=True)
@@ -230,34 +225,18 @@ def stability(
     min_stability = THRESHOLDS[measure] if threshold is None else float(threshold)
     best = _best(fitted_ks, mean, error, min_stability, measure)
     return Stability(
-        fitted_ks,
-        mean,
-        error,
-        best,
-        measure,
-        resampling,
-        min_stability,
-        np.array(values),
-        clusters,
-        labels,
-        divisions,
+        fitted_ks, mean, error, best, measure, resampling, min_stability, np.array(values), clusters, labels, divisions,
         resamples.rows,
-    )
+    )  # fmt: skip
 
 
 class _Resamples:
     """The resamples, and their evaluation for one number of clusters."""
 
     def __init__(
-        self,
-        data: ResamplingData,
-        measure: str,
-        resampling: str,
-        n_resamples: int,
-        share: float,
-        rng: np.random.Generator,
-        n_jobs: int | None,
-    ):
+        self, data: ResamplingData, measure: str, resampling: str, n_resamples: int, share: float,
+        rng: np.random.Generator, n_jobs: int | None,
+    ):  # fmt: skip
         self.data, self.measure, self.n_jobs = data, measure, n_jobs
         first, *children = rng.spawn(n_resamples + 1)
         self.full_sample = data.full_sample(first)
@@ -275,9 +254,9 @@ class _Resamples:
 
     def evaluate(self, k: int) -> tuple[Array, Array, Array, Array]:
         """Measure of every resample, stability of every cluster, labels of the fit to all rows and of each resample."""
-        labels, *resampled = labels_of_resamples(
-            self.data, k, [self.full_sample, *self.resamples], self.rows, self.n_jobs
-        )
+        calls = [(k, resample, self.rows) for resample in (self.full_sample, *self.resamples)]
+        with machine.one_blas_thread:
+            labels, *resampled = machine.in_threads(self.data.labels, calls, self.n_jobs)
         divisions = np.stack(resampled)
         overlap = self._overlaps(labels, divisions)
         if self.measure == "jaccard":
@@ -291,7 +270,7 @@ class _Resamples:
         overlaps = np.zeros((len(divisions), int(labels.max()) + 1))
         for overlap, division, sampled in zip(overlaps, divisions, self.is_sampled, strict=True):
             w = None if self.w is None else self.w[sampled]
-            values = jaccard(contingency_table(labels[sampled], division[sampled], w))
+            values = agreement.jaccard(agreement.contingency_table(labels[sampled], division[sampled], w))
             overlap[: len(values)] = values
         return overlaps
 
@@ -301,7 +280,8 @@ class _Resamples:
         scores = np.zeros((count, count))
         for i in range(count):
             for j in range(i):
-                scores[i, j] = scores[j, i] = adjusted_rand(contingency_table(divisions[i], divisions[j], self.w), unit)
+                table = agreement.contingency_table(divisions[i], divisions[j], self.w)
+                scores[i, j] = scores[j, i] = agreement.adjusted_rand(table, unit)
         return scores.sum(axis=1) / (count - 1)
 
     def _strengths(self, divisions: Array) -> Array:
@@ -309,15 +289,9 @@ class _Resamples:
         unit, values = self.data.unit, []
         for i, (labels, sampled) in enumerate(zip(divisions, self.is_sampled, strict=True)):
             w = None if self.w is None else self.w[sampled]
-            table = contingency_table(labels[sampled], divisions[i ^ 1][sampled], w)
-            values.append(prediction_strengths(table, unit).min())
+            table = agreement.contingency_table(labels[sampled], divisions[i ^ 1][sampled], w)
+            values.append(agreement.prediction_strengths(table, unit).min())
         return np.array(values).reshape(-1, 2).mean(axis=1)
-
-
-def _check_share(share: Any) -> float:
-    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share < 1:
-        raise ParameterError(f"share must be a number between 0 and 1; got {share!r}")
-    return float(share)
 
 
 def _best(ks: Array, mean: Array, error: Array, threshold: float, measure: str) -> int | None:

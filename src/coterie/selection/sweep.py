@@ -1,7 +1,5 @@
 """`sweep`: fit one estimator for many numbers of clusters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Test for clusters (clustering tendency): the best silhouette compared with that of data without clusters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,8 +11,7 @@ from coterie import machine, metrics
 from coterie.core.arguments import as_rng, in_order, whole_number
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.errors import InputError
-from coterie.selection.gap import MIN_REFERENCES, kmeans_path, positive_weight_rows
-from coterie.selection.references import Array, box_about
+from coterie.selection.gap import MIN_REFERENCES, Array, box_about, kmeans_path, positive_weight_rows
 from coterie.selection.sweep import as_ks
 
 SIGNIFICANCE = 0.01
@@ -156,17 +153,12 @@ def row_sample(n: int, max_rows: int, rng: np.random.Generator) -> Any:
 
 
 def _silhouettes(rows: Array, w: Array | None, ks: list[int], draw: Any, rng: np.random.Generator) -> Array:
-    """Silhouettes for every K of the data (`draw` is None) or of a new reference."""
-    X = rows if draw is None else draw(rng)
-    path = kmeans_path(X, w, ks, rng)
-    return np.array([_silhouette(X, path.labels(k), w) for k in ks])
-
-
-def _silhouette(X: Array, labels: Array, w: Array | None) -> float:
-    """Silhouette score; 0 if there is only one cluster."""
-    if len(np.unique(labels)) < 2:
-        return 0.0
-    return float(metrics.silhouette_score(X, labels, sample_weight=w, n_jobs=1))
+    """Silhouettes for every K of the data (`draw` is None) or of a new reference; 0 if there is only one cluster."""
+    X, silhouettes = rows if draw is None else draw(rng), np.zeros(len(ks))
+    for i, labels in enumerate(kmeans_path(X, w, ks, rng).clusters):
+        if len(np.unique(labels)) > 1:
+            silhouettes[i] = metrics.silhouette_score(X, labels, sample_weight=w, n_jobs=1)
+    return silhouettes
 
 
 def _normal_rows(X: Array, w: Array | None, rng: np.random.Generator) -> Array:

@@ -1,17 +1,14 @@
 """Text tables."""
 
-from __future__ import annotations
-
 from typing import Any
+
+from coterie.core.formatting import table_lines
 
 
 def aligned(rows: list[dict[str, Any]]) -> str:
     """Format rows as a table with a header and right-aligned columns; None is a dash."""
-    if not rows:
-        return ""
-    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
+    cells = [[_cell(value) for value in row.values()] for row in rows]
+    return "\n".join(table_lines([list(rows[0]), *cells])) if rows else ""
 
 
 def _cell(value: Any) -> str:

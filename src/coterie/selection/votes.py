@@ -1,7 +1,5 @@
 """Votes: the support that each criterion gives to every number of clusters, and their weighted sum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,23 +21,25 @@ GAP = 0.1
 FEWER = 0.3  # support of a K below the largest K with stable clusters: it is stable as well, but too small
 WEAK, STRONG = 0.5, 0.8  # prediction strengths at which a K has no support, and full support
 
-WEIGHTS = {
-    "silhouette": 1.0,
-    "calinski_harabasz": 0.5,
-    "davies_bouldin": 0.5,
-    "dunn": 0.25,
-    "gap": 0.5,
-    "bic": 0.5,
-    "icl": 1.5,
-    "prediction_strength": 1.0,
-    "dirichlet": 1.0,
-    "stability": 0.25,
-    "dendrogram": 0.25,
-    "x_means": 0.25,
-    "g_means": 0.25,
-    "elbow": 0.0,
-    "tendency": 2.0,
+TITLES_AND_WEIGHTS = {
+    "tendency": ("test for clusters", 2.0),
+    "silhouette": ("silhouette", 1.0),
+    "calinski_harabasz": ("Calinski–Harabasz", 0.5),
+    "davies_bouldin": ("Davies–Bouldin", 0.5),
+    "dunn": ("Dunn", 0.25),
+    "elbow": ("elbow", 0.0),
+    "gap": ("gap", 0.5),
+    "bic": ("BIC", 0.5),
+    "icl": ("ICL", 1.5),
+    "prediction_strength": ("prediction strength", 1.0),
+    "dirichlet": ("Dirichlet process", 1.0),
+    "stability": ("stability", 0.25),
+    "dendrogram": ("dendrogram", 0.25),
+    "x_means": ("X-means", 0.25),
+    "g_means": ("G-means", 0.25),
 }
+NAMES = {name: title for name, (title, _) in TITLES_AND_WEIGHTS.items()}
+WEIGHTS = {name: weight for name, (_, weight) in TITLES_AND_WEIGHTS.items()}
 BY_SPLITS = ("silhouette", "calinski_harabasz", "davies_bouldin", "dunn", "dendrogram")  # these cannot choose K = 1
 
 
@@ -54,11 +54,11 @@ class Vote:
     support: Array  # (m,) of each K that was compared, from 0 to 1
     note: str | None = None  # details, or why the vote is not counted
 
-    def without(self, note: str) -> Vote:
+    def without(self, note: str) -> "Vote":
         """Return the same vote with weight 0 and this note."""
         return replace(self, weight=0.0, note=note)
 
-    def among(self, allowed: Array, ks: Array) -> Vote:
+    def among(self, allowed: Array, ks: Array) -> "Vote":
         """Return the vote restricted to the K for which `allowed` is true."""
         if self.k is None or allowed[ks == self.k].all():
             return replace(self, support=np.where(allowed, self.support, 0.0))

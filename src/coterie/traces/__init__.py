@@ -1,7 +1,5 @@
 """Traces of a fit: its parameters and objective after every half step, as `fit_trace` returns them."""
 
-from __future__ import annotations
-
 from coterie.traces.trace import Step, Trace
 from coterie.traces.traced import Traced
 

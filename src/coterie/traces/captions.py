@@ -1,7 +1,5 @@
 """Captions of the steps of a fit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reconstruction of the half steps of a fit from its recorded parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -51,8 +49,14 @@ class HalfSteps:
         """The step after the assignment of the rows."""
         k, places = len(last.sizes), self._places(iteration)
         previous, previous_places = (None, None) if before is None else (before.params, self._places(before))
-        assignment = self.passes.assignment(iteration.params, previous, k, _component_map(places, previous_places))
-        labels = self._labels(iteration)
+        component_map = None  # number of each component at the previous iteration
+        if places is not None and previous_places is not None:
+            component_map = np.argsort(previous_places)[places]
+        assignment = self.passes.assignment(iteration.params, previous, k, component_map)
+        if self._is_joint:
+            labels = np.asarray(self.model.labels_at(iteration.params, self.index))
+        else:
+            labels = np.asarray(self.model.assign(iteration.params, self.chunk))
         step = replace(
             last,
             kind="E" if self._maximised else "assign",
@@ -91,19 +95,14 @@ class HalfSteps:
         for iteration, before in zip(self.iterations, [None, *self.iterations], strict=False):
             centers = self._centers(iteration, iteration)
             assignment = self.passes.assignment(iteration.params, before and before.params, len(centers), None)
+            labels = np.asarray(self.model.assign(iteration.params, self.chunk))
+            changed = None if before is None else int(assignment.changed)
+            objective = self.passes.halfway(iteration.params, iteration.params)
             step = Step(
-                "start" if last is None else "update",
-                iteration.iteration,
-                iteration.params,
-                centers,
-                np.asarray(assignment.sizes),
-                np.asarray(self.model.assign(iteration.params, self.chunk)),
-                None if before is None else int(assignment.changed),
-                self.passes.halfway(iteration.params, iteration.params),
-                None,
-                captions.start(len(centers), "center"),
+                "start" if last is None else "update", iteration.iteration, iteration.params, centers,
+                np.asarray(assignment.sizes), labels, changed, objective, None, captions.start(len(centers), "center"),
                 assign_params=iteration.params,
-            )
+            )  # fmt: skip
             if last is not None:
                 movement = float(_movement(last, step).max())
                 caption = captions.batch(iteration.iteration, movement, int(assignment.changed), self.n)
@@ -114,7 +113,7 @@ class HalfSteps:
     @property
     def _maximised(self) -> str | None:
         """The name of the objective if it is maximised; None if the model minimises."""
-        return self.model.climbs if isinstance(self.model, Maximizer) else None
+        return self.model.maximizes if isinstance(self.model, Maximizer) else None
 
     @property
     def _has_bound(self) -> bool:
@@ -125,12 +124,6 @@ class HalfSteps:
     def _is_joint(self) -> bool:
         """Whether the cluster of a row depends on all rows."""
         return isinstance(self.model, JointAssignment)
-
-    def _labels(self, iteration: Iteration) -> np.ndarray:
-        """Return the clusters of the rows to show (m,), with the numbers that the model uses."""
-        if self._is_joint:
-            return np.asarray(self.model.labels_at(iteration.params, self.index))
-        return np.asarray(self.model.assign(iteration.params, self.chunk))
 
     def _objective(self, iteration: Iteration) -> float:
         if not self._maximised:
@@ -143,17 +136,10 @@ class HalfSteps:
         return None if iteration.origin is None or last is None else np.argsort(last)[iteration.origin]
 
     def _centers(self, iteration: Iteration, assigned_by: Iteration) -> np.ndarray:
-        """Return the centers (k, d) in the final order of the components.
-
-        If the parameters have none, they are the means of the rows as assigned at `assigned_by`.
-        """
+        """Return the centers (k, d) in the final order, or means of the rows as assigned at `assigned_by`."""
         params = iteration.params
-        for centers in (
-            params,
-            getattr(params, "centers", None),
-            getattr(params, "means", None),
-            getattr(getattr(params, "parts", None), "location", None),
-        ):
+        location = getattr(getattr(params, "parts", None), "location", None)
+        for centers in (params, getattr(params, "centers", None), getattr(params, "means", None), location):
             if isinstance(centers, np.ndarray):
                 # Centers of series of different lengths end with NaN.
                 filled = np.where(np.isnan(centers), self.fill, centers).astype(np.float64)
@@ -191,11 +177,6 @@ def _rise(before: float, after: float) -> float:
 def _reorder(values: Any, places: np.ndarray | None) -> np.ndarray:
     """Return values of the components of the model in their final order."""
     return np.asarray(values) if places is None else np.asarray(values)[np.argsort(places)]
-
-
-def _component_map(places: np.ndarray | None, previous_places: np.ndarray | None) -> np.ndarray | None:
-    """Return the number that each component had at the previous iteration."""
-    return None if places is None or previous_places is None else np.argsort(previous_places)[places]
 
 
 def _movement(before: Step, after: Step) -> np.ndarray:

@@ -1,7 +1,5 @@
 """A callback that records the parameters of the best restart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -72,12 +70,9 @@ class Recorder:
         source: Source,
         engine: Engine,
         key: Callable[[loop.Fit], Any] | None = None,
-        start: Any = None,
+        start: Any = None,  # initial parameters of a fit by batches
     ) -> Callback:
-        """Return a callback that records each iteration and then calls `callback`.
-
-        `key` ranks restarts, as in the loop. `start` holds the initial parameters of a fit by batches.
-        """
+        """Return a callback that records each iteration and then calls `callback`; `key` ranks restarts."""
         self.model, self.source, self.engine = model, source, engine
         self.key, self.is_online = key or attrgetter("objective"), start is not None
         if self.is_online:

@@ -1,7 +1,5 @@
 """Statistics of all rows at the parameters of a recorded fit, computed by passes over the data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -37,8 +35,7 @@ class RowPasses:
     def assignment(self, params: Any, previous: Any, k: int, component_map: np.ndarray | None) -> Assignment:
         """Return the sizes of the clusters at `params`, and the number of rows whose cluster at `previous` differs.
 
-        If `previous` is None, no changes are counted. `component_map` (k,) maps components at `params` to components at
-        `previous`.
+        `component_map` (k,) maps components at `params` to components at `previous`, which may be None.
         """
         step = partial(_assignment, self.model, params, previous, k, component_map)
         assignment: Assignment = self.engine.sum(step, self.source)

@@ -1,7 +1,5 @@
 """The trace of a fit, as data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -138,14 +136,10 @@ class Trace:
     def to_dict(self) -> dict[str, Any]:
         """Return all steps as numbers, strings and lists that JSON can hold, without rows and parameters."""
         return {
-            "kind": "trace",
-            "model": type(self.model).__name__,
-            "objective": {"name": self.objective, "better": self.better},
-            "columns": list(self.columns),
-            "rows": self.n,
-            "shown": len(self.rows),
-            "steps": [_step_dict(step) for step in self.steps],
-        }
+            "kind": "trace", "model": type(self.model).__name__,
+            "objective": {"name": self.objective, "better": self.better}, "columns": list(self.columns),
+            "rows": self.n, "shown": len(self.rows), "steps": [_step_dict(step) for step in self.steps],
+        }  # fmt: skip
 
     def animate(self, columns: Any = None) -> Any:
         """Return an animation of the trace, see `coterie.plots.animate`."""
@@ -164,15 +158,10 @@ class Trace:
 
 def _step_dict(step: Step) -> dict[str, Any]:
     return {
-        "step": step.kind,
-        "iteration": step.iteration,
-        "caption": step.caption,
-        "centers": step.centers.tolist(),
-        "sizes": step.sizes.tolist(),
-        "changed": step.changed,
-        "objective": _finite(step.objective),
+        "step": step.kind, "iteration": step.iteration, "caption": step.caption, "centers": step.centers.tolist(),
+        "sizes": step.sizes.tolist(), "changed": step.changed, "objective": _finite(step.objective),
         "bound": None if step.bound is None else _finite(step.bound),
-    }
+    }  # fmt: skip
 
 
 def _finite(value: float) -> float | None:

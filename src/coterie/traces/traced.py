@@ -1,7 +1,5 @@
 """The mixin that adds `fit_trace` to estimators."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,9 +75,9 @@ class Traced:
             self, steps.all(), objective, "higher" if steps.objective_name else "lower", rows, list(names),
             n, has_missing, model, chunk,
         )  # fmt: skip
-        return self._in_own_units(trace)
+        return self._in_user_units(trace)
 
-    def _in_own_units(self, trace: Trace) -> Trace:
+    def _in_user_units(self, trace: Trace) -> Trace:
         """Return the trace with rows and centers in the units of the user; by default they are those of the model."""
         return trace
 

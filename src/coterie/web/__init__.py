@@ -2,29 +2,12 @@
 
 from coterie.web.clustermap import ClusterMap, swatch
 from coterie.web.density import Densities, Density
-from coterie.web.ellipses import ellipses_of
-from coterie.web.frame import embedded
-from coterie.web.markup import Markup, escape, joined, tag
-from coterie.web.packing import (
-    box_of,
-    pack_counts,
-    pack_labels,
-    pack_points,
-    pack_rgb,
-    pack_values,
-    span,
-    unpack_counts,
-    unpack_labels,
-    unpack_points,
-    unpack_rgb,
-    unpack_values,
-)
-from coterie.web.page import as_json, page
-from coterie.web.plane import Plane
+from coterie.web.markup import Markup, tag
+from coterie.web.packing import box_of, pack_labels, pack_points, pack_rgb, span
+from coterie.web.page import embedded, page
+from coterie.web.plane import Plane, tick_texts, ticks
 from coterie.web.player import player, player_page
-from coterie.web.png import data_uri, png, raster
-from coterie.web.still import point_colours, still
-from coterie.web.ticks import tick_texts, ticks
+from coterie.web.still import ellipses_of
 
 __all__ = [
     "ClusterMap",
@@ -32,33 +15,18 @@ __all__ = [
     "Density",
     "Markup",
     "Plane",
-    "as_json",
     "box_of",
-    "data_uri",
     "ellipses_of",
     "embedded",
-    "escape",
-    "joined",
-    "pack_counts",
     "pack_labels",
     "pack_points",
     "pack_rgb",
-    "pack_values",
     "page",
     "player",
     "player_page",
-    "png",
-    "point_colours",
-    "raster",
     "span",
-    "still",
     "swatch",
     "tag",
     "tick_texts",
     "ticks",
-    "unpack_counts",
-    "unpack_labels",
-    "unpack_points",
-    "unpack_rgb",
-    "unpack_values",
 ]

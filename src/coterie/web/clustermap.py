@@ -11,10 +11,9 @@ from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import NOISE, colours
 from coterie.web.density import Densities, Density
-from coterie.web.ellipses import ellipses_of
 from coterie.web.markup import Markup, tag
 from coterie.web.packing import pack_labels, pack_values, span
-from coterie.web.still import MANY, point_colours, still
+from coterie.web.still import MANY, ellipses_of, point_colours, still
 
 Array = np.ndarray[Any, Any]
 
@@ -89,12 +88,17 @@ class ClusterMap:
         upper = np.triu_indices(len(self.axes))
         spreads = None if self.covariances is None else [_round(one[upper]) for one in self.covariances]
         has_noise = (self.labels < 0).any() or (self.densities is not None and self.densities.n_noise > 0)
+        axes = []
+        for j, name in enumerate(self.axes):
+            low, high = self._span(j)
+            values = pack_values(self.points[:, j], low, high)
+            axes.append({"name": str(name), "low": low, "high": high, "values": values})
         grids = [
             {"axes": list(pair), "shape": list(density.shape), "counts": density.packed()}
             for pair, density in self._grids.items()
         ]
         return {
-            "kind": "map", "axes": [self._axis(j) for j in range(len(self.axes))], "start": list(self.start),
+            "kind": "map", "axes": axes, "start": list(self.start),
             "labels": pack_labels(self.labels, len(self.names)), "names": [str(name) for name in self.names],
             "colors": self.colors, "noise": NOISE if has_noise else None, "rows": int(self.rows),
             "shown": len(self.points), "centers": centers, "spreads": spreads, "deviations": self.deviations,
@@ -113,10 +117,14 @@ class ClusterMap:
     def picture(self) -> Markup:
         """Return the first view as SVG."""
         i, j = self.start
+        ellipses = None
+        if self.covariances is not None and self.centers is not None:
+            spreads = np.array([spread[np.ix_([i, j], [i, j])] for spread in self.covariances])
+            ellipses = ellipses_of(self.centers[:, [i, j]], spreads, self.deviations)
         return still(
             [self.axes[i], self.axes[j]], self.points[:, [i, j]], point_colours(self.labels, self.colors),
             [*self._span(i), *self._span(j)], shades=self._shades(i, j),
-            centers=() if self.centers is None else self.centers[:, [i, j]], ellipses=self._ellipses(i, j),
+            centers=() if self.centers is None else self.centers[:, [i, j]], ellipses=ellipses,
             names=self.names, colors=self.colors, label=f"{self.description} in {len(self.names)} clusters",
         )  # fmt: skip
 
@@ -151,17 +159,6 @@ class ClusterMap:
         if self.densities is None:
             return span(self.points[:, j])
         return float(self.densities.low[j]), float(self.densities.high[j])
-
-    def _ellipses(self, i: int, j: int) -> list[Any] | None:
-        if self.covariances is None or self.centers is None:
-            return None
-        pair = np.ix_([i, j], [i, j])
-        return ellipses_of(self.centers[:, [i, j]], np.array([s[pair] for s in self.covariances]), self.deviations)
-
-    def _axis(self, j: int) -> dict[str, Any]:
-        low, high = self._span(j)
-        values = pack_values(self.points[:, j], low, high)
-        return {"name": str(self.axes[j]), "low": low, "high": high, "values": values}
 
 
 def swatch(color: str) -> Markup:

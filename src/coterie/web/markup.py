@@ -21,20 +21,17 @@ class Markup(str):
 
 
 def escape(text: Any) -> Markup:
-    """Escape text for HTML; characters that HTML does not allow become replacement characters.
-
-    Examples
-    --------
-    >>> from coterie.web import escape
-    >>> escape("<b> & 'c'")
-    '&lt;b&gt; &amp; &#x27;c&#x27;'
-    """
+    """Escape text for HTML; characters that HTML does not allow become replacement characters."""
     return text if isinstance(text, Markup) else Markup(_escape(NOT_HTML.sub("\ufffd", str(text))))
 
 
 def joined(*children: Any) -> Markup:
     """Concatenate children: markup is unchanged, lists are flattened, None is skipped, everything else is escaped."""
-    return Markup("".join(_render(child) for child in children))
+    texts = []
+    for child in children:
+        is_list = hasattr(child, "__iter__") and not isinstance(child, str)
+        texts.append("" if child is None else joined(*child) if is_list else escape(child))
+    return Markup("".join(texts))
 
 
 def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
@@ -60,12 +57,6 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
             raise ParameterError(f"<{name}> cannot have content; got {len(children)} children")
         return Markup(opening)
     return Markup(f"{opening}{joined(*children)}</{name}>")
-
-
-def _render(child: Any) -> str:
-    if child is None:
-        return ""
-    return joined(*child) if hasattr(child, "__iter__") and not isinstance(child, str) else escape(child)
 
 
 def _attribute(key: str, value: Any) -> str:

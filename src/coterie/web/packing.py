@@ -13,14 +13,7 @@ STEPS = 65535  # number of steps of 16-bit coordinates
 
 
 def box_of(*points: Any, margin: float = 0.04) -> list[float]:
-    """Return the bounding box of points (m, 2) with a margin: minimum and maximum x, minimum and maximum y.
-
-    Examples
-    --------
-    >>> from coterie.web import box_of
-    >>> box_of([[0.0, 1.0], [10.0, 1.0]], margin=0.1)
-    [-1.0, 11.0, 0.9, 1.1]
-    """
+    """Return the bounding box of points (m, 2) with a margin: minimum and maximum x, minimum and maximum y."""
     all_points = np.concatenate([np.asarray(part, dtype=np.float64).reshape(-1, 2) for part in points])
     if len(all_points) == 0 or not np.isfinite(all_points).all():
         raise ParameterError("points must be finite and contain at least one point")
@@ -35,15 +28,7 @@ def span(values: Any, margin: float = 0.04) -> tuple[float, float]:
 
 
 def pack_values(values: Any, low: float, high: float) -> str:
-    """Pack numbers as 16-bit steps from `low` to `high`; numbers outside are clipped.
-
-    Examples
-    --------
-    >>> from coterie.web import pack_values, unpack_values
-    >>> text = pack_values([0.0, 0.5, 1.0], 0.0, 1.0)
-    >>> len(text), unpack_values(text, 0.0, 1.0).round(3).tolist()
-    (8, [0.0, 0.5, 1.0])
-    """
+    """Pack numbers as 16-bit steps from `low` to `high`; numbers outside are clipped."""
     return _text(_steps(values, low, high))
 
 
@@ -68,14 +53,7 @@ def unpack_points(text: str, box: Any) -> Array:
 
 
 def pack_labels(labels: Any, k: int) -> str:
-    """Pack labels of `k` clusters, as bytes if k < 255, else as 16-bit integers; -1 becomes the largest integer.
-
-    Examples
-    --------
-    >>> from coterie.web import pack_labels, unpack_labels
-    >>> unpack_labels(pack_labels([0, 2, -1], 3), 3).tolist()
-    [0, 2, -1]
-    """
+    """Pack labels of `k` clusters, as bytes if k < 255, else as 16-bit integers; -1 becomes the largest integer."""
     labels, dtype = np.asarray(labels), _label_type(k)
     if labels.size and not (int(labels.min()) >= -1 and int(labels.max()) < k):
         raise ParameterError(f"labels must be from -1 to {k - 1}; got {labels.min()} to {labels.max()}")
@@ -107,12 +85,6 @@ def pack_counts(places: Any, counts: Any) -> str:
 
     The counts of consecutive places are written as integers of variable length: 7 bits per byte, the lowest first, and
     the eighth bit set if another byte follows. A 0 is followed by the number of places with count 0.
-
-    Examples
-    --------
-    >>> from coterie.web import pack_counts, unpack_counts
-    >>> unpack_counts(pack_counts([0, 1, 500], [3, 1000, 1]))
-    (array([  0,   1, 500]), array([   3, 1000,    1]))
     """
     places, counts = np.asarray(places, dtype=np.int64), np.asarray(counts, dtype=np.int64)
     gaps = np.diff(places, prepend=-1) - 1

@@ -24,18 +24,8 @@ def page(
     The Content-Security-Policy allows only the scripts and the style of the page, identified by their SHA-256, and
     images that are part of the page. The page loads nothing, and a script that is injected by some text does not run.
 
-    Parameters
-    ----------
-    title : str
-        Title of the page.
-    *body : Markup, str or list of these
-        Content of the `main` element.
-    scripts : sequence of {'report', 'player'}, default=()
-        Scripts to include. By default, the page has no script.
-    data : dict of str to JSON data, or None, default=None
-        Data for the scripts, by id: elements ``<script type="application/json" id=...>``.
-    css : str, default=""
-        Rules that are added to the common stylesheet.
+    `body` is the content of the `main` element, `scripts` are names ('report', 'player'), `data` is JSON data for the
+    scripts by the id of their elements, and `css` are rules that are added to the common stylesheet.
 
     Examples
     --------
@@ -62,6 +52,12 @@ def page(
     ]
     content = joined(tag("main", *body), *blocks, *(_raw("script", code) for code in codes))
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{content}</body></html>\n'
+
+
+def embedded(page: str, height: int = 660) -> Markup:
+    """Return an iframe for notebooks that contains a page; its scripts are sandboxed."""
+    attributes = f'sandbox="allow-scripts" width="100%" height="{int(height)}" frameborder="0"'
+    return Markup(f'<iframe {attributes} srcdoc="{escape(str(page))}"></iframe>')
 
 
 @cache

@@ -30,7 +30,10 @@ def still(
     plane = Plane(width, height, box) if len(axes) > 1 else Plane(width, height, box, (12.0, 16.0, 46.0, 16.0))
     area = {"x": plane.left, "y": plane.top, "width": plane.right - plane.left, "height": plane.bottom - plane.top}
     if shades is None:
-        shades = _dots(plane, np.asarray(points, dtype=np.float64).reshape(-1, 2), rgb)
+        wide, high = round(plane.right - plane.left), round(plane.bottom - plane.top)
+        (x, y), (x0, x1, y0, y1) = np.asarray(points, dtype=np.float64).reshape(-1, 2).T, plane.box
+        across, down = (x - x0) / (x1 - x0) * wide, (y1 - y) / (y1 - y0) * high
+        shades = raster(across, down, rgb, wide, high, dot_radius(len(x), wide * high))
     image = tag("image", href=data_uri(png(shades)), **area, preserveAspectRatio="none")
     named = list(zip(centers, names, colors, strict=False))[:NUMBERED]
     outlined = [(e, color) for e, color in zip(ellipses or (), colors, strict=False) if e is not None]
@@ -55,16 +58,25 @@ def point_colours(labels: Any, colors: Sequence[str]) -> Array:
     return as_rgb([*colors, NOISE])[np.asarray(labels, dtype=np.int64)]
 
 
+def ellipses_of(centers: Any, covariances: Any, deviations: float = 2.0) -> list[list[float]]:
+    r"""Return ellipses of covariances (k, 2, 2), each as [cx, cy, a, b, angle].
+
+    `a` is the longer half axis, and `angle` its direction in radians.
+    """
+    ellipses = []
+    for (cx, cy), spread in zip(
+        np.asarray(centers, dtype=np.float64), np.asarray(covariances, dtype=np.float64), strict=True
+    ):
+        difference, covariance = (spread[0, 0] - spread[1, 1]) / 2, spread[0, 1]
+        mean, radius = (spread[0, 0] + spread[1, 1]) / 2, float(np.hypot(difference, covariance))
+        a, b = (deviations * float(np.sqrt(max(value, 0.0))) for value in (mean + radius, mean - radius))
+        ellipses.append([float(cx), float(cy), a, b, 0.5 * float(np.arctan2(covariance, difference))])
+    return ellipses
+
+
 def dot_radius(count: int, area: float) -> float:
     """Return the radius of points in pixels, which grows with the area per point; same as in `web/src/raster.ts`."""
     return float(np.clip(0.18 * np.sqrt(area / max(count, 1)), 1.0, 3.5))
-
-
-def _dots(plane: Plane, points: Array, rgb: Any) -> Array:
-    wide, high = round(plane.right - plane.left), round(plane.bottom - plane.top)
-    x0, x1, y0, y1 = plane.box
-    across, down = (points[:, 0] - x0) / (x1 - x0) * wide, (y1 - points[:, 1]) / (y1 - y0) * high
-    return raster(across, down, rgb, wide, high, dot_radius(len(points), wide * high))
 
 
 def _outline(plane: Plane, ellipse: Any, color: str, thin: bool) -> Markup:

@@ -14,7 +14,7 @@ from coterie.jobs import CompareJob, Job, ReportJob
 from coterie.plots import projection, silhouette_plot
 from coterie.report.build import cluster_moments as passes
 from coterie.report.build import feature_space as spaces
-from coterie.report.build import fit_report, profiles, python_code, reliability, reproducibility
+from coterie.report.build import fit_report, profiles, python_code, reliability, report_source
 from coterie.report.build import silhouettes as silhouette_module
 from coterie.report.build.cluster_summaries import summaries
 from coterie.report.formatting import percent
@@ -243,7 +243,7 @@ def test_findings_of_a_sample_have_the_row_numbers_of_the_table(tmp_path, monkey
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1_000, 2)) + 30.0 * (np.arange(1_000) % 2)[:, None]
     X[:50] = np.nan
-    shown = reliability.some(950, 400) + 50
+    shown = reliability.sample_rows(950, 400) + 50
     far = shown[[3, 17, 250]]
     X[far] = [[400.0, -400.0], [380.0, 380.0], [-420.0, 420.0]]
     np.save(tmp_path / "x.npy", X)
@@ -264,7 +264,7 @@ def test_axes_of_a_very_wide_table_are_those_of_a_sample_and_the_page_says_so(tm
     np.save(tmp_path / "x.npy", X)
     _, report = run(Job(tmp_path / "x.npy", k=2, report=tmp_path / "r.html"))
     assert "The axes are computed from a random sample of 1,200 rows." in report.map_note
-    seen = np.abs(np.corrcoef(report.map.points[:, 0], X[:, 1][spaces.some(3_000, spaces.POINTS)])[0, 1])
+    seen = np.abs(np.corrcoef(report.map.points[:, 0], X[:, 1][spaces.sample_rows(3_000, spaces.POINTS)])[0, 1])
     assert seen > 0.99
 
 
@@ -341,7 +341,7 @@ def test_a_table_without_a_file_has_the_fingerprint_of_its_csv(people):
     from_stdin = Cut.of(table.STANDARD_INPUT, people.raw, people.typed)
     digest = hashlib.sha256(people.raw.write_csv().encode()).hexdigest()
     assert (
-        reproducibility.fingerprint(from_stdin)
+        report_source.fingerprint(from_stdin)
         == f"standard input: 100 rows, 5 columns; SHA-256 of the table as CSV {digest}"
     )
 

@@ -61,10 +61,7 @@ class Layout(NamedTuple):
 
 
 def scan_text(path: Path) -> tuple[pl.LazyFrame, Layout]:
-    """A LazyFrame of all lines with fields as text, and the layout of the file.
-
-    A file that is not UTF-8 is first converted into a temporary file, which Polars then holds open.
-    """
+    """A LazyFrame of all lines with fields as text, and the layout; a file that is not UTF-8 is converted first."""
     encoding = detect_encoding(path)
     with path.open("rb") if encoding == UTF_8 else temporary_arrays.temporary_file() as file:
         if encoding != UTF_8:
@@ -187,10 +184,7 @@ def _delimiter(text: str) -> str:
 
 
 def parse(column: pl.Series, separator: str) -> pl.Series:
-    """The column as integers or floats if all fields that are not missing are numbers.
-
-    A comma is accepted as decimal separator if fields are not separated by commas.
-    """
+    """The column as numbers if all fields are; a comma is a decimal separator unless it separates fields."""
     return convert(column, _field_type(column, _numbers(separator)))
 
 

@@ -11,7 +11,7 @@ JSON = (".ndjson", ".jsonl")
 
 
 def malformed_line(path: Path) -> str | None:
-    """What is wrong with the first malformed line; None if there is none, or for binary files."""
+    """Description of the first malformed line; None if there is none, or for binary files."""
     suffix = path.suffix.lower()
     if suffix in TEXT:
         return _ragged_line(path)

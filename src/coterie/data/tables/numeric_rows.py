@@ -28,10 +28,7 @@ class NamedRows(np.ndarray[Any, Any]):
 
 
 def read(path: str | PathLike[str]) -> np.ndarray[Any, Any]:
-    """The rows of a file, or of all Parquet files that match a pattern.
-
-    Arrays have no column names; an .npy file is memory-mapped.
-    """
+    """The rows of a file, or of all Parquet files that match a pattern; an .npy file is memory-mapped."""
     path = Path(path)
     suffix = path.suffix.lower()
     is_pattern = suffix == ".parquet" and PATTERN.intersection(str(path)) and not path.exists()

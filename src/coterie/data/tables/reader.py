@@ -29,11 +29,7 @@ TEXT_MEMORY_FACTOR = 4
 
 @dataclass(frozen=True)
 class Table(ABC):
-    """A table in a file.
-
-    For text files the original text of every field is available, too, so that ``007`` and ``1.50`` are written as they
-    were read.
-    """
+    """A table in a file; of text files also the original fields, so that ``007`` is written as it was read."""
 
     path: Path
     schema: dict[str, pl.DataType]

@@ -50,10 +50,7 @@ class Scan:
     def batches(
         self, columns: Sequence[str] | None = None, rows: int | None = None, raw: bool = False
     ) -> Iterator[pl.DataFrame]:
-        """The table in order, `rows` rows at a time; by default batches are small.
-
-        Fields of text files are converted to numbers where the whole column is numeric, unless `raw`.
-        """
+        """Batches of `rows` rows; unless `raw`, fields of numeric columns of text files become numbers."""
         types, names = None if raw else self.field_types, list(self.schema) if columns is None else columns
         with readable(self.path):
             for batch in self.read(names, _batch_rows(len(names)) if rows is None else rows):

@@ -27,10 +27,7 @@ WRITABLE = (*WRITERS, LABELS_ONLY)
 
 
 def write(frames: Iterator[pl.DataFrame], path: Path, *, safe_csv: bool = False) -> None:
-    """Write frames with the same columns one below the other; each is released before the next is requested.
-
-    With `safe_csv`, text that a spreadsheet program would run as a formula is written as text.
-    """
+    """Write frames one below the other, each released before the next; `safe_csv` writes formulas as text."""
     frames = map(escape_formulas, frames) if safe_csv else frames
     first = next(frames)
     errors: list[BaseException] = []

@@ -38,7 +38,7 @@ def hash_sources() -> str:
 
 @cache
 def sources_at_import() -> str:
-    """The hash when the first kernel was imported: what this process compiles comes from these sources."""
+    """The hash when the first kernel was imported: this process compiles these sources."""
     return hash_sources()
 
 
@@ -46,7 +46,7 @@ class KernelCache(FunctionCache):
     """The cache of one kernel, in the folder that Numba chooses.
 
     Raises `RuntimeError` if no folder can be written or the sources cannot be read, and `AttributeError` if this
-    version of Numba does not have what is needed.
+    version of Numba lacks an attribute that is used here.
     """
 
     def __init__(self, function) -> None:
@@ -73,7 +73,7 @@ class KernelCache(FunctionCache):
             return
         key = self._index_key(sig, data.codegen)
         try:
-            if hash_sources() != self._stamp[-1]:  # they changed after import: it is unknown what was compiled
+            if hash_sources() != self._stamp[-1]:  # they changed after import: the compiled version is unknown
                 return
             self._impl.locator.ensure_cache_path()
             body = dumps((self._stamp, key, dumps(self._impl.reduce(data))))

@@ -28,7 +28,7 @@ class KernelLibrary(JITCodeLibrary):
 
     @classmethod
     def load(cls, codegen, data):
-        """The library from what `serialize_using_object_code` has returned."""
+        """The library from the result of `serialize_using_object_code`."""
         name, _, (code, symbols) = data
         library = cls(codegen, name)
         library.enable_object_caching()
@@ -92,7 +92,7 @@ class InnerCompiler(KernelCompiler):
 
 
 def load_result(context, data, description, environment, signature, objectmode, lifted, annotation, reload, others):
-    """The compiled kernel from what Numba's ``CompileResult._reduce`` has returned."""
+    """The compiled kernel from the result of Numba's ``CompileResult._reduce``."""
     for initialize in reload:
         initialize()
     library = KernelLibrary.load(context.codegen(), data)

@@ -9,7 +9,7 @@ from coterie.kernels.cpu.simd import PANEL, add_potentials, aligned, load_tile, 
 
 AHEAD = 8  # number of tiles between prefetching and use
 FLUSH_TILES = 256  # number of tiles after which sums in the precision of the data are added to float64
-BLOCK = 128  # rows whose masses are added before one of them is drawn
+BLOCK = 128  # rows whose masses are added before one of them is sampled
 
 
 @jit
@@ -87,7 +87,7 @@ def draw(
     closest,  # in  (n,)
     w,  # in  (n,), or (1,)
     u,  # in  (m,) uniform in [0, 1)
-    rows,  # out (m,) drawn in proportion to w closest
+    rows,  # out (m,) sampled in proportion to w closest
 ):
     """Draw rows; return the sum of w `closest`."""
     n = closest.shape[0]

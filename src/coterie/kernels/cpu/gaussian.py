@@ -189,7 +189,7 @@ def joint(buffer, s, j, p):
 
 @jit
 def choose(w, i0, count, e_step, known, u, s, buffer):
-    """Assign rows to one component: the known, the most likely or a drawn one; return their part of the bound."""
+    """Assign rows to one component: the known, the most likely or a random one; return their part of the bound."""
     bound = 0.0
     for p in range(count):
         if buffer[s.w + p] == 0:

@@ -265,7 +265,7 @@ def update_bounds(X, rounded, s, i0, i1, labels, lower, ratio, drift):
     d = X.shape[1]
     factor = X.dtype.type(s.inverse)
     rounding = 1.0 + (d + 8) * 2.0**-22  # rounding of squares in the precision of the data
-    underflow = d * (2.0**-120 if X.itemsize == 4 else 2.0**-1000)  # bound of what squares lose by underflow
+    underflow = d * (2.0**-120 if X.itemsize == 4 else 2.0**-1000)  # bound of the underflow of squares
     count = 0
     for i in range(i0, i1):
         bound = (np.float64(lower[i]) * ratio - drift[labels[i]]) * (1.0 - 2.0**-20)

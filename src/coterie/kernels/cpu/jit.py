@@ -51,7 +51,7 @@ def compiling(cache=CACHE, **options):
             return function
         try:
             return _compiled_once(function, target, cache)
-        except (ImportError, AttributeError):  # a version of Numba without what we extend
+        except (ImportError, AttributeError):  # a version of Numba without the classes that are extended
             kernel = Kernel(function, targetoptions=dict(target))
             if cache:
                 with suppress(RuntimeError):  # "cannot cache function: no locator available"

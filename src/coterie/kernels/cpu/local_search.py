@@ -83,7 +83,7 @@ def update_splits(
     u,  # in  (k,) uniform in [0, 1)
     work,  # i/o (1,)
 ):
-    """Compute outdated splits of clusters into two centers, by 2-means from a row drawn by its cost."""
+    """Compute outdated splits of clusters into two centers, by 2-means from a random row, weighted by its cost."""
     n, d = X.shape
     k = s.centers.shape[0]
     rows = 0

@@ -50,8 +50,8 @@ def kmeans_path(
     w,  # in   (n,) above 0
     ks,  # in   (m,) ascending
     u,  # in   (draws,) uniform in [0, 1): n_greedy + 2 n_candidates for each of the largest number of centers
-    n_greedy,  # rows drawn for each center of the sequence
-    n_candidates,  # rows drawn for each additional center
+    n_greedy,  # random candidates for each center of the sequence
+    n_candidates,  # random candidates for each additional center
     patience,  # a run stops if its cost exceeds the best by this multiple of its last decrease
     tol,  # squared movement of all centers that ends a run
     max_iter,
@@ -267,7 +267,7 @@ def _draw(w, near, total, u):
 
 @jit
 def _best_candidate(X, columns, w, near, square, u):
-    """The drawn row that decreases the cost most, one for each `u`; -1 if all rows equal a center."""
+    """The random candidate that decreases the cost most, one for each `u`; -1 if all rows equal a center."""
     total, best, minimum = _total(w, near), -1, np.inf
     if not total > 0:
         return -1

@@ -123,9 +123,9 @@ def potentials(X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.
 
 
 def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndarray]:
-    """The sum of w `closest`, and rows (m,) drawn with these probabilities by uniform numbers `u` (m,).
+    """The sum of w `closest`, and rows (m,) sampled with these probabilities by uniform numbers `u` (m,).
 
-    If the sum is 0, no row can be drawn, and all are -1.
+    If the sum is 0, no row can be sampled, and all are -1.
     """
     mass = np.broadcast_to(weights(w), len(closest)) * closest.astype(np.float64)
     cumulative = mass.cumsum()

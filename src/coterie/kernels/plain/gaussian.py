@@ -59,7 +59,7 @@ def em(
     """Sums of one pass of EM.
 
     `e_step` is "soft", "hard" (each row belongs to its most likely component, the first one if several are) or
-    "stochastic" (to a component drawn by the uniform numbers `u` (n,)). `known` (n,) are known components, -1 if
+    "stochastic" (to a random component, by the uniform numbers `u` (n,)). `known` (n,) are known components, -1 if
     unknown.
     """
     X = X.astype(np.float64, copy=False)

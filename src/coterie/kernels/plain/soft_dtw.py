@@ -10,7 +10,7 @@ from coterie.kernels.plain.dtw import antidiagonals, padded_costs
 
 Array = np.ndarray[Any, Any]
 
-MAX_EXCESS = 40.0  # times gamma: paths that cost so much more than the minimum contribute less than rounding
+MAX_EXCESS = 40.0  # times gamma: paths that cost this much more than the minimum contribute less than rounding
 
 
 class SoftTable(NamedTuple):

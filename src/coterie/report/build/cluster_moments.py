@@ -38,15 +38,9 @@ class Moments:
 
 
 def moments(
-    X: Array,
-    codes: Array | None = None,
-    k: int = 1,
-    *,
-    has_missing: bool = False,
-    weight: Array | None = None,
-    points: Points | None = None,
-    threads: int | None = None,
-) -> Moments:
+    X: Array, codes: Array | None = None, k: int = 1, *, has_missing: bool = False, weight: Array | None = None,
+    points: Points | None = None, threads: int | None = None,
+) -> Moments:  # fmt: skip
     """Moments of rows, or of their `points`, in k clusters (code -1: none); missing values are ignored.
 
     Sums are taken about a pivot, the medians of some rows: numbers are small, and a constant column has only zeros.

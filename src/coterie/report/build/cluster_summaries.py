@@ -15,7 +15,6 @@ from coterie.preparation.column_selection import EXCLUDED, NOT_SELECTED, ROW_NAM
 from coterie.preparation.fit_preparation import CONSTANT, PreparedTable
 from coterie.report.build.cluster_moments import moments
 from coterie.report.build.fitted_model import FittedModel
-from coterie.report.build.silhouettes import cluster_means
 from coterie.report.html.report import Absent
 from coterie.report.results import ClusterSummary, Trait
 
@@ -36,16 +35,16 @@ def summaries(
     with np.errstate(invalid="ignore", divide="ignore"):
         deviations = np.nan_to_num((clusters.means - clusters.mean) / np.sqrt(clusters.variance))
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
-    mean_silhouettes = cluster_means(labels, silhouettes)
+    mean_silhouettes = [] if isinstance(silhouettes, Absent) else silhouettes.means.tolist()
     result = []
-    for label in np.flatnonzero(sizes).tolist():
+    for i, label in enumerate(np.flatnonzero(sizes).tolist()):
         strongest = np.argsort(-np.abs(deviations[label]), kind="stable")[:TRAITS_SHOWN]
         traits = [Trait(names[j], float(deviations[label, j])) for j in strongest]
         cluster = ClusterSummary(
             label=label,
             rows=int(sizes[label]),
             share=float(mass[label] / mass.sum()),
-            silhouette=mean_silhouettes.get(label),
+            silhouette=mean_silhouettes[i] if mean_silhouettes else None,
             means={name: mean for name, mean in zip(names, means[label].tolist(), strict=True) if mean == mean},
             stands_out_by=tuple(trait for trait in traits if abs(trait.deviation) >= NOTABLE_DEVIATION),
         )

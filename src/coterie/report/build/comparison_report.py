@@ -10,8 +10,7 @@ from scipy.optimize import linear_sum_assignment
 import coterie
 from coterie.algorithms import algorithm_of
 from coterie.report.build.feature_space import cluster_map, feature_space
-from coterie.report.build.report_source import ReportSource
-from coterie.report.build.reproducibility import reproducibility
+from coterie.report.build.report_source import ReportSource, reproducibility
 from coterie.report.html.report import Absent, ComparisonReport
 from coterie.report.results import ComparisonResult
 

@@ -1,17 +1,30 @@
-"""The results of `choose_k` as curves and votes."""
+"""The results of `choose_k` as curves and votes, and the report about them."""
 
 import numpy as np
 
+import coterie
 from coterie.plots import ElbowDisplay, GapDisplay, InformationDisplay, StabilityDisplay
 from coterie.plots.display import plain
-from coterie.report.html.displays import Index, Votes
-from coterie.report.html.report import Criteria
+from coterie.report.build.report_source import ReportSource, reproducibility
+from coterie.report.html.report import Absent, ChoiceReport, Criteria, Index, Votes
+from coterie.report.results import ChoiceResult
 from coterie.selection import ChooseK, Curve
 from coterie.selection.choose_k import EFFORTS
 from coterie.selection.choose_k_criteria import CRITERIA
-from coterie.selection.choose_k_result import NAMES
+from coterie.selection.votes import NAMES
 
 INDICES = {"silhouette": "mean silhouette", "calinski_harabasz": "index", "davies_bouldin": "index", "dunn": "index"}
+
+
+def choice_report(result: ChoiceResult, source: ReportSource, choice: ChooseK, python: str | Absent) -> ChoiceReport:
+    """All data of the report of ``coterie choose-k``."""
+    return ChoiceReport(
+        result=result,
+        version=coterie.__version__,
+        requested_k=source.k,
+        criteria=criteria(choice, result.choice.clusters_by, by_criteria=True),
+        reproduce=reproducibility(source, python),
+    )
 
 
 def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
@@ -24,6 +37,13 @@ def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
     else:
         smallest = {name: next(key for key, each in EFFORTS.items() if name in each.criteria) for name in CRITERIA}
         options = {name: f"--budget {budget}" for name, budget in smallest.items()}
+    votes = [
+        {
+            "name": NAMES[vote.criterion], "k": vote.k, "confidence": vote.confidence, "weight": vote.weight,
+            "support": np.asarray(vote.support, dtype=np.float64), "note": vote.note,
+        }
+        for vote in sorted(choice.votes, key=lambda vote: -vote.weight)
+    ]  # fmt: skip
     return Criteria(
         recommended=choice.recommended,
         confidence=choice.confidence,
@@ -31,7 +51,7 @@ def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
         rows=choice.rows,
         n=choice.n,
         clusters_by=clusters_by,
-        votes=_votes(choice),
+        votes=Votes(choice.ks, choice.support, choice.recommended, plain(votes)),
         elbow=ElbowDisplay.from_result(choice),
         indices=tuple(
             _index(results[name], name) for name in INDICES if results.get(name) is not None and len(results[name].ks)
@@ -49,17 +69,6 @@ def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
         ),
         not_computed={NAMES[name]: option for name, option in options.items() if name not in used},
     )
-
-
-def _votes(choice: ChooseK) -> Votes:
-    votes = [
-        {
-            "name": NAMES[vote.criterion], "k": vote.k, "confidence": vote.confidence, "weight": vote.weight,
-            "support": np.asarray(vote.support, dtype=np.float64), "note": vote.note,
-        }
-        for vote in sorted(choice.votes, key=lambda vote: -vote.weight)
-    ]  # fmt: skip
-    return Votes(choice.ks, choice.support, choice.recommended, plain(votes))
 
 
 def _index(curve: Curve, name: str) -> Index:

@@ -18,8 +18,7 @@ from coterie.report.build.cluster_tree import RowNames, cluster_tree
 from coterie.report.build.criteria import criteria
 from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluster_points, feature_space, map_note
 from coterie.report.build.fitted_model import FittedModel
-from coterie.report.build.report_source import ReportSource
-from coterie.report.build.reproducibility import reproducibility
+from coterie.report.build.report_source import ReportSource, reproducibility
 from coterie.report.formatting import number, percent
 from coterie.report.html.report import Absent, Criteria, Measure, Report
 from coterie.report.results import JobResult
@@ -32,17 +31,10 @@ Codes = NDArray[np.integer]
 
 
 def build(
-    result: JobResult,
-    source: ReportSource,
-    *,
-    silhouettes: SilhouetteDisplay | Absent,
-    python: str | Absent,
-    fit: FittedModel | None = None,
-    choice: ChooseK | None = None,
-    animation: dict[str, Any] | None = None,
-    all_rows: PreparedTable | None = None,
-    callback: Callback = silent,
-) -> Report:
+    result: JobResult, source: ReportSource, *, silhouettes: SilhouetteDisplay | Absent, python: str | Absent,
+    fit: FittedModel | None = None, choice: ChooseK | None = None, animation: dict[str, Any] | None = None,
+    all_rows: PreparedTable | None = None, callback: Callback = silent,
+) -> Report:  # fmt: skip
     """All data of the report; `all_rows` includes rows without a cluster, for the map."""
     table, prepared, seed, threads = source.table, source.prepared, source.seed, source.threads
     labels = result.labels[prepared.rows.row_mask]

@@ -17,7 +17,7 @@ from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.scaling import quantiles
 from coterie.report.build.cluster_moments import moments
 from coterie.report.build.feature_space import FeatureSpace
-from coterie.report.html.displays import Shares, Spreads
+from coterie.report.html.report import Shares, Spreads
 from coterie.report.results import ClusterSummary
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -34,10 +34,28 @@ SCALES = {
 
 
 def fit_code(
-    source: ReportSource, method: str, k: int | str, fit: FittedModel, sample: int | None = None
+    source: ReportSource, name: str, k: int | str, fit: FittedModel, sample: int | None = None
 ) -> str | Absent:
     """Code that gives the labels of a fit."""
-    return _code(source, _fit_lines(source, method, k, fit, sample))
+    prepared = source.prepared
+    call = _call(name, k, fit.options, prepared, source.seed)
+    lines, rows, weight = [], "X", "weight"
+    if sample is not None and sample < prepared.rows.n:
+        lines.append(f"rows = np.sort(np.random.default_rng({source.seed}).choice(len(X), {sample}, replace=False))")
+        rows, weight = "X[rows]", "weight[rows]"
+    weight_argument = f", sample_weight={weight}" if source.weight is not None else ""
+    labels = "model.labels_" if rows == "X" else "model.predict(X)"
+    if algorithm_of(name).mixed:
+        call = call.replace("coterie.Mixture(", f"coterie.Mixture.from_frame({rows}, ", 1)
+        return _code(source, [*lines, f"model = {call[:-1]}{weight_argument})", f"labels = {labels}"])
+    if fit.sweep_ks is not None:
+        has_zeros = _has_zero_weights(prepared)
+        arguments = _without_zero_weights(rows, weight_argument, has_zeros)
+        model = _sweep_call(name, int(k), fit, prepared, *arguments)
+        labels = "model.predict(X)" if has_zeros else labels
+    else:
+        model = f"{call}.fit({rows}{weight_argument})"
+    return _code(source, [*lines, f"model = {model}", f"labels = {labels}"])
 
 
 def choice_code(
@@ -188,26 +206,6 @@ def _matrix_lines(table: Table, prepared: PreparedTable, is_text: bool, is_weigh
         lines.append(f"one_hot = [{indicator} for name, values in categories.items() for value in values]")
         lines.append(f"X = np.column_stack([X, *one_hot]).astype({dtype})")
     return lines
-
-
-def _fit_lines(source: ReportSource, name: str, k: int | str, fit: FittedModel, sample: int | None) -> list[str]:
-    prepared = source.prepared
-    call = _call(name, k, fit.options, prepared, source.seed)
-    lines, rows, weight = [], "X", "weight"
-    if sample is not None and sample < prepared.rows.n:
-        lines.append(f"rows = np.sort(np.random.default_rng({source.seed}).choice(len(X), {sample}, replace=False))")
-        rows, weight = "X[rows]", "weight[rows]"
-    weight_argument = f", sample_weight={weight}" if source.weight is not None else ""
-    labels = "model.labels_" if rows == "X" else "model.predict(X)"
-    if algorithm_of(name).mixed:
-        call = call.replace("coterie.Mixture(", f"coterie.Mixture.from_frame({rows}, ", 1)
-        return [*lines, f"model = {call[:-1]}{weight_argument})", f"labels = {labels}"]
-    if fit.sweep_ks is not None:
-        has_zeros = _has_zero_weights(prepared)
-        arguments = _without_zero_weights(rows, weight_argument, has_zeros)
-        model = _sweep_call(name, int(k), fit, prepared, *arguments)
-        return [*lines, f"model = {model}", f"labels = {'model.predict(X)' if has_zeros else labels}"]
-    return [*lines, f"model = {call}.fit({rows}{weight_argument})", f"labels = {labels}"]
 
 
 def _has_zero_weights(prepared: PreparedTable) -> bool:

@@ -18,8 +18,7 @@ from coterie.diagnosis.findings import Check, join_names
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.preparation import Preparation
 from coterie.report.build.fitted_model import FittedModel
-from coterie.report.html.displays import Certainty
-from coterie.report.html.report import Absent, Stability
+from coterie.report.html.report import Absent, Certainty, Stability
 from coterie.selection import stability
 
 RESAMPLES, FEW_RESAMPLES = 20, 10

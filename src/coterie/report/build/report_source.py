@@ -1,9 +1,18 @@
-"""The table that a report is about."""
+"""The table that a report is about, and what is needed to reproduce the result."""
 
+import hashlib
+import platform
 from dataclasses import dataclass
+from importlib.metadata import version
 
+import coterie
+from coterie.core.formatting import count
+from coterie.data.tables.read_errors import STANDARD_INPUT
 from coterie.data.tables.reader import Table
 from coterie.preparation.fit_preparation import PreparedTable
+from coterie.report.html.report import Absent, Reproduce
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
 
 
 @dataclass(frozen=True)
@@ -18,3 +27,22 @@ class ReportSource:
     threads: int | None = None
     weight: str | None = None  # column of row weights
     row_id: str | None = None  # column of row names
+
+
+def reproducibility(source: ReportSource, python: str | Absent) -> Reproduce:
+    versions = {"coterie": coterie.__version__, "Python": platform.python_version()}
+    versions |= {name: version(name) for name in PACKAGES}
+    return Reproduce(python, source.command, fingerprint(source.table), versions)
+
+
+def fingerprint(table: Table) -> str:
+    """Rows, columns and SHA-256 of the file, or of the table from standard input."""
+    if table.path == STANDARD_INPUT:
+        hasher, subject = hashlib.sha256(), "SHA-256 of the table as CSV"
+        for i, batch in enumerate(table.raw_batches()):
+            hasher.update(batch.write_csv(include_header=i == 0).encode())
+        digest = hasher.hexdigest()
+    else:
+        with table.path.open("rb") as file:
+            digest, subject = hashlib.file_digest(file, "sha256").hexdigest(), "SHA-256 of the file"
+    return f"{table.name}: {count(table.n_rows, 'row')}, {count(len(table.columns), 'column')}; {subject} {digest}"

@@ -34,15 +34,3 @@ def silhouettes(
     return SilhouetteDisplay.from_predictions(
         prepared.rows.X, codes, metric=metric, sample_weight=prepared.weight, n_jobs=threads
     )
-
-
-def mean_silhouette(result: SilhouetteDisplay | Absent) -> float | None:
-    """The mean of all rows; None if silhouettes are not defined."""
-    return None if isinstance(result, Absent) else result.mean
-
-
-def cluster_means(labels: NDArray[np.integer], result: SilhouetteDisplay | Absent) -> dict[int, float]:
-    """The mean of each cluster by its label; empty if silhouettes are not defined."""
-    if isinstance(result, Absent):
-        return {}
-    return dict(zip(np.unique(labels).tolist(), result.means.tolist(), strict=True))

@@ -6,9 +6,9 @@ from typing import Any
 
 from coterie.plots.display import plain
 from coterie.report.formatting import short_name
-from coterie.report.html.cell_colours import cell_colours_css
-from coterie.report.html.charts import convergence as convergence_chart
 from coterie.report.html.charts.bars import bars
+from coterie.report.html.charts.convergence import convergence, text_without_curve
+from coterie.report.html.charts.matrix import cell_colours_css
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
 from coterie.report.html.charts.tree import tree
@@ -100,6 +100,7 @@ def _(report: ChoiceReport, *, static: bool = False) -> str:
 @as_html.register
 def _(report: ComparisonReport, *, static: bool = False) -> str:
     title = f"Comparison of algorithms on {short_name(report.result.source, 80)}"
+    maps = {f"map{i}": each.to_dict() for i, (_, each) in enumerate(report.maps) if isinstance(each, ClusterMap)}
     return _page(
         title,
         heading(title, report.result, [f"K requested: {report.requested_k}"], report.version),
@@ -108,7 +109,7 @@ def _(report: ComparisonReport, *, static: bool = False) -> str:
         comparison.maps(report),
         _reproduce(report.reproduce),
         static=static,
-        data=comparison.maps_data(report),
+        data=maps,
     )
 
 
@@ -121,10 +122,8 @@ def _map(report: Report) -> Markup:
 def _row_fit(report: Report) -> Markup:
     """Silhouettes of the rows by cluster; for mixtures also probabilities."""
     display, certainty = report.silhouettes, report.certainty
-    if isinstance(display, Absent):
-        drawn = absent(f"No silhouettes: {display.reason}")
-    else:
-        drawn = areas(plain(display), SILHOUETTES)
+    reason = f"No silhouettes: {display.reason}" if isinstance(display, Absent) else None
+    drawn = absent(reason) if reason else areas(plain(display), SILHOUETTES)
     return section("fitting", SECTIONS["fitting"], drawn, certainty and areas(plain(certainty), CERTAINTY))
 
 
@@ -152,12 +151,9 @@ def _hierarchy(report: Report) -> Markup:
 
 def _convergence(report: Report) -> Markup:
     """The objective of every restart, and the animation of the fit if there is one."""
-    if isinstance(report.convergence, Absent):
-        drawn = absent(report.convergence)
-    else:
-        display = plain(report.convergence)
-        text = convergence_chart.text_without_curve(display)
-        drawn = convergence_chart.convergence(display) if text is None else absent(text)
+    display = report.convergence
+    text = display.reason if isinstance(display, Absent) else text_without_curve(plain(display))
+    drawn = convergence(plain(display)) if text is None else absent(text)
     animation = None if report.animation is None else [tag("h3", "Step by step"), player(report.animation, TRACE)]
     return section("convergence", SECTIONS["convergence"], drawn, animation)
 
@@ -165,15 +161,12 @@ def _convergence(report: Report) -> Markup:
 def _reproduce(data: Reproduce) -> Markup:
     """Python code, a command line, the fingerprint of the data, and the versions of the packages."""
     versions = ", ".join(f"{name} {version}" for name, version in data.versions.items())
-    if isinstance(data.python, Absent):
-        code = absent(data.python)
-    else:
-        code = tag("pre", tag("code", data.python), tabindex=0, aria_label="Python code")
+    code = tag("pre", tag("code", data.python), tabindex=0, aria_label="Python code")
     return section(
         "reproduce",
         SECTIONS["reproduce"],
         tag("h3", "In Python"),
-        code,
+        absent(data.python) if isinstance(data.python, Absent) else code,
         tag("h3", "On the command line"),
         tag("pre", tag("code", data.command), tabindex=0, aria_label="Command line"),
         tag("dl", tag("dt", "data"), tag("dd", data.fingerprint), tag("dt", "versions"), tag("dd", versions)),

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from coterie.report.results import ChoiceResult, ComparisonResult, JobResult
 
 if TYPE_CHECKING:
     from coterie import plots
     from coterie.diagnosis.diagnosis import Diagnosis
     from coterie.plots.cloud import Cloud
-    from coterie.report.html.displays import Certainty, Index, Shares, Spreads, Votes
     from coterie.web import ClusterMap
+
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,69 @@ class Absent:
     """A part of the report that is not available."""
 
     reason: str  # why, and which option would add it
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """The support of each number of clusters by each criterion."""
+
+    ks: Array  # (m,)
+    support: Array  # (m,) of all criteria combined
+    recommended: int
+    votes: list[dict[str, Any]]  # name, k, confidence, weight, support (m,), note
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """The values of an index for each number of clusters."""
+
+    name: str
+    axis: str  # label of the vertical axis
+    ks: Array  # (m,)
+    values: Array  # (m,)
+    errors: Array | None  # (m,)
+    best: int | None  # the best number of clusters
+    higher_is_better: bool
+    note: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """Quantiles of columns in each cluster."""
+
+    names: list[str]  # (k,) names of the clusters
+    sizes: Array  # (k,) rows
+    columns: list[str]  # (c,) the columns in which clusters differ most
+    n_columns: int  # all columns
+    quantiles: Array  # (k, c, 5) at 5, 25, 50, 75 and 95 %
+    sampled: int | None = None  # sample size for clusters that have more rows; None if all rows were used
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Shares of the values of a categorical column in each cluster."""
+
+    column: str
+    used: bool  # whether the column was used in the fit
+    names: list[str]  # (k,)
+    sizes: Array  # (k,)
+    values: list[str]  # (v,) the most frequent values; the last may stand for all others
+    shares: Array  # (k, v)
+
+
+@dataclass(frozen=True, eq=False)
+class Certainty:
+    """Probabilities of the rows for their clusters; the fields have the names of `SilhouetteDisplay`."""
+
+    names: list[str]  # (k,)
+    sizes: Array  # (k,)
+    means: Array  # (k,)
+    below: Array  # (k,) share of rows with a low probability
+    outlines: list[Array]  # (k) probabilities in descending order, thinned evenly if there are many
+    mean: float
+    shown: Array  # indices of the clusters that are drawn
+    n: int
+    sampled: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,45 +152,19 @@ class Reproduce:
 
 @dataclass(frozen=True)
 class Report:
-    """The data of the page of a fit; parts that are not available are `Absent`, with the reason.
-
-    Attributes
-    ----------
-    result : JobResult
-        The result of the job.
-    version : str
-        Version of coterie.
-    requested_k : str
-        The number of clusters as requested: a number, a range, "auto", or "given" for given labels.
-    names : list of str
-        Names of the clusters that have rows, in the order of `result.clusters`.
-    examples : list of list of str
-        For each cluster, the names of the rows nearest to its center.
-    id_name : str
-        The column that has the names of the rows, or "row, from 0" for row numbers.
-    weight : str or None
-        The column of row weights.
-    explained : Measure or Absent
-        Share of the variance between clusters, or the likelihood of a mixture.
-    certainty : Certainty or None
-        Probabilities of the rows for their clusters; None for models without probabilities.
-    checked_rows : int
-        Number of rows that were diagnosed.
-    animation : dict or None
-        The data of the player, see `coterie.web.player`.
-    """
+    """The data of the page of a fit; parts that are not available are `Absent`, with the reason."""
 
     result: JobResult
-    version: str
-    requested_k: str
-    names: list[str]
-    examples: list[list[str]]
-    id_name: str
-    weight: str | None
-    explained: Measure | Absent
+    version: str  # of coterie
+    requested_k: str  # the number of clusters as requested: a number, a range, "auto", or "given" for given labels
+    names: list[str]  # of the clusters that have rows, in the order of `result.clusters`
+    examples: list[list[str]]  # for each cluster, the names of the rows nearest to its center
+    id_name: str  # the column that has the names of the rows, or "row, from 0" for row numbers
+    weight: str | None  # the column of row weights
+    explained: Measure | Absent  # share of the variance between clusters, or the likelihood of a mixture
     stability: Stability | Absent
     silhouettes: plots.SilhouetteDisplay | Absent
-    certainty: Certainty | None
+    certainty: Certainty | None  # probabilities of the rows for their clusters; None for models without probabilities
     map: ClusterMap | Cloud
     map_note: str
     criteria: Criteria | Absent
@@ -133,9 +174,9 @@ class Report:
     tree: Tree | Absent
     convergence: plots.ConvergenceDisplay | Absent
     diagnosis: Diagnosis | Absent
-    checked_rows: int
+    checked_rows: int  # number of rows that were diagnosed
     reproduce: Reproduce
-    animation: dict[str, Any] | None = None
+    animation: dict[str, Any] | None = None  # the data of the player, see `coterie.web.player`
 
 
 @dataclass(frozen=True)

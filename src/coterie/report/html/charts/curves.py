@@ -39,17 +39,10 @@ class Choice:
 
 
 def curves(
-    title: str,
-    axis: str,
-    lines: Sequence[Line],
-    *,
-    choice: Choice | None = None,
-    also: Choice | None = None,
-    threshold: tuple[float, str] | None = None,
-    dots: Sequence[tuple[int, float]] = (),
-    note: Any = None,
+    title: str, axis: str, lines: Sequence[Line], *, choice: Choice | None = None, also: Choice | None = None,
+    threshold: tuple[float, str] | None = None, dots: Sequence[tuple[int, float]] = (), note: Any = None,
     along: str = "number of clusters K",
-) -> Markup:
+) -> Markup:  # fmt: skip
     """Curves over K with error bars, a dashed line at the selected K, and a table of all numbers.
 
     `also` is the K of a second rule that is not used in the choice; its line is fainter.
@@ -69,6 +62,10 @@ def curves(
         y, text = of.y(threshold[0]), threshold[1]
         name = svg_text(of.right, y - 4, text, "end", cls="small")
         threshold_line = tag("g", line(of.left, y, of.right, y, "threshold"), name)
+    ring = None  # around the value at the selected K, if there is only one curve
+    if choice is not None and len(lines) == 1 and choice.k in list(lines[0].ks):
+        value = lines[0].values[list(lines[0].ks).index(choice.k)]
+        ring = tag("circle", tooltip(choice.text), cx=of.x(choice.k), cy=of.y(value), r=7.5, cls="ring")
     drawn = of.svg(
         label if choice is None else f"{label}; {choice.text}",
         drawn_axes,
@@ -77,7 +74,7 @@ def curves(
         _choice(of, also, "also", 15.0) if also is not None and (choice is None or also.k != choice.k) else None,
         _choice(of, choice),
         [_curve(of, j, curve, len(lines) > 1) for j, curve in enumerate(lines)],
-        _ring(of, lines, choice),
+        ring,
     )
     legend = _legend(lines) if len(lines) > 1 else None
     return figure(title, [legend, drawn], _table(lines, ks, choice), note=note)
@@ -109,14 +106,6 @@ def _choice(of: Plane, choice: Choice | None, cls: str = "", lower: float = 0.0)
     start = x + 6 if is_right else max(of.left, x - 6 - width)
     text = svg_text(start, of.top + 9 + lower, choice.text, "start", cls=f"chosen {cls}".strip())
     return tag("g", line(x, of.top, x, of.bottom, f"choice {cls}".strip()), text)
-
-
-def _ring(of: Plane, lines: Sequence[Line], choice: Choice | None) -> Markup | None:
-    """A ring around the value at the selected K, if there is only one curve."""
-    if choice is None or len(lines) != 1 or choice.k not in list(lines[0].ks):
-        return None
-    value = lines[0].values[list(lines[0].ks).index(choice.k)]
-    return tag("circle", tooltip(choice.text), cx=of.x(choice.k), cy=of.y(value), r=7.5, cls="ring")
 
 
 def _legend(lines: Sequence[Line]) -> Markup:

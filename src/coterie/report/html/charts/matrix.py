@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from coterie.palette import as_rgb, luminance
 from coterie.report.formatting import short_name, text_width
 from coterie.report.html.charts.svg import SLIM, TEXT, WIDE, name_text, picture, scrollable, svg_text, tooltip
 from coterie.web import Markup, tag
@@ -11,6 +12,8 @@ MAX_WIDTH = 1030.0
 STEPS = 10  # of a colour scale, from 0 to full
 LETTERS, FEW_LETTERS = 26, 19  # maximum length of a name beside the grid: wide and slim
 MANY_CELLS = 300  # with more cells there is no second picture for small screens
+# Background, high values, low values, shares. Orange, purple and blue also differ for people with colour blindness.
+HUES = {"light": ("#ffffff", "#b35806", "#542788", "#08519c"), "dark": ("#1a2029", "#f1a340", "#a58fd6", "#5aa9e6")}
 
 
 @dataclass(frozen=True)
@@ -133,16 +136,9 @@ def _slim_layout(grid: Matrix) -> _Layout:
 
 
 def _layout(
-    grid: Matrix,
-    left: float,
-    right: float,
-    size: float,
-    slanted: bool,
-    titles: Sequence[float],
-    letters: int,
-    *,
+    grid: Matrix, left: float, right: float, size: float, slanted: bool, titles: Sequence[float], letters: int, *,
     notes: bool,
-) -> _Layout:
+) -> _Layout:  # fmt: skip
     swatches = 12.0 if any(head.colour for head in grid.columns) else 0.0
     top = (0.64 * max(titles) + 24.0 if slanted else 28.0) + swatches
     over = 0.77 * titles[-1] - size / 2 + 10.0 if slanted else 0.0
@@ -186,3 +182,25 @@ def _cell(cell: Cell, x: float, y: float, width: float, height: float, diverging
     middle = {"x": round(x + width / 2), "y": round(y + height / 2 + 0.35 * TEXT)}
     text = tag("text", cell.text, **middle) if cell.text else None
     return tag("g", tooltip(cell.tip), tag("rect", **box), text, cls=f"cell {kind}", data_tip=True)
+
+
+def cell_colours_css() -> str:
+    """CSS rules for cells .z-10 … .z10 and .s0 … .s10, with a text colour of sufficient contrast."""
+    light, dark = ("".join(_colour_rules(*hues)) for hues in HUES.values())
+    return f"{light}@media (prefers-color-scheme: dark) {{\n@media screen {{\n{dark}}}\n}}\n"
+
+
+def _colour_rules(background: str, high: str, low: str, share: str) -> list[str]:
+    diverging = [
+        _colour_rule(f"z{step}", background, high if step > 0 else low, abs(step)) for step in range(-STEPS, STEPS + 1)
+    ]
+    return [*diverging, *(_colour_rule(f"s{step}", background, share, step) for step in range(STEPS + 1))]
+
+
+def _colour_rule(name: str, background: str, hue: str, step: int) -> str:
+    a, b = as_rgb([background, hue])
+    part = 0.06 + 0.94 * step / STEPS if step else 0.0
+    mixed = (1 - part) * a + part * b
+    fill = "#" + "".join(f"{round(255 * value):02x}" for value in mixed)
+    text = "#000000" if luminance(mixed) > 0.1791 else "#ffffff"  # both have the same contrast there
+    return f".chart .{name} rect {{ fill: {fill}; }} .chart .{name} text {{ fill: {text}; }}\n"

@@ -15,7 +15,10 @@ MAX_KS = 40  # columns of the heatmap
 def votes(display: Mapping[str, Any]) -> Markup:
     """Draw the dictionary of `Votes`: a row for each criterion, a column for each K, darker for more support."""
     ks, recommended = display["ks"], display["recommended"]
-    columns = _columns(ks, recommended, [vote["k"] for vote in display["votes"]])
+    columns = list(range(len(ks)))
+    if len(ks) > MAX_KS:  # the first K, and those with votes
+        with_votes = {recommended, *(vote["k"] for vote in display["votes"])}
+        columns = [i for i, k in enumerate(ks) if i < MAX_KS - len(with_votes) or k in with_votes]
     rows = [_row(vote, ks, columns) for vote in display["votes"]]
     supports = [(ks[i], display["support"][i]) for i in columns]
     combined = [
@@ -45,14 +48,6 @@ def votes(display: Mapping[str, Any]) -> Markup:
     ]  # fmt: skip
     table = numbers(["criterion", "K", "margin", "weight", "note"], lines, left=(0, 4))
     return figure("Votes of the criteria", grid.drawn(), table, note=note, slim=grid.slim())
-
-
-def _columns(ks: list[int], recommended: int, voted: list[int | None]) -> list[int]:
-    """Indices of the K to show: all, or the first ones and those with votes."""
-    if len(ks) <= MAX_KS:
-        return list(range(len(ks)))
-    with_votes = {recommended, *voted}
-    return [i for i, k in enumerate(ks) if i < MAX_KS - len(with_votes) or k in with_votes]
 
 
 def _row(vote: Mapping[str, Any], ks: list[int], columns: list[int]) -> list[Cell]:

@@ -1,7 +1,5 @@
 """Comparison of algorithms: scores, agreement, maps."""
 
-from typing import Any
-
 from coterie.plots.display import plain
 from coterie.report.formatting import number, two_places
 from coterie.report.html.charts.bars import bars
@@ -62,8 +60,3 @@ def maps(report: ComparisonReport) -> Markup:
         for i, (title, each) in enumerate(report.maps)
     ]
     return section("maps", "Maps", tag("div", drawn, cls="grid"))
-
-
-def maps_data(report: ComparisonReport) -> dict[str, Any]:
-    """The data from which the script draws the maps."""
-    return {f"map{i}": each.to_dict() for i, (_, each) in enumerate(report.maps) if isinstance(each, ClusterMap)}

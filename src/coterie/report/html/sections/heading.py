@@ -3,6 +3,7 @@
 from typing import Any
 
 from coterie.core.formatting import count
+from coterie.diagnosis.findings import join_names
 from coterie.report.formatting import short_name
 from coterie.web import Markup, tag
 
@@ -19,15 +20,13 @@ def heading(title: str, result: Any, facts: list[str], version: str) -> Markup:
     entries = {"numeric": list(result.columns), "categorical": list(result.categories)}
     for column in result.skipped:
         entries.setdefault(f"skipped: {column.reason}", []).append(column.name)
-    names = [(tag("dt", kind), tag("dd", _listed(each))) for kind, each in entries.items() if each]
+    names = []
+    for kind, each in entries.items():
+        text = join_names([short_name(name) for name in each], MAX_NAMES)
+        names += [(tag("dt", kind), tag("dd", text))] if each else []
     return tag(
         "header",
         tag("h1", title),
         tag("p", " · ".join([*line, f"coterie {version}"]), cls="facts muted"),
         tag("details", tag("summary", "Columns used and skipped"), tag("dl", names)),
     )
-
-
-def _listed(names: list[str]) -> str:
-    rest = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
-    return ", ".join(short_name(name) for name in names[:MAX_NAMES]) + rest

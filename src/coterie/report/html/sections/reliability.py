@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from coterie.core.formatting import count, join_words
 from coterie.report.formatting import percent, short_name, two_places
 from coterie.report.html.report import Absent, Criteria, Report
@@ -80,14 +82,11 @@ def _separation(report: Report) -> Sentence | None:
     silhouettes = report.silhouettes
     if isinstance(silhouettes, Absent):
         return None
-    value = f"the mean silhouette is {two_places(silhouettes.mean)}"
-    if silhouettes.mean > STRONG:
-        return Sentence(f"The clusters are well separated: {value}.")
-    if silhouettes.mean > REASONABLE:
-        return Sentence(f"The clusters are separated, with some rows between them: {value}.")
-    if silhouettes.mean > WEAK:
-        return Sentence(f"The clusters touch or overlap: {value}.")
-    return Sentence(f"The clusters are hardly separated: {value}.", weak=True)
+    degrees = {STRONG: "are well separated", REASONABLE: "are separated, with some rows between them"}
+    degrees |= {WEAK: "touch or overlap", -np.inf: "are hardly separated"}
+    degree = next(text for limit, text in degrees.items() if silhouettes.mean > limit)
+    text = f"The clusters {degree}: the mean silhouette is {two_places(silhouettes.mean)}."
+    return Sentence(text, weak=silhouettes.mean <= WEAK)
 
 
 def _worst_cluster(report: Report) -> Sentence | None:
@@ -115,23 +114,20 @@ def _certainty(report: Report) -> Sentence | None:
         f"It is below 0.9 for {percent(uncertain) if uncertain else 'none'} of the rows. "
         f"The smallest cluster has {percent(smallest.share)} of the rows."
     )
-    if uncertain <= FEW_UNCERTAIN:
-        return Sentence(f"The model is certain about nearly all rows: {value}")
-    if uncertain <= SOME_UNCERTAIN:
-        return Sentence(f"The model is certain about most rows: {value}")
-    return Sentence(f"The model is uncertain about many rows: {value}", weak=True)
+    degrees = {FEW_UNCERTAIN: "certain about nearly all", SOME_UNCERTAIN: "certain about most"}
+    degrees[1.0] = "uncertain about many"
+    degree = next(text for limit, text in degrees.items() if uncertain <= limit)
+    return Sentence(f"The model is {degree} rows: {value}", weak=uncertain > SOME_UNCERTAIN)
 
 
 def _stability(report: Report) -> Sentence | None:
     stability = report.stability
     if isinstance(stability, Absent):
         return None
+    degrees = {STABLE: "stable", MOSTLY_STABLE: "mostly stable", -np.inf: "not stable"}
+    degree = next(text for limit, text in degrees.items() if stability.mean >= limit)
     value = f"mean adjusted Rand index {two_places(stability.mean)}, {stability.resamples} resamples"
-    if stability.mean >= STABLE:
-        return Sentence(f"The clusters are stable under resampling ({value}).")
-    if stability.mean >= MOSTLY_STABLE:
-        return Sentence(f"The clusters are mostly stable under resampling ({value}).")
-    return Sentence(f"The clusters are not stable under resampling ({value}).", weak=True)
+    return Sentence(f"The clusters are {degree} under resampling ({value}).", weak=stability.mean < MOSTLY_STABLE)
 
 
 def _findings(report: Report) -> Sentence | None:
