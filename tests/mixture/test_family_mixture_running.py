@@ -84,7 +84,7 @@ def test_batches_move_the_fit(family):
 @EACH
 def test_a_warm_start_goes_on(family, fitted):
     X, _, _ = fitted[family]
-    model = Mixture(4, family, random_state=0, warm_start=True, max_iter=2, tol=0)
+    model = Mixture(4, family, init_params="random", random_state=0, warm_start=True, max_iter=2, tol=0)
     with pytest.warns(ConvergenceWarning):
         first = model.fit(X).log_likelihood_
     with pytest.warns(ConvergenceWarning):

@@ -11,6 +11,7 @@ from coterie.mixture.family_trials import FamilyTrials
 from coterie.mixture.rearrange import cross, relocate, split_and_merge
 from coterie.mixture.trials import select
 
+pytestmark = pytest.mark.whole_search
 RATES = np.array([[1.0, 20.0], [20.0, 1.0], [20.0, 20.0], [60.0, 60.0]])
 
 
