@@ -155,12 +155,12 @@ class Trials(ABC):
     def _scores_of_starts(self, seeds: np.ndarray) -> np.ndarray:
         """Scores (runs, n, k): components without known rows are around the seeds (runs, m), indices of the pool."""
         labels, known = self._known_components()
-        distinct, which = np.unique(seeds, return_inverse=True)
-        scores = np.ascontiguousarray(self.scores_around(self.pool[distinct]).T)[which.reshape(seeds.shape)]
-        if len(labels):
-            free, all_scores = np.setdiff1d(np.arange(self.k), labels), np.empty((len(seeds), self.k, self.n))
-            all_scores[:, free], all_scores[:, labels] = scores, known.T
-            scores = all_scores
+        scores = np.empty((len(seeds), self.k, self.n))
+        scores[:, labels] = known.T
+        if seeds.size:  # else each component has known rows
+            distinct, which = np.unique(seeds, return_inverse=True)
+            around = np.ascontiguousarray(self.scores_around(self.pool[distinct]).T)
+            scores[:, np.setdiff1d(np.arange(self.k), labels)] = around[which.reshape(seeds.shape)]
         return np.ascontiguousarray(scores.transpose(0, 2, 1))
 
     def _known_components(self) -> tuple[np.ndarray, np.ndarray]:
