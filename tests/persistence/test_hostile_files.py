@@ -1,9 +1,10 @@
 import json
 import pickle
+import re
 import struct
 import tracemalloc
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
 
@@ -184,18 +185,29 @@ ANSWERS = ("predict", "predict_proba", "transform", "score", "score_samples", "b
 
 
 def answer_or_complain(path, rows):
-    """A loaded model predicts, or raises an error of the library."""
+    """A loaded model predicts, or raises an error of the library, or scikit-learn's error about other columns."""
     model = load_or_refuse(path)
     if model is None:
         return
     with np.errstate(all="ignore"):
         for verb in ANSWERS:
-            with suppress(InputError, ParameterError, NotFittedError):
-                if hasattr(model, verb):
+            if hasattr(model, verb):
+                with errors_of_the_library():
                     getattr(model, verb)(rows)
-        with suppress(InputError, ParameterError, NotFittedError):
-            if hasattr(model, "sample"):
+        if hasattr(model, "sample"):
+            with errors_of_the_library():
                 model.sample(3)
+
+
+@contextmanager
+def errors_of_the_library():
+    try:
+        yield
+    except (InputError, ParameterError, NotFittedError):
+        pass
+    except ValueError as error:  # names or number of the columns were edited
+        if not re.search("feature names|features, but .* is expecting", str(error)):
+            raise
 
 
 ODD_VALUES = (
