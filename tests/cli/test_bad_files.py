@@ -116,7 +116,7 @@ def test_a_column_of_another_type_is_no_bug_in_any_command(here, capsys, kind, c
 
 @pytest.mark.parametrize("command", ["predict", "predict in batches", "predict categories", "predict mixed", "model"])
 @pytest.mark.parametrize(
-    "value, shown", [("oops", '"oops"'), ('"x\ny"', '"x\ny"'), ("1.5.2", '"1.5.2"'), ("y" * 99, f'"{"y" * 39}…"')]
+    "value, shown", [("oops", '"oops"'), ('"x\ny"', r'"x\ny"'), ("1.5.2", '"1.5.2"'), ("y" * 99, f'"{"y" * 39}…"')]
 )
 def test_a_bad_cell_is_named_by_file_line_column_and_value(here, capsys, command, value, shown):
     before = '"first\nsecond"' if command != "predict mixed" else "u"  # a row of two lines above it

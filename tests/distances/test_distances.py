@@ -329,6 +329,10 @@ def test_haversine_needs_radians_of_two_columns():
         pairwise(np.zeros((3, 3)), metric="haversine")
 
 
+def test_equal_rows_have_standardised_distance_0():
+    np.testing.assert_array_equal(pairwise(np.full((3, 2), -1e6), metric="seuclidean"), np.zeros((3, 3)))
+
+
 @pytest.mark.parametrize("n", [6, 200])
 def test_the_variances_of_seuclidean_can_be_given(n):
     X, V = rng.normal(size=(n, 4)), np.array([1.0, 4.0, 9.0, 0.5])

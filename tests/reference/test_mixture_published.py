@@ -204,7 +204,8 @@ def test_the_diabetes_of_the_book():
 
 def test_the_hemophilia_of_the_book():
     X, printed = load("r/hemophilia"), published("mclust.book.hemophilia")["value"]
-    model = fitted("hemophilia", "VVV", 2)
+    assert fitted("hemophilia", "VVV", 2).log_likelihood_ >= printed["loglik"] - 0.01
+    model = GaussianMixture(2, covariance_type="VVV", init_params="hierarchical").fit(X)  # as mclust starts
     assert_as_printed(model, X, printed, 2, slack=0.01)
     order = in_order(model, printed["pro"])
     assert -model.icl(X) == pytest.approx(printed["icl"], abs=0.5)

@@ -177,7 +177,8 @@ def test_bounds_of_hard_and_stochastic_e_steps_are_below_and_m_steps_raise_them(
     room = much(trace)
     assert np.all(trace.bounds[1:] <= trace.objectives[1:] + room)
     rises = np.diff(trace.bounds[1:])
-    assert np.all(rises[0::2] >= -room)  # M
+    reseeded = [event.iteration - 1 for event in trace.model.history_.events]  # such an M-step may lower it
+    assert np.all(np.delete(rises[0::2], reseeded) >= -room)
     if name != "stochastic":
         assert np.all(rises[1::2] >= -room)  # E
         assert trace.bounds[1] < trace.objectives[1]

@@ -91,6 +91,8 @@ class StandardizedEuclidean(Euclidean):
                 raise InputError("one row has no variance: pass V=")
             size = np.frexp(np.abs(rows).max(axis=0))[1]  # scales each column, so that squares stay in range
             variances = np.ldexp(rows, -size).var(axis=0, ddof=1)
+            if not variances.any():  # all rows are equal, and their distances are 0 with any weights
+                return replace(self, weights_=np.ones(len(variances)), exponent_=0)
             weights = np.where(variances > 0, 1 / np.where(variances > 0, variances, 1.0), 0.0)
             weights = np.ldexp(weights, -2 * size)
         else:

@@ -140,10 +140,10 @@ class GaussianMixture(MixtureEstimator):
     --------
     >>> import numpy as np
     >>> from coterie import GaussianMixture
-    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> X = np.array([[1, 2], [2, 4], [3, 0], [10, 2], [11, 4], [12, 0]])
     >>> model = GaussianMixture(n_components=2, covariance_type="EEI", random_state=0).fit(X)
     >>> sorted(model.means_.round(6).tolist())
-    [[1.0, 2.0], [10.0, 2.0]]
+    [[2.0, 2.0], [11.0, 2.0]]
     >>> model.predict_proba([[0, 0]]).max().round(6)
     np.float64(1.0)
     """

@@ -64,8 +64,8 @@ class Search:
         self.minimum_runs = max(1, int(CALL / step))
         self.reserve = self.steps_left // 10  # for `finish`
         self.steps_left -= self.reserve
-        # `tol` (1 + n / 1000) for rows of weight 1, and proportional to the weights, so that their scale has no effect
-        self.tol = trials.model.tol * trials.w.sum() * (1 / trials.n + 1 / 1000)
+        # proportional to the weights, so that their scale has no effect, and not above the tolerance of a fit
+        self.tol = trials.model.tol * trials.w.sum() * min(1 / 200, 1 / trials.n + 1 / 1000)
 
     def n_continued(self, runs: int) -> int:
         """Number of independent short runs that are continued: all for few rows, else a quarter."""

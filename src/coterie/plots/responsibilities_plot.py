@@ -179,7 +179,7 @@ def responsibilities(model: Any, X: Any, *, columns: Any = None, sample_weight: 
     --------
     >>> import numpy as np
     >>> from coterie import GaussianMixture, plots
-    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [9, 2], [9, 4], [9, 0]])
+    >>> X = np.array([[1.0, 2], [2, 4], [3, 0], [10, 2], [11, 4], [12, 0]])
     >>> model = GaussianMixture(2, covariance_type="EEI", random_state=0).fit(X)
     >>> ax = plots.responsibilities(model, X)
     >>> ax.get_title(loc="left")
