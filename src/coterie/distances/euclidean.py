@@ -67,7 +67,7 @@ class SquaredEuclidean(Euclidean):
     triangle = False
 
 
-@stored("distance.StandardizedEuclidean", weights_="none | real D")
+@stored("distance.StandardizedEuclidean", deviations_="none | real D")
 @dataclass(frozen=True)
 class StandardizedEuclidean(Euclidean):
     r"""Standardised Euclidean distance :math:`\bigl(\sum_j (x_j - y_j)^2 / V_j\bigr)^{1/2}`.
@@ -76,7 +76,7 @@ class StandardizedEuclidean(Euclidean):
     """
 
     V: Any = None
-    weights_: Any = None  # (d,) 1 / V
+    deviations_: Any = None  # (d,) square roots of V, which are in range for rows of any scale
 
     name = "seuclidean"
 
@@ -90,23 +90,20 @@ class StandardizedEuclidean(Euclidean):
             if len(rows) < 2:
                 raise InputError("one row has no variance: pass V=")
             size = np.frexp(np.abs(rows).max(axis=0))[1]  # scales each column, so that squares stay in range
-            variances = np.ldexp(rows, -size).var(axis=0, ddof=1)
-            if not variances.any():  # all rows are equal, and their distances are 0 with any weights
-                return replace(self, weights_=np.ones(len(variances)), exponent_=0)
-            weights = np.where(variances > 0, 1 / np.where(variances > 0, variances, 1.0), 0.0)
-            weights = np.ldexp(weights, -2 * size)
+            deviations = np.ldexp(np.ldexp(rows, -size).std(axis=0, ddof=1), size)
         else:
             variances = as_column_weights(self.V, X.shape[1], "V")
             if not (variances > 0).all():
                 raise ParameterError(
                     f"V must be positive for every column; got {self.V!r}: remove columns with variance 0"
                 )
-            weights = 1 / variances
-        exponent = Euclidean(weights).fitted(X, Y).exponent_
-        return replace(self, weights_=weights, exponent_=exponent)
+            deviations = np.sqrt(variances)
+        return replace(self, deviations_=deviations)
 
     def prepare(self, X: Array) -> Array:
-        return Euclidean(self.weights_, self.exponent_).prepare(X)
+        varies = self.deviations_ > 0
+        factors = np.where(varies, 1 / np.where(varies, self.deviations_, 1.0), 0.0)
+        return np.ascontiguousarray(X * factors.astype(X.dtype))
 
 
 @stored("distance.NanEuclidean")
