@@ -43,8 +43,13 @@ def squares_are_representable(X: Any, w: Any) -> bool:
 
 
 def squares(model: Any) -> tuple[str, ...]:
-    """Names of results in squared units of the rows; soft-DTW itself is such a square, and has no root."""
-    return (*SQUARES, "transform") if getattr(model, "metric", None) == "softdtw" else SQUARES
+    """Names of results in squared units of the rows, or their inverse."""
+    names = SQUARES
+    if getattr(model, "metric", None) == "softdtw":  # it is a square itself
+        names += ("transform",)
+    if getattr(model, "method", None) == "bisecting":  # heights are inertias
+        names += ("linkage_matrix", "distances")
+    return (*names, "gamma") if hasattr(model, "gamma_") else names
 
 
 @law(ALL, weight=6)
