@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, optimize
 
 from coterie.errors import InputError, ParameterError
-from coterie.families import GammaPrior, Poisson, as_family
+from coterie.families import Categorical, GammaPrior, Poisson, as_family
 from families.cases import CASES
 
 
@@ -317,3 +317,12 @@ def test_complex_numbers_are_rejected(case):
         case.family.fit(np.ones((5, 2)) + 1j)
     with pytest.raises(InputError, match="sample_weight must be numbers"):
         case.family.fit(np.ones((5, 2)), sample_weight=np.full(5, 1j))
+
+
+@pytest.mark.parametrize("code", [-1.0, 3.0, 1e9])
+def test_codes_out_of_range_are_rejected_before_they_index_an_array(code):
+    """A forged model file could otherwise make SciPy write outside of its arrays."""
+    family = Categorical(n_categories=3)
+    family = family.learned(family.survey(np.array([[0.0], [1.0], [2.0]])))
+    with pytest.raises(InputError, match="not codes of the categories"):
+        family.features(np.array([[0.0], [code]]))

@@ -174,6 +174,8 @@ class Categorical(ConjugateFamily):
         first = np.append(0, ends[:-1]).astype(np.int32)  # position of the first category of each column
         observed = ~np.isnan(X)
         indices = np.where(observed, X, 0).astype(np.int32) + first
+        if not ((indices >= first) & (indices < ends)).all():  # SciPy would read and write outside of its arrays
+            raise InputError("X has values that are not codes of the categories of this family")
         if observed.all():
             indices, indptr = indices.ravel(), np.arange(0, n * d + 1, d, dtype=np.int32)
         else:
