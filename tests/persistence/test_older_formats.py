@@ -116,7 +116,7 @@ def older_mahalanobis(factor, folder, monkeypatch):
     return content, tensors
 
 
-def test_the_cmissing_valuesky_factor_of_mahalanobis_distances_becomes_a_whitening(tmp_path, monkeypatch):
+def test_the_cholesky_factor_of_mahalanobis_distances_becomes_a_whitening(tmp_path, monkeypatch):
     content, tensors = older_mahalanobis(np.linalg.cholesky(np.cov(X.T)), tmp_path, monkeypatch)
     model, expected = loaded(content, tensors, tmp_path, monkeypatch), results_of("KMedoids mahalanobis")
     np.testing.assert_array_equal(model.predict(X), expected["predict"])
@@ -136,3 +136,11 @@ def test_a_factor_that_is_malformed_or_of_another_version_is_rejected(tmp_path, 
     fields["factor_"] = "text"
     with pytest.raises(ModelFileError):
         loaded(content, {key: value for key, value in tensors.items() if "factor_" not in key}, tmp_path, monkeypatch)
+
+
+def test_the_inverse_variances_of_standardised_distances_become_deviations():
+    node = {"record": "distance.StandardizedEuclidean", "fields": {"V": None, "weights_": {"array": "a"}}}
+    tensors = {"a": np.array([0.25, 0.0, 4.0])}
+    upgraded = older_formats.upgraded(node, tensors, 2)
+    assert upgraded["fields"] == {"V": None, "deviations_": {"array": "a"}}
+    np.testing.assert_array_equal(tensors["a"], [2.0, 0.0, 0.5])

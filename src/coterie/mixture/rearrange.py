@@ -84,10 +84,10 @@ def _merges(
     nearest = np.argsort(ranks, kind="stable")[:PAIRS]
     first, second = first[nearest], second[nearest]
     union = resp[:, first] + resp[:, second]
-    own = _log_likelihoods(trials, resp)
+    separate = _log_likelihoods(trials, resp)
     # rows that both components share lose the entropy of their responsibilities
     entropy = sum(_entropy(mass[:, one], trials.w[:, None] * union) for one in (first, second))
-    losses = own[first] + own[second] - _log_likelihoods(trials, union) + entropy
+    losses = separate[first] + separate[second] - _log_likelihoods(trials, union) + entropy
     return [(int(a), int(b)) for a, b in zip(first, second, strict=True)], losses
 
 

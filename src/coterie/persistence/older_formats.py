@@ -118,8 +118,21 @@ def upgraded(node: Any, tensors: dict[str, np.ndarray], version: int) -> Any:
                 tag = node[kind] = TAGS.get(tag, f"{tag} of format 1")
             names = RENAMED.get(tag, {})
             values = ADDED.get(tag, {}) | {names.get(name, name): value for name, value in values.items()}
+            if tag == "distance.StandardizedEuclidean" and "weights_" in values:
+                values = _with_deviations(values, tensors)
             node[part] = _with_whitening(values, tensors) if "factor_" in values else values
     return node
+
+
+def _with_deviations(values: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Fields of a standardised Euclidean distance that was stored with the inverse variances of the columns."""
+    node = values.pop("weights_")
+    name = node.get("array") if isinstance(node, dict) else None
+    weights: Any = tensors.get(name) if isinstance(name, str) else None
+    if isinstance(weights, np.ndarray) and weights.dtype.kind == "f" and (weights >= 0).all():
+        varies = weights > 0
+        tensors[str(name)] = np.where(varies, 1 / np.sqrt(np.where(varies, weights, 1.0)), 0.0)
+    return {"deviations_": node} | values
 
 
 def _with_whitening(values: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
