@@ -21,6 +21,7 @@ from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
 
 from coterie.kernels.cpu.compiler import load_result
+from coterie.kernels.cpu.level import target_context
 
 SOURCES = Path(__file__).parents[1]  # kernels are compiled from files in this folder alone
 DIGEST = hashlib.sha256().digest_size
@@ -57,13 +58,14 @@ class KernelCache(FunctionCache):
             raise RuntimeError(f"there are no kernel sources in {SOURCES}")
         self._stamp = numba.__version__, self._impl.locator.get_source_stamp(), sources_at_import()
 
-    def load_overload(self, sig, target_context):
+    def load_overload(self, sig, context):
         """The compiled kernel, or None if there is no valid file of it."""
-        target_context.refresh()  # as Numba does, so that types of extensions are known
-        key = self._index_key(sig, target_context.codegen())
+        context.refresh()  # as Numba does, so that types of extensions are known
+        context = target_context(context)
+        key = self._index_key(sig, context.codegen())
         try:
             payload = self._read(self._path(key), key)
-            return None if payload is None else load_result(target_context, *pickle.loads(payload))
+            return None if payload is None else load_result(context, *pickle.loads(payload))
         except Exception:  # unpickling can raise anything; the kernel is compiled again
             return None
 

@@ -13,6 +13,8 @@ import gc
 from numba.core import compiler
 from numba.core.codegen import JITCodeLibrary
 
+from coterie.kernels.cpu.level import target_context
+
 # Numba finds the constants of a function through a global variable of its LLVM code. Those of inner functions are set
 # when the kernel around them is loaded.
 _environments: dict[str, object] = {}
@@ -71,6 +73,7 @@ class KernelCompiler(compiler.Compiler):
     library_class = KernelLibrary
 
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
+        targetctx = target_context(targetctx)
         library = self.library_class(targetctx.codegen(), "kernel")
         library.enable_object_caching()
         super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)

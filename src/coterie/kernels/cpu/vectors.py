@@ -1,4 +1,4 @@
-"""Vector code with the width of the registers of this CPU, as LLVM vector types.
+"""Vector code with the width of the registers of the CPU level, as LLVM vector types.
 
 LLVM lowers the same types to AVX-512, AVX2 or NEON.
 """
@@ -9,24 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import llvmlite.binding as llvm
-import numba
 from llvmlite import ir
 from numba.core import cgutils
 
-
-def _register_bytes() -> int:
-    """Size of a vector register in bytes."""
-    configured = numba.config.CPU_FEATURES
-    features = (
-        configured.split(",") if configured else [f"+{f}" for f, on in llvm.get_host_cpu_features().items() if on]
-    )
-    if "+avx512f" in features:
-        return 64
-    return 32 if "+avx2" in features else 16
+from coterie.kernels.cpu.level import level
 
 
-REGISTER = _register_bytes()
+REGISTER = level().register  # size of a vector register in bytes
 
 i1, i32, i64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 

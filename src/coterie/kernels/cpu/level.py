@@ -1,0 +1,83 @@
+"""The instruction set that kernels are compiled for.
+
+Code for the exact CPU would differ between CPUs of the same instruction set: LLVM then chooses other widths of vectors
+and other orders of sums. Kernels are compiled for one of a few levels instead. So results are the same on all CPUs of
+a level, and compiled kernels can be part of the package.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cache
+from typing import NamedTuple
+
+import llvmlite.binding as llvm
+import numba
+from numba.core.codegen import JITCPUCodegen
+
+
+class Level(NamedTuple):
+    """A CPU as LLVM describes it."""
+
+    name: str
+    features: str  # such as "+avx2,+fma"; a minus turns a feature of this CPU off
+    register: int  # size of a vector register in bytes
+
+
+_V3 = "+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+sahf,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
+_V4 = f"{_V3},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
+LEVELS = {
+    "x86_64": (
+        Level("x86-64-v4", f"{_V4},-prefer-256-bit", 64),  # LLVM would use half of each register
+        Level("x86-64-v3", _V3, 32),
+    ),
+    "aarch64": (Level("generic", "+neon", 16),),
+}
+
+
+def levels() -> tuple[Level, ...]:
+    """The levels of this architecture, the highest first."""
+    return LEVELS.get({"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine()), ())
+
+
+@cache
+def level() -> Level:
+    """The level of this process: `COTERIE_CPU_LEVEL`, else the highest that this CPU supports.
+
+    It is the CPU itself if it supports none of them, if `COTERIE_CPU_LEVEL` is "native", or if Numba is configured for
+    another CPU.
+    """
+    host = {f"+{feature}" for feature, is_on in llvm.get_host_cpu_features().items() if is_on}
+    name = os.environ.get("COTERIE_CPU_LEVEL")
+    configured = numba.config.CPU_NAME or numba.config.CPU_FEATURES
+    if name is None and not configured:
+        for candidate in levels():
+            if host.issuperset(feature for feature in candidate.features.split(",") if feature.startswith("+")):
+                return candidate
+    for candidate in levels():
+        if candidate.name == name:
+            return candidate
+    return Level("native", "", _register_bytes(set(numba.config.CPU_FEATURES.split(",")) if configured else host))
+
+
+def _register_bytes(features: set[str]) -> int:
+    if "+avx512f" in features:
+        return 64
+    return 32 if "+avx2" in features else 16
+
+
+class _Codegen(JITCPUCodegen):
+    """Numba's code generator for the level of this process."""
+
+    def _get_host_cpu_name(self):
+        return level().name
+
+    def _get_host_cpu_features(self):
+        return level().features
+
+
+@cache
+def target_context(context):
+    """Numba's target context with the code generator of this level."""
+    return context if level().name == "native" else context.subtarget(_internal_codegen=_Codegen("coterie"))
