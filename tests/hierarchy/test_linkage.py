@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import pdist, squareform
 
 from coterie import machine
-from coterie.distances import Distance, as_distance, register
+from coterie.distances import Distance, as_distance, pairwise, register
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import linkage, linkage_from_matrix, linkage_from_rows, linkage_input, optimal_leaf_ordering
 from many_parts import many_strips
@@ -417,3 +417,19 @@ def test_distances_near_the_end_of_the_range_are_merged(method, dtype, power):
     scaled = linkage(np.ldexp(D, power), method, "precomputed", sample_weight=w)
     np.testing.assert_array_equal(scaled[:, [0, 1, 3]], plain[:, [0, 1, 3]])
     np.testing.assert_allclose(scaled[:, 2], np.ldexp(plain[:, 2], power), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [9, 300], ids=["NumPy", "compiled"])
+@pytest.mark.parametrize("memory", ["auto", "matrix"])
+def test_rows_with_missing_values_are_merged_by_their_distances(n, memory):
+    rng = np.random.default_rng(5)
+    X = np.where(rng.random((n, 9)) < 0.1, np.nan, rng.normal(size=(n, 9)))
+    D = pairwise(X, metric="nan_euclidean", condensed=True)
+    for method in ("single", "complete", "average", "weighted"):
+        Z = linkage(X, method, "nan_euclidean", memory=memory)
+        np.testing.assert_allclose(Z, linkage(D, method), rtol=1e-12)
+    for method in ("ward", "centroid", "median"):
+        with pytest.raises(ParameterError, match="centers of clusters, which metric='nan_euclidean' does not define"):
+            linkage(X, method, "nan_euclidean")
+    with pytest.raises(ParameterError, match="memory='linear'"):
+        linkage(X, "average", "nan_euclidean", memory="linear")

@@ -15,18 +15,14 @@ from coterie.distances.distance import Array, Distance
 from coterie.errors import InputError, ParameterError
 
 
-@stored("distance.Euclidean")
 @dataclass(frozen=True)
-class Euclidean(Distance):
-    r"""Euclidean distance :math:`\bigl(\sum_j w_j (x_j - y_j)^2\bigr)^{1/2}`; the weights `w` are 1 by default."""
+class SumOfSquares(Distance):
+    """A distance that is a sum of squares, or its square root."""
 
     w: Any = None
     exponent_: int = 0  # rows are divided by 2^exponent_, if their squares would overflow or underflow
 
-    name = "euclidean"
-    by_differences = True
     root = True
-    factor = 1.0
 
     def fitted(self, X: Array, Y: Any = None) -> Self:
         rows = [weighted(part, self.w, 0.5) for part in (X, Y) if part is not None]
@@ -40,10 +36,6 @@ class Euclidean(Distance):
     def up_to_scale(self) -> Self:
         return replace(self, exponent_=0)
 
-    def between(self, A: Array, B: Array, out: Array) -> None:
-        kernels.select("pairwise", A, B).differences(A, B, 1 if self.root else 0, self.factor, out)
-        self.put_to_scale(out)
-
     def put_to_scale(self, values: Array) -> None:
         if self.root:
             multiply(values, self.exponent_)
@@ -55,6 +47,23 @@ class Euclidean(Distance):
                     "represent: use metric='euclidean', or divide X by a power of two first"
                 )
             multiply(values, exponent)
+
+
+@stored("distance.Euclidean")
+@dataclass(frozen=True)
+class Euclidean(SumOfSquares):
+    r"""Euclidean distance :math:`\bigl(\sum_j w_j (x_j - y_j)^2\bigr)^{1/2}`; the weights `w` are 1 by default.
+
+    Distances of this class are Euclidean distances of the prepared rows.
+    """
+
+    name = "euclidean"
+    by_differences = True
+    factor = 1.0
+
+    def between(self, A: Array, B: Array, out: Array) -> None:
+        kernels.select("pairwise", A, B).differences(A, B, 1 if self.root else 0, self.factor, out)
+        self.put_to_scale(out)
 
 
 @stored("distance.SquaredEuclidean")
@@ -108,7 +117,7 @@ class StandardizedEuclidean(Euclidean):
 
 @stored("distance.NanEuclidean")
 @dataclass(frozen=True)
-class NanEuclidean(Euclidean):
+class NanEuclidean(SumOfSquares):
     r"""Euclidean distance with missing values, :math:`\bigl(\frac{d}{|J|} \sum_{j \in J} (x_j - y_j)^2\bigr)^{1/2}`.
 
     J are the columns in which neither row is NaN. It equals `nan_euclidean_distances` of scikit-learn, except that two
@@ -116,7 +125,6 @@ class NanEuclidean(Euclidean):
     """
 
     name = "nan_euclidean"
-    by_differences = False
     triangle = False
     definite = False
 

@@ -30,7 +30,7 @@ def check_not_all_single(has_others: bool) -> None:
 def silhouettes(labelled: LabelledRows, n_jobs: int | None) -> Array:
     """Silhouettes of all rows (n,), in float64."""
     distance = labelled.distance
-    if isinstance(distance, Euclidean) and type(distance).between is Euclidean.between:
+    if isinstance(distance, Euclidean):
         if not distance.root:
             return _from_means(labelled, n_jobs)
         ops = kernels.select("silhouette", *labelled.rows.shape)
