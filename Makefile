@@ -8,7 +8,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba
 WORKERS ?= 2
 MINUTES ?= 10
 
-.PHONY: demo test slow fuzz peers check docs bench web clean
+.PHONY: demo test slow fuzz peers check docs bench wheel wheel-test web clean
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coterie needs Python 3.11 or newer")'
@@ -72,8 +72,16 @@ docs: .venv/docs  ## the site, into docs/_build/html: every page, the gallery ru
 	$(BIN)/python -m sphinx -W --keep-going -q -j $(WORKERS) -d docs/_build/doctrees docs docs/_build/html
 	@echo docs/_build/html/index.html
 
+wheel: .venv/test  ## a wheel with compiled kernels, into dist/
+	rm -rf dist .venv/kernels
+	$(BIN)/python -m wheels.compile_kernels .venv/kernels
+	COTERIE_COMPILED_KERNELS=$(CURDIR)/.venv/kernels $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+wheel-test: wheel  ## installs that wheel into an empty environment: nothing is compiled there, results have the same bits
+	$(BIN)/python -m wheels.check
+
 bench: .venv/bench slow  ## after the slow tests, peers side by side; the machine should have nothing else to do
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv demo docs/_build docs/auto web/node_modules
+	rm -rf .venv demo dist docs/_build docs/auto web/node_modules

@@ -31,6 +31,7 @@ from coterie.data.summary import summarize as summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError, ScaleError
+from coterie.kernels import compile_notice
 from coterie.sklearn_export import SklearnExport
 
 PRINT_INTERVAL = 1.0  # minimum number of seconds between two printed lines
@@ -412,6 +413,8 @@ def callbacks(callback: Any, verbose: Any, *others: Callback) -> Callback:
     """One callback that calls `others`, the user's `callback`, and, if `verbose`, a printer of progress."""
     checked = check_callback(callback)
     printer = ProgressPrinter(every=int(verbose) > 1) if verbose else None
+    if verbose:
+        compile_notice.print_when_compiling()
     functions = [function for function in (*others, checked, printer) if function is not None]
     return lambda progress: bool(sum(bool(function(progress)) for function in functions))
 

@@ -85,11 +85,11 @@ def test_the_doctor_speaks_json(capsys):
 def test_the_doctor_names_the_folder_of_compiled_kernels(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     assert main(["doctor"]) == 0
-    assert f"compiled kernels: {tmp_path}" in capsys.readouterr().out
+    assert f"kernels compiled here: {tmp_path}" in capsys.readouterr().out
     (tmp_path / "file").touch()
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file" / "folder"))
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [caching.UserProvidedCacheLocator])
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    assert "compiled kernels: not kept" in out
+    assert "kernels compiled here: not kept" in out
     assert "Set NUMBA_CACHE_DIR to a folder with write permission." in out

@@ -190,8 +190,9 @@ def package(tmp_path):
     cpu.mkdir(parents=True)
     for parent in (cpu, cpu.parent, cpu.parent.parent):
         (parent / "__init__.py").touch()
-    for name in ("jit.py", "compile_cache.py", "compiler.py"):
+    for name in ("jit.py", "compile_cache.py", "compiler.py", "level.py", "package_kernels.py"):
         shutil.copy(CPU / name, cpu)
+    shutil.copy(CPU.parent / "compile_notice.py", cpu.parent)
     shutil.copy(interrupts.__file__, cpu.parents[1])
     (cpu / "outer.py").write_text(OUTER)
     return cpu

@@ -198,6 +198,14 @@ def doctor(*, as_json: cli.Json = False) -> None:
 
 
 @app.command
+def warm(*, printing: cli.PrintOptions = PRINTING) -> None:
+    """Compile all kernels for this machine, so that later commands and Python programs start at once."""
+    with progress_of(printing) as progress:
+        result = jobs.warm(progress)
+    show(result, printing)
+
+
+@app.command
 def demo(
     name: Annotated[str | None, Parameter(
         help="Name of the table. Without a name, list the available tables.",

@@ -41,6 +41,7 @@ def progress_of(options: PrintOptions) -> Iterator[Callable[[Progress], None] | 
     from rich.console import Console
 
     from coterie.core.clock import Clock, time_left_text
+    from coterie.kernels import compile_notice
 
     columns = (
         bars.SpinnerColumn(),
@@ -64,4 +65,5 @@ def progress_of(options: PrintOptions) -> Iterator[Callable[[Progress], None] | 
             words = time_left_text(left) if left else ""
             display.update(bar, description=printable(stage.step), completed=stage.done, total=stage.total, left=words)
 
-        yield update
+        with compile_notice.listening(lambda message: update(Progress(message))):
+            yield update

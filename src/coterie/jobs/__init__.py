@@ -199,3 +199,10 @@ def examine() -> inspection.MachineInfo:
     from coterie.jobs.doctor import examine
 
     return examine()
+
+
+def warm(callback: Callback | None = None) -> inspection.CompiledKernels:
+    """Compile all kernels, so that no later call has to wait for the compiler."""
+    from coterie.jobs.kernel_compilation import compile_all
+
+    return compile_all(callback or silent)

@@ -22,13 +22,14 @@ PACKAGES = {  # purpose, and the extra of coterie or the package that installs i
 
 def examine() -> MachineInfo:
     """Versions, threads and memory; missing packages with the command that installs them."""
-    from coterie.kernels.cpu.compile_cache import cache_folder
-    from coterie.kernels.cpu.vectors import REGISTER
+    from coterie.kernels.cpu.compile_cache import cache_folder, sources_at_import
+    from coterie.kernels.cpu.level import level
+    from coterie.kernels.cpu.package_kernels import package_kernels
 
     packages = tuple(
         Package(name, _version(name), purpose, f'pip install "{extra}"') for name, (purpose, extra) in PACKAGES.items()
     )
-    cache = cache_folder()
+    cache, kernels = cache_folder(), package_kernels(sources_at_import())
     problems = [
         f"{package.name} is missing, and nothing works without it. Run: {package.install}"
         for package in packages
@@ -46,7 +47,8 @@ def examine() -> MachineInfo:
         cores=machine.core_count(),
         threads=machine.thread_count(None),
         free_memory=machine.free_memory(),
-        processor=f"{platform.machine()}, registers of {8 * REGISTER} bits",
+        processor=f"{platform.machine()}, registers of {8 * level().register} bits",
+        kernels=f"not used: {kernels.problem}" if kernels.problem else f"{len(kernels)}, for {level().name}",
         cache="not kept" if cache is None else str(cache),
         packages=packages,
         problems=tuple(problems),

@@ -66,6 +66,17 @@ class MachineInfo:
     threads: int
     free_memory: int
     processor: str
-    cache: str  # directory of the compiled kernels
+    kernels: str  # kernels that the package contains, compiled, or why they are not used
+    cache: str  # directory of the kernels compiled on this machine
     packages: tuple[Package, ...]
     problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CompiledKernels:
+    """The result of ``coterie warm``."""
+
+    kernels: int  # that are ready to use
+    compiled: int  # by this command
+    seconds: float
+    cache: str

@@ -6,7 +6,7 @@ from typing import Any
 
 from coterie.core.formatting import count, first_names, format_bytes, table_lines
 from coterie.report.formatting import number, signed, two_places
-from coterie.report.inspection import MachineInfo, ModelInfo, TableInfo
+from coterie.report.inspection import CompiledKernels, MachineInfo, ModelInfo, TableInfo
 from coterie.report.results import Choice, ChoiceResult, ComparisonResult, JobResult, PredictionResult, TableResult
 
 MARK = " ◀"
@@ -125,13 +125,23 @@ def _(info: MachineInfo) -> str:
         f"coterie {info.coterie} · Python {info.python} · {info.platform}",
         f"{count(info.threads, 'thread')} of {count(info.cores, 'core')} · {format_bytes(info.free_memory)} free · "
         f"{info.processor}",
-        f"compiled kernels: {info.cache}",
+        f"kernels of the package: {info.kernels}",
+        f"kernels compiled here: {info.cache}",
         "",
         *table_lines([["package", "version", "for", ""], *packages], left=[0, 1, 2, 3]),
         "",
         *(info.problems or ("no problems found",)),
     ]
     return "\n".join(lines)
+
+
+@as_text.register
+def _(result: CompiledKernels) -> str:
+    """How many kernels are ready, and how many were compiled."""
+    return (
+        f"{count(result.kernels, 'kernel')} ready; {result.compiled} compiled in {result.seconds:.0f} s\n"
+        f"kernels compiled here: {result.cache}"
+    )
 
 
 def _heading(result: TableResult) -> list[str]:

@@ -13,6 +13,7 @@ import gc
 from numba.core import compiler
 from numba.core.codegen import JITCodeLibrary
 
+from coterie.kernels import compile_notice
 from coterie.kernels.cpu.level import target_context
 
 # Numba finds the constants of a function through a global variable of its LLVM code. Those of inner functions are set
@@ -79,6 +80,7 @@ class KernelCompiler(compiler.Compiler):
         super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
 
     def compile_extra(self, func):
+        compile_notice.send()
         enabled = gc.isenabled()
         gc.disable()  # the compiler creates millions of small objects, and little garbage
         try:

@@ -62,17 +62,13 @@ def compiling(cache=CACHE, **options):
 
 
 def _compiled_once(function, target, cache):
-    """A kernel that is compiled together with the functions that it calls, and cached until a kernel source changes.
-
-    If no folder can be written, it is not cached.
-    """
+    """A kernel that is compiled together with the functions that it calls, and cached until a kernel source changes."""
     from coterie.kernels.cpu.compile_cache import KernelCache
     from coterie.kernels.cpu.compiler import InnerCompiler, KernelCompiler
 
     kernel = Kernel(function, targetoptions=dict(target), pipeline_class=KernelCompiler)
     if cache:
-        with suppress(RuntimeError):
-            kernel._cache = KernelCache(function)
+        kernel._cache = KernelCache(function)
     inner = {**target, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     kernel.inner = CPUDispatcher(function, targetoptions=inner, pipeline_class=InnerCompiler)
     return kernel

@@ -14,7 +14,10 @@ from typing import NamedTuple
 
 import llvmlite.binding as llvm
 import numba
+from numba.core.callconv import CPUCallConv
 from numba.core.codegen import JITCPUCodegen
+from numba.core.cpu import CPUContext
+from numba.core.ir import Loc
 
 
 class Level(NamedTuple):
@@ -41,6 +44,14 @@ def levels() -> tuple[Level, ...]:
     return LEVELS.get({"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine()), ())
 
 
+def supported() -> list[str]:
+    """Names of the levels that this CPU supports, the highest first."""
+    host = _host_features()
+    return [
+        each.name for each in levels() if host.issuperset(name for name in each.features.split(",") if name[0] == "+")
+    ]
+
+
 @cache
 def level() -> Level:
     """The level of this process: `COTERIE_CPU_LEVEL`, else the highest that this CPU supports.
@@ -48,17 +59,20 @@ def level() -> Level:
     It is the CPU itself if it supports none of them, if `COTERIE_CPU_LEVEL` is "native", or if Numba is configured for
     another CPU.
     """
-    host = {f"+{feature}" for feature, is_on in llvm.get_host_cpu_features().items() if is_on}
-    name = os.environ.get("COTERIE_CPU_LEVEL")
     configured = numba.config.CPU_NAME or numba.config.CPU_FEATURES
-    if name is None and not configured:
-        for candidate in levels():
-            if host.issuperset(feature for feature in candidate.features.split(",") if feature.startswith("+")):
-                return candidate
+    name = os.environ.get("COTERIE_CPU_LEVEL", "native" if configured else next(iter(supported()), "native"))
     for candidate in levels():
         if candidate.name == name:
             return candidate
-    return Level("native", "", _register_bytes(set(numba.config.CPU_FEATURES.split(",")) if configured else host))
+    if name != "native":
+        names = ", ".join([*(each.name for each in levels()), "native"])
+        raise ValueError(f"COTERIE_CPU_LEVEL must be one of {names}; it is {name!r}")
+    features = set(numba.config.CPU_FEATURES.split(",")) if configured else _host_features()
+    return Level("native", "", _register_bytes(features))
+
+
+def _host_features() -> set[str]:
+    return {f"+{feature}" for feature, is_on in llvm.get_host_cpu_features().items() if is_on}
 
 
 def _register_bytes(features: set[str]) -> int:
@@ -77,7 +91,25 @@ class _Codegen(JITCPUCodegen):
         return level().features
 
 
+class _CallingConvention(CPUCallConv):
+    """Numba's calling convention. Exceptions name a source file without its folder, which differs between machines."""
+
+    def build_excinfo_struct(self, exc, exc_args, loc, func_name):
+        if loc is not None:
+            loc = Loc(os.path.basename(loc.filename), loc.line, loc.col)
+        return super().build_excinfo_struct(exc, exc_args, loc, func_name)
+
+
+class _Context(CPUContext):
+    @property
+    def call_conv(self):
+        return _CallingConvention(self)
+
+
 @cache
 def target_context(context):
-    """Numba's target context with the code generator of this level."""
-    return context if level().name == "native" else context.subtarget(_internal_codegen=_Codegen("coterie"))
+    """Numba's target context for the level of this process."""
+    codegen = {} if level().name == "native" else {"_internal_codegen": _Codegen("coterie")}
+    context = context.subtarget(**codegen)
+    context.__class__ = _Context
+    return context

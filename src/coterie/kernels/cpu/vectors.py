@@ -14,7 +14,6 @@ from numba.core import cgutils
 
 from coterie.kernels.cpu.level import level
 
-
 REGISTER = level().register  # size of a vector register in bytes
 
 i1, i32, i64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)

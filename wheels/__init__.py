@@ -1,0 +1,1 @@
+"""Builds a wheel that contains compiled kernels: `make wheel`. `make wheel-test` installs and checks it."""

@@ -1,0 +1,80 @@
+"""Compile the kernels of a wheel: ``python -m wheels.compile_kernels FOLDER``.
+
+A tour of the library runs once for each floating-point type, in two processes. The kernels and signatures that it used
+are then compiled for every level of this architecture; nothing is run for levels other than that of this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+from coterie.jobs import tour
+from coterie.jobs.kernel_compilation import all_kernels
+from coterie.kernels.cpu.compile_cache import sources_at_import
+from coterie.kernels.cpu.level import level, levels
+from coterie.kernels.cpu.package_kernels import write_kernels
+
+
+def main(folder: Path) -> None:
+    """Write the compiled kernels of all levels to the folder."""
+    with tempfile.TemporaryDirectory() as temporary:
+        files = [Path(temporary, dtype) for dtype in tour.DTYPES]
+        _in_parallel([("tour", dtype, str(file)) for dtype, file in zip(tour.DTYPES, files, strict=True)])
+        kinds = {kind for file in files for kind in pickle.loads(file.read_bytes())}
+        used = Path(temporary, "used")
+        used.write_bytes(pickle.dumps(kinds))
+        _in_parallel([("level", each.name, str(used), str(folder)) for each in levels()])
+
+
+def run_tour(dtype: str, file: str) -> None:
+    """Run the tour, and store module, name and argument types of every kernel that was used."""
+    tour.run((dtype,))
+    used = [
+        (kernel.__module__, kernel.__qualname__, signature)
+        for kernel in all_kernels()
+        for signature in kernel.overloads
+    ]
+    Path(file).write_bytes(pickle.dumps(used))
+
+
+def compile_level(name: str, file: str, folder: str) -> None:
+    """Compile kernels for one level, which `COTERIE_CPU_LEVEL` names in this process, and write them to the folder."""
+    assert level().name == name
+    compiled = {}
+    for module, kernel_name, signature in sorted(pickle.loads(Path(file).read_bytes()), key=str):
+        kernel = getattr(import_module(module), kernel_name)
+        kernel.compile(signature)
+        entry, content = kernel._cache.entry(signature, kernel.targetctx)
+        compiled[entry] = content
+    write_kernels(Path(folder), name, sources_at_import(), compiled)
+    size = Path(folder, f"{name}.bin").stat().st_size
+    print(f"{name}: {len(compiled)} kernels, {size / 1e6:.1f} MB", flush=True)
+
+
+def _in_parallel(calls: list[tuple[str, ...]]) -> None:
+    """Run the steps in processes of their own."""
+    environments = [{**os.environ, **({"COTERIE_CPU_LEVEL": call[1]} if call[0] == "level" else {})} for call in calls]
+    command = [sys.executable, "-m", "wheels.compile_kernels"]
+    processes = [
+        subprocess.Popen([*command, *call], env=environment)
+        for call, environment in zip(calls, environments, strict=True)
+    ]
+    statuses = [process.wait() for process in processes]
+    if any(statuses):
+        sys.exit("the kernels could not be compiled")
+
+
+if __name__ == "__main__":
+    step, *arguments = sys.argv[1:]
+    if step == "tour":
+        run_tour(*arguments)
+    elif step == "level":
+        compile_level(*arguments)
+    else:
+        main(Path(step))
