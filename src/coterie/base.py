@@ -171,8 +171,8 @@ class Estimator(SklearnExport, BaseEstimator):
         rows, weights = self._divided(X, sample_weight, scale)
         inner = self._with_divided_options(scale)
         if (recorder := vars(self).get("_recorder")) is not None:
-            inner._recorder = recorder  # type: ignore[attr-defined]
-        inner.fit(rows, sample_weight=weights, **fit_params)  # type: ignore[attr-defined]
+            inner._recorder = recorder
+        inner.fit(rows, sample_weight=weights, **fit_params)
         return self._take_fit(inner, X, sample_weight, scale)
 
     def _check_rescalable(self, error: ScaleError) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 import coterie
 from coterie.core.protocols import Chunk, CovarianceForm, EStepKind, Posterior, SoftAssignment
-from coterie.core.scale import Scale
+from coterie.core.scale import UNIT, Scale
 
 Array = np.ndarray[Any, Any]
 
@@ -98,7 +98,7 @@ class Trace:
     columns: list[str] = field(repr=False)
     n: int
     filled: bool = False
-    scale: Scale = Scale(0, 0)
+    scale: Scale = UNIT
     _fitted: Any = field(default=None, repr=False)  # the model with the methods of the steps
     _chunk: Chunk | None = field(default=None, repr=False)  # `rows` as this model expects them
 

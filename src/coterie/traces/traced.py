@@ -27,7 +27,8 @@ class Traced:
         The result of the fit is identical to that of `fit`. A callback records the parameters of every iteration. After
         the fit, two or three passes over the rows for each iteration of the best restart compute the number of rows
         that changed cluster, and the objective after each half step. The trace contains a sample of at most 5,000 rows.
-        If rows or weights were divided by a power of two, all values of the trace are in these units: see `Trace.scale`.
+        If rows or weights were divided by a power of two, the values of the trace are in these units: see
+        `Trace.scale`.
 
         Parameters
         ----------
