@@ -149,7 +149,7 @@ class Estimator(SklearnExport, BaseEstimator):
     @property
     def _rescales(self) -> bool:
         """Whether X is divided by its scale if its squares could leave the range of float64."""
-        return self._powers is not None and vars(self).get("_recorder") is None
+        return self._powers is not None
 
     @property
     def _scale(self) -> Scale:
@@ -167,29 +167,49 @@ class Estimator(SklearnExport, BaseEstimator):
 
     def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **fit_params: Any) -> Self:
         """Fit rows and weights divided by their scale, and multiply the results by it; no digit changes."""
-        is_warm = getattr(self, "warm_start", False) and hasattr(self, "weights_")
-        if self._powers is None or is_warm or vars(self).get("_recorder") is not None:
-            raise error
+        self._check_rescalable(error)
         X, scale = opened(X), Scale(error.rows, error.weights)
         rows, weights = self._divided(X, sample_weight, scale)
+        inner = self._with_divided_options(scale)
+        if (recorder := vars(self).get("_recorder")) is not None:
+            inner._recorder = recorder
+        inner.fit(rows, sample_weight=weights, **fit_params)
+        return self._take_fit(inner, X, sample_weight, scale)
+
+    def _check_rescalable(self, error: ScaleError) -> None:
+        """Raise the error if rows or weights of this scale cannot be divided."""
+        is_warm = getattr(self, "warm_start", False) and hasattr(self, "weights_")
+        if self._powers is None or is_warm:
+            raise error
+
+    def _with_divided_options(self, scale: Scale) -> Self:
+        """An estimator for rows divided by this scale."""
         options = self.get_params(deep=False)
         numbers = {name: value for name in self._powers_of_options if is_numbers(value := options[name])}
         for name, value in numbers.items():
             power = self._powers_of_options[name]
             options[name] = np.ldexp(np.asarray(value, dtype=np.float64), -power * scale.rows)
-        inner = type(self)(**options).fit(rows, sample_weight=weights, **fit_params)
-        self._learn_columns(X, as_source(X, sample_weight))
+        return type(self)(**options)
+
+    def _take_fit(self, inner: Self, X: Any, sample_weight: Any, scale: Scale) -> Self:
+        """Take over the fit of an estimator to rows and weights divided by this scale, in the units of `X`."""
+        self._learn_columns(X, self._source(X, sample_weight))
+        options = inner.get_params(deep=False)
         fitted = {name: value for name, value in vars(inner).items() if name not in (*options, *COLUMNS)}
-        for name, value in multiplied(fitted, self._powers, scale).items():
+        for name, value in multiplied(fitted, self._powers or {}, scale).items():
             setattr(self, name, value)
         self._store_scale(scale)
         return self
 
     def _divided(self, X: Any, sample_weight: Any, scale: Scale) -> tuple[Any, Any]:
         """Rows and weights divided by their scale."""
-        source = as_source(opened(X), sample_weight)
+        source = self._source(X, sample_weight)
         scaled = divide_by_scale(source, scale, as_engine(self.engine, source, self.n_jobs))
         return scaled.X, scaled.w
+
+    def _source(self, X: Any, sample_weight: Any) -> Any:
+        """The rows, unchanged."""
+        return as_source(opened(X), sample_weight)
 
     def _reject_rescaled(self, method: str) -> None:
         if any(self._scale):

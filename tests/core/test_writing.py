@@ -1,6 +1,7 @@
 """Files are written atomically, keep their permissions, and leave no temporary files."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from core.left_over import ended_process, left_over
 from coterie.core import writing
 from coterie.datasets import write_demo
 from coterie.errors import ParameterError
-from coterie.jobs.output_files import OutputFiles
+from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.persistence.checkpoint_file import CheckpointFile
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -92,13 +93,32 @@ def test_a_symbolic_link_stays_and_its_target_is_written(tmp_path, name, relativ
 
 
 @posix
+@pytest.mark.parametrize("name", ["model.safetensors", "trace.html", "out.csv"])
+def test_a_link_into_a_folder_that_does_not_exist_is_rejected_before_any_work(tmp_path, name):
+    """A dangling link is written through, so the folder that must exist is that of its target."""
+    link, missing = tmp_path / name, tmp_path / "missing"
+    link.symlink_to(missing / name)
+    with pytest.raises((FileNotFoundError, ParameterError), match=f"folder.*{re.escape(str(missing))}"):
+        if name == "out.csv":
+            check_outputs(Path("table.csv"), force=True, output=link)
+        else:
+            writing.check_path(link, overwrite=True)
+    assert os.listdir(tmp_path) == [name]
+
+
+@posix
+def test_a_dangling_link_into_an_existing_folder_may_be_written_through(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "model.safetensors"
+    link.symlink_to(tmp_path / "elsewhere" / "model.safetensors")
+    writing.check_path(link, overwrite=False)
+
+
+@posix
 @everything
 def test_a_device_or_a_pipe_is_not_replaced(tmp_path, name):
     os.mkfifo(tmp_path / name)
     if name == "out.csv":
-        pytest.importorskip("polars")
-        from coterie.jobs.output_files import check_outputs
-
         with pytest.raises(ParameterError, match="not a regular file"):
             check_outputs(Path("table.csv"), force=True, output=tmp_path / name)
     else:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie import GaussianMixture, KernelKMeans, KMeans, MiniBatchKMeans, Mixture, TimeSeriesKMeans
+from coterie import GaussianMixture, KernelKMeans, MiniBatchKMeans, Mixture, TimeSeriesKMeans
 from coterie.errors import InputError
-from coterie.selection import choose_k, g_means, gap_statistic, sweep, x_means
 from laws.scales import ROWS, WEIGHTS, K
 
 
@@ -15,22 +14,19 @@ from laws.scales import ROWS, WEIGHTS, K
     "call",
     [
         lambda X: MiniBatchKMeans(3).partial_fit(X),
-        lambda X: KMeans(3).fit_trace(X),
         lambda X: KernelKMeans(3, kernel=lambda X, Y: X @ Y.T).fit(X),
-        lambda X: GaussianMixture(3, missing="ignore").fit(X),
-        lambda X: TimeSeriesKMeans(3).fit_trace(X),
-        lambda X: Mixture("auto", "gaussian").fit(X),
         lambda X: Mixture(2, "poisson").fit(np.abs(X)),
-        lambda X: gap_statistic(X, range(1, 3)),
-        lambda X: sweep(KMeans(), X, range(1, 3)),
-        lambda X: choose_k(X, range(2, 4), random_state=0),
-        lambda X: x_means(X),
-        lambda X: g_means(X),
     ],
 )
 def test_what_cannot_be_rescaled_says_so(call):
     with pytest.raises(InputError, match=r"X has values up to about 2\^-59\d: .* divide X by a power of two first"):
         call(np.ldexp(ROWS, -600))
+
+
+def test_batches_after_a_fit_to_divided_rows_say_that_their_scale_is_unknown():
+    model = GaussianMixture(3, random_state=0).partial_fit(np.ldexp(ROWS, -400))
+    with pytest.raises(InputError, match="partial_fit cannot continue a fit whose rows or weights were rescaled"):
+        model.partial_fit(ROWS)
 
 
 @pytest.mark.parametrize("power", [-600, 600])

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from coterie import BayesianGaussianMixture, GaussianMixture, Mixture
-from coterie.errors import InputError, RangeWarning
-from coterie.families import Product
+from coterie import BayesianGaussianMixture, GaussianMixture, Mixture, load, save
+from coterie.errors import InputError, RangeWarning, ScaleError
+from coterie.families import Exponential, Gaussian, Product
 from coterie.mixture import Prior
 from laws.scales import HOLES, ROWS, SHORT, WEIGHTS, fitted
 
 C = {"n_components": 3, "random_state": 0}
+START = np.argsort(np.argsort(ROWS[:, 0])) // 50  # initial labels
 POSITIVE = np.abs(ROWS) + 0.1
 GAUSSIAN = {"means_": 1, "covariances_": 2, "precisions_": -2, "precisions_cholesky_": -1}
 MIXTURES = {  # model, rows, powers of parameters
@@ -24,6 +26,28 @@ MIXTURES = {  # model, rows, powers of parameters
     "student_t": (Mixture(family="student_t", **C), ROWS, {"location": 1, "scale": 2, "dof": 0}),
     "exponential": (Mixture(family="exponential", **C), POSITIVE, {"rate": -1}),
     "gamma": (Mixture(family="gamma", **C), POSITIVE, {"shape": 0, "rate": -1}),
+    "exponential missing": (Mixture(family="exponential", missing="ignore", **C), np.abs(HOLES) + 0.1, {"rate": -1}),
+    "product": (
+        Mixture(family=Product([("exponential", [1]), ("gaussian", [0, 2])]), init_params=START, **C),
+        POSITIVE,
+        {("exponential", "rate"): -1, ("gaussian", "mean"): 1, ("gaussian", "covariance"): 2},
+    ),
+    "product with directions": (
+        Mixture(family=Product([("von_mises_fisher", [0, 1]), ("student_t", [2])]), init_params=START, **C),
+        POSITIVE,
+        {("von_mises_fisher", "concentration"): 0, ("student_t", "location"): 1, ("student_t", "scale"): 2},
+    ),
+    "auto": (Mixture("auto", "gaussian", random_state=0), ROWS, {"mean": 1, "covariance": 2, "counts_": 0}),
+    "auto missing": (
+        Mixture("auto", Gaussian("diag"), missing="ignore", random_state=0),
+        HOLES,
+        {"mean": 1, "covariance": 2},
+    ),
+    "auto product": (
+        Mixture("auto", Product([("gaussian", [0]), (Gaussian("diag"), [1, 2])]), random_state=0),
+        ROWS,
+        {(0, "mean"): 1, (1, "covariance"): 2},
+    ),
 }
 COUNTS = np.random.default_rng(6).poisson(POSITIVE).astype(float)
 PAIR = Product([("poisson", [0]), ("gaussian", [1, 2])])
@@ -33,10 +57,9 @@ WITHOUT_LENGTHS = {  # their rows have no unit, but their weights have
     "categorical": (Mixture(family="categorical", **C), np.minimum(COUNTS, 3)),
     "bernoulli": (Mixture(family="bernoulli", **C), (ROWS > 2).astype(float)),
     "von_mises_fisher": (Mixture(family="von_mises_fisher", **C), ROWS),
-    "product": (Mixture(family=PAIR, **C), np.column_stack([COUNTS[:, 0], ROWS[:, 1:]])),
+    "product with counts": (Mixture(family=PAIR, **C), np.column_stack([COUNTS[:, 0], ROWS[:, 1:]])),
 }
-START = np.argsort(np.argsort(ROWS[:, 0])) // 50  # initial labels
-WEIGHTED = {name: (model, X) for name, (model, X, _) in MIXTURES.items()} | WITHOUT_LENGTHS
+WEIGHTED = {name: (model, X) for name, (model, X, _) in MIXTURES.items() if "auto" not in name} | WITHOUT_LENGTHS
 WEIGHTED |= {
     f"gaussian {name}": (GaussianMixture(**C, covariance_type=name), ROWS) for name in ("EII", "EVV", "VEI", "VVE")
 }
@@ -44,31 +67,97 @@ NEAR = {"rtol": 1e-6, "atol": 1e-9}  # log densities have the unit of the rows i
 
 
 def parameter(model, name):
+    if isinstance(name, tuple):
+        group, name = name
+        return getattr(model.components_[group], name)
     return getattr(model, name) if hasattr(model, name) else getattr(model.components_, name)
 
 
+def units(name, X, power):
+    """Logarithms of the unit of the density of each row (n,): one for each observed value that has a unit."""
+    n_lengths = 1 if name == "product with directions" else np.count_nonzero(~np.isnan(X), axis=1)
+    return np.broadcast_to(n_lengths * power * np.log(2), len(X))
+
+
 @SHORT
-@pytest.mark.parametrize("name", [name for name in MIXTURES if name not in ("gaussian missing", "gamma")])
+@pytest.mark.parametrize("name", [name for name in MIXTURES if name != "gamma"])
 def test_mixtures_of_rows_times_a_power_of_two(name):
     model, X, powers = MIXTURES[name]
     plain = fitted(model, X)
     for rows in (-480, 60, 480):
-        scaled, moved = fitted(model, np.ldexp(X, rows)), np.ldexp(X, rows)
+        scaled, moved, unit = fitted(model, np.ldexp(X, rows)), np.ldexp(X, rows), units(name, X, rows)
         np.testing.assert_array_equal(scaled.labels_, plain.labels_)
         np.testing.assert_array_equal(scaled.predict(moved), plain.labels_)
         for key, power in powers.items():
             np.testing.assert_allclose(np.ldexp(parameter(scaled, key), -power * rows), parameter(plain, key), **NEAR)
-        unit = X.shape[1] * rows * np.log(2)
         np.testing.assert_allclose(scaled.score_samples(moved) + unit, plain.score_samples(X), **NEAR)
-        assert scaled.score(moved) + unit == pytest.approx(plain.score(X), abs=1e-6)
-        total = 1 if name == "bayesian" else len(X)
-        assert scaled.lower_bound_ + unit * len(X) / total == pytest.approx(plain.lower_bound_, rel=1e-6)
+        assert scaled.score(moved) + unit.mean() == pytest.approx(plain.score(X), abs=1e-6)
+        is_sum = name == "bayesian" or "auto" in name
+        shift = unit.sum() if is_sum else unit.mean()
+        assert scaled.lower_bound_ + shift == pytest.approx(plain.lower_bound_, rel=1e-6)
+        assert scaled.lower_bounds_[-1] + shift == pytest.approx(plain.lower_bounds_[-1], rel=1e-6)
         if name != "bayesian":
-            assert scaled.bic(moved) - 2 * unit * len(X) == pytest.approx(plain.bic(X), rel=1e-6)
+            assert scaled.bic(moved) - 2 * unit.sum() == pytest.approx(plain.bic(X), rel=1e-6)
+            assert scaled.icl(moved) - 2 * unit.sum() == pytest.approx(plain.icl(X), rel=1e-6)
             assert scaled.log_likelihood_ == pytest.approx(scaled.score(moved) * len(X), rel=1e-9)
+        if not is_sum:
             assert scaled.history_.log_likelihood[-1] == pytest.approx(scaled.log_likelihood_, rel=1e-9)
-        drawn = scaled.sample(200)[0]
-        np.testing.assert_allclose(np.ldexp(drawn, -rows), plain.sample(200)[0], rtol=1e-5, atol=1e-5)
+        if "directions" not in name:
+            drawn = np.ldexp(scaled.sample(200)[0], -rows)
+            np.testing.assert_allclose(drawn, plain.sample(200)[0], rtol=1e-5, atol=1e-5)
+
+
+@SHORT
+@pytest.mark.parametrize("power", [-900, 900])
+@pytest.mark.parametrize("name", [name for name in MIXTURES if name != "gamma"])
+def test_labels_and_densities_of_rows_whose_squares_no_number_can_hold(name, power):
+    model, X, _ = MIXTURES[name]
+    plain, scaled, moved = fitted(model, X), fitted(model, np.ldexp(X, power)), np.ldexp(X, power)
+    np.testing.assert_array_equal(scaled.predict(moved), plain.labels_)
+    np.testing.assert_allclose(scaled.score_samples(moved) + units(name, X, power), plain.score_samples(X), **NEAR)
+
+
+def test_splits_and_merges_are_in_the_units_of_the_rows():
+    plain, scaled = (fitted(Mixture("auto", random_state=0), np.ldexp(ROWS, power)) for power in (0, -600))
+    assert [move.what for move in scaled.moves_] == [move.what for move in plain.moves_]
+    shift = units("auto", ROWS, -600).sum()
+    for move, expected in zip(scaled.moves_, plain.moves_, strict=True):
+        assert move.lower_bound + shift == pytest.approx(expected.lower_bound, abs=1e-6)
+
+
+def test_directions_in_a_product_have_no_unit():
+    model, X, _ = MIXTURES["product with directions"]
+    plain, scaled = (fitted(model, np.ldexp(X, power)).sample(200)[0] for power in (0, 600))
+    np.testing.assert_allclose(scaled[:, :2], plain[:, :2], rtol=1e-5)
+    np.testing.assert_allclose(np.ldexp(scaled[:, 2], -600), plain[:, 2], rtol=1e-5)
+
+
+def test_mixtures_of_a_frame_of_any_scale(tmp_path):
+    frames = [pd.DataFrame(np.ldexp(HOLES, power), columns=["a", "b", "c"]).assign(d="text") for power in (0, -450)]
+    options = {"families": {"d": None, "c": "student_t"}, "random_state": 0, "missing": "error"}
+    plain, scaled = (Mixture.from_frame(frame.dropna(), 3, **options) for frame in frames)
+    rows = frames[1].dropna()
+    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+    assert list(scaled.feature_names_in_) == ["a", "b", "c"] == list(scaled.sample(3)[0].columns)
+    save(scaled, tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(load(tmp_path / "model.safetensors").predict(rows), plain.labels_)
+    np.testing.assert_allclose(np.ldexp(scaled.sample(50)[0], 450), plain.sample(50)[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Mixture(3, Product([("poisson", [0]), ("gaussian", [1, 2])])),
+        Mixture(3, "exponential", prior="default"),
+        Mixture(3, Exponential(prior="default")),
+        Mixture("auto", "exponential"),
+        GaussianMixture(3, prior=Prior(1.0, np.zeros(3), 0.01, 5.0, np.eye(3))),
+    ],
+    ids=["counts", "prior", "prior of the family", "prior of 'auto'", "prior with a unit"],
+)
+def test_counts_and_priors_with_a_unit_reject_rows_out_of_range(model):
+    with pytest.raises(ScaleError, match=r"divide X by a power of two first"):
+        model.fit(np.ldexp(np.round(POSITIVE), 600))
 
 
 def test_gamma_components_of_rows_times_a_power_of_two():
@@ -198,7 +287,7 @@ def test_cdf_and_quantile_are_in_the_units_of_the_rows():
     np.testing.assert_allclose(np.ldexp(scaled.quantile([0.1, 0.8]), -700), plain.quantile([0.1, 0.8]), rtol=1e-9)
 
 
-@pytest.mark.parametrize("model", [BayesianGaussianMixture(2), GaussianMixture(2, prior="default")])
+@pytest.mark.parametrize("model", [BayesianGaussianMixture(2), GaussianMixture(2, prior="default"), Mixture("auto")])
 def test_priors_make_weights_numbers_of_rows(model):
     with pytest.raises(InputError, match="sample_weight has values up to about"):
         model.fit(ROWS, sample_weight=np.ldexp(WEIGHTS, 900))

@@ -22,6 +22,9 @@ class Scale(NamedTuple):
     weights: int
 
 
+UNIT = Scale(0, 0)  # of rows and weights in range
+
+
 class Powers(NamedTuple):
     """A result is proportional to these powers of the scales of rows and of weights."""
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_memory
 
 from coterie.core.arguments import one_of
 from coterie.core.progress import Progress
+from coterie.core.scale import SQUARES, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
@@ -280,9 +281,17 @@ def cuts(
     weight = np.ones(len(rows)) if weight is None else weight[rows]
     objects = model._objects(X if len(rows) == n else model._subset(X, rows))
     tree = as_tree(model.linkage_matrix_)
-    costs = 0.5 * np.cumsum(tree.height**2) if model.linkage == "ward" else np.maximum.accumulate(tree.height)
+    costs = _sums_of_squares(tree.height) if model.linkage == "ward" else np.maximum.accumulate(tree.height)
     for k in ks:
         n_merges = tree.n_leaves - k
         model_of_k = copy.copy(model).set_params(n_clusters=k)
         model_of_k._cut(k, tree, objects, weight, X)
         yield model_of_k, float(costs[n_merges - 1]) if n_merges else 0.0
+
+
+def _sums_of_squares(height: Array) -> Array:
+    """The inertia after each merge by Ward's method; heights of any scale are squared in their unit."""
+    unit = Scale(int(np.frexp(height.max(initial=0.0))[1]), 0)
+    costs = {"objectives": 0.5 * np.cumsum(np.ldexp(height, -unit.rows) ** 2)}
+    sums: Array = multiplied(costs, {"objectives": SQUARES}, unit)["objectives"]
+    return sums

@@ -192,8 +192,6 @@ class TimeSeriesKMeans(Traced, Partitional):
         try:
             source, engine, summary = super()._open(table, sample_weight, first=True)
         except ScaleError as error:
-            if vars(self).get("_recorder") is not None:
-                raise
             scale = Scale(error.rows, error.weights)
             source, engine, summary = super()._open(*self._divided(table, sample_weight, scale), first=True)
         self._check_lengths(source, summary, source.shape[1])

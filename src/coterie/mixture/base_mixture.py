@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.base import Estimator, Summary, callbacks
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
-from coterie.core.scale import Powers, times_power
+from coterie.core.protocols import Chunk
+from coterie.core.scale import Powers, Scale, times_power
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.mixture import parameter_checks
 from coterie.mixture.history import LikelihoodRecorder, Recorder
@@ -89,7 +90,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     def score_samples(self, X: Any) -> Any:
         """Return the log density of each row (n,)."""
         log_densities = self._map(X, "log_densities")
-        return log_densities - self._log_unit if self._log_unit else log_densities
+        return log_densities - self._n_lengths(X) * self._log_length if self._log_length else log_densities
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log density of the rows, weighted by `sample_weight`."""
@@ -111,7 +112,10 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         rng = as_rng(self.random_state)
         weights = self._components.weights
         counts = rng.multinomial(n_samples, weights / weights.sum())
-        rows = times_power(self._length_exponent, self._model().draw(self._components, counts, rng))
+        rows = self._model().draw(self._components, counts, rng)
+        if self._scale.rows:
+            lengths = self._length_columns
+            rows[:, lengths] = times_power(self._scale.rows, rows[:, lengths])
         return rows.astype(self.weights_.dtype), np.repeat(np.arange(len(counts)), counts)
 
     def _from_responsibilities(self, model: Any, X: Any, sample_weight: Any, rows: int, start: Any) -> Any:
@@ -128,41 +132,58 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     def _likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
         """The log-likelihood and the total weight of the rows."""
         _, stats = self._sum(X, sample_weight)
-        return self._in_units(stats.log_likelihood, stats.weight, sample_weight)
+        return self._in_units(stats.log_likelihood, stats.weight, X, sample_weight)
 
     # rows and weights whose scale is out of range
 
     _powers_of_outputs: ClassVar[dict[str, int]] = {"impute": 1}
 
     @property
-    def _length_exponent(self) -> int:
-        """Exponent of the power of two by which lengths of the scaled rows must be multiplied."""
-        return self._scale.rows
+    def _length_columns(self) -> Any:
+        """The columns whose values have a unit, so that densities have its inverse."""
+        return slice(None)
 
     @property
-    def _log_unit(self) -> float:
-        """Log volume of a unit cube of the scaled rows: log densities of the original rows are smaller by it."""
-        return self.n_features_in_ * self._length_exponent * float(np.log(2.0)) if self._length_exponent else 0.0
+    def _log_length(self) -> float:
+        """Logarithm of the unit of the scaled rows: the log density of a value with a unit is smaller by it."""
+        return self._scale.rows * float(np.log(2.0))
 
-    def _in_units(self, likelihood: Any, weight: Any, sample_weight: Any) -> tuple[float, float]:
+    def _n_lengths(self, X: Any) -> Any:
+        """The number of values with a unit in each row that are not missing (n,); one number if none can be missing."""
+        if not self._allows_missing:
+            return np.arange(self.n_features_in_)[self._length_columns].size
+        source, engine, _ = self._open(X, None, first=False)
+        return source.join(engine.map(partial(_count_lengths, self._length_columns), source))
+
+    def _log_volume(self, total: float, X: Any, sample_weight: Any) -> float:
+        """Weighted sum of the logarithms of units over all rows; `total` is their weight."""
+        if not self._log_length:
+            return 0.0
+        if not self._allows_missing:
+            return total * self._n_lengths(X) * self._log_length
+        source, engine, _ = self._open(X, sample_weight, first=False)
+        return float(engine.sum(partial(_sum_lengths, self._length_columns), source)) * self._log_length
+
+    def _in_units(self, likelihood: Any, weight: Any, X: Any, sample_weight: Any) -> tuple[float, float]:
         """Convert a sum of log densities and the weight of the rows to the units of `X` and `sample_weight`."""
         exponent, total = self._scale_of(sample_weight).weights, float(np.sum(weight))
-        return float(np.ldexp(likelihood - total * self._log_unit, exponent)), float(np.ldexp(total, exponent))
+        likelihood = likelihood - self._log_volume(total, X, sample_weight)
+        return float(np.ldexp(likelihood, exponent)), float(np.ldexp(total, exponent))
 
-    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **options: Any) -> Self:
-        """Densities scale with the inverse of the rows; sums over rows scale with the weights."""
-        has_fixed_unit = (
-            self._allows_missing
-            or not self._has_lengths
-            or not (getattr(self, "prior", None) is None or self.prior == "default")
-        )
+    def _check_rescalable(self, error: ScaleError) -> None:
+        super()._check_rescalable(error)
+        prior = getattr(self, "prior", None)
+        has_fixed_unit = not self._has_lengths or not (prior is None or prior == "default")
         if (error.rows and has_fixed_unit) or (error.weights and self._counts_rows):
             raise error
-        super()._fit_rescaled(error, X, sample_weight, **options)
-        self._rescale_sums(sample_weight)
+
+    def _take_fit(self, inner: Self, X: Any, sample_weight: Any, scale: Scale) -> Self:
+        """Densities scale with the inverse of the rows; sums over rows scale with the weights."""
+        super()._take_fit(inner, X, sample_weight, scale)
+        self._rescale_sums(X, sample_weight)
         return self
 
-    def _rescale_sums(self, sample_weight: Any) -> None:
+    def _rescale_sums(self, X: Any, sample_weight: Any) -> None:
         """Convert the sums of log densities of a fit to scaled rows and weights to the original units."""
         raise NotImplementedError
 
@@ -282,7 +303,7 @@ class MixtureEstimator(BaseMixture):
         source, engine, model = self._open_fitted(X, sample_weight)
         hard = replace(model, e_step_kind="hard")
         stats, _ = engine.scan(partial(hard.e_step, self._params), source, None)
-        bound, total = self._in_units(stats.bound, stats.weight, sample_weight)
+        bound, total = self._in_units(stats.bound, stats.weight, X, sample_weight)
         return -2 * bound + self.n_parameters_ * float(np.log(total))
 
     _powers: ClassVar[dict[str, Powers]] = {}
@@ -294,12 +315,13 @@ class MixtureEstimator(BaseMixture):
         self.lower_bounds_ = history.lower_bound[history.step == "E"][1:] / total
         self._state, self._batches = online.State(result.params, result.stats), 1
 
-    def _rescale_sums(self, sample_weight: Any) -> None:
+    def _rescale_sums(self, X: Any, sample_weight: Any) -> None:
         total = float(self._state.seen.weight.sum())
-        self.log_likelihood_ = self._in_units(self.log_likelihood_, total, sample_weight)[0]
-        self.lower_bound_ -= self._log_unit
-        self.lower_bounds_ -= self._log_unit
-        self.history_ = self.history_.rescaled(total * self._log_unit, self._scale.weights)
+        log_volume, exponent = self._log_volume(total, X, sample_weight), self._scale.weights
+        self.log_likelihood_ = float(np.ldexp(self.log_likelihood_ - log_volume, exponent))
+        self.lower_bound_ -= log_volume / total
+        self.lower_bounds_ -= log_volume / total
+        self.history_ = self.history_.rescaled(log_volume, exponent)
 
     @property
     def _allows_missing(self) -> bool:
@@ -309,3 +331,13 @@ class MixtureEstimator(BaseMixture):
         one_of("e_step", self.e_step, ("soft", "hard", "stochastic"))
         one_of("missing", self.missing, ("error", "ignore"))
         return super()._check_options()
+
+
+def _count_lengths(columns: Any, chunk: Chunk) -> np.ndarray:
+    """The number of values of each row in these columns that are not missing (n,)."""
+    counts: np.ndarray = np.count_nonzero(~np.isnan(chunk.X[:, columns]), axis=1)
+    return counts
+
+
+def _sum_lengths(columns: Any, chunk: Chunk) -> float:
+    return float(chunk.weights @ _count_lengths(columns, chunk))

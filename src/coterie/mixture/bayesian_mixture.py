@@ -222,10 +222,9 @@ class BayesianGaussianMixture(BaseMixture):
     counts_: np.ndarray
     lower_bound_: float
 
-    def _rescale_sums(self, sample_weight: Any) -> None:
-        log_volume = float(self.counts_.sum()) * self._log_unit
-        bounds = {name: getattr(self.history_, name) - log_volume for name in ("lower_bound", "fit")}
-        self.lower_bound_, self.history_ = self.lower_bound_ - log_volume, replace(self.history_, **bounds)
+    def _rescale_sums(self, X: Any, sample_weight: Any) -> None:
+        log_volume = self._log_volume(float(self.counts_.sum()), X, sample_weight)
+        self.lower_bound_, self.history_ = self.lower_bound_ - log_volume, self.history_.rescaled(log_volume)
         self.lower_bounds_ = self.history_.lower_bound[1:]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]

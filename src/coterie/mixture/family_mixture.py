@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -13,7 +14,7 @@ from coterie.base import Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import Powers, multiplied
+from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.errors import ParameterError, ScaleError
 from coterie.families import CLASSES, Family, Product, as_family
@@ -28,7 +29,7 @@ from coterie.mixture.history import BoundRecorder
 
 CHUNK_VALUES = 1 << 18  # approximate number of stored values in a chunk of sparse rows
 
-POWERS = {  # by family and parameter: the power of the unit of the rows with which it scales
+POWERS: dict[str, dict[str, int]] = {  # by family and parameter: the power of the unit of the rows with which it scales
     "gaussian": {"mean": 1, "covariance": 2},
     "student_t": {"location": 1, "scale": 2},
     "exponential": {"rate": -1},
@@ -275,7 +276,10 @@ class Mixture(MixtureEstimator):
 
     def _fit_auto(self, X: Any, sample_weight: Any) -> Self:
         max_iter = self._check_auto()
-        source, engine, summary = self._open(X, sample_weight, first=True)
+        try:
+            source, engine, summary = self._open(X, sample_weight, first=True)
+        except ScaleError as error:
+            return self._fit_rescaled(error, X, sample_weight)
         family = self._learned.in_units(1.0, summary.mean, summary.variance)
         rng, store = as_rng(self.random_state), self._store(source, engine)
         if store is not None:
@@ -317,33 +321,68 @@ class Mixture(MixtureEstimator):
         callbacks(self.callback, self.verbose)
         return whole_number("max_iter", self.max_iter, 0)
 
-    # any number of components
+    # rows and weights out of range
 
     @property
-    def _length_exponent(self) -> int:
-        return super()._length_exponent if POWERS.get(as_family(self.family).name) else 0
+    def _groups(self) -> list[tuple[Family, Any]]:
+        """The families and their columns: several for a `Product`."""
+        family = as_family(self.family)
+        return family.families if isinstance(family, Product) else [(family, slice(None))]
+
+    @property
+    def _length_columns(self) -> Any:
+        indices = np.arange(self.n_features_in_)
+        return np.concatenate([indices[:0], *(indices[columns] for family, columns in self._groups if _powers(family))])
 
     @property
     def _has_lengths(self) -> bool:
-        family = as_family(self.family)
-        return family.name in POWERS and getattr(family, "prior", None) is None
+        return all(family.name in POWERS and self._has_relative_prior(family) for family, _ in self._groups)
 
-    def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **options: Any) -> Self:
-        super()._fit_rescaled(error, X, sample_weight, **options)
-        if self._scale.rows:
-            parts, powers = self.components_, POWERS[self.family_.name]
-            arrays = {name: getattr(parts, name) for name in powers}
-            changed = multiplied(arrays, {name: Powers(power, 0) for name, power in powers.items()}, self._scale)
-            self.components_ = parts._replace(**changed)
+    def _has_relative_prior(self, family: Family) -> bool:
+        """Whether the prior of a family, if it has one, is in units of the rows; n_components='auto' needs one."""
+        prior = getattr(family, "prior", None) if self.prior is None else self.prior
+        if family.name == "gaussian":
+            return prior is None or isinstance(prior, str)
+        return prior is None and not self._auto
+
+    @property
+    def _counts_rows(self) -> bool:
+        return self._auto or super()._counts_rows or as_family(self.family).has_prior
+
+    def _source(self, X: Any, sample_weight: Any) -> Any:
+        return super()._source(self._encoded(X), sample_weight)
+
+    def _with_divided_options(self, scale: Scale) -> Self:
+        inner = super()._with_divided_options(scale)
+        if self._table is not None:  # the divided rows are encoded
+            inner.family = _with_table(self.family, None)
+        return inner
+
+    def _take_fit(self, inner: Self, X: Any, sample_weight: Any, scale: Scale) -> Self:
+        super()._take_fit(inner, X, sample_weight, scale)
+        if scale.rows:
+            self.components_ = _in_units(self.family_, self.components_, scale)
+        if self._table is not None:
+            self._learned, self.family_ = (_with_table(each, self._table) for each in (self._learned, self.family_))
         return self
+
+    def _rescale_sums(self, X: Any, sample_weight: Any) -> None:
+        if not self._auto:
+            super()._rescale_sums(X, sample_weight)
+            return
+        log_volume = self._log_volume(float(self.counts_.sum()), X, sample_weight)
+        self.lower_bound_, self.log_likelihood_ = self.lower_bound_ - log_volume, self.log_likelihood_ - log_volume
+        self.history_ = self.history_.rescaled(log_volume)
+        self.lower_bounds_ = self.history_.lower_bound[1:]
+        # The search uses a random sample of the rows; its volume is that share of the volume of all rows.
+        log_volume *= min(1.0, dirichlet_process.SAMPLE_ROWS / len(self.labels_))
+        self.moves_ = tuple(move._replace(lower_bound=move.lower_bound - log_volume) for move in self.moves_)
+
+    # any number of components
 
     @property
     def _sparse(self) -> bool:
         return as_family(self.family).takes_sparse
-
-    @property
-    def _counts_rows(self) -> bool:
-        return super()._counts_rows or as_family(self.family).has_prior
 
     @property
     def _name_in_errors(self) -> str:
@@ -456,3 +495,25 @@ class Mixture(MixtureEstimator):
 
 def _survey(family: Family, chunk: Chunk) -> Any:
     return family.survey(chunk.X)
+
+
+def _powers(family: Family) -> dict[str, int]:
+    """The parameters of a family that scale with the rows, and their powers."""
+    return POWERS.get(family.name or "", {})
+
+
+def _in_units(family: Family, parts: Any, scale: Scale) -> Any:
+    """Parameters of components of divided rows, in the units of the rows; those of a `Product` by family."""
+    if isinstance(family, Product):
+        values = parts.values() if isinstance(parts, dict) else parts
+        converted = [_in_units(each, part, scale) for (each, _), part in zip(family.families, values, strict=True)]
+        return dict(zip(parts, converted, strict=True)) if isinstance(parts, dict) else tuple(converted)
+    powers = {name: Powers(power, 0) for name, power in _powers(family).items()}
+    return parts._replace(**multiplied({name: getattr(parts, name) for name in powers}, powers, scale))
+
+
+def _with_table(family: Any, table: Any) -> Any:
+    """The same product for the columns of another table."""
+    family = copy(family)
+    family.table = table
+    return family

@@ -58,6 +58,10 @@ class BoundHistory:
     def __len__(self) -> int:
         return len(self.iteration)
 
+    def rescaled(self, log_volume: float) -> BoundHistory:
+        """The history in other units of the rows: `log_volume` is subtracted from sums of log densities."""
+        return replace(self, lower_bound=self.lower_bound - log_volume, fit=self.fit - log_volume)
+
 
 class Recorder:
     """Base class of callbacks that record the history of each restart, and warn if the objective becomes worse."""

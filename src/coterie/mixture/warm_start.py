@@ -27,8 +27,11 @@ def em_of(mixture: GaussianMixture) -> tuple[GaussianEM, Components]:
 
 def em_objective(mixture: GaussianMixture) -> float:
     """The value that EM has minimised: the negative log-likelihood plus penalties."""
-    state: Any = mixture._state
-    return float(mixture._fitted_model.objective(mixture._components, state.seen))
+    stats: Any = mixture._state.seen
+    objective, exponent = float(mixture._fitted_model.objective(mixture._components, stats)), mixture._scale.weights
+    if any(mixture._scale):  # the statistics are those of divided rows
+        objective += float(stats.log_likelihood) - float(np.ldexp(mixture.log_likelihood_, -exponent))
+    return float(np.ldexp(objective, exponent))
 
 
 def fit_with_copies(estimator: GaussianMixture, smaller: GaussianMixture, k: int, offset: float, X: Any, w: Any) -> Any:

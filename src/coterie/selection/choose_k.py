@@ -7,7 +7,7 @@ import numpy as np
 from coterie import interrupts
 from coterie.core.arguments import as_rng, in_order, one_of
 from coterie.core.progress import Callback, check_callback
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, ScaleError
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.choose_k_criteria import CRITERIA, CriteriaRun, Effort
 from coterie.selection.choose_k_result import ChooseK
@@ -127,7 +127,9 @@ def choose_k(
     names, callback = _criterion_names(criteria, effort), check_callback(callback)
     requested_ks = None if isinstance(ks, str) and ks == "auto" else as_ks(ks)
     rng = as_rng(random_state)
-    all_rows, all_weights = positive_weight_rows(X, sample_weight)
+    all_rows, all_weights, scale = positive_weight_rows(X, sample_weight)
+    if scale.weights:  # most criteria compare weights with the weight of one row
+        raise ScaleError(weights=scale.weights)
     sample = row_sample(len(all_rows), effort.rows, rng)
     rows, w = all_rows[sample], None if all_weights is None else all_weights[sample]
     estimator = KMeans() if estimator is None else estimator

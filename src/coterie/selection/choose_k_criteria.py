@@ -183,8 +183,15 @@ def _elbow(run: CriteriaRun, name: str, ks: Array) -> Vote:
     sweep = run.sweep
     if len(ks) < 3:
         return voting.single_choice(name, ks, None, "a knee needs at least three numbers of clusters")
+    if not _are_representable(sweep.objectives):
+        return voting.single_choice(name, ks, None, "the objective cannot be represented in the units of X")
     knee = run.cached(name, lambda: kneedle(sweep.ks, sweep.objectives, curve="convex", direction="decreasing"))
     return voting.single_choice(name, ks, None if knee.x is None else int(knee.x))
+
+
+def _are_representable(objectives: Array) -> bool:
+    """Whether no objective overflows, and the largest does not underflow."""
+    return bool(np.isfinite(objectives).all()) and not 0 < float(np.abs(objectives).max()) < np.finfo(np.float64).tiny
 
 
 def _gap(run: CriteriaRun, name: str, ks: Array) -> Vote:

@@ -1,6 +1,7 @@
 """How `sweep` fits each type of estimator for ascending numbers of clusters, and which work is shared."""
 
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,8 +9,9 @@ from sklearn.base import clone
 
 from coterie.core.arguments import as_rng
 from coterie.core.protocols import parameters_of
+from coterie.core.scale import Scale
 from coterie.data.memory import as_weights
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, ScaleError
 from coterie.hierarchy.agglomerative import AgglomerativeClustering, cuts
 from coterie.kmeans.bisecting_kmeans import BisectingKMeans, with_first_splits
 from coterie.kmeans.exact_kmeans import Exact
@@ -36,6 +38,9 @@ class Fitted(NamedTuple):
     objective: float
 
 
+SweepFunction = Callable[..., Iterator[Fitted]]
+
+
 class FixedStart:
     """An `init` callable that returns these centers."""
 
@@ -46,6 +51,26 @@ class FixedStart:
         return self.centers
 
 
+def divides_rows(fit_all: SweepFunction) -> SweepFunction:
+    """A sweep on rows and weights divided by their scale, if they are out of range; its models are in their units."""
+
+    @wraps(fit_all)
+    def fit_divided(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
+        try:
+            yield from fit_all(estimator, ks, X, w, report)
+            return
+        except ScaleError as error:  # raised when the rows are opened, before the first fit
+            estimator._check_rescalable(error)
+            scale = Scale(error.rows, error.weights)
+        divided, name = estimator._with_divided_options(scale), count_option(estimator)
+        for fitted in fit_all(divided, ks, *estimator._divided(X, w, scale), report):
+            model = clone(estimator).set_params(**{name: fitted.k})._take_fit(fitted.model, X, w, scale)
+            yield Fitted(fitted.k, model, objective_of(model))
+
+    return fit_divided
+
+
+@divides_rows
 def by_centers(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
     """Find centers for all K on one source, then fit an estimator from the centers of each K."""
     if not isinstance(estimator.init, str) and not callable(estimator.init):
@@ -75,6 +100,7 @@ def one_by_one(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[
         yield Fitted(k, model, objective_of(model))
 
 
+@divides_rows
 def by_batches(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
     """The better of two fits: an independent one, and one from the centers of the previous K and additional ones.
 
@@ -104,6 +130,7 @@ def by_cuts(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str
         yield Fitted(k, model, model.inertia_)
 
 
+@divides_rows
 def by_components(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
     """Fit independently; if that is worse than with fewer components, fit from those and a copy of one of them.
 
@@ -111,6 +138,7 @@ def by_components(estimator: Any, ks: list[int], X: Any, w: Any, report: Callabl
     from collapsing gives each component a share of N / K rows. So a copy of the component with the lowest penalty does
     not raise it. Copies with shifted means are tried first, because EM cannot separate two equal components.
     """
+    clone(estimator)._open(X, w, first=True)  # a fit from other components cannot rescale its rows
     previous: Fitted | None = None
     for k in ks:
         model = fitted_with(estimator, {"n_components": k}, {}, X, w)
@@ -172,7 +200,7 @@ def by_merges(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[s
         yield Fitted(k, model, cost)
 
 
-ESTIMATOR_SWEEPS: dict[type, Callable[..., Iterator[Fitted]]] = {
+ESTIMATOR_SWEEPS: dict[type, SweepFunction] = {
     **dict.fromkeys((KMeans, KMedians, SphericalKMeans, FuzzyCMeans), by_centers),
     MiniBatchKMeans: by_batches,
     BisectingKMeans: by_cuts,

@@ -11,13 +11,15 @@ from sklearn.base import clone
 from coterie import machine, metrics
 from coterie.core.arguments import as_rng, in_order, not_negative, one_of, whole_number
 from coterie.core.progress import Callback, check_callback, reported
+from coterie.core.scale import UNIT, Scale, times_power
 from coterie.data import as_source
 from coterie.data.memory import MemorySource
+from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import summarize
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.engines.local import Serial
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct_rows
 from coterie.selection.sweep import as_ks, sweep
 from coterie.selection.text_table import aligned
@@ -188,12 +190,12 @@ def gap_statistic(
     power = not_negative("power", power)
     if power == 0:
         raise ParameterError("power=0 is not supported: use a number above 0, such as 2")
-    rows, w = positive_weight_rows(X, sample_weight)
+    rows, w, scale = divided_rows(X, sample_weight)
     if len(rows) < k_values[-1]:
         raise InputError(
             f"K = {k_values[-1]} but X has n_samples={len(rows)} rows of positive weight: use ks <= {len(rows)}"
         )
-    within = partial(_by_sweep, estimator) if estimator is not None else _by_kmeans
+    within = partial(_by_sweep, estimator, scale) if estimator is not None else _by_kmeans
     boxes = [None, *[box_about(rows, w, reference)] * n_references]
     generators = as_rng(random_state).spawn(1 + n_references)
     names = ["data", *(f"reference {b}" for b in range(1, 1 + n_references))]
@@ -201,6 +203,7 @@ def gap_statistic(
     with machine.one_blas_thread:
         calls = [(rows, w, box, k_values, power, within, rng) for box, rng in zip(boxes, generators, strict=True)]
         log_w = np.array(list(reported(machine.in_threads(_log_within, calls, n_jobs), names, stop)))
+    log_w += (power * scale.rows + scale.weights) * np.log(2.0)  # in the units of X and sample_weight
     return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, power)
 
 
@@ -236,19 +239,32 @@ def box_about(X: Array, w: Array | None, reference: str) -> Box:
     return Box(coordinates.min(axis=0), coordinates.max(axis=0), center, axes)
 
 
-def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:
-    """Dense rows with a positive weight, and their weights; None if there are no weights."""
+def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None, Scale]:
+    """Dense rows with a positive weight, their weights (None if there are none), and the scale of both."""
     source = as_source(X, sample_weight)
     if not isinstance(source, MemorySource) or hasattr(source.X, "indptr"):
         raise InputError(
             "X is sparse or not in memory, but reference data are dense: pass a dense array, such as X.toarray() or "
             "X.compute()"
         )
-    summarize(source, Serial())
+    scale = UNIT
+    try:
+        summarize(source, Serial(), rescales=True)
+    except ScaleError as error:
+        scale = Scale(error.rows, error.weights)
+        summarize(divide_by_scale(source, scale, Serial()), Serial(), rescales=True)
     if source.w is None:
-        return source.X, None
+        return source.X, None, scale
     positive = np.flatnonzero(source.w)
-    return source.X[positive], source.w[positive]
+    return source.X[positive], source.w[positive], scale
+
+
+def divided_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None, Scale]:
+    """The same, with rows and weights divided by their scale."""
+    rows, w, scale = positive_weight_rows(X, sample_weight)
+    if scale.rows:
+        rows = times_power(-scale.rows, rows)
+    return rows, times_power(-scale.weights, w) if scale.weights else w, scale
 
 
 def _log_within(
@@ -306,13 +322,15 @@ def _by_kmeans(X: Array, w: Array | None, ks: list[int], power: float, rng: np.r
 
 
 def _by_sweep(
-    estimator: Any, X: Array, w: Array | None, ks: list[int], power: float, rng: np.random.Generator
+    estimator: Any, scale: Scale, X: Array, w: Array | None, ks: list[int], power: float, rng: np.random.Generator
 ) -> Array:
-    """W for the labels of any estimator, fitted in one thread."""
+    """W for the labels of any estimator, fitted in one thread; its options are in the units before the division."""
     options = {"random_state": int(rng.integers(2**31)), "n_jobs": 1, "engine": "serial"}
     parameters = estimator.get_params()
     model = clone(estimator).set_params(**{name: value for name, value in options.items() if name in parameters})
-    result = sweep(model, X, ks, sample_weight=w)
+    rows = times_power(scale.rows, X) if scale.rows else X
+    weights = times_power(scale.weights, w) if scale.weights else w
+    result = sweep(model, rows, ks, sample_weight=weights)
     return np.array([dispersion(X, labels, w, power) for labels in result.labels])
 
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, in_order, one_of, whole_number
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.protocols import Chunk
+from coterie.core.scale import UNIT, Scale
 from coterie.data import as_source
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, ScaleError
 from coterie.families.structures import STRUCTURES, as_structure
 from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_em import Components, GaussianEM
@@ -208,7 +210,15 @@ class _Grid:
 
     def __init__(self, X: Any, w: Any, prior: Any, reg_covar: float, rng: np.random.Generator, n_jobs: int | None):
         self.X, self.w, self.prior, self.reg_covar, self.n_jobs = X, w, prior, reg_covar, n_jobs
-        self.source, self.engine, self.summary = self._mixture(1, "VVV")._open(X, w, first=True)
+        self.original, self.scale = (X, w), UNIT
+        mixture = self._mixture(1, "VVV")
+        try:
+            self.source, self.engine, self.summary = mixture._open(X, w, first=True)
+        except ScaleError as error:
+            mixture._check_rescalable(error)
+            self.scale = Scale(error.rows, error.weights)
+            self.X, self.w = mixture._divided(X, w, self.scale)
+            self.source, self.engine, self.summary = mixture._open(self.X, self.w, first=True)
         self.seed = int(rng.integers(2**31))
         self.starts = Starts(self._em(1, "VVV"), self.source, rng, n_jobs)
         self.spread = spread(self.starts.chunk)
@@ -268,9 +278,11 @@ class _Grid:
         return self._evaluated(k, name, model)
 
     def _evaluated(self, k: int, name: str, model: GaussianMixture) -> Cell:
+        if any(self.scale):
+            model = clone(model)._take_fit(model, *self.original, self.scale)
         likelihood, p = model.log_likelihood_, model.n_parameters_
-        bic = -2 * likelihood + p * float(np.log(self.summary.weight))
-        return Cell(k, name, model, likelihood, p, bic, -2 * likelihood + 2 * p, model.icl(self.X, self.w))
+        bic = -2 * likelihood + p * float(np.log(np.ldexp(self.summary.weight, self.scale.weights)))
+        return Cell(k, name, model, likelihood, p, bic, -2 * likelihood + 2 * p, model.icl(*self.original))
 
     def _degeneracy(self, model: GaussianMixture) -> int:
         """Key of `FAILURES` if the model is degenerate, else 0. With a prior, components cannot collapse."""

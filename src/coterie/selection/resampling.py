@@ -10,11 +10,13 @@ from sklearn.utils.validation import has_fit_parameter
 
 from coterie.core.protocols import can_predict, parameters_of
 from coterie.data import as_source
+from coterie.data.scale_check import check_weights
 from coterie.errors import InputError, ParameterError
 
 Array = np.ndarray[Any, Any]
 
 RESAMPLINGS = ("bootstrap", "subsample", "halves")
+MAX_COUNT = 2.0**53  # float64 holds whole numbers exactly up to this one
 COUNT_OPTIONS = ("n_clusters", "n_components")  # names of the parameter for the number of clusters
 
 
@@ -36,6 +38,7 @@ class ResamplingData:
                 "X is a Dask array, but resampling needs rows in memory: pass X.compute() or a sample of the rows"
             )
         self.X, self.w = source.X, source.w  # type: ignore[attr-defined]
+        check_weights(source)
         self.estimator, self.options, self.count = estimator, estimator.get_params(), count_option(estimator)
         self.takes_weights = has_fit_parameter(estimator, "sample_weight")
         if self.w is not None and not self.takes_weights:
@@ -47,8 +50,8 @@ class ResamplingData:
 
     @property
     def unit(self) -> float:
-        """Weight of one row: 1 if all weights are whole numbers (counts of rows), else 0."""
-        return 1.0 if self.w is None or (self.w == np.floor(self.w)).all() else 0.0
+        """Weight of one row: 1 if all weights are whole numbers (counts of rows) of an exact sum, else 0."""
+        return 1.0 if self.w is None or ((self.w == np.floor(self.w)).all() and self.w.sum() <= MAX_COUNT) else 0.0
 
     def full_sample(self, rng: np.random.Generator) -> Resample:
         return Resample(self.positive_rows, None if self.w is None else self.w[self.positive_rows], _seed(rng))

@@ -10,10 +10,12 @@ from scipy import sparse
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.progress import Callback, Progress, check_callback
+from coterie.core.scale import Scale
 from coterie.data import as_source
+from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import summarize
 from coterie.engines.local import Serial
-from coterie.errors import InputError
+from coterie.errors import InputError, ScaleError
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.normality import MIN_VALUES, anderson_darling, critical_value
 from coterie.selection.resampling import between_0_and_1
@@ -261,15 +263,23 @@ class _Rounds:
         search: str,
         ahead: int = 0,
     ):
-        source = as_source(X, sample_weight)
+        source: Any = as_source(X, sample_weight)
         if source.engine == "dask":
             raise InputError(
                 "X is a Dask array, but splits need rows in memory: pass X.compute() or a sample of the rows"
             )
-        self.X, self.w = source.X, source.w  # type: ignore[attr-defined]
+        self.original, self.exponent = (source.X, source.w), 0
+        try:
+            summarize(source, Serial(), rescales=True)
+        except ScaleError as error:
+            if error.weights:  # the tests compare weights with numbers of rows
+                raise
+            self.exponent = error.rows
+            source = divide_by_scale(source, Scale(self.exponent, 0), Serial())
+            summarize(source, Serial(), rescales=True)
+        self.X, self.w = source.X, source.w
         self.decide, self.threshold, self.search = decide, threshold, search
         self.n_jobs = machine.thread_count(n_jobs)
-        summarize(source, Serial())  # raises an error if sums of squares overflow
         self.models: list[KMeans] = []
         self.history: list[Split] = []
         self.look_ahead = ahead
@@ -294,8 +304,18 @@ class _Rounds:
                 break
 
     def result(self, model: KMeans) -> Splitting:
-        centers, inertia, history = model.cluster_centers_, float(model.inertia_), tuple(self.history)
-        return Splitting(len(centers), centers, model.labels_, inertia, self.bic(model), history, model)
+        bic, history = self.bic(model), tuple(self.history)
+        if self.exponent:
+            bic += 2 * self.exponent * float(np.log(2.0)) * self.X.shape[1] * self._weight
+            in_units = model._with_divided_options(Scale(-self.exponent, 0))
+            model = in_units._take_fit(model, *self.original, Scale(self.exponent, 0))
+        centers = model.cluster_centers_
+        return Splitting(len(centers), centers, model.labels_, float(model.inertia_), bic, history, model)
+
+    @property
+    def _weight(self) -> float:
+        """Total weight of the rows."""
+        return float(self.X.shape[0] if self.w is None else self.w.sum())
 
     def bic(self, model: KMeans) -> float:
         weights = np.bincount(model.labels_, self.w, len(model.cluster_centers_))

@@ -10,8 +10,8 @@ from scipy import stats
 from coterie import machine, metrics
 from coterie.core.arguments import as_rng, in_order, whole_number
 from coterie.core.progress import Callback, check_callback, reported
-from coterie.errors import InputError
-from coterie.selection.gap import MIN_REFERENCES, Array, box_about, kmeans_path, positive_weight_rows
+from coterie.errors import InputError, ScaleError
+from coterie.selection.gap import MIN_REFERENCES, Array, box_about, divided_rows, kmeans_path
 from coterie.selection.sweep import as_ks
 
 SIGNIFICANCE = 0.01
@@ -126,7 +126,9 @@ def tendency(
     requested_ks, callback = as_ks(ks), check_callback(callback)
     whole_number("n_references", n_references, MIN_REFERENCES)
     rng = as_rng(random_state)
-    rows, w = positive_weight_rows(X, sample_weight)
+    rows, w, scale = divided_rows(X, sample_weight)
+    if scale.weights:  # silhouettes compare the weight of a cluster with one row
+        raise ScaleError(weights=scale.weights)
     sample = row_sample(len(rows), MAX_ROWS, rng)
     rows, w = rows[sample], None if w is None else w[sample]
     distinct = len(np.unique(rows, axis=0))

@@ -8,6 +8,7 @@ import numpy as np
 
 import coterie
 from coterie.core.protocols import Chunk, CovarianceForm, EStepKind, Posterior, SoftAssignment
+from coterie.core.scale import UNIT, Scale
 
 Array = np.ndarray[Any, Any]
 
@@ -83,6 +84,10 @@ class Trace:
         Number of rows of the fit.
     filled : bool
         Whether `rows` has missing values that were replaced.
+    scale : tuple of two int
+        Exponents of the powers of two by which rows and weights were divided before the fit, because their squares
+        would leave the range of floating-point numbers. Rows, centers and objectives of the trace are in these units;
+        the fitted attributes of `model` are in the units of X. (0, 0) if nothing was divided.
     """
 
     model: Any
@@ -93,6 +98,7 @@ class Trace:
     columns: list[str] = field(repr=False)
     n: int
     filled: bool = False
+    scale: Scale = UNIT
     _fitted: Any = field(default=None, repr=False)  # the model with the methods of the steps
     _chunk: Chunk | None = field(default=None, repr=False)  # `rows` as this model expects them
 

@@ -27,6 +27,8 @@ class Traced:
         The result of the fit is identical to that of `fit`. A callback records the parameters of every iteration. After
         the fit, two or three passes over the rows for each iteration of the best restart compute the number of rows
         that changed cluster, and the objective after each half step. The trace contains a sample of at most 5,000 rows.
+        If rows or weights were divided by a power of two, the values of the trace are in these units: see
+        `Trace.scale`.
 
         Parameters
         ----------
@@ -67,13 +69,14 @@ class Traced:
         n, d = source.shape
         index = sample_rows(n, max(MIN_ROWS, min(MAX_ROWS, MAX_VALUES // d)))
         chunk = source.pick(index)
-        names = column_names(source)
+        names = vars(self).get("feature_names_in_")  # of the rows before they were divided
+        names = column_names(source) if names is None else names
         rows, has_missing, fill = _fill_missing(chunk)
         steps = HalfSteps(recorder, chunk, index, fill)
         objective = steps.objective_name or self._objective.rstrip("_")
         trace = Trace(
             self, steps.all(), objective, "higher" if steps.objective_name else "lower", rows, list(names),
-            n, has_missing, model, chunk,
+            n, has_missing, self._scale, model, chunk,  # type: ignore[attr-defined]
         )  # fmt: skip
         return self._in_user_units(trace)
 
