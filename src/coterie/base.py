@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coterie import interrupts, machine
 from coterie.core import loop
 from coterie.core.arguments import as_rng
+from coterie.core.arrays import is_sparse
 from coterie.core.checkpoint import Checkpointer, HistoryRecorder, Store
 from coterie.core.clock import Now, time_left_text
 from coterie.core.progress import Callback, Progress, check_callback
@@ -134,7 +135,7 @@ class Estimator(SklearnExport, BaseEstimator):
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         """The rows unchanged, the engine and a summary; unless `first`, the columns must be those of `fit`."""
         source = as_source(X, sample_weight, y)
-        if not self._sparse and hasattr(getattr(source, "X", None), "indptr"):
+        if not self._sparse and is_sparse(getattr(source, "X", None)):
             raise InputError(f"Input X is sparse: {self._name_in_errors} needs dense rows (X.toarray() converts them)")
         self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
         engine = as_engine(self.engine, source, self.n_jobs)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse, special
 
+from coterie.core.arrays import is_sparse
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families.counts import CountFamily, dense_blocks, deviances, saturated
@@ -59,7 +60,7 @@ class Poisson(CountFamily):
     def log_base(self, X: Any) -> Any:
         if not self._has_large:
             return of_stored(X, lambda x: -special.gammaln(x + 1.0))
-        if not hasattr(X, "indptr"):
+        if not is_sparse(X):
             return np.where(self._large, saturated(X), -special.gammaln(X + 1.0))
         stored = X.data.astype(np.float64)
         base = np.where(self._large[X.indices], saturated(stored), -special.gammaln(stored + 1.0))

@@ -13,6 +13,7 @@ import numpy as np
 from coterie import interrupts, machine
 from coterie.base import in_memory
 from coterie.core import loop
+from coterie.core.arrays import is_sparse
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.errors import FitInterruptedWarning
@@ -105,7 +106,7 @@ def max_rows(effort: Effort, source: Source, k: int) -> int:
 def values_per_row(X: Any) -> float:
     """Number of columns; for sparse rows, the mean number of stored values."""
     n, d = X.shape
-    return float(max(X.nnz / n if hasattr(X, "indptr") else d, 1))
+    return float(max(X.nnz / n if is_sparse(X) else d, 1))
 
 
 def _rows(source: Source, limit: int, rng: np.random.Generator) -> tuple[Chunk, bool]:

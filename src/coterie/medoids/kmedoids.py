@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie import interrupts, machine
 from coterie.base import DistanceEstimator, callbacks
 from coterie.core.arguments import as_rng, one_of, whole_number
+from coterie.core.arrays import Array
 from coterie.core.progress import Progress
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
@@ -24,7 +25,7 @@ from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.pairwise import strips
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.medoids import fasterpam, medoid_search, medoid_seeding
-from coterie.medoids.distance_table import Array, ComputedDistances, StoredDistances, sample_objects
+from coterie.medoids.distance_table import ComputedDistances, StoredDistances, sample_objects
 from coterie.medoids.medoid_objects import DistanceRows, Rows, as_objects
 
 EXACT_ROWS = 100_000  # with more rows, distances that do not fit in memory are sampled, not recomputed

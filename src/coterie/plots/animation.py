@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import not_negative
+from coterie.core.arrays import Array
 from coterie.core.formatting import count, join_words
 from coterie.core.writing import check_path, write_whole
 from coterie.data.row_sample import sample_rows
 from coterie.errors import ParameterError
 from coterie.palette import blends, colours
-from coterie.plots.display import Array, check_result, plain
+from coterie.plots.display import check_result, plain
 from coterie.plots.projection import Rows, View
 from coterie.traces import Step, Trace
 from coterie.web import box_of, ellipses_of, embedded, pack_labels, pack_points, pack_rgb, player_page

@@ -6,12 +6,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.families.structures import as_structure
 from coterie.palette import INK
 from coterie.plots.cloud import Bars, Cloud
-from coterie.plots.display import Array, axes_of, caption
+from coterie.plots.display import axes_of, caption
 from coterie.plots.projection import Groups, Rows, RowsDisplay, View, grid_centers
 
 CELLS = 120  # cells of the density along each axis

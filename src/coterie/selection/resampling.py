@@ -8,11 +8,10 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from coterie.core.arrays import Array
 from coterie.core.protocols import can_predict, parameters_of
 from coterie.data import as_source
 from coterie.errors import InputError, ParameterError
-
-Array = np.ndarray[Any, Any]
 
 RESAMPLINGS = ("bootstrap", "subsample", "halves")
 COUNT_OPTIONS = ("n_clusters", "n_components")  # names of the parameter for the number of clusters

@@ -9,9 +9,10 @@ from scipy import stats
 
 from coterie import machine, metrics
 from coterie.core.arguments import as_rng, in_order, whole_number
+from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.errors import InputError
-from coterie.selection.gap import MIN_REFERENCES, Array, box_about, kmeans_path, positive_weight_rows
+from coterie.selection.gap import MIN_REFERENCES, box_about, kmeans_path, positive_weight_rows
 from coterie.selection.sweep import as_ks
 
 SIGNIFICANCE = 0.01

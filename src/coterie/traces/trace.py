@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 import coterie
+from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk, CovarianceForm, EStepKind, Posterior, SoftAssignment
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.errors import ParameterError
-
-Array = np.ndarray[Any, Any]
 
 STEPS = 65535  # number of steps of 16-bit coordinates
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import machine
+from coterie.core.arrays import Array
 from coterie.data.row_sample import sample_rows
 from coterie.plots.cloud import Cloud
 from coterie.plots.ellipses_plot import gaussian_components
@@ -14,8 +14,6 @@ from coterie.plots.projection import WIDE, Groups, Rows, View, as_rows
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build.cluster_moments import Moments, extremes, moments, scatter
 from coterie.web import ClusterMap, Densities
-
-Array = NDArray[Any]
 
 POINTS = 10_000  # points of a map
 VALUES = 50_000  # values of a map: points times axes
