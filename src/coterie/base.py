@@ -31,7 +31,7 @@ from coterie.data.summary import Summary as Summary
 from coterie.data.summary import summarize as summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
-from coterie.errors import FitInterruptedWarning, InputError, ParameterError, ScaleError
+from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.sklearn_export import SklearnExport
 
 PRINT_INTERVAL = 1.0  # minimum number of seconds between two printed lines
@@ -165,10 +165,14 @@ class Estimator(SklearnExport, BaseEstimator):
         """The scale of new rows; without weights, weights were not divided."""
         return self._scale if sample_weight is not None else self._scale._replace(weights=0)
 
+    @property
+    def _is_warm(self) -> bool:
+        """Whether a fit starts at the result of the last one."""
+        return False
+
     def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **fit_params: Any) -> Self:
         """Fit rows and weights divided by their scale, and multiply the results by it; no digit changes."""
-        is_warm = getattr(self, "warm_start", False) and hasattr(self, "weights_")
-        if self._powers is None or is_warm or vars(self).get("_recorder") is not None:
+        if self._powers is None or self._is_warm or vars(self).get("_recorder") is not None:
             raise error
         X, scale = opened(X), Scale(error.rows, error.weights)
         rows, weights = self._divided(X, sample_weight, scale)
@@ -268,10 +272,8 @@ class Estimator(SklearnExport, BaseEstimator):
         with interrupts.outermost() as is_outermost:
             try:
                 return engine.map(partial(model.assign, result.params), source, result.memos)
-            except KeyboardInterrupt:
-                if not is_outermost:
-                    raise
-                warnings.warn("interrupted: the result is complete", FitInterruptedWarning, stacklevel=3)
+            except KeyboardInterrupt as error:
+                interrupts.keep_result(error, is_outermost, has_result=True, kept="the result is complete")
                 return engine.map(partial(model.assign, result.params), source)
 
     def _with_recorder(

@@ -19,8 +19,8 @@ import numpy as np
 from scipy import special
 
 from coterie.core.arrays import is_sparse
+from coterie.families.exponential_family import ConjugateFamily
 from coterie.families.family import Survey
-from coterie.families.linear import ConjugateFamily
 
 LARGE = 1e5  # counts above it are computed directly, because matrix products would lose too many digits
 STIRLING = 16.0  # minimum argument for which the series is exact to the last digit

@@ -11,8 +11,8 @@ from coterie.core.arrays import is_sparse
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families.counts import CountFamily, dense_blocks, deviances, saturated
+from coterie.families.exponential_family import Linear, ObservedStatistics, Sums, of_stored
 from coterie.families.family import TINY
-from coterie.families.linear import Linear, ObservedStatistics, Sums, of_stored
 from coterie.families.prior import GammaPrior, Pseudo, as_prior, log_gamma_size
 
 FLOOR = 1e-10  # minimum rate, so that new rows never have the likelihood 0

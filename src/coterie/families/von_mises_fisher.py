@@ -13,8 +13,8 @@ from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
 from coterie.families.bessel import log_bessel, log_ratio, log_scaled_bessel
 from coterie.families.counts import dense_blocks
+from coterie.families.exponential_family import ExponentialFamily, Linear
 from coterie.families.family import Survey
-from coterie.families.linear import ExponentialFamily, Linear
 from coterie.families.prior import Pseudo
 
 HIGH = 1e4  # concentrations above it are computed directly, because matrix products would lose too many digits

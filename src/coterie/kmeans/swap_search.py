@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,6 @@ from coterie.core import loop
 from coterie.core.arrays import is_sparse
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.errors import FitInterruptedWarning
 from coterie.seeding.costs import Cost
 
 CANDIDATES = 24  # rows per round that may become centers
@@ -160,10 +158,8 @@ class Search:
             try:
                 self._start(n_init)
                 self._swap(n_init, effort)
-            except KeyboardInterrupt:
-                if not is_outermost or self.best is None:
-                    raise
-                warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
+            except KeyboardInterrupt as error:
+                interrupts.keep_result(error, is_outermost, has_result=self.best is not None)
                 self.stopped = True
         assert self.best is not None
         return self.best

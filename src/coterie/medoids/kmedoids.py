@@ -23,7 +23,7 @@ from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.pairwise import strips
-from coterie.errors import FitInterruptedWarning, InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.medoids import fasterpam, medoid_search, medoid_seeding
 from coterie.medoids.distance_table import ComputedDistances, StoredDistances, sample_objects
 from coterie.medoids.medoid_objects import DistanceRows, Rows, as_objects
@@ -292,10 +292,9 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 last = partial(_notify, callback, run + 1)
                 if not result.stopped:
                     best = jump(best, descend=lambda medoids: self._descend(table, w, medoids, max_iter, last))
-            except KeyboardInterrupt:
-                if not is_outermost or best is None:
-                    raise
-                warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=3)
+            except KeyboardInterrupt as error:
+                interrupts.keep_result(error, is_outermost, has_result=best is not None)
+        assert best is not None
         return best
 
     def _descend(

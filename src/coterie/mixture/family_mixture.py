@@ -409,7 +409,7 @@ class Mixture(MixtureEstimator):
         )
 
     def _start(self, model: Any, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
-        if self.warm_start and hasattr(self, "_components"):
+        if self._is_warm:
             return self._warm_start(model)
         start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
         if isinstance(start, str):

@@ -11,6 +11,7 @@ import numpy as np
 from coterie.core.arguments import not_negative
 from coterie.core.arrays import Array
 from coterie.core.formatting import count, join_words
+from coterie.core.protocols import LocationScale
 from coterie.core.writing import check_path, write_whole
 from coterie.data.row_sample import sample_rows
 from coterie.errors import ParameterError
@@ -207,7 +208,7 @@ def _project_covariances(trace: Trace, step: Step, view: View) -> Array | None:
     V = view.directions
     if trace.form is not None and hasattr(params, "covariances"):
         form, stored = trace.form, params.covariances
-    elif hasattr(parts, "location") and hasattr(parts, "scale"):
+    elif isinstance(parts, LocationScale):
         form, stored = {3: "full", 2: "diag", 1: "spherical"}[np.ndim(parts.scale)], parts.scale
     else:
         return None

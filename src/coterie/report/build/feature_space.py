@@ -7,6 +7,7 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.arrays import Array
+from coterie.core.protocols import GaussianClusters
 from coterie.data.row_sample import sample_rows
 from coterie.plots.cloud import Cloud
 from coterie.plots.ellipses_plot import gaussian_components
@@ -156,8 +157,7 @@ def _ellipses(
     space: FeatureSpace, codes: Array, k: int, A: Array, b: Array, model: Any, clusters: Moments | None
 ) -> tuple[Array, Array]:
     """Centers (k, p) and covariances (k, p, p): of the components of a Gaussian mixture, or of the rows of clusters."""
-    is_gaussian = hasattr(model, "covariances_") and hasattr(model, "means_")
-    if is_gaussian and not space.standardised and len(model.means_) == k:
+    if isinstance(model, GaussianClusters) and not space.standardised and len(model.means_) == k:
         normals = gaussian_components(model, space.X.shape[1])
         return normals.means @ A + b, np.einsum("di,kde,ej->kij", A, normals.covariances, A)
     means = (clusters or cluster_points(space, codes, k)).means
