@@ -229,7 +229,6 @@ MODELS = [
 ]
 
 ENGINES = [  # beside `Serial`
-    pytest.param(Threads(1), id="1-thread"),
     pytest.param(Threads(3), id="3-threads"),
     pytest.param(Threads(8), id="8-threads"),
 ]

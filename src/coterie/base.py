@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coterie import interrupts, machine
 from coterie.core import loop
 from coterie.core.arguments import as_rng
+from coterie.core.arrays import is_sparse
 from coterie.core.checkpoint import Checkpointer, HistoryRecorder, Store
 from coterie.core.clock import Now, time_left_text
 from coterie.core.progress import Callback, Progress, check_callback
@@ -30,7 +31,7 @@ from coterie.data.summary import Summary as Summary
 from coterie.data.summary import summarize as summarize
 from coterie.distances.distance import Distance, as_distance
 from coterie.engines import as_engine, local
-from coterie.errors import FitInterruptedWarning, InputError, ParameterError, ScaleError
+from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.kernels import compile_notice
 from coterie.sklearn_export import SklearnExport
 
@@ -135,7 +136,7 @@ class Estimator(SklearnExport, BaseEstimator):
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         """The rows unchanged, the engine and a summary; unless `first`, the columns must be those of `fit`."""
         source = as_source(X, sample_weight, y)
-        if not self._sparse and hasattr(getattr(source, "X", None), "indptr"):
+        if not self._sparse and is_sparse(getattr(source, "X", None)):
             raise InputError(f"Input X is sparse: {self._name_in_errors} needs dense rows (X.toarray() converts them)")
         self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
         engine = as_engine(self.engine, source, self.n_jobs)
@@ -165,6 +166,11 @@ class Estimator(SklearnExport, BaseEstimator):
         """The scale of new rows; without weights, weights were not divided."""
         return self._scale if sample_weight is not None else self._scale._replace(weights=0)
 
+    @property
+    def _is_warm(self) -> bool:
+        """Whether a fit starts at the result of the last one."""
+        return False
+
     def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **fit_params: Any) -> Self:
         """Fit rows and weights divided by their scale, and multiply the results by it; no digit changes."""
         self._check_rescalable(error)
@@ -178,8 +184,7 @@ class Estimator(SklearnExport, BaseEstimator):
 
     def _check_rescalable(self, error: ScaleError) -> None:
         """Raise the error if rows or weights of this scale cannot be divided."""
-        is_warm = getattr(self, "warm_start", False) and hasattr(self, "weights_")
-        if self._powers is None or is_warm:
+        if self._powers is None or self._is_warm:
             raise error
 
     def _with_divided_options(self, scale: Scale) -> Self:
@@ -288,10 +293,8 @@ class Estimator(SklearnExport, BaseEstimator):
         with interrupts.outermost() as is_outermost:
             try:
                 return engine.map(partial(model.assign, result.params), source, result.memos)
-            except KeyboardInterrupt:
-                if not is_outermost:
-                    raise
-                warnings.warn("interrupted: the result is complete", FitInterruptedWarning, stacklevel=3)
+            except KeyboardInterrupt as error:
+                interrupts.keep_result(error, is_outermost, has_result=True, kept="the result is complete")
                 return engine.map(partial(model.assign, result.params), source)
 
     def _with_recorder(

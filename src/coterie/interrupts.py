@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from _signal import SIGINT, default_int_handler  # type: ignore[import-not-found]  # without the enums of `signal`: faster
 from _signal import getsignal as get_handler
 from _signal import signal as set_handler
@@ -18,6 +19,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, TypeVar
+
+from coterie.errors import FitInterruptedWarning
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -116,6 +119,15 @@ def outermost() -> Iterator[bool]:
         yield not previous and _thread.group is None
     finally:
         _thread.keeps = previous
+
+
+def keep_result(
+    error: BaseException, is_outermost: bool, has_result: bool, kept: str = "the best result so far is kept"
+) -> None:
+    """Warn that an interrupted computation keeps its result; raise the error again if it cannot, or is not Ctrl-C."""
+    if not (is_outermost and has_result and isinstance(error, KeyboardInterrupt)):
+        raise error
+    warnings.warn(f"interrupted: {kept}", FitInterruptedWarning, stacklevel=5)
 
 
 def cause(error: SystemError) -> BaseException:

@@ -1,10 +1,8 @@
 """Colours of clusters that are distinguishable with colour blindness, also by lightness."""
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from coterie.core.arrays import Array
 
 INK, MARK, FAINT = "#33415c", "#d1495b", "#c9ced6"  # these differ in lightness, too
 NOISE = "#9aa1ab"  # rows in no cluster

@@ -97,6 +97,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.usefixtures("short_searches")
 def test_models_of_all_kinds_are_checked(model):
     X, _ = faults.blobs(3, 240)
     diagnosis = diagnose(X, model=model.fit(X), random_state=0)
@@ -187,6 +188,7 @@ def test_missing_values_are_counted_and_other_checks_use_complete_rows():
     assert (nothing.rows, list(nothing.checks)) == (0, ["missing_values"])
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     X, _ = faults.blobs(3, 1500, 6)
     many_parts(monkeypatch, X)
@@ -194,6 +196,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     assert one == three
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_rows_of_weight_zero_are_ignored():
     X, _ = faults.blobs(3)
     w = np.random.default_rng(0).uniform(0.5, 2, len(X))
@@ -205,6 +208,7 @@ def test_rows_of_weight_zero_are_ignored():
     )
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_weight_two_is_the_row_twice_in_spreads_and_shares():
     X, y = faults.blobs(3)
     X[:, 1] *= 30
@@ -215,6 +219,7 @@ def test_weight_two_is_the_row_twice_in_spreads_and_shares():
         assert once[check].value == pytest.approx(often[check].value, rel=1e-9)
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_float32_gives_the_same_findings():
     X, y = faults.unequally_wide(0)
     single, double = (diagnose(rows, model=y, random_state=0) for rows in (X.astype(np.float32), X))
@@ -223,11 +228,13 @@ def test_float32_gives_the_same_findings():
 
 
 @pytest.mark.parametrize("change", [lambda X: X * 1e-140, lambda X: X * 1e140, lambda X: X + 1e8, lambda X: -X])
+@pytest.mark.usefixtures("short_searches")
 def test_neither_unit_nor_origin_matters(change):
     X, y = faults.long_ones(0)
     assert names(diagnose(change(X), model=y, random_state=0)) == names(diagnose(X, model=y, random_state=0)) != []
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_large_tables_are_sampled_and_the_text_says_so():
     X, y = faults.blobs(3, 5000)
     X[7] += 1000
@@ -239,6 +246,7 @@ def test_large_tables_are_sampled_and_the_text_says_so():
     assert diagnosis.to_dict() == diagnose(X, model=y, sample_size=1000, random_state=0).to_dict()
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_files_and_dask_arrays_are_read(tmp_path):
     da = pytest.importorskip("dask.array")
     X, y = faults.blobs(3)
@@ -311,6 +319,7 @@ def test_every_check_is_in_the_docs():
         "lone",
     ],
 )
+@pytest.mark.usefixtures("short_searches")
 def test_degenerate_tables_give_a_result_with_reasons(X):
     diagnosis = diagnose(X, random_state=0)
     json.dumps(diagnosis.to_dict(), allow_nan=False)
@@ -322,6 +331,7 @@ numbers = st.one_of(st.sampled_from([0.0, -0.0, 1.0, 1e-30, 1e30, np.nan]), st.f
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
+@pytest.mark.usefixtures("short_searches")
 def test_random_tables_give_a_result_or_an_input_error(data):
     shape = data.draw(st.tuples(st.integers(1, 70), st.integers(1, 3)))
     X = data.draw(arrays(np.float64, shape, elements=numbers))
@@ -359,6 +369,7 @@ def test_errors_say_what_is_wrong_and_what_to_do(call, message):
         call(X)
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_random_draws_of_one_check_do_not_change_another():
     """Fitting K-means draws random numbers, but the checks of rows stay the same."""
     X, y = faults.blobs(3, 3000)

@@ -44,6 +44,13 @@ def test_one_seed_gives_one_result_on_any_number_of_threads(n_jobs):
     np.testing.assert_array_equal(alone.history_, together.history_)
 
 
+def test_one_thread_gives_what_the_serial_engine_gives():
+    def step(chunk):
+        return chunk.X.sum(axis=0)
+
+    np.testing.assert_array_equal(Threads(1).sum(step, SOURCE), Serial().sum(step, SOURCE))
+
+
 def test_steps_run_on_several_threads_and_results_keep_their_order():
     together = threading.Barrier(3, timeout=30)
 

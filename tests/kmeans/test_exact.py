@@ -82,7 +82,7 @@ COLUMNS = pytest.mark.parametrize(
 @pytest.mark.parametrize("weighted", [False, True])
 def test_no_other_runs_are_better(kernels, kind, weighted):
     rng = np.random.default_rng(0)
-    values = column(kind, 11, rng)
+    values = column(kind, 9, rng)
     weight = rng.exponential(size=len(values)) if weighted else np.ones(len(values))
     for k in range(1, len(values) + 1):
         starts = kernels.interval_starts(values, weight, k)
@@ -162,9 +162,9 @@ def test_the_published_optimum_of_fourteen_values():
 @pytest.mark.parametrize("shift", [0.0, 1e9])
 def test_one_column_is_optimal_without_being_asked_to(dtype, weighted, shift):
     rng = np.random.default_rng(3)
-    X = (rng.normal(size=(12, 1)) * (1000 if dtype == np.float32 else 1) + shift).astype(dtype)
+    X = (rng.normal(size=(9, 1)) * (1000 if dtype == np.float32 else 1) + shift).astype(dtype)
     X = np.r_[X, X[:3]]  # some rows twice
-    weight = rng.random(15) if weighted else None
+    weight = rng.random(12) if weighted else None
     values, which = np.unique(X, return_inverse=True)
     total = np.bincount(which.ravel(), weight)
     for k in range(1, len(values) + 1):

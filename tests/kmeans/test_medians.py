@@ -102,10 +102,10 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(X, k, metric):
 @METRICS
 @TYPES
 def test_any_number_of_threads_gives_the_same_bits(metric, dtype, monkeypatch):
-    X = draws(17).normal(size=(20_000, 6)).astype(dtype)
+    X = draws(17).normal(size=(6000, 6)).astype(dtype)
     many_parts(monkeypatch, X)
     w = weights_of_many_digits(X)
-    ways = {"n_jobs": 1}, {"n_jobs": 5}, {"engine": "serial"}
+    ways = {"n_jobs": 5}, {"engine": "serial"}
     fits = [KMedians(5, metric=metric, random_state=0, tol=1e-2, **way).fit(X, sample_weight=w) for way in ways]
     for other in fits[1:]:
         np.testing.assert_array_equal(other.cluster_centers_, fits[0].cluster_centers_)

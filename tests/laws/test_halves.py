@@ -34,7 +34,7 @@ every = pytest.mark.parametrize("model, X, part_rows", HALVED)
 weights = pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 
 
-def way(model, X, part_rows, weighted=False, max_iter=12):
+def way(model, X, part_rows, weighted=False, max_iter=6):
     """What the loop reports of a fit, and the source."""
     w = np.random.default_rng(3).exponential(size=X.shape[0]) if weighted else None
     source, seen = MemorySource(X, w, chunk_rows=part_rows), []
@@ -68,7 +68,7 @@ def test_no_half_step_makes_the_objective_worse(model, X, part_rows, weighted):
 @every
 def test_before_the_update_the_objective_is_that_of_the_pass(model, X, part_rows, weighted):
     """Of mixtures: with the rows divided by the E-step, the bound touches what it bounds."""
-    source, seen = way(model, X, part_rows, weighted, max_iter=3)
+    source, seen = way(model, X, part_rows, weighted, max_iter=2)
     for one in seen:
         assert halfway(model, source, one, one) == pytest.approx(one.objective, abs=rounding(X, one.objective))
 

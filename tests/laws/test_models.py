@@ -117,9 +117,9 @@ def test_a_fit_never_rises_and_returns_what_belongs_together(model, X, part_rows
 def test_engines_agree_to_the_last_bit(model, X, part_rows):
     """Twenty parts: so many that the tree of their sums is no plain sum, and large enough for compiled kernels."""
     src = source(twice(X), X.shape[0] // 10, weights_of_many_digits(twice(X)))
-    alone = fit(model, src, Serial(), max_iter=4)
+    alone = fit(model, src, Serial(), max_iter=3)
     for engine in zoo.ENGINES:
-        together = fit(model, src, *engine.values, max_iter=4)
+        together = fit(model, src, *engine.values, max_iter=3)
         assert together.history == alone.history, engine.id
         assert_same(together.params, alone.params)
 
@@ -128,10 +128,10 @@ def test_engines_agree_to_the_last_bit(model, X, part_rows):
 def test_the_best_of_several_starts_is_kept(model, X, part_rows):
     rng = np.random.default_rng(1)
     src = source(X, part_rows)
-    several = fit(model, src, Serial(), n_init=3, max_iter=5)
+    several = fit(model, src, Serial(), n_init=2, max_iter=4)
     ends = []
-    for run, child in enumerate(rng.spawn(3)):
-        *_, last = loop.Descent(model, src, Serial(), run, accelerate=False).iterations(child, max_iter=5)
+    for run, child in enumerate(rng.spawn(2)):
+        *_, last = loop.Descent(model, src, Serial(), run, accelerate=False).iterations(child, max_iter=4)
         ends.append(last.objective)
     assert several.objective == min(ends)
 

@@ -89,8 +89,8 @@ def assert_same_fit(found, whole):
 @pytest.mark.parametrize("model, X, part_rows", MODELS)
 def test_a_fit_in_pieces_is_the_whole_fit(model, X, part_rows):
     src = MemorySource(X, chunk_rows=part_rows)
-    whole = fit(model, src, None, None, Serial(), max_iter=4)
-    found, pieces = in_pieces(model, src, (Serial(), Threads(2)), max_iter=4)
+    whole = fit(model, src, None, None, Serial(), max_iter=3)
+    found, pieces = in_pieces(model, src, (Serial(), Threads(2)), max_iter=3)
     assert pieces >= 2
     assert_same_fit(found, whole)
 

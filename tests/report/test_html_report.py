@@ -16,8 +16,8 @@ from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob
 from coterie.report.formatting import number, percent, two_places
 from coterie.report.html import Absent, as_html
 from coterie.report.html.report import Stability
-from coterie.web.packing import unpack_counts
 from report.pages import HOSTILE, blobs, mixed, page_of, read, run
+from unpacking import unpack_counts
 
 SECTIONS = [
     "sure", "clusters", "place", "number", "fitting", "profiles", "hierarchy", "convergence", "watch", "reproduce",

@@ -101,6 +101,7 @@ def test_groups_of_groups_are_named():
     assert "the 6 clusters are subsets of fewer, larger clusters" in result.reason
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_the_answer_is_the_same_on_any_number_of_threads():
     X = blobs()
     one, three = (choose_k(X, n_jobs=n, random_state=0) for n in (1, 3))
@@ -108,6 +109,7 @@ def test_the_answer_is_the_same_on_any_number_of_threads():
     assert str(one) == str(three)
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_a_criterion_says_the_same_whichever_others_are_asked():
     X = blobs()
     alone = choose_k(X, range(1, 7), criteria=["gap"], random_state=0).results["gap"]
@@ -115,6 +117,7 @@ def test_a_criterion_says_the_same_whichever_others_are_asked():
     np.testing.assert_array_equal(alone.gap, among.gap)
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_every_criterion_can_be_asked():
     result = choose_k(blobs(3, 120), range(1, 6), criteria=CRITERIA, random_state=0)
     assert {each.criterion for each in result.votes} == set(CRITERIA) == set(WEIGHTS)
@@ -124,11 +127,13 @@ def test_every_criterion_can_be_asked():
     )
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_a_thorough_look_tries_all_structures():
     result = choose_k(blobs(2, 60), range(1, 4), criteria=["icl"], budget="thorough", random_state=0)
     assert len(result.results["mixtures"].structures) == 14
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_weights_are_rows():
     X = blobs(3, 90)
     w = np.random.default_rng(0).integers(1, 4, len(X))
@@ -139,6 +144,7 @@ def test_weights_are_rows():
         assert a["objective"] == pytest.approx(b["objective"])
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_rows_of_no_weight_are_not_there():
     X = blobs(3, 90)
     far = np.concatenate([X, [[1e6, 1e6]]])
@@ -148,6 +154,7 @@ def test_rows_of_no_weight_are_not_there():
     assert b.n == 90
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_frames_and_single_precision():
     X = blobs(3, 90)
     assert choose_k(pd.DataFrame(X, columns=["a", "b"]), range(1, 6), criteria=CHEAP, random_state=0).recommended == 3
@@ -156,6 +163,7 @@ def test_frames_and_single_precision():
     assert result.recommended == 3
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_many_rows_are_sampled_and_it_says_so():
     result = choose_k(apart(4, 1000), range(1, 6), criteria=["silhouette"], budget="quick", random_state=0)
     assert (result.rows, result.n) == (3000, 4000)
@@ -163,6 +171,7 @@ def test_many_rows_are_sampled_and_it_says_so():
     assert result.recommended == 4
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_another_estimator_makes_the_clusters():
     result = choose_k(
         blobs(3, 90), range(1, 6), criteria=["silhouette"], estimator=KMedians(random_state=1), random_state=0
@@ -174,6 +183,7 @@ def test_another_estimator_makes_the_clusters():
 @pytest.mark.parametrize(
     "X", [np.zeros((20, 2)), np.repeat([[0.0, 1.0], [5.0, 1.0]], 10, axis=0), np.arange(3.0)[:, None], np.zeros((1, 3))]
 )
+@pytest.mark.usefixtures("short_searches")
 def test_next_to_no_distinct_rows(X):
     result = choose_k(X, random_state=0)
     assert 1 <= result.recommended <= len(np.unique(X, axis=0))
@@ -182,11 +192,13 @@ def test_next_to_no_distinct_rows(X):
         assert all(value is None or np.isfinite(value) for value in row.values())
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_one_column():
     X = np.concatenate([np.random.default_rng(0).normal(m, 0.3, 60) for m in (0, 5, 10)])[:, None]
     assert choose_k(X, random_state=0).recommended == 3
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_progress_is_told_and_ends_it():
     seen = []
     result = choose_k(

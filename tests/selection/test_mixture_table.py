@@ -21,7 +21,7 @@ SOME = ["EII", "VVI", "EEE", "VVV"]
 
 @pytest.fixture(scope="module")
 def rows():
-    X, _, _ = make_gaussians(240, 2, 3, separation=3.0, random_state=3)
+    X, _, _ = make_gaussians(150, 2, 3, separation=3.0, random_state=3)
     return X
 
 
@@ -76,7 +76,7 @@ def test_no_cell_is_less_likely_than_a_special_case_of_it(full):
     assert most_behind(full) < 0.05
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [pytest.param(3, marks=pytest.mark.slow), 4])
 def test_nor_where_there_is_nothing_to_find(seed):
     """Rows without clusters have many optima: of these seeds, the second leaves EEV above VEV at first."""
     even = np.random.default_rng(0).random((120, 3))
@@ -113,12 +113,14 @@ def test_letters_say_what_is_a_special_case(special, general, truly):
     assert is_special_case(special, general) == truly
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_the_same_bits_on_any_number_of_threads(rows):
     one, three = (mixture_table(rows, [2, 3], structures=SOME, n_jobs=n_jobs, random_state=0) for n_jobs in (1, 3))
     for name in ("bic", "aic", "icl", "log_likelihood"):
         np.testing.assert_array_equal(getattr(one, name), getattr(three, name))
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_weight_two_is_the_row_twice(rows):
     w = np.where(np.arange(len(rows)) % 2 == 0, 2.0, 1.0)
     weighted = mixture_table(rows, [1, 3], structures=SOME, sample_weight=w, random_state=0)
@@ -127,6 +129,7 @@ def test_weight_two_is_the_row_twice(rows):
     np.testing.assert_allclose(weighted.icl, repeated.icl, atol=0.5)
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_float32_stays_and_frames_work(rows):
     single = mixture_table(rows.astype(np.float32), [3], structures=["VVV"], random_state=0)
     assert single.models[3, "VVV"].means_.dtype == np.float32
@@ -134,6 +137,7 @@ def test_float32_stays_and_frames_work(rows):
     np.testing.assert_allclose(single.bic, frame.bic, rtol=1e-3)
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_one_column_has_two_structures():
     x = np.concatenate([np.random.default_rng(0).normal(-4, 1, 60), np.random.default_rng(1).normal(4, 1, 60)])[:, None]
     found = mixture_table(x, range(1, 4), random_state=0)
@@ -192,6 +196,7 @@ def test_a_prior_saves_cells(rows):
     assert not careful.failures
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_starts_come_from_a_sample_of_many_rows():
     X, _, _ = make_gaussians(3000, 2, 3, separation=3.0, random_state=0)
     found = mixture_table(X, [2, 3], structures=["VVV"], random_state=0)
@@ -200,6 +205,7 @@ def test_starts_come_from_a_sample_of_many_rows():
     assert found.log_likelihood[1, 0] >= alone.log_likelihood_ - 0.1
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_a_true_answer_to_progress_keeps_what_there_is(rows):
     seen = []
     found = mixture_table(

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from coterie import palette
 from coterie.errors import ParameterError
 from coterie.web import ClusterMap, Densities, Density, clustermap, density
-from coterie.web.packing import pack_counts, unpack_counts
+from coterie.web.packing import pack_counts
+from unpacking import unpack_counts
 from web.conftest import blobs
 
 Image = pytest.importorskip("PIL.Image")

@@ -8,7 +8,8 @@ from hypothesis.extra.numpy import arrays
 
 from coterie.errors import ParameterError
 from coterie.web import box_of, pack_labels, pack_points, pack_rgb, span
-from coterie.web.packing import pack_values, unpack_labels, unpack_points, unpack_rgb, unpack_values
+from coterie.web.packing import pack_values, unpack_labels, unpack_points, unpack_rgb
+from unpacking import unpack_values
 
 VALUES = st.floats(-1e9, 1e9)
 

@@ -168,6 +168,16 @@ class CovarianceForm(Protocol):
     def form(self) -> str: ...
 
 
+@runtime_checkable
+class Conjugate(Protocol):
+    """A family with a conjugate prior, so that the evidence of rows has a closed form."""
+
+    prior: Any
+
+    def with_prior(self, prior: Any) -> Any: ...
+    def log_evidence(self, stats: Any) -> Any: ...
+
+
 # Abilities of estimators, of this library and of others.
 
 
@@ -176,6 +186,38 @@ class FittedRows(Protocol):
     """An estimator that assigns the rows of the fit differently from new ones, and recognises them."""
 
     def _is_of_fit(self, X: Any, sample_weight: Any) -> bool: ...
+
+
+@runtime_checkable
+class InformationCriteria(Protocol):
+    """An estimator with a likelihood, and so with criteria such as BIC."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float: ...
+    def bic(self, X: Any, sample_weight: Any = None) -> float: ...
+
+
+@runtime_checkable
+class Traceable(Protocol):
+    """An estimator that can record the steps of its fit."""
+
+    def fit_trace(self, X: Any, sample_weight: Any = None, **fit_params: Any) -> Any: ...
+
+
+@runtime_checkable
+class GaussianClusters(Protocol):
+    """A fitted estimator whose clusters have means and covariances."""
+
+    covariance_type: str
+    means_: Any
+    covariances_: Any
+
+
+@runtime_checkable
+class LocationScale(Protocol):
+    """Parameters of components that have a location and a scale matrix, such as those of Student's t."""
+
+    location: Any
+    scale: Any
 
 
 def is_estimator(value: Any) -> bool:

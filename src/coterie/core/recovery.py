@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from coterie import interrupts
 from coterie.core.checkpoint import Checkpointer, DescentState, RestartsState
 from coterie.core.protocols import Model, Params
-from coterie.errors import CheckpointError, FitInterruptedWarning
+from coterie.errors import CheckpointError
 
 if TYPE_CHECKING:
     from coterie.core.loop import Fit
@@ -67,9 +66,7 @@ class Recovery:
         except BaseException as error:
             if reported is not None or best is not None:
                 self._save(run, reported, best, at_once=True)
-            if not isinstance(error, KeyboardInterrupt) or not self.is_outermost or (best is None and last is None):
-                raise
-            warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
+            interrupts.keep_result(error, self.is_outermost, has_result=best is not None or last is not None)
             self._stop_writing()
             # The interrupted pass may have changed some of the memos in place.
             return None if last is None else replace(last, stopped=True, memos=None)

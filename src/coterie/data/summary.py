@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels
+from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import FirstRow, Stats
 from coterie.data.scale_check import MAX_EXPONENT, SAFE, may_be_unsafe, measure_scale
@@ -96,7 +97,7 @@ def check_finite(source: Source, engine: Engine) -> None:
 
 
 def _count_not_finite(chunk: Chunk) -> int:
-    X = chunk.X.data if hasattr(chunk.X, "indptr") else chunk.X
+    X = chunk.X.data if is_sparse(chunk.X) else chunk.X
     return int(X.size) - int(np.count_nonzero(np.isfinite(X)))
 
 

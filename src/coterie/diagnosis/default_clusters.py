@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.diagnosis.n_clusters_checks import too_few_clusters
 from coterie.diagnosis.partition import Partition
-from coterie.diagnosis.sample import Array, Sample, count_distinct
+from coterie.diagnosis.sample import Sample, count_distinct
 from coterie.diagnosis.shape_checks import principal_axes
 from coterie.kmeans.kmeans import KMeans
 from coterie.metrics import silhouette_score

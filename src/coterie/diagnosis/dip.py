@@ -1,10 +1,10 @@
 """Hartigan's dip test of unimodality."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from coterie.core.arrays import Array
 
 
 class Dip(NamedTuple):

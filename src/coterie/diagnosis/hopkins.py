@@ -1,12 +1,12 @@
 """The Hopkins statistic: whether rows are more clustered than uniform random points."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
 from scipy.stats import beta
 
-Array = np.ndarray[Any, Any]
+from coterie.core.arrays import Array
 
 
 class Hopkins(NamedTuple):

@@ -4,9 +4,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import t as student
 
+from coterie.core.arrays import Array
 from coterie.diagnosis.findings import Check, join_names, measured, not_measured, percent, verb, with_finding
 from coterie.diagnosis.partition import Partition
-from coterie.diagnosis.sample import Array, Sample
+from coterie.diagnosis.sample import Sample
 
 LEVEL = 0.001  # probability of an outlier in clean data, if the 2/3 powers of the distances were normal
 MAD_TO_DEVIATION = 1.4826  # standard deviation of a normal distribution / its median absolute deviation

@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coterie.core.arrays import Array
 from coterie.core.protocols import FittedRows, can_predict, is_estimator, parameters_of
 from coterie.data import opened
-from coterie.diagnosis.sample import Array, Sample
+from coterie.diagnosis.sample import Sample
 from coterie.errors import InputError, ParameterError
 from coterie.kmeans.time_series_kmeans import TimeSeriesKMeans
 from coterie.metrics.labels import labels_of_rows

@@ -4,10 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.diagnosis.findings import Check, measured, not_measured, percent, with_finding
 from coterie.diagnosis.partition import Partition
-from coterie.diagnosis.sample import Array, count_distinct
+from coterie.diagnosis.sample import count_distinct
 from coterie.kmeans.kmeans import KMeans
 from coterie.metrics import adjusted_rand_score
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.base import Estimator
+from coterie.core.arrays import Array, is_sparse
 from coterie.core.protocols import Chunk
 from coterie.core.scale import Scale
 from coterie.core.stats import Stats
@@ -15,8 +16,6 @@ from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import column_names, summarize
 from coterie.engines import as_engine
 from coterie.errors import InputError, ScaleError
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def draw_sample(
 ) -> Sample:
     """Read the rows as `model` transforms them. Rows of weight 0 are ignored, incomplete rows are only counted."""
     source = as_source(X, sample_weight)
-    if hasattr(getattr(source, "X", None), "indptr"):
+    if is_sparse(getattr(source, "X", None)):
         raise InputError(
             "Input X is sparse: diagnose needs dense rows. Convert it with X.toarray(), or reduce many sparse columns "
             "to a few dense ones with sklearn.decomposition.TruncatedSVD"

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import gamma, norm
 
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.diagnosis.findings import Check, measured, not_measured, verb, with_finding
 from coterie.diagnosis.partition import Partition
-from coterie.diagnosis.sample import Array
 
 LEVEL = 0.01  # probability that a check has a finding for round normal clusters
 MAX_AXIS_RATIO = 2.66

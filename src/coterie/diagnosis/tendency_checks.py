@@ -3,11 +3,12 @@
 import numpy as np
 from scipy.stats import t as student
 
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.diagnosis.dip import dip_test
 from coterie.diagnosis.findings import Check, measured, not_measured, with_finding
 from coterie.diagnosis.hopkins import hopkins
-from coterie.diagnosis.sample import Array, Sample, count_distinct
+from coterie.diagnosis.sample import Sample, count_distinct
 from coterie.selection import gap_statistic
 
 LEVEL = 0.01

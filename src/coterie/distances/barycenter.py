@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arguments import as_floats
-from coterie.distances.distance import Array
+from coterie.core.arrays import Array
 from coterie.distances.dtw import path_costs, window_groups
 from coterie.distances.series import Series, as_one_series, as_series, check_same_channels, concatenated
 from coterie.distances.soft_dtw import as_gamma

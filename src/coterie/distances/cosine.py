@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
-from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean, as_column_weights
 from coterie.errors import InputError
 

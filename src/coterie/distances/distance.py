@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arrays import Array, is_sparse
 from coterie.data import as_source
 from coterie.data.summary import check_finite
 from coterie.engines.local import Threads
 from coterie.errors import InputError, ParameterError
-
-Array = np.ndarray[Any, Any]
 
 
 class Distance:
@@ -85,8 +84,7 @@ def dense_rows(X: Any, name: str = "X") -> Array:
     source = as_source(X)
     rows = getattr(source, "X", None)
     if not isinstance(rows, np.ndarray):
-        is_sparse = hasattr(rows, "indptr")
-        kind, method = ("sparse", "toarray") if is_sparse else ("a Dask array", "compute")
+        kind, method = ("sparse", "toarray") if is_sparse(rows) else ("a Dask array", "compute")
         raise InputError(f"{name} is {kind}: distances need dense rows in memory; pass {name}.{method}()")
     check_finite(source, Threads(1))
     return rows

@@ -11,9 +11,10 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arguments import is_number, one_of
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.data.scale_check import unsafe_exponent
-from coterie.distances.distance import Array, Distance
+from coterie.distances.distance import Distance
 from coterie.distances.euclidean import multiply
 from coterie.distances.series import Series, as_one_series, as_series, check_same_channels, concatenated
 from coterie.distances.windows import Band, Mask, NoWindow, as_window

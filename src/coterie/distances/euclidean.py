@@ -9,9 +9,10 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arguments import as_floats
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.data.scale_check import unsafe_exponent
-from coterie.distances.distance import Array, Distance
+from coterie.distances.distance import Distance
 from coterie.errors import InputError, ParameterError
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arguments import as_floats
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.frames import is_frame
-from coterie.distances.distance import Array, Distance
+from coterie.distances.distance import Distance
 from coterie.distances.euclidean import as_column_weights, check_common_columns
 from coterie.errors import InputError
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
-from coterie.distances.distance import Array, Distance
+from coterie.distances.distance import Distance
 from coterie.errors import InputError
 
 POLE = np.pi / 2 * (1 + 1e-6)  # float32 degrees converted to radians may be slightly larger than pi / 2

@@ -10,9 +10,9 @@ from sklearn.covariance import ledoit_wolf_shrinkage
 
 from coterie import machine
 from coterie.core.arguments import as_floats, is_number
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.data.scale_check import unsafe_exponent
-from coterie.distances.distance import Array
 from coterie.distances.euclidean import Euclidean, too_far_apart, weighted
 from coterie.distances.whitening import Whitening, centered, of_covariance, of_rows, of_shrunk, to_unit_size
 from coterie.errors import InputError, ParameterError, ScaleError

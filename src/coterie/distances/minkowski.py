@@ -9,8 +9,9 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arguments import is_number
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
-from coterie.distances.distance import Array, Distance
+from coterie.distances.distance import Distance
 from coterie.distances.euclidean import Euclidean, as_column_weights, too_far_apart, weighted
 from coterie.errors import ParameterError
 

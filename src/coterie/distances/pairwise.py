@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
-from coterie.distances.distance import Array, Distance, as_distance
+from coterie.core.arrays import Array
+from coterie.distances.distance import Distance, as_distance
 from coterie.errors import InputError, ParameterError
 
 STRIP = 1 << 21  # maximum number of distances in a strip of rows that one thread computes at a time

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
+from coterie.core.arrays import Array
 from coterie.data import opened
-from coterie.distances.distance import Array
 from coterie.errors import InputError
 
 BLOCK = 512  # number of rows and columns that are compared with their transpose at a time

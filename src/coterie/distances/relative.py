@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
-from coterie.distances.distance import Array, Distance
+from coterie.distances.distance import Distance
 from coterie.distances.euclidean import as_column_weights
 from coterie.errors import InputError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.distances.distance import Array
+from coterie.core.arrays import Array
 from coterie.distances.dtw import as_cost, as_pair, bounded_path_costs, kernels_for, to_safe_range, window_groups
 from coterie.distances.euclidean import multiply
 from coterie.distances.series import Series, as_series, check_same_channels

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.frames import frame_to_array, is_frame
 from coterie.errors import InputError
-
-Array = np.ndarray[Any, Any]
 
 
 def _is_consistent(series: dict[str, Any], lengths: dict[str, int]) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arguments import is_number
-from coterie.distances.distance import Array
+from coterie.core.arrays import Array
 from coterie.distances.dtw import as_pair, check_overflow, window_groups
 from coterie.distances.series import Series
 from coterie.distances.windows import as_window

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.distances.distance import Array, Distance
+from coterie.core.arrays import Array
+from coterie.distances.distance import Distance
 from coterie.errors import InputError, ParameterError
 from coterie.kernels import compile_pair
 

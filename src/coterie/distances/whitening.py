@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.distances.distance import Array
+from coterie.core.arrays import Array
 
 ROUNDING = 8.0  # minimum standard deviation of a direction, as a multiple of the rounding errors of its values
 EPSILON = float(np.finfo(np.float64).eps)

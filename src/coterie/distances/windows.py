@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import is_number
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 
-Array = np.ndarray[Any, Any]
 Band = tuple[Array, Array]  # low, high (n,): time point i can be aligned with low[i] to high[i] - 1
 CHOICES = "None, a radius (an int >= 0), a share of the longer series (a float from 0.0 to 1.0), or Itakura(slope)"
 

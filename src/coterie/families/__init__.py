@@ -7,8 +7,8 @@ from typing import Any
 
 from coterie.core.lazy import attach
 from coterie.errors import ParameterError
+from coterie.families.exponential_family import ExponentialFamily
 from coterie.families.family import Family
-from coterie.families.linear import ExponentialFamily
 from coterie.families.prior import BetaPrior, DirichletPrior, GammaPrior
 
 __all__ = [

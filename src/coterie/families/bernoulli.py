@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from coterie.core.stored import stored
-from coterie.families.linear import ConjugateFamily, Sums
+from coterie.families.exponential_family import ConjugateFamily, Sums
 from coterie.families.prior import BetaPrior, Pseudo, as_prior
 
 FLOOR = 1e-10  # minimum probability of either value, so that new rows never have the likelihood 0

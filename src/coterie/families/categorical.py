@@ -11,8 +11,8 @@ from scipy import sparse
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
 from coterie.families import simplex
+from coterie.families.exponential_family import ConjugateFamily, Sums
 from coterie.families.family import Family, Survey
-from coterie.families.linear import ConjugateFamily, Sums
 from coterie.families.prior import DirichletPrior, Pseudo, as_prior, expected_log_probability, log_dirichlet_size
 
 MAX_CATEGORIES = 10_000  # maximum number of different values of a column

@@ -18,8 +18,9 @@ from typing import Any, Self
 import numpy as np
 from scipy import special
 
+from coterie.core.arrays import is_sparse
+from coterie.families.exponential_family import ConjugateFamily
 from coterie.families.family import Survey
-from coterie.families.linear import ConjugateFamily
 
 LARGE = 1e5  # counts above it are computed directly, because matrix products would lose too many digits
 STIRLING = 16.0  # minimum argument for which the series is exact to the last digit
@@ -52,7 +53,7 @@ class CountFamily(ConjugateFamily):
 
     def survey(self, X: Any) -> Sizes:
         invalid = super().survey(X)
-        if hasattr(X, "indptr"):
+        if is_sparse(X):
             largest = np.zeros(X.shape[1])
             np.maximum.at(largest, X.indices, X.data)
         else:
@@ -87,7 +88,7 @@ def stirling(inverse: np.ndarray) -> np.ndarray:
 
 def dense_blocks(X: Any) -> Any:
     """Yield dense blocks of dense or CSR rows: the slice of the rows, and the values."""
-    if not hasattr(X, "indptr"):
+    if not is_sparse(X):
         yield slice(None), X
         return
     rows = max(1, BLOCK // max(1, X.shape[1]))

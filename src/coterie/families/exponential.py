@@ -9,7 +9,7 @@ from scipy import special
 
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
-from coterie.families.linear import ConjugateFamily, Sums
+from coterie.families.exponential_family import ConjugateFamily, Sums
 from coterie.families.prior import GammaPrior, Pseudo, as_prior, log_gamma_size
 
 LARGEST = 1e100  # maximum rate, of a component whose rows are all 0 in a column

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import as_floats, as_rng, whole_number
+from coterie.core.arrays import is_sparse
 from coterie.core.stats import Stats
 from coterie.errors import InputError, ParameterError
 
@@ -72,11 +73,11 @@ class Family:
 
     def survey(self, X: Any) -> Survey:
         """Statistics of the rows that are needed before a fit."""
-        values = X.data if hasattr(X, "indptr") else X
+        values = X.data if is_sparse(X) else X
         invalid = ~(self.supports(values) | np.isnan(values))
         n_invalid, example = np.zeros(X.shape[1]), np.full(X.shape[1], np.nan)
         if invalid.any():
-            columns = X.indices[invalid] if hasattr(X, "indptr") else np.nonzero(invalid)[1]
+            columns = X.indices[invalid] if is_sparse(X) else np.nonzero(invalid)[1]
             n_invalid += np.bincount(columns, minlength=X.shape[1])
             example[columns[::-1]] = values[invalid][::-1]
         return Survey(n_invalid, example)
@@ -282,7 +283,7 @@ class Family:
 
 def _rows(X: Any, sample_weight: Any = None) -> tuple[Any, np.ndarray]:
     """Rows (n, d) and their weights (n,), as numbers."""
-    if not hasattr(X, "indptr"):
+    if not is_sparse(X):
         try:
             X = as_floats(X)
         except (TypeError, ValueError):
@@ -301,4 +302,4 @@ def _rows(X: Any, sample_weight: Any = None) -> tuple[Any, np.ndarray]:
 
 
 def _has_missing(X: Any) -> bool:
-    return bool(np.isnan(X.data if hasattr(X, "indptr") else X).any())
+    return bool(np.isnan(X.data if is_sparse(X) else X).any())

@@ -10,8 +10,8 @@ from scipy import special
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families.counts import stirling
+from coterie.families.exponential_family import ExponentialFamily, Linear, ObservedStatistics
 from coterie.families.family import TINY
-from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics
 from coterie.families.prior import Pseudo
 
 HIGH = 1e4  # shapes above it are computed directly, because matrix products would lose too many digits

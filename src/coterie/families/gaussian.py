@@ -11,7 +11,7 @@ import numpy as np
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families import forms, packed_moments
-from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics, Sums
+from coterie.families.exponential_family import ExponentialFamily, Linear, ObservedStatistics, Sums
 from coterie.families.location_scale import LocationScaleFamily
 from coterie.families.normal_posterior import NormalPosterior
 from coterie.families.normal_prior import Penalty, as_penalty

@@ -10,8 +10,8 @@ from scipy import special
 from coterie.core.stored import stored
 from coterie.families import simplex
 from coterie.families.counts import CountFamily, dense_blocks, deviances, saturated
+from coterie.families.exponential_family import Linear, Sums, of_stored
 from coterie.families.family import TINY
-from coterie.families.linear import Linear, Sums, of_stored
 from coterie.families.prior import DirichletPrior, Pseudo, as_prior, expected_log_probability, log_dirichlet_size
 
 

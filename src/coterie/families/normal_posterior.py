@@ -17,7 +17,7 @@ from scipy import special
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families import forms, packed_moments
-from coterie.families.linear import Linear
+from coterie.families.exponential_family import Linear
 from coterie.families.normal_prior import Penalty
 
 

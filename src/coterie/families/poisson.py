@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse, special
 
+from coterie.core.arrays import is_sparse
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families.counts import CountFamily, dense_blocks, deviances, saturated
+from coterie.families.exponential_family import Linear, ObservedStatistics, Sums, of_stored
 from coterie.families.family import TINY
-from coterie.families.linear import Linear, ObservedStatistics, Sums, of_stored
 from coterie.families.prior import GammaPrior, Pseudo, as_prior, log_gamma_size
 
 FLOOR = 1e-10  # minimum rate, so that new rows never have the likelihood 0
@@ -59,7 +60,7 @@ class Poisson(CountFamily):
     def log_base(self, X: Any) -> Any:
         if not self._has_large:
             return of_stored(X, lambda x: -special.gammaln(x + 1.0))
-        if not hasattr(X, "indptr"):
+        if not is_sparse(X):
             return np.where(self._large, saturated(X), -special.gammaln(X + 1.0))
         stored = X.data.astype(np.float64)
         base = np.where(self._large[X.indices], saturated(stored), -special.gammaln(stored + 1.0))

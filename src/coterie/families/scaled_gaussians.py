@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.families import forms, packed_moments
-from coterie.families.linear import ObservedStatistics
+from coterie.families.exponential_family import ObservedStatistics
 from coterie.kernels.plain.gaussian import Gaussians
 
 LOG_TWO_PI = float(np.log(2 * np.pi))

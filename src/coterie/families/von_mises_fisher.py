@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
+from coterie.core.arrays import is_sparse
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
 from coterie.families.bessel import log_bessel, log_ratio, log_scaled_bessel
 from coterie.families.counts import dense_blocks
+from coterie.families.exponential_family import ExponentialFamily, Linear
 from coterie.families.family import Survey
-from coterie.families.linear import ExponentialFamily, Linear
 from coterie.families.prior import Pseudo
 
 HIGH = 1e4  # concentrations above it are computed directly, because matrix products would lose too many digits
@@ -100,7 +101,7 @@ class VonMisesFisher(ExponentialFamily):
     def translate(self, X: Any) -> Any:
         """Divide rows by their length."""
         inverse = 1.0 / _lengths(X)
-        if hasattr(X, "indptr"):
+        if is_sparse(X):
             data = (X.data * np.repeat(inverse, np.diff(X.indptr))).astype(X.dtype)
             return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
         return (X * inverse[:, None]).astype(X.dtype)
@@ -182,7 +183,7 @@ def _one_minus_cosines(kappa: float, d: int, n: int, rng: np.random.Generator) -
 
 def _lengths(X: Any) -> np.ndarray:
     """The length of every row (n,), in float64; rows are scaled by their largest value, to avoid underflow."""
-    is_dense = not hasattr(X, "indptr")
+    is_dense = not is_sparse(X)
     with np.errstate(invalid="ignore"):
         size = np.abs(X).max(axis=1).astype(np.float64) if is_dense else abs(X).max(axis=1).toarray().ravel()
         unit = np.where(size > 0, size, 1.0)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_memory
 
 from coterie.core.arguments import one_of
+from coterie.core.arrays import Array
 from coterie.core.progress import Progress
 from coterie.core.scale import SQUARES, Scale, multiplied
 from coterie.core.stored import stored
@@ -24,7 +25,7 @@ from coterie.hierarchy.cut import clusters_below
 from coterie.hierarchy.linkage import linkage
 from coterie.hierarchy.linkage_input import scaled_weights
 from coterie.hierarchy.linkage_methods import METHODS
-from coterie.hierarchy.tree import Array, Tree, as_tree
+from coterie.hierarchy.tree import Tree, as_tree
 from coterie.hierarchy.tree_estimator import Objects, TreeEstimator, check_enough
 
 CONNECTIVITY_LINKAGES = ("ward", "complete", "average", "single")

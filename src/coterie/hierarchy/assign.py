@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.distances.distance import Distance
 from coterie.distances.pairwise import strips
 from coterie.errors import ScaleError
 from coterie.hierarchy.linkage_methods import METHODS
-from coterie.hierarchy.tree import Array, Tree, path_sums
+from coterie.hierarchy.tree import Tree, path_sums
 
 SAFE_EXPONENT = 500  # distances from 2^-500 to 2^500 have squares in range
 

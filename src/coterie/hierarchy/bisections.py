@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from coterie import interrupts, machine
+from coterie.core.arrays import Array
 from coterie.core.scale import Scale
 from coterie.core.stored import stored
 from coterie.data import as_source
@@ -17,7 +18,6 @@ from coterie.data.summary import check_finite
 from coterie.engines import as_engine
 from coterie.errors import ScaleError
 from coterie.hierarchy.splits import Splits
-from coterie.hierarchy.tree import Array
 from coterie.hierarchy.tree_estimator import check_enough
 from coterie.kmeans.bisecting_kmeans import BisectingKMeans, Growth, Tree, TreeModel
 from coterie.kmeans.center_estimator import check_enough_rows

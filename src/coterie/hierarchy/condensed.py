@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.distances.distance import as_distance, check_symmetric
 from coterie.distances.pairwise import fit_and_prepare, pairwise
 from coterie.distances.precomputed import as_square
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.linkage_input import symmetric_matrix
-from coterie.hierarchy.tree import Array
 
 UpperRows = Callable[[int, int], Array]
 

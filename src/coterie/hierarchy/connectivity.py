@@ -13,11 +13,11 @@ from scipy.sparse.csgraph import connected_components
 
 from coterie import kernels, machine
 from coterie.core.arguments import as_floats
+from coterie.core.arrays import Array
 from coterie.distances.distance import Distance
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.errors import InputError
-from coterie.hierarchy.tree import Array
 
 Block = Callable[[Array, Array], Array]  # distances (a, b) between two sets of rows
 

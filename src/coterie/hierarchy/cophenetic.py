@@ -10,10 +10,11 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arguments import one_of
+from coterie.core.arrays import Array
 from coterie.distances.pairwise import strips
 from coterie.errors import InputError
 from coterie.hierarchy.condensed import UpperRows, as_square_or_condensed, row_start, upper_rows, upper_rows_of
-from coterie.hierarchy.tree import Array, Tree, as_tree
+from coterie.hierarchy.tree import Tree, as_tree
 
 REMEDY = "use dtype='float32', or cophenetic_correlation, which does not store the distances"
 

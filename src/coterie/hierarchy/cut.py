@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import not_negative, whole_number
+from coterie.core.arrays import Array
 from coterie.errors import ParameterError
-from coterie.hierarchy.tree import Array, Tree, as_tree
+from coterie.hierarchy.tree import Tree, as_tree
 
 
 def cut(Z: Any, n_clusters: Any = None, height: Any = None, inconsistency: Any = None, depth: int = 2) -> Array:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.hierarchy.assign import FittedObjects
 from coterie.hierarchy.splits import Splits, ancestors
-from coterie.hierarchy.tree import Array
 
 
 def split(D: Array, max_clusters: int, min_diameter: float) -> Splits:

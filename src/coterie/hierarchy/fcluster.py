@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import not_negative, one_of, whole_number
+from coterie.core.arrays import Array
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.cut import clusters_below, cut, inconsistent, number_by_first_row
-from coterie.hierarchy.tree import Array, as_tree
+from coterie.hierarchy.tree import as_tree
 
 CRITERIA = ("inconsistent", "distance", "maxclust", "monocrit", "maxclust_monocrit")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arguments import one_of
+from coterie.core.arrays import Array
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.distances import Distance, as_distance
@@ -22,8 +23,6 @@ from coterie.hierarchy.linkage_input import positive_weights, scaled_weights, sy
 from coterie.hierarchy.linkage_methods import METHODS, Method, ReportMerges
 from coterie.hierarchy.optimal_leaf_ordering import optimal_leaf_ordering
 from coterie.kernels.plain.linkage import WARD, Merges
-
-Array = np.ndarray[Any, Any]
 
 LINEAR_MEMORY = ("'single'", "'ward'", "'centroid'", "'median'")
 

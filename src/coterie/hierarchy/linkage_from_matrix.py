@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
+from coterie.core.arrays import Array
 from coterie.data.scale_check import unsafe_exponent
 from coterie.distances import Distance, pairwise
 from coterie.distances.euclidean import Euclidean, SquaredEuclidean
@@ -16,8 +17,6 @@ from coterie.hierarchy.linkage_from_rows import rescale_heights, scale_to_unit
 from coterie.hierarchy.linkage_input import empty_matrix
 from coterie.hierarchy.linkage_methods import Method, ReportMerges
 from coterie.kernels.plain.linkage import CENTROID, COMPLETE, WARD, Merges
-
-Array = np.ndarray[Any, Any]
 
 
 def merge_rows(

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
+from coterie.core.arrays import Array
 from coterie.distances import Distance
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.hierarchy.linkage_methods import Method, ReportMerges
 from coterie.kernels import SMALL
 from coterie.kernels.plain.linkage import WARD, Merges
-
-Array = np.ndarray[Any, Any]
 
 FEW_ROWS = 2500  # minimum number of rows for which a k-d tree is faster: times 2 to the number of columns
 WIDE = 64  # with more columns, a matrix that fits into memory is faster than computing distances repeatedly

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
+from coterie.core.arrays import Array
 from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.data.memory import as_weights
@@ -14,8 +15,6 @@ from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import dense_rows
 from coterie.distances.precomputed import as_square, put_symmetric
 from coterie.errors import InputError
-
-Array = np.ndarray[Any, Any]
 
 # By itemsize: exponents of weights whose products with each other and with squared distances are in range.
 LARGE_WEIGHT = {4: 24, 8: 100}

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
+from coterie.core.arrays import Array
 from coterie.hierarchy.condensed import square_distances
-from coterie.hierarchy.tree import Array, Tree, as_tree, check_tree
+from coterie.hierarchy.tree import Tree, as_tree, check_tree
 
 PARALLEL = 1 << 22  # minimum number of comparisons in a merge that is split among threads
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.hierarchy.tree import Array
+from coterie.core.arrays import Array
 
 
 class Splits(NamedTuple):

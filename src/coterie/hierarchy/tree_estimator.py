@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.base import DistanceEstimator
 from coterie.core.arguments import not_negative, whole_number
+from coterie.core.arrays import Array
 from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.row_sample import sample_rows
@@ -18,7 +19,6 @@ from coterie.distances.distance import Distance
 from coterie.distances.precomputed import as_cross, as_square
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.linkage import linkage
-from coterie.hierarchy.tree import Array
 
 PAIRS = 32  # pairs of leaves that are compared to decide whether rows are those of the fit
 

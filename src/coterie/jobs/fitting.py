@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie.algorithms import Algorithm, algorithm_of, parameters, sweep_parameters
 from coterie.core.progress import Callback, Progress
+from coterie.core.protocols import InformationCriteria
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.families.frame_columns import product_of
 from coterie.jobs import TableJob
@@ -163,7 +164,7 @@ def sample_rows(prepared: PreparedTable, sample: int | None, seed: int) -> tuple
 
 def scores_of(model: Any, X: Any, weight: Any) -> dict[str, float]:
     """The objective of the fit, and BIC for mixtures, by name."""
-    if hasattr(model, "bic"):
+    if isinstance(model, InformationCriteria):
         scores = {
             "log-likelihood a row": model.score(X, sample_weight=weight),
             "BIC": model.bic(X, sample_weight=weight),

@@ -6,6 +6,7 @@ from shutil import which
 from typing import get_args
 
 from coterie.algorithms import ALGORITHMS, Algorithm, algorithm_of
+from coterie.core.protocols import Traceable
 from coterie.errors import ParameterError
 from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, PredictJob, Scale, TableJob
 
@@ -45,7 +46,7 @@ def check_long_work(job: Job) -> None:
     """Reject --checkpoint and --animate if the algorithm or the installation does not support them."""
     supported: dict[str, Callable[[Algorithm], bool]] = {
         "checkpoint": lambda method: "checkpoint" in method.build().get_params(deep=False),
-        "animate": lambda method: hasattr(method.build(), "fit_trace") and not method.mixed,  # numeric columns only
+        "animate": lambda method: isinstance(method.build(), Traceable) and not method.mixed,  # numeric columns only
     }
     suffix = "" if job.animate is None else job.animate.suffix.lower()
     if suffix in (".gif", ".mp4") and find_spec("matplotlib") is None:

@@ -21,7 +21,7 @@ from coterie.core.progress import Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, Powers
 from coterie.core.stored import stored
-from coterie.errors import FitInterruptedWarning, ParameterError, ScaleError
+from coterie.errors import ParameterError, ScaleError
 from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd
 from coterie.seeding import check_start, starts
@@ -273,10 +273,8 @@ class BisectingKMeans(Partitional):
             while len(history) < self.n_clusters:
                 try:
                     result = growth.split()
-                except KeyboardInterrupt:
-                    if not is_outermost or len(history) == 1:
-                        raise
-                    warnings.warn("interrupted: the clusters so far are kept", FitInterruptedWarning, stacklevel=3)
+                except KeyboardInterrupt as error:
+                    interrupts.keep_result(error, is_outermost, len(history) > 1, "the clusters so far are kept")
                     break
                 if result is None:
                     break

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,7 +18,6 @@ from coterie.core.checkpoint import Checkpointer, Store
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.errors import FitInterruptedWarning
 from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.search_budget import Budget, WorkLimit, work_limit
 from coterie.kmeans.search_state import SearchState, check_state_matches
@@ -156,9 +154,7 @@ class KMeansSearch:
                 self._search(saved)
             except BaseException as error:
                 self._store_state(at_once=True)
-                if not (is_outermost and isinstance(error, KeyboardInterrupt)):
-                    raise
-                warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
+                interrupts.keep_result(error, is_outermost, has_result=True)
                 self.stopped = True
             if self.stopped and self.store is not None:
                 self._store_state(at_once=True)

@@ -15,6 +15,7 @@ import numpy as np
 
 from coterie.base import Summary
 from coterie.core.arguments import is_number, one_of
+from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
@@ -201,7 +202,7 @@ def as_kernel(estimator: Any, source: Source, summary: Summary, exponent: int = 
         raise ParameterError(
             f"kernel_params requires a callable kernel, but kernel={kernel!r}: use gamma, degree and coef0 instead"
         )
-    origin = None if hasattr(getattr(source, "X", None), "indptr") else summary.mean
+    origin = None if is_sparse(getattr(source, "X", None)) else summary.mean
     if kernel == "precomputed":
         return Precomputed()
     if kernel == "linear":
@@ -297,7 +298,7 @@ def diagonal_and_duplicates(diagonal: np.ndarray, first: np.ndarray) -> np.ndarr
 def first_equal_rows(X: Any) -> np.ndarray:
     """Index of the first row that equals each row (n,)."""
     first: dict[bytes, int] = {}
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         spans = zip(X.indptr, X.indptr[1:], strict=False)
         keys = (X.indices[start:stop].tobytes() + X.data[start:stop].tobytes() for start, stop in spans)
     else:
@@ -322,16 +323,16 @@ def inner_products(X: Any, Y: Any) -> np.ndarray:
 def squared_norms(X: Any) -> np.ndarray:
     """Squared length of every row, in float64."""
     with np.errstate(over="ignore", under="ignore"):
-        if hasattr(X, "indptr"):
+        if is_sparse(X):
             return _row_sums(X, X.data.astype(np.float64) ** 2)
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def shifted_and_scaled(X: Any, origin: np.ndarray | None, scale: float) -> Any:
     """Rows minus `origin`, times `scale`, in the same dtype. Sparse rows stay sparse if there is no origin."""
-    if hasattr(X, "indptr") and origin is not None:
+    if is_sparse(X) and origin is not None:
         X = X.toarray()
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         return type(X)(((X.data.astype(np.float64) * scale).astype(X.dtype), X.indices, X.indptr), shape=X.shape)
     wide = X.astype(np.float64)
     return ((wide if origin is None else wide - origin) * scale).astype(X.dtype)
@@ -339,7 +340,7 @@ def shifted_and_scaled(X: Any, origin: np.ndarray | None, scale: float) -> Any:
 
 def unit_length(X: Any) -> Any:
     """Rows at unit length; rows of zeros stay zero. Dividing by the largest value first avoids overflow."""
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         wide, rows = X.data.astype(np.float64), np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         largest = np.zeros(X.shape[0])
         np.maximum.at(largest, rows, np.abs(wide))

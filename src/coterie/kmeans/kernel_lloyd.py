@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
@@ -409,7 +410,7 @@ def one_hot(labels: np.ndarray, counts: np.ndarray, k: int) -> np.ndarray:
 
 
 def stacked(pieces: list[Any]) -> Any:
-    return sparse.vstack(pieces, format="csr") if hasattr(pieces[0], "indptr") else np.concatenate(pieces)
+    return sparse.vstack(pieces, format="csr") if is_sparse(pieces[0]) else np.concatenate(pieces)
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

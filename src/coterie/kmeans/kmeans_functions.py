@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import as_rng, whole_number
+from coterie.core.arrays import is_sparse
 from coterie.errors import InputError
 from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.kmeans import KMeans
@@ -124,7 +125,7 @@ def kmeans_plusplus(
     source: Any
     source, engine, summary = KMeans(n_clusters)._open(X, sample_weight, first=True)
     rows = getattr(source, "X", None)
-    if rows is None or not (isinstance(rows, np.ndarray) or hasattr(rows, "indptr")):
+    if rows is None or not (isinstance(rows, np.ndarray) or is_sparse(rows)):
         raise InputError("X must be in memory, because kmeans_plusplus returns indices of rows: use KMeans instead")
     check_enough_rows(n_clusters, summary)
     centers = plusplus(source, engine, as_rng(random_state), n_clusters, summary.unit, n_local_trials)
@@ -133,7 +134,7 @@ def kmeans_plusplus(
 
 
 def _is_equal(rows: Any, center: np.ndarray) -> np.ndarray:
-    if not hasattr(rows, "indptr"):
+    if not is_sparse(rows):
         return (rows == center).all(axis=1)
     n, row_of_value = rows.shape[0], np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     n_differences = np.bincount(row_of_value, rows.data != center[rows.indices], n)

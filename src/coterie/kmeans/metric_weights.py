@@ -12,6 +12,7 @@ from scipy import sparse
 
 from coterie.base import Summary
 from coterie.core.arguments import as_floats
+from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import WeightedSums
 from coterie.errors import ParameterError
@@ -39,7 +40,7 @@ def as_roots(metric_weights: Any, d: int) -> np.ndarray | None:
 
 def scale_columns(roots: np.ndarray, X: Any) -> Any:
     """Multiply every column by its root, in the dtype of `X`."""
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         return type(X)(((X.data * roots[X.indices]).astype(X.dtype), X.indices, X.indptr), shape=X.shape)
     return (X * roots).astype(X.dtype)
 

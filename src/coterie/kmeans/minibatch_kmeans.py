@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -19,7 +18,7 @@ from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stored import stored
-from coterie.errors import FitInterruptedWarning, ScaleError
+from coterie.errors import ScaleError
 from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
 from coterie.seeding import check_start, starts
@@ -312,9 +311,8 @@ class _BatchFit:
                     interrupts.check()
             except BaseException as error:
                 self._save(at_once=True)
-                if not (is_outermost and isinstance(error, KeyboardInterrupt)) or self.state.seen is None:
-                    raise
-                warnings.warn("interrupted: the centers reached so far are kept", FitInterruptedWarning, stacklevel=3)
+                has_centers = self.state.seen is not None
+                interrupts.keep_result(error, is_outermost, has_centers, "the centers reached so far are kept")
                 self._leave()
 
     def _step(self, steps: int, callback: Callback) -> None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coterie.base import CENTERS_STORED, Summary
+from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers
 from coterie.core.stored import stored
@@ -194,7 +195,7 @@ class SphericalKMeans(CenterEstimator):
 
 def unit_rows(X: Any) -> Any:
     """Nonzero rows at unit length. Rows are first divided by their largest value if their squares could overflow."""
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         wide, counts = X.data.astype(np.float64), np.diff(X.indptr)
         wide /= np.repeat(np.maximum.reduceat(np.abs(wide), X.indptr[:-1]), counts)
         wide /= np.repeat(np.sqrt(np.add.reduceat(wide * wide, X.indptr[:-1])), counts)
@@ -214,7 +215,7 @@ def unit_rows(X: Any) -> Any:
 
 def _zero_rows(chunk: Chunk) -> int:
     X = chunk.X
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[X.data != 0]
         return X.shape[0] - int(np.count_nonzero(np.bincount(rows, minlength=X.shape[0])))
     return int(np.count_nonzero(~X.any(axis=1)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,9 +12,9 @@ import numpy as np
 from coterie import interrupts, machine
 from coterie.base import in_memory
 from coterie.core import loop
+from coterie.core.arrays import is_sparse
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.errors import FitInterruptedWarning
 from coterie.seeding.costs import Cost
 
 CANDIDATES = 24  # rows per round that may become centers
@@ -105,7 +104,7 @@ def max_rows(effort: Effort, source: Source, k: int) -> int:
 def values_per_row(X: Any) -> float:
     """Number of columns; for sparse rows, the mean number of stored values."""
     n, d = X.shape
-    return float(max(X.nnz / n if hasattr(X, "indptr") else d, 1))
+    return float(max(X.nnz / n if is_sparse(X) else d, 1))
 
 
 def _rows(source: Source, limit: int, rng: np.random.Generator) -> tuple[Chunk, bool]:
@@ -159,10 +158,8 @@ class Search:
             try:
                 self._start(n_init)
                 self._swap(n_init, effort)
-            except KeyboardInterrupt:
-                if not is_outermost or self.best is None:
-                    raise
-                warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=4)
+            except KeyboardInterrupt as error:
+                interrupts.keep_result(error, is_outermost, has_result=self.best is not None)
                 self.stopped = True
         assert self.best is not None
         return self.best

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
+from coterie.core.arrays import Array
 from coterie.distances.distance import Distance
 from coterie.distances.pairwise import strips
 
-Array = np.ndarray[Any, Any]
 BATCH = 256  # candidates that are evaluated with the same medoids
 BATCH_BYTES = 1 << 26
 

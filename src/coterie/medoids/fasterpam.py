@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
-from coterie.medoids.distance_table import Array, batches
+from coterie.core.arrays import Array
+from coterie.medoids.distance_table import batches
 
 SLICE = 64  # candidates that a thread evaluates at a time
 ROUNDING = 1e-12  # relative to the loss: minimum gain of a swap

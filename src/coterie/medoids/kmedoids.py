@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie import interrupts, machine
 from coterie.base import DistanceEstimator, callbacks
 from coterie.core.arguments import as_rng, one_of, whole_number
+from coterie.core.arrays import Array
 from coterie.core.progress import Progress
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
@@ -22,9 +23,9 @@ from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.pairwise import strips
-from coterie.errors import FitInterruptedWarning, InputError, ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.medoids import fasterpam, medoid_search, medoid_seeding
-from coterie.medoids.distance_table import Array, ComputedDistances, StoredDistances, sample_objects
+from coterie.medoids.distance_table import ComputedDistances, StoredDistances, sample_objects
 from coterie.medoids.medoid_objects import DistanceRows, Rows, as_objects
 
 EXACT_ROWS = 100_000  # with more rows, distances that do not fit in memory are sampled, not recomputed
@@ -291,10 +292,9 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 last = partial(_notify, callback, run + 1)
                 if not result.stopped:
                     best = jump(best, descend=lambda medoids: self._descend(table, w, medoids, max_iter, last))
-            except KeyboardInterrupt:
-                if not is_outermost or best is None:
-                    raise
-                warnings.warn("interrupted: the best result so far is kept", FitInterruptedWarning, stacklevel=3)
+            except KeyboardInterrupt as error:
+                interrupts.keep_result(error, is_outermost, has_result=best is not None)
+        assert best is not None
         return best
 
     def _descend(

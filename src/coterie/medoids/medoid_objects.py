@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.distances.distance import Distance
 from coterie.distances.precomputed import as_cross, as_square
-from coterie.medoids.distance_table import Array, ComputedDistances, StoredDistances
+from coterie.medoids.distance_table import ComputedDistances, StoredDistances
 
 
 @stored("medoids.Rows", distance="<distance.*>", A="float K D | bool K D | <series.Series>", numbers="none | real K D")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.medoids.distance_table import Array
+from coterie.core.arrays import Array
 from coterie.medoids.fasterpam import ROUNDING, SwapResult
 
 STARTS, JUMPS = 3, 40  # maximum number of initialisations and of jumps of a short search

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
-from coterie.medoids.distance_table import Array, batches
+from coterie.core.arrays import Array
+from coterie.medoids.distance_table import batches
 from coterie.medoids.fasterpam import total_distances
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import one_of
+from coterie.core.arrays import Array
 from coterie.metrics.contingency import Contingency, contingency_table, entropy, mutual_information
-from coterie.metrics.labels import Array
 from coterie.metrics.normalized_mutual_info import AVERAGES
 
 TAIL = 26.0  # exp(-2 TAIL) is 1e-22: less likely overlaps do not change the result

@@ -10,9 +10,10 @@ from scipy import sparse as scipy_sparse
 
 from coterie import machine
 from coterie.core.arguments import not_negative
+from coterie.core.arrays import Array
 from coterie.data.memory import as_weights
 from coterie.errors import InputError, ParameterError
-from coterie.metrics.labels import Array, Labels, as_labels
+from coterie.metrics.labels import Labels, as_labels
 
 EXACT = 1 << 31  # if the sum of counts is below this, sums of their squares fit into int64
 

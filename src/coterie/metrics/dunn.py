@@ -8,9 +8,9 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.arguments import one_of
+from coterie.core.arrays import Array
 from coterie.errors import ParameterError
 from coterie.metrics.labelled_rows import LabelledRows, Precomputed, as_labelled_rows, check_finite
-from coterie.metrics.labels import Array
 from coterie.metrics.moments import Means, check_several_weighted
 
 INTER = ("single", "complete", "average", "centroid")

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie import machine
+from coterie.core.arrays import Array
 from coterie.data import as_source
 from coterie.data.memory import as_weights
 from coterie.data.scale_check import unsafe_exponent
@@ -18,7 +19,7 @@ from coterie.distances.distance import Distance, as_distance
 from coterie.distances.pairwise import fit_and_prepare, strips
 from coterie.distances.precomputed import as_square
 from coterie.errors import InputError, ParameterError, ScaleError
-from coterie.metrics.labels import Array, check_several, labels_of_rows
+from coterie.metrics.labels import check_several, labels_of_rows
 
 
 class Precomputed(Distance):

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.errors import InputError
-
-Array = np.ndarray[Any, Any]
 
 
 class Labels(NamedTuple):

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from coterie import machine
+from coterie.core.arrays import Array
 from coterie.metrics.contingency import contingency_table, labels_of_both
-from coterie.metrics.labels import Array
 
 
 @dataclass(frozen=True)

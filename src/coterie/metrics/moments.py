@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie import data, kernels
+from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Scale
 from coterie.core.stats import Stats, WeightedSums
@@ -23,7 +24,7 @@ from coterie.data.summary import summarize
 from coterie.engines import as_engine
 from coterie.errors import InputError, ScaleError
 from coterie.kernels.membership import membership
-from coterie.metrics.labels import Array, Labels, check_several, labels_of_rows
+from coterie.metrics.labels import Labels, check_several, labels_of_rows
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.metrics.contingency import contingency_table, pairs
-from coterie.metrics.labels import Array
 
 
 def pair_confusion_matrix(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> Array:

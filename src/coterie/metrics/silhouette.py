@@ -8,9 +8,9 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.arguments import as_rng, one_of, whole_number
+from coterie.core.arrays import Array
 from coterie.errors import ParameterError
 from coterie.metrics.labelled_rows import LabelledRows, as_labelled_rows
-from coterie.metrics.labels import Array
 from coterie.metrics.moments import check_several_weighted
 from coterie.metrics.silhouette_exact import check_not_all_single, silhouettes, silhouettes_of
 from coterie.metrics.silhouette_simplified import silhouettes_about_medoids, sums_about_means

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels, machine
+from coterie.core.arrays import Array
 from coterie.data.memory import MemorySource
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.engines.local import Threads
 from coterie.errors import InputError
 from coterie.metrics.labelled_rows import LabelledRows, check_finite
-from coterie.metrics.labels import Array, Labels
+from coterie.metrics.labels import Labels
 from coterie.metrics.moments import cluster_moments
 
 MAX_SUMS = 1 << 25  # maximum number of sums, one for each row and cluster, that are stored at once

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
+from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk
 from coterie.distances.pairwise import strips
 from coterie.errors import ParameterError, ScaleError
 from coterie.metrics.labelled_rows import LabelledRows, check_finite, weight_of_others
-from coterie.metrics.labels import Array, check_several
+from coterie.metrics.labels import check_several
 from coterie.metrics.moments import Moments, as_labelled_source, check_several_weighted, cluster_moments
 from coterie.metrics.silhouette_exact import check_not_all_single, silhouette_values
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import as_floats
+from coterie.core.arrays import Array
 from coterie.core.protocols import Source
 from coterie.core.scale import SQUARES, Scale, multiplied
 from coterie.errors import InputError, ParameterError
-from coterie.metrics.labels import Array, Labels
+from coterie.metrics.labels import Labels
 from coterie.metrics.moments import Means, as_labelled_source, cluster_moments, scatter_about
 
 

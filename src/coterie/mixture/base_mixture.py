@@ -33,6 +33,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     tol: float
     max_iter: int
     accelerate: bool
+    warm_start: bool
     callback: Any
     verbose: Any
     history_: Any
@@ -244,6 +245,10 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         callbacks(self.callback, self.verbose)
         return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)
 
+    @property
+    def _is_warm(self) -> bool:
+        return bool(self.warm_start) and "_components" in vars(self)
+
     @staticmethod
     def _check_warm_start(is_same: bool, names: str) -> None:
         if not is_same:
@@ -271,7 +276,7 @@ class MixtureEstimator(BaseMixture):
         .. [4] O. Cappé & E. Moulines (2009), On-line expectation-maximization algorithm for latent data models,
            J. Royal Statistical Society B 71, 593-613. https://doi.org/10.1111/j.1467-9868.2009.00698.x
         """
-        if not hasattr(self, "_components"):
+        if "_components" not in vars(self):
             return self.fit(X, y, sample_weight, known_labels=known_labels)
         self._check_options()
         self._reject_rescaled("partial_fit")

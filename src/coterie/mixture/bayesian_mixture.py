@@ -310,7 +310,7 @@ class BayesianGaussianMixture(BaseMixture):
     def _start(self, model: VariationalGaussians, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
         """The initial posterior, or a function that computes an initial Gaussian mixture."""
         k, d = self.n_components, len(model.origin)
-        if self.warm_start and hasattr(self, "_components"):
+        if self._is_warm:
             is_same = self._components.means.shape == (k, d) and self._fitted_model.structure == model.structure
             self._check_warm_start(is_same, "other columns, n_components or covariance_type")
             is_same = self._components.concentration.shape == model.mixing.posterior(np.zeros(k)).shape

@@ -10,17 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import machine
-from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.protocols import Chunk, Conjugate, Engine, Source
 from coterie.core.stored import stored
-from coterie.errors import InputError, ParameterError
+from coterie.errors import ParameterError
 from coterie.families import Family, Gaussian, Product
-from coterie.families.linear import ExponentialFamily, Linear, ObservedStatistics
+from coterie.families.exponential_family import ExponentialFamily, Linear, ObservedStatistics
 from coterie.families.normal_prior import Prior
 from coterie.mixture.conjugate_priors import StickBreaking
 from coterie.mixture.em import Event
 from coterie.mixture.family_em import MixtureEM, MixtureStats
 from coterie.mixture.family_trials import FamilyTrials
 from coterie.mixture.split_merge_search import Move, SplitMergeSearch, State, select
+from coterie.mixture.starts import sample_rows
 
 SAMPLE_ROWS = 20_000  # maximum number of rows on which the number of components is chosen
 MAX_COMPONENTS = 300  # maximum number of components that an ascent starts from
@@ -135,7 +136,7 @@ def search(
     """
     family, sticks = with_conjugate_prior(family), StickBreaking(float(concentration))
     with machine.one_blas_thread:
-        state, moves = _best_ascent(SplitMergeSearch(family, sticks, _sample(source, rng), tol), rng)
+        state, moves = _best_ascent(SplitMergeSearch(family, sticks, sample_rows(source, SAMPLE_ROWS, rng), tol), rng)
     model = DirichletProcess(len(state.counts), PosteriorFamily(family), sticks=sticks, tol=tol)
     return replace(model, start=model.posterior(state.counts, state.parts)), tuple(moves)
 
@@ -163,23 +164,11 @@ def _many_components(search: SplitMergeSearch, k: int, rng: np.random.Generator)
     return search.without_empty(search.converged(max(states, key=lambda state: state.bound)))
 
 
-def _sample(source: Source, rng: np.random.Generator) -> Chunk:
-    """A random sample of rows, or all rows if there are few; rows of weight 0 are left out."""
-    n = source.shape[0]
-    chunk = source.pick(slice(None) if n <= SAMPLE_ROWS else np.sort(rng.choice(n, SAMPLE_ROWS, replace=False)))
-    if chunk.w is None:
-        return chunk._replace(part=0)
-    indices = np.flatnonzero(chunk.w)
-    if len(indices) == 0:
-        raise InputError(f"all {SAMPLE_ROWS} rows of the random sample have weight 0: drop the rows of weight 0 from X")
-    return Chunk(chunk.X[indices], chunk.w[indices], 0)
-
-
 def with_conjugate_prior(family: Any) -> Any:
     """The family with its conjugate prior."""
     if isinstance(family, Product):
         return family.with_families(lambda part, _: with_conjugate_prior(part))
-    if not hasattr(family, "log_evidence"):
+    if not isinstance(family, Conjugate):
         raise ParameterError(
             f"n_components='auto' needs a family with a conjugate prior; {type(family).__name__} has none: "
             "set n_components to a whole number, for example the one with the lowest bic"

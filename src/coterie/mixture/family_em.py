@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels
+from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
@@ -102,7 +103,7 @@ class MixtureEM(EM):
     def _block_rows(self, X: Any) -> int:
         rows = max(256, BLOCK // (X.shape[1] + 2 * self.n_components))
         # Blocks of sparse rows are not smaller than their statistics, which are dense.
-        return max(rows, X.shape[1]) if hasattr(X, "indptr") else rows
+        return max(rows, X.shape[1]) if is_sparse(X) else rows
 
     # M-step
 

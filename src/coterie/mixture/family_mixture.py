@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from coterie.base import Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
@@ -392,7 +393,7 @@ class Mixture(MixtureEstimator):
         source: Any
         source, engine, summary = super()._open_rows(self._encoded(X), sample_weight, first, y)
         rows: Any = getattr(source, "X", None)
-        if hasattr(rows, "indptr"):  # with fewer rows than columns, the statistics of a chunk are larger than the chunk
+        if is_sparse(rows):  # with fewer rows than columns, the statistics of a chunk are larger than the chunk
             n, d = source.shape
             source = replace(source, chunk_rows=max(d, CHUNK_VALUES * n // max(1, len(rows.data))))
         return source, engine, summary
@@ -447,7 +448,7 @@ class Mixture(MixtureEstimator):
         )
 
     def _start(self, model: Any, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
-        if self.warm_start and hasattr(self, "_components"):
+        if self._is_warm:
             return self._warm_start(model)
         start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
         if isinstance(start, str):

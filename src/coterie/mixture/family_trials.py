@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from coterie import interrupts
+from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk
 from coterie.kernels.plain.gaussian import posterior
 from coterie.mixture.family_em import Mix, MixtureEM, repeated
@@ -37,7 +38,7 @@ class FamilyTrials(Trials):
     @property
     def step_work(self) -> float:
         d = self.X.shape[1]
-        width = len(self.X.data) / self.n if hasattr(self.X, "indptr") else d
+        width = len(self.X.data) / self.n if is_sparse(self.X) else d
         return float(self.k * (self.n * (2 * width + 40) + 40 * d))
 
     def for_parts(self) -> Self:

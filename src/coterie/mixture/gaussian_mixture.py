@@ -255,7 +255,7 @@ class GaussianMixture(MixtureEstimator):
 
     def _start(self, model: GaussianEM, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
         k, d = self.n_components, len(model.origin)
-        if self.warm_start and hasattr(self, "_components"):
+        if self._is_warm:
             is_same = self._components.means.shape == (k, d) and self._fitted_model.structure == model.structure
             self._check_warm_start(is_same, "other columns, n_components or covariance_type")
             return self._components._replace(reseeds=0, events=())

@@ -48,12 +48,19 @@ def trials_of(model: Any, chunk: Chunk, rng: np.random.Generator) -> Trials:
 
 def sample(model: Any, source: Source, rng: np.random.Generator) -> Chunk:
     """Rows with positive weight on which starts are compared: all of them, or a random sample if they are many."""
-    (n, d), k = source.shape, model.n_components
+    d, k = source.shape[1], model.n_components
     for_columns = 5 * k * d if isinstance(model, GaussianEM) else min(5 * k * d, WIDE_SAMPLE)
     size = max(SAMPLE, 50 * k, for_columns)
+    chunk = sample_rows(source, size, rng)
+    return chunk._replace(w=chunk.weights)
+
+
+def sample_rows(source: Source, size: int, rng: np.random.Generator) -> Chunk:
+    """Rows with positive weight: all of them, or those of a random sample if there are more than `size` rows."""
+    n = source.shape[0]
     chunk = source.pick(slice(None) if n <= size else np.sort(rng.choice(n, size, replace=False)))
-    w = np.ones(chunk.X.shape[0]) if chunk.w is None else chunk.w
-    rows = np.flatnonzero(w)
+    rows = np.flatnonzero(chunk.weights)
     if len(rows) == 0:
         raise InputError(f"all {size} rows of the random sample have weight 0: drop the rows of weight 0 from X")
-    return Chunk(chunk.X[rows], w[rows], 0, None if chunk.y is None else chunk.y[rows])
+    w, y = (None if values is None else values[rows] for values in (chunk.w, chunk.y))
+    return Chunk(chunk.X[rows], w, 0, y)

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from coterie import __version__
+from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.errors import ModelFileError
@@ -74,7 +75,7 @@ def described(value: Any) -> str:
 
 def _rows(chunk: Chunk) -> Digests:
     total = hashlib.sha256()
-    X = (chunk.X.data, chunk.X.indices, chunk.X.indptr) if hasattr(chunk.X, "indptr") else (chunk.X,)
+    X = (chunk.X.data, chunk.X.indices, chunk.X.indptr) if is_sparse(chunk.X) else (chunk.X,)
     for array in (*X, chunk.w, chunk.y):
         if array is None:
             total.update(b"none")

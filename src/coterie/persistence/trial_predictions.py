@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from coterie.core.protocols import can_predict
 from coterie.errors import InputError, ModelFileError, ParameterError
 
 ROWS = 11  # differs from the number of clusters and columns of most models, so that shapes do not match by accident
@@ -25,10 +26,10 @@ def check_predictions(model: Any) -> None:
     with without_warnings(), as_model_file_errors(f"{type(last).__name__} cannot predict"):
         rows = _rows(model, last)
         for method in METHODS if rows is not None else ():
-            if hasattr(model, method):
+            if can_predict(model, method):
                 with suppress(InputError, ParameterError, NotFittedError):
                     getattr(model, method)(rows)
-        if hasattr(last, "sample"):
+        if can_predict(last, "sample"):
             duplicate = copy.copy(last)
             duplicate.random_state = 0  # so that the generator of the model does not advance
             with suppress(InputError, ParameterError, NotFittedError):

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import not_negative
+from coterie.core.arrays import Array
 from coterie.core.formatting import count, join_words
+from coterie.core.protocols import LocationScale
 from coterie.core.writing import check_path, write_whole
 from coterie.data.row_sample import sample_rows
 from coterie.errors import ParameterError
 from coterie.palette import blends, colours
-from coterie.plots.display import Array, check_result, plain
+from coterie.plots.display import check_result, plain
 from coterie.plots.projection import Rows, View
 from coterie.traces import Step, Trace
 from coterie.web import box_of, ellipses_of, embedded, pack_labels, pack_points, pack_rgb, player_page
@@ -206,7 +208,7 @@ def _project_covariances(trace: Trace, step: Step, view: View) -> Array | None:
     V = view.directions
     if trace.form is not None and hasattr(params, "covariances"):
         form, stored = trace.form, params.covariances
-    elif hasattr(parts, "location") and hasattr(parts, "scale"):
+    elif isinstance(parts, LocationScale):
         form, stored = {3: "full", 2: "diag", 1: "spherical"}[np.ndim(parts.scale)], parts.scale
     else:
         return None

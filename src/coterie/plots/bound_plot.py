@@ -5,10 +5,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import FAINT, INK, OKABE_ITO
-from coterie.plots.display import Array, Display, caption, check_result, plain_numbers
+from coterie.plots.display import Display, caption, check_result, plain_numbers
 from coterie.traces import Trace
 
 FIRST = 12  # maximum number of iterations in the main figure; the inset shows all

@@ -5,10 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.core.formatting import count, truncate
 from coterie.data.row_sample import sample_rows
 from coterie.palette import INK, NOISE, as_rgb, colours
-from coterie.plots.display import Array, amount
+from coterie.plots.display import amount
 from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, grid_centers
 from coterie.web import Density, span
 

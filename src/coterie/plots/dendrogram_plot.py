@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import whole_number
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.core.protocols import is_estimator
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.cut import cut
 from coterie.hierarchy.tree import Tree, as_tree
 from coterie.palette import INK, MARK, colours
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Display, caption
 from coterie.plots.projection import check_fitted
 
 MERGES = 40  # merges that are drawn by default

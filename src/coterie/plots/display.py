@@ -10,8 +10,6 @@ from coterie.core.formatting import count
 from coterie.core.protocols import is_estimator
 from coterie.errors import ParameterError
 
-Array = np.ndarray[Any, Any]
-
 LINE = 64  # characters in a line of a caption
 
 

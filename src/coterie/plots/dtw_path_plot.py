@@ -6,10 +6,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie import distances
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.distances.dtw import as_pair
 from coterie.palette import FAINT, INK, MARK, colours
-from coterie.plots.display import Array, Display, caption, new_figure
+from coterie.plots.display import Display, caption, new_figure
 
 CELLS = 400  # maximum size of the drawn cost matrix; a larger one is subsampled
 CHANNELS = 6  # maximum number of channels that are drawn

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from coterie.core.arrays import Array
 from coterie.palette import INK
-from coterie.plots.display import Array, Display, caption, check_result
+from coterie.plots.display import Display, caption, check_result
 from coterie.plots.k_axis import label_k_axis, mark_k
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.knee import kneedle, second_derivative

@@ -6,12 +6,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
+from coterie.core.protocols import GaussianClusters, LocationScale
 from coterie.errors import ParameterError
 from coterie.families.structures import as_structure
 from coterie.palette import INK
 from coterie.plots.cloud import Bars, Cloud
-from coterie.plots.display import Array, axes_of, caption
+from coterie.plots.display import axes_of, caption
 from coterie.plots.projection import Groups, Rows, RowsDisplay, View, grid_centers
 
 CELLS = 120  # cells of the density along each axis
@@ -127,11 +129,11 @@ def gaussian_components(model: Any, d: int) -> GaussianComponents:
     """Return the weights, means and full covariances of a fitted mixture."""
     parts: Any = getattr(model, "components_", ())
     form = None
-    if hasattr(model, "covariances_"):
+    if isinstance(model, GaussianClusters):
         means, covariances, form = model.means_, model.covariances_, as_structure(model.covariance_type).form
     elif hasattr(parts, "mean") and hasattr(parts, "covariance"):
         means, covariances = parts.mean, parts.covariance
-    elif hasattr(parts, "location") and hasattr(parts, "scale"):
+    elif isinstance(parts, LocationScale):
         means, covariances = parts.location, parts.scale
     else:
         raise ParameterError(

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.palette import INK
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Display, caption
 from coterie.plots.k_axis import label_k_axis, mark_k, result_of
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.gap import Gap

@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import one_of
+from coterie.core.arrays import Array
 from coterie.errors import InputError
 from coterie.palette import colours
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Display, caption
 from coterie.plots.k_axis import label_k_axis, mark_k, result_of
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.mixture_table import CRITERIA, MixtureTable

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from coterie.core.arrays import Array
 from coterie.errors import ParameterError
 from coterie.palette import MARK
-from coterie.plots.display import Array, check_result, plain_numbers
+from coterie.plots.display import check_result, plain_numbers
 from coterie.selection.choose_k_result import ChooseK
 
 TICKS = 14  # maximum number of ticks

@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.arrays import Array
 from coterie.core.formatting import count, truncate
 from coterie.palette import as_rgb, luminance
-from coterie.plots.display import Array, axes_of, caption, format_number
+from coterie.plots.display import axes_of, caption, format_number
 from coterie.plots.projection import Groups, Rows, RowsDisplay
 
 MAX_COLUMNS = 30  # that are drawn

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import svds
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.core.arrays import Array, is_sparse
 from coterie.core.protocols import is_estimator
 from coterie.data import as_source, opened
 from coterie.data.memory import MemorySource
@@ -18,7 +19,7 @@ from coterie.diagnosis.partition import labels_by
 from coterie.engines.local import Serial
 from coterie.errors import InputError, ParameterError
 from coterie.metrics.labels import labels_of_rows
-from coterie.plots.display import Array, Display
+from coterie.plots.display import Display
 
 BLOCK = 1 << 15  # rows that are projected at a time
 WIDE = 3000  # largest number of columns for a covariance matrix
@@ -172,7 +173,7 @@ def _axes_by_rows(rows: Rows) -> tuple[Array, Array]:
 def as_rows(X: Any, sample_weight: Any = None) -> Rows:
     """Convert `X` to dense rows in memory; an error names columns with infinite values, or without any value."""
     source = as_source(X, sample_weight)
-    if not isinstance(source, MemorySource) or hasattr(source.X, "indptr"):
+    if not isinstance(source, MemorySource) or is_sparse(source.X):
         raise InputError(
             "X must be dense and in memory to be drawn: load or compute some of its rows, and convert sparse rows with "
             ".toarray()"

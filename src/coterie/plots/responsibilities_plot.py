@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.core.protocols import can_predict
 from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
-from coterie.plots.display import Array, Display, axes_of, caption
+from coterie.plots.display import Display, axes_of, caption
 from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, as_rows, call_method, check_fitted, grid_centers
 
 MAX_VALUES = 400_000  # maximum number of responsibilities that are stored

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.arrays import Array
 from coterie.core.formatting import truncate
 from coterie.core.protocols import is_estimator, parameters_of
 from coterie.data import opened
@@ -14,7 +15,7 @@ from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError
 from coterie.metrics import silhouette_samples
 from coterie.palette import INK, MARK, colours
-from coterie.plots.display import Array, Display, amount, caption
+from coterie.plots.display import Display, amount, caption
 from coterie.plots.projection import Groups, as_groups, as_rows, check_fitted, groups_of_model
 
 MAX_CLUSTERS = 30  # that are drawn

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from coterie.core.arrays import Array
 from coterie.palette import FAINT, INK
-from coterie.plots.display import Array, Display, caption
+from coterie.plots.display import Display, caption
 from coterie.plots.k_axis import label_k_axis, mark_k, result_of
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.stability import Stability

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.palette import FAINT, INK, MARK, NOISE, OKABE_ITO, as_rgb
-from coterie.plots.display import Array, new_figure
+from coterie.plots.display import new_figure
 from coterie.web import tick_texts, ticks
 
 if TYPE_CHECKING:

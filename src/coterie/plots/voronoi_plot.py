@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import in_order
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.core.protocols import can_predict
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, as_rgb
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import Array, axes_of, caption
+from coterie.plots.display import axes_of, caption
 from coterie.plots.projection import Groups, Rows, RowsDisplay, View, as_groups, call_method, grid_centers
 
 CELLS = 300  # cells along each axis

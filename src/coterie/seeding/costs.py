@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels
+from coterie.core.arrays import Array
 
-Array = np.ndarray[Any, Any]
 WORK = 8  # work of a pass in numbers of centers, by which the kernels are selected
 BLOCK = 1 << 20  # maximum number of costs in memory at once
 LARGEST_FUZZIFIER = 8.0  # for initialisation: k to the power of the fuzzifier must not overflow float32

@@ -1,12 +1,9 @@
 """Agreement of two clusterings of the same rows, from their contingency table, and consensus of many."""
 
-from typing import Any
-
 import numpy as np
 
 from coterie import machine
-
-Array = np.ndarray[Any, Any]
+from coterie.core.arrays import Array
 
 
 def contingency_table(first: Array, second: Array, w: Array | None = None) -> Array:

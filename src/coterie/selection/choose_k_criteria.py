@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from coterie.core.arrays import Array
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
 from coterie.errors import InputError
@@ -23,8 +24,6 @@ from coterie.selection.stability import stability
 from coterie.selection.sweep import Sweep, sweep
 from coterie.selection.tendency import Tendency, row_sample, tendency
 from coterie.selection.votes import BY_SPLITS, Vote
-
-Array = np.ndarray[Any, Any]
 
 MAX_DENSE_K = 10  # every K up to this one is fitted
 GROWTH = 1.2  # ratio of consecutive K beyond that, in the coarse grid

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 import coterie
+from coterie.core.arrays import Array
 from coterie.selection.reasons import reason_for
 from coterie.selection.sweep import Sweep
 from coterie.selection.tendency import Tendency
 from coterie.selection.text_table import aligned
 from coterie.selection.votes import NAMES, Vote, total_support
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

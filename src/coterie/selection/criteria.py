@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie import metrics
 from coterie.core.arguments import as_rng, one_of
+from coterie.core.arrays import Array
 from coterie.core.protocols import parameters_of
 from coterie.data import as_source
 from coterie.data.memory import as_weights
@@ -16,7 +17,6 @@ from coterie.kmeans.kmedians import KMedians
 from coterie.kmeans.spherical_kmeans import SphericalKMeans
 from coterie.selection.text_table import aligned
 
-Array = np.ndarray[Any, Any]
 Index = Callable[[Any], tuple[float, float] | None]
 MAX_ROWS = 10_000  # with more rows, indices that need all pairs of rows use a sample
 SILHOUETTE_ROWS = 2_000  # size of that sample for silhouettes

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import one_of, whole_number
+from coterie.core.arrays import Array
 from coterie.hierarchy.tree import as_tree
 from coterie.selection.text_table import aligned
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from coterie.core.arguments import as_rng
+from coterie.core.arrays import Array
 from coterie.core.protocols import parameters_of
 from coterie.core.scale import Scale
 from coterie.data.memory import as_weights
@@ -23,7 +24,7 @@ from coterie.kmeans.spherical_kmeans import SphericalKMeans
 from coterie.medoids.kmedoids import KMedoids, objects_of
 from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.warm_start import em_objective, fit_with_copies
-from coterie.selection.kmeans_path import Array, KMeansPath, too_few_distinct_rows
+from coterie.selection.kmeans_path import KMeansPath, too_few_distinct_rows
 from coterie.selection.resampling import count_option
 
 MIN_SEQUENCES = 2  # minimum number of initial center sequences, if the initialisation is random

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from coterie import machine, metrics
 from coterie.core.arguments import as_rng, in_order, not_negative, one_of, whole_number
+from coterie.core.arrays import Array, is_sparse
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.scale import UNIT, Scale, times_power
 from coterie.data import as_source
@@ -23,8 +24,6 @@ from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct_rows
 from coterie.selection.sweep import as_ks, sweep
 from coterie.selection.text_table import aligned
-
-Array = np.ndarray[Any, Any]
 
 REFERENCES = ("uniform", "pca")  # how reference data are drawn: in a box along the columns, or along the principal axes
 TOL = 1e-3  # a fit stops when the squared movement of all centers is below TOL times the mean column variance
@@ -242,7 +241,7 @@ def box_about(X: Array, w: Array | None, reference: str) -> Box:
 def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None, Scale]:
     """Dense rows with a positive weight, their weights (None if there are none), and the scale of both."""
     source = as_source(X, sample_weight)
-    if not isinstance(source, MemorySource) or hasattr(source.X, "indptr"):
+    if not isinstance(source, MemorySource) or is_sparse(source.X):
         raise InputError(
             "X is sparse or not in memory, but reference data are dense: pass a dense array, such as X.toarray() or "
             "X.compute()"

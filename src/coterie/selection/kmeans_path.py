@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from coterie import interrupts, kernels, machine, seeding
 from coterie.core import loop
+from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.errors import InputError
@@ -19,7 +20,6 @@ from coterie.kmeans.swap_search import AbandonHopeless
 from coterie.seeding.costs import Cost
 from coterie.seeding.plusplus import Draws, sample_rows
 
-Array = np.ndarray[Any, Any]
 CANDIDATES = 16  # rows sampled with probability proportional to their cost; the best becomes a center
 HOPE = 5.0  # a fit stops when it is behind the best by more than HOPE times its last gain
 # Initialisations whose first k centers are an initialisation for k.

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import not_negative, one_of
+from coterie.core.arrays import Array
 from coterie.errors import InputError
 
-Array = np.ndarray[Any, Any]
 ROUNDING = 1e-12  # in the unit square: smaller differences count as equal
 
 

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import machine
+from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk, Source
 from coterie.mixture.gaussian_em import Components, GaussianEM
 from coterie.mixture.gaussian_trials import GaussianTrials
 from coterie.mixture.search import Candidates, Search
 from coterie.mixture.starts import sample
 from coterie.mixture.trials import concatenate, select
-
-Array = np.ndarray[Any, Any]
 
 CONTINUED = 8  # short runs from the results of other structures that are continued
 

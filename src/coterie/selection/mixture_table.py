@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, in_order, one_of, whole_number
+from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.protocols import Chunk
 from coterie.core.scale import UNIT, Scale
@@ -24,8 +25,6 @@ from coterie.mixture.warm_start import em_of, fit_from
 from coterie.selection.mixture_starts import Starts
 from coterie.selection.sweep import Sweep, as_ks
 from coterie.selection.text_table import aligned
-
-Array = np.ndarray[Any, Any]
 
 CRITERIA = ("bic", "aic", "icl")
 FAILURES = {1: "a component has no variance in some direction", 2: "a component has too few rows"}

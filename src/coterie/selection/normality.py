@@ -1,11 +1,11 @@
 """The Anderson-Darling test for normality, with weights."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-Array = np.ndarray[Any, Any]
+from coterie.core.arrays import Array
 
 MIN_VALUES = 8  # with fewer values, the distribution of the statistic is not known well enough
 MAX_STATISTIC = 5.709 / (2 * 0.0186)  # minimum of the tail approximation; the p-value is 1e-190 there

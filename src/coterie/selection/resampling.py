@@ -8,12 +8,11 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from coterie.core.arrays import Array
 from coterie.core.protocols import can_predict, parameters_of
 from coterie.data import as_source
 from coterie.data.scale_check import check_weights
 from coterie.errors import InputError, ParameterError
-
-Array = np.ndarray[Any, Any]
 
 RESAMPLINGS = ("bootstrap", "subsample", "halves")
 MAX_COUNT = 2.0**53  # float64 holds whole numbers exactly up to this one

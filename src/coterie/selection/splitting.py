@@ -9,6 +9,7 @@ from scipy import sparse
 
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
+from coterie.core.arrays import Array
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.core.scale import Scale
 from coterie.data import as_source
@@ -20,8 +21,6 @@ from coterie.kmeans.kmeans import KMeans
 from coterie.selection.normality import MIN_VALUES, anderson_darling, critical_value
 from coterie.selection.resampling import between_0_and_1
 from coterie.selection.text_table import aligned
-
-Array = np.ndarray[Any, Any]
 
 AXIS_ROWS = 8192  # maximum number of rows used to find the axis along which a cluster is split
 MAX_AXIS_VALUES = 1 << 22  # maximum number of values of these rows

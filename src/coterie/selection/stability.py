@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, in_order, one_of, whole_number
+from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.protocols import can_predict
 from coterie.errors import InputError, ParameterError
@@ -15,8 +16,6 @@ from coterie.selection import agreement
 from coterie.selection.resampling import RESAMPLINGS, Resample, ResamplingData, between_0_and_1, count_option
 from coterie.selection.sweep import as_ks
 from coterie.selection.text_table import aligned
-
-Array = np.ndarray[Any, Any]
 
 MAX_ROWS = 10_000  # labels are compared on at most this many rows
 THRESHOLDS = {"adjusted_rand": 0.75, "jaccard": 0.75, "prediction_strength": 0.8}

@@ -7,13 +7,13 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.core.arguments import in_order
+from coterie.core.arrays import Array
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.errors import ParameterError
 from coterie.selection.criteria import Curve, curve_of
 from coterie.selection.estimator_sweeps import ESTIMATOR_SWEEPS, Fitted, drop_checkpoint, one_by_one
-from coterie.selection.kmeans_path import Array
 from coterie.selection.resampling import count_option
 from coterie.selection.text_table import aligned
 

@@ -9,9 +9,10 @@ from scipy import stats
 
 from coterie import machine, metrics
 from coterie.core.arguments import as_rng, in_order, whole_number
+from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.errors import InputError, ScaleError
-from coterie.selection.gap import MIN_REFERENCES, Array, box_about, divided_rows, kmeans_path
+from coterie.selection.gap import MIN_REFERENCES, box_about, divided_rows, kmeans_path
 from coterie.selection.sweep import as_ks
 
 SIGNIFICANCE = 0.01

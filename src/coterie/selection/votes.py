@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.selection.criteria import Curve
 from coterie.selection.gap import Gap
 from coterie.selection.mixture_table import MixtureTable
 from coterie.selection.stability import Stability
-
-Array = np.ndarray[Any, Any]
 
 # Scales of the supports: a K whose value is worse than the best by one scale has the support 1 / e.
 SILHOUETTE = 0.1

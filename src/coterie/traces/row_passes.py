@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 
@@ -70,7 +71,7 @@ def _assignment(
 def _sums(model: Any, params: Any, chunk: Chunk) -> Sums:
     r = np.asarray(model.probabilities(params, chunk), dtype=np.float64)
     r = (r if chunk.w is None else chunk.w[:, None] * r).T
-    if hasattr(chunk.X, "indptr"):
+    if is_sparse(chunk.X):
         weight = np.broadcast_to(r.sum(axis=1)[:, None], (len(r), chunk.X.shape[1]))
         return Sums(weight, np.asarray((chunk.X.T @ r.T).T, dtype=np.float64))
     is_known = ~np.isnan(chunk.X)

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 import coterie
+from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk, CovarianceForm, EStepKind, Posterior, SoftAssignment
 from coterie.core.scale import UNIT, Scale
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

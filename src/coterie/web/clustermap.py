@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import NOISE, colours
@@ -14,8 +15,6 @@ from coterie.web.density import Densities, Density
 from coterie.web.markup import Markup, tag
 from coterie.web.packing import pack_labels, pack_values, span
 from coterie.web.still import MANY, ellipses_of, point_colours, still
-
-Array = np.ndarray[Any, Any]
 
 MAX_CHARACTERS = 200_000  # maximum size of the packed densities
 MAX_CHARACTERS_MANY = 85_000  # the same for many clusters, whose pages are long anyway

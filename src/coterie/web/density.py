@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.errors import ParameterError
 from coterie.palette import NOISE, as_rgb
 from coterie.web.packing import pack_counts, span
-
-Array = np.ndarray[Any, Any]
 
 CELLS = 320  # cells along each axis; merged in pairs if they would be too small, or too many
 BUFFER = 1 << 20  # minimum number of keys that are collected before they are counted

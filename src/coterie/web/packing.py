@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.errors import ParameterError
-
-Array = np.ndarray[Any, Any]
 
 STEPS = 65535  # number of steps of 16-bit coordinates
 
@@ -30,11 +29,6 @@ def span(values: Any, margin: float = 0.04) -> tuple[float, float]:
 def pack_values(values: Any, low: float, high: float) -> str:
     """Pack numbers as 16-bit steps from `low` to `high`; numbers outside are clipped."""
     return _text(_steps(values, low, high))
-
-
-def unpack_values(text: str, low: float, high: float) -> Array:
-    """Return the numbers that `pack_values` packed, with an error of at most half a step."""
-    return low + np.frombuffer(b64decode(text), "<u2") / STEPS * (high - low)
 
 
 def pack_points(points: Any, box: Any) -> str:
@@ -94,19 +88,6 @@ def pack_counts(places: Any, counts: Any) -> str:
     return _text(_as_bytes(numbers[np.stack([gaps > 0, gaps > 0, counts > 0], axis=1)]))
 
 
-def unpack_counts(text: str) -> tuple[Array, Array]:
-    """Return the places and counts that `pack_counts` packed."""
-    numbers = _from_bytes(np.frombuffer(b64decode(text), np.uint8)).tolist()
-    places, counts, place, i = [], [], 0, 0
-    while i < len(numbers):
-        if numbers[i] == 0:
-            place, i = place + numbers[i + 1], i + 2
-        places.append(place)
-        counts.append(numbers[i])
-        place, i = place + 1, i + 1
-    return np.array(places, dtype=np.int64), np.array(counts, dtype=np.int64)
-
-
 def _as_bytes(numbers: Array) -> Array:
     """Encode non-negative integers with 7 bits per byte."""
     limbs = numbers[:, None] >> (7 * np.arange(9))
@@ -115,14 +96,6 @@ def _as_bytes(numbers: Array) -> Array:
     is_used = limbs > 0
     is_used[:, 0] = True
     return ((limbs & 127) | (has_next << 7)).astype(np.uint8)[is_used]
-
-
-def _from_bytes(raw: Array) -> Array:
-    is_last = raw < 128
-    number: Array = np.cumsum(is_last) - is_last
-    starts = np.flatnonzero(np.diff(number, prepend=-1))
-    limb = np.arange(len(raw)) - starts[number]
-    return np.bincount(number, (raw & 127) * 128.0**limb).astype(np.int64)
 
 
 def _steps(values: Any, low: float, high: float) -> Array:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.errors import ParameterError
-
-Array = np.ndarray[Any, Any]
 
 
 def png(pixels: Any) -> bytes:

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.palette import NOISE, as_rgb
 from coterie.web.markup import Markup, joined, tag
 from coterie.web.plane import Plane
 from coterie.web.png import data_uri, png, raster
-
-Array = np.ndarray[Any, Any]
 
 WIDTH, HEIGHT = 880, 520
 NUMBERED = 60  # maximum number of clusters with numbered centers

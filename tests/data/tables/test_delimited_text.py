@@ -57,7 +57,7 @@ def joined(batches, like):
 # the law
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     tables_of_text(),
     st.sampled_from(",;\t|"),
@@ -95,7 +95,7 @@ def test_some_rows_at_a_time_are_the_rows_of_the_whole_file(
 FIELDS = WHOLE | REAL | COMMA | WORDS | st.sampled_from(["two\nlines; of, it|", '5" pipe', 'a\n"b";', "\n\n\n"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(FIELDS, FIELDS, FIELDS), max_size=25),
     st.sampled_from(",;\t|"),
@@ -116,7 +116,7 @@ def test_a_quote_within_a_field_is_text():
     assert text._delimiter('size;price\n5" pipe;3,5\n6" pipe;4,5\n') == ";"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(WHOLE | REAL | COMMA | WORDS | MARKS, min_size=1, max_size=6), st.sampled_from(",;"))
 def test_what_can_be_read_as_a_kind_can_be_read_as_every_wider_one(fields, separator):
     """What lets a batch be looked at once, with the kind that was left after those before it."""

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
@@ -21,7 +21,6 @@ from coterie.engines import as_engine
 ROWS: int | None = None  # rows of a part; None: depends on the shape
 PIVOT_ROWS = 1000  # rows whose medians are the pivot of the sums
 
-Array = NDArray[Any]
 Points = Callable[[Array], Array]  # converts rows (m, d) to points (m, d)
 
 

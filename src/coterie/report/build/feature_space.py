@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie import machine
+from coterie.core.arrays import Array
+from coterie.core.protocols import GaussianClusters
 from coterie.data.row_sample import sample_rows
 from coterie.plots.cloud import Cloud
 from coterie.plots.ellipses_plot import gaussian_components
@@ -14,8 +15,6 @@ from coterie.plots.projection import WIDE, Groups, Rows, View, as_rows
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build.cluster_moments import Moments, extremes, moments, scatter
 from coterie.web import ClusterMap, Densities
-
-Array = NDArray[Any]
 
 POINTS = 10_000  # points of a map
 VALUES = 50_000  # values of a map: points times axes
@@ -158,8 +157,7 @@ def _ellipses(
     space: FeatureSpace, codes: Array, k: int, A: Array, b: Array, model: Any, clusters: Moments | None
 ) -> tuple[Array, Array]:
     """Centers (k, p) and covariances (k, p, p): of the components of a Gaussian mixture, or of the rows of clusters."""
-    is_gaussian = hasattr(model, "covariances_") and hasattr(model, "means_")
-    if is_gaussian and not space.standardised and len(model.means_) == k:
+    if isinstance(model, GaussianClusters) and not space.standardised and len(model.means_) == k:
         normals = gaussian_components(model, space.X.shape[1])
         return normals.means @ A + b, np.einsum("di,kde,ej->kij", A, normals.covariances, A)
     means = (clusters or cluster_points(space, codes, k)).means

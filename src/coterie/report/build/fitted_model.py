@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.core.protocols import can_predict
 from coterie.plots.convergence_plot import Starts
 from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
 
@@ -45,7 +46,7 @@ class FittedModel:
 
     def _of_assigned(self, method: str, X: Any, labels: NDArray[np.integer]) -> NDArray[np.floating] | None:
         """The output of a method for each row and its cluster, block by block; None if the model has no such method."""
-        if not hasattr(self.model, method):
+        if not can_predict(self.model, method):
             return None
         compute = getattr(self.model, method)
         blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(labels), BLOCK_ROWS)]

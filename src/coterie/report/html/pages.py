@@ -8,10 +8,10 @@ from coterie.plots.display import plain
 from coterie.report.formatting import short_name
 from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.convergence import convergence, text_without_curve
+from coterie.report.html.charts.dendrogram import dendrogram
 from coterie.report.html.charts.matrix import cell_colours_css
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
-from coterie.report.html.charts.tree import tree
 from coterie.report.html.report import Absent, ChoiceReport, ComparisonReport, Report, Reproduce
 from coterie.report.html.sections import comparison
 from coterie.report.html.sections.cards import cards
@@ -145,7 +145,7 @@ def _hierarchy(report: Report) -> Markup:
     if isinstance(data, Absent):
         drawn = absent(data)
     else:
-        drawn = tree(plain(data.display), of_centers=data.of_centers, method=data.method, labels=data.names)
+        drawn = dendrogram(plain(data.display), of_centers=data.of_centers, method=data.method, labels=data.names)
     return section("hierarchy", SECTIONS["hierarchy"], drawn)
 
 

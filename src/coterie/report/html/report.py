@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from coterie.core.arrays import Array
 from coterie.report.results import ChoiceResult, ComparisonResult, JobResult
 
 if TYPE_CHECKING:
@@ -14,9 +13,6 @@ if TYPE_CHECKING:
     from coterie.diagnosis.diagnosis import Diagnosis
     from coterie.plots.cloud import Cloud
     from coterie.web import ClusterMap
-
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie import kernels
+from coterie.core.arrays import is_sparse
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
@@ -115,7 +116,7 @@ class ExponentialFamily(Family):
         return Linear(natural, constant if by_column else constant.sum(axis=1), direct)
 
     def features(self, X: Any) -> Any:
-        if hasattr(X, "indptr"):
+        if is_sparse(X):
             return X
         X = np.asarray(X, dtype=np.float64)
         missing = np.isnan(X) if self.has_missing else None
@@ -139,7 +140,7 @@ class ExponentialFamily(Family):
         raise NotImplementedError
 
     def row_base(self, X: Any) -> np.ndarray:
-        X = X if hasattr(X, "indptr") else np.asarray(X, dtype=np.float64)
+        X = X if is_sparse(X) else np.asarray(X, dtype=np.float64)
         missing = np.isnan(X) if self.has_missing else None
         base = self.log_base(X if missing is None else np.where(missing, self.filler, X))
         if base.ndim == 2:
@@ -218,6 +219,6 @@ class ConjugateFamily(ExponentialFamily):
 
 def of_stored(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
     """Apply `function` to all values, or to the stored values of sparse rows; it must be 0 at 0."""
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         return sparse.csr_array((function(X.data.astype(np.float64)), X.indices, X.indptr), shape=X.shape)
     return function(X)

@@ -14,7 +14,7 @@ MIN_WIDTH, HEIGHT, SLIM_HEIGHT = 420.0, 300.0, 220.0
 LETTERS = 16  # maximum length of a name
 
 
-def tree(display: Mapping[str, Any], *, of_centers: bool, method: str, labels: Sequence[str] = ()) -> Markup:
+def dendrogram(display: Mapping[str, Any], *, of_centers: bool, method: str, labels: Sequence[str] = ()) -> Markup:
     """Draw the dictionary of a `DendrogramDisplay`: merges at their heights, the cut, and the leaves.
 
     If `of_centers`, leaves are clusters, not rows. `labels` are the names of the clusters of the cut.
