@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from coterie import machine, metrics
+from coterie import machine
 from coterie.core.arguments import as_rng, in_order, whole_number
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.errors import InputError
+from coterie.metrics.silhouette_labelings import silhouette_scores
 from coterie.selection.gap import MIN_REFERENCES, Array, box_about, kmeans_path, positive_weight_rows
 from coterie.selection.sweep import as_ks
 
@@ -155,9 +156,9 @@ def row_sample(n: int, max_rows: int, rng: np.random.Generator) -> Any:
 def _silhouettes(rows: Array, w: Array | None, ks: list[int], draw: Any, rng: np.random.Generator) -> Array:
     """Silhouettes for every K of the data (`draw` is None) or of a new reference; 0 if there is only one cluster."""
     X, silhouettes = rows if draw is None else draw(rng), np.zeros(len(ks))
-    for i, labels in enumerate(kmeans_path(X, w, ks, rng).clusters):
-        if len(np.unique(labels)) > 1:
-            silhouettes[i] = metrics.silhouette_score(X, labels, sample_weight=w, n_jobs=1)
+    clusters = kmeans_path(X, w, ks, rng).clusters
+    several = np.flatnonzero(clusters.min(axis=1) < clusters.max(axis=1))
+    silhouettes[several] = silhouette_scores(X, list(clusters[several]), sample_weight=w, n_jobs=1)
     return silhouettes
 
 
