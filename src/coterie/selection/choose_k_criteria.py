@@ -101,12 +101,24 @@ class CriteriaRun:
                 elif best is not None:
                     reach = max(2, round(MARGIN * best))
                     ks |= set(range(max(1, best - reach), min(top, best + reach) + 1))
-        self.fit(sorted(ks))
+        if ks <= set(coarse):
+            self._restrict_to(sorted(ks))
+        else:
+            self.fit(sorted(ks))
         return sorted(ks)
 
     def fit(self, ks: list[int]) -> None:
         self.sweep = sweep(self.estimator, self.X, ks, sample_weight=self.w)
         self.curves = {}
+
+    def _restrict_to(self, ks: list[int]) -> None:
+        """Use only some of the fits."""
+        full, indices = self.sweep, np.flatnonzero(np.isin(self.sweep.ks, ks))
+        models, labels = ([values[i] for i in indices] for values in (full.models, full.labels))
+        self.sweep = replace(
+            full, ks=full.ks[indices], models=models, objectives=full.objectives[indices], labels=labels
+        )
+        self.curves = {name: curve.restricted_to(ks) for name, curve in self.curves.items()}
 
     def curve(self, name: str) -> Curve:
         """The index `name` of all fits, computed at the first call only."""

@@ -1,8 +1,8 @@
 """Cluster validity indices over the number of clusters."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -47,6 +47,15 @@ class Curve:
         second = float(others.max() if self.higher_is_better else others.min())
         size = max(abs(first), abs(second))
         return abs(first - second) / size if size > 0 else 0.0
+
+    def restricted_to(self, ks: list[int]) -> Self:
+        """The same curve with the values at these K only."""
+        mask = np.isin(self.ks, ks)
+        values, errors = self.values[mask], None if self.errors is None else self.errors[mask]
+        best = None
+        if self.best is not None and len(values):
+            best = int(self.ks[mask][values.argmax() if self.higher_is_better else values.argmin()])
+        return replace(self, ks=self.ks[mask], values=values, errors=errors, best=best)
 
     def table(self) -> list[dict[str, Any]]:
         """One row per K."""

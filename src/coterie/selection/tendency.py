@@ -105,7 +105,7 @@ def tendency(
     Notes
     -----
     If X has more than 2000 rows, a random sample of that size is used. Each data set needs one K-means fit and one
-    silhouette for each K.
+    silhouette for each K. Silhouettes are computed in single precision.
 
     References
     ----------
@@ -158,8 +158,16 @@ def _silhouettes(rows: Array, w: Array | None, ks: list[int], draw: Any, rng: np
     X, silhouettes = rows if draw is None else draw(rng), np.zeros(len(ks))
     clusters = kmeans_path(X, w, ks, rng).clusters
     several = np.flatnonzero(clusters.min(axis=1) < clusters.max(axis=1))
-    silhouettes[several] = silhouette_scores(X, list(clusters[several]), sample_weight=w, n_jobs=1)
+    silhouettes[several] = silhouette_scores(_single_precision(X), list(clusters[several]), sample_weight=w, n_jobs=1)
     return silhouettes
+
+
+def _single_precision(X: Array) -> Array:
+    """The rows in float32, relative to their mean and in units of the largest value: their silhouettes are the same."""
+    centered = X - X.mean(axis=0, dtype=np.float64)
+    size = float(np.abs(centered).max())
+    rows: Array = (centered / size if size > 0 else centered).astype(np.float32)
+    return rows
 
 
 def _normal_rows(X: Array, w: Array | None, rng: np.random.Generator) -> Array:
