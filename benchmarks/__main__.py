@@ -6,6 +6,7 @@ from benchmarks import (
     bench_balanced,
     bench_bayesian,
     bench_choose,
+    bench_cold,
     bench_distances,
     bench_dtw,
     bench_families,
@@ -50,6 +51,7 @@ SUBJECTS = {
     "seeding": bench_seeding.run,
     "search": bench_search.run,
     "start": bench_start.run,
+    "cold": bench_cold.run,
 }
 
 

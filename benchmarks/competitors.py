@@ -138,16 +138,9 @@ def faiss_fit(X: np.ndarray, plan: Plan) -> Fitted:
 
 
 def coterie_plusplus(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    import numpy as np
+    from coterie.kmeans import kmeans_plusplus
 
-    from coterie.data import as_source
-    from coterie.data.summary import summarize
-    from coterie.engines import as_engine
-    from coterie.seeding import plusplus
-
-    source = as_source(X)
-    engine = as_engine("auto", source)
-    return plusplus(source, engine, np.random.default_rng(seed), k, summarize(source, engine).unit)
+    return kmeans_plusplus(X, k, random_state=seed)[0]
 
 
 def sklearn_plusplus(X: np.ndarray, k: int, seed: int) -> np.ndarray:

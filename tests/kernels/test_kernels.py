@@ -148,6 +148,19 @@ def test_potentials_of_candidates(ops, name, m, dtype):
     np.testing.assert_allclose(found, w @ np.minimum(near[:, None], squares), rtol=rtol, atol=1e-12 * rtol)
 
 
+@loop_over("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_copy_of_the_rows_does_not_change_potentials(name, is_weighted, dtype):
+    X, points = case(name, 9, dtype)
+    w, unit = rng.exponential(size=len(X)) if is_weighted else None, 2.0 ** np.ceil(np.log2(np.abs(X).max() + 1e-30))
+    tiles, closest, others = cpu.row_tiles(X), np.full(len(X), 0.5, dtype), np.full(len(X), 0.5, dtype)
+    for first in range(3):
+        found = cpu.potentials(X, w, unit, points[first:], closest, tiles)
+        np.testing.assert_array_equal(found, cpu.potentials(X, w, unit, points[first:], others))
+        np.testing.assert_array_equal(closest, others)
+
+
 @pytest.mark.parametrize("ops", [plain, cpu, csr], ids=["plain", "cpu", "sparse"])
 def test_rows_are_drawn_in_proportion_to_their_mass(ops):
     closest = rng.exponential(size=1000)

@@ -37,6 +37,16 @@ def test_centers_of_kmeans_plusplus_are_rows(form, dtype):
         assert len(set(indices)) == 6
 
 
+@pytest.mark.parametrize("n_values", [2, 5, 10**9])
+def test_the_index_of_a_center_is_the_first_equal_row_with_positive_weight(n_values):
+    rng = np.random.default_rng(n_values)
+    X = rng.integers(-1, n_values - 1, (900, 4)) * 1.0
+    X[X == 0] *= np.where(rng.random(np.count_nonzero(X == 0)) < 0.5, 1.0, -1.0)  # -0.0 equals 0.0
+    w = rng.integers(0, 2, 900) * 1.0
+    centers, indices = kmeans_plusplus(X, 9, sample_weight=w, random_state=0)
+    assert indices.tolist() == [np.flatnonzero((center == X).all(axis=1) & (w > 0))[0] for center in centers]
+
+
 def test_kmeans_plusplus_of_too_few_rows_is_an_error():
     with pytest.raises(InputError, match="n_samples=2"):
         kmeans_plusplus(X[:2], 3)

@@ -175,7 +175,7 @@ def _take_rows(X: Any, index: np.ndarray[Any, Any]) -> Any:
         return X[index]
     rows = temporary_arrays.empty((len(index), X.shape[1]), X.dtype)
     for start in range(0, len(index), BLOCK_ROWS):
-        rows[start : start + BLOCK_ROWS] = X[index[start : start + BLOCK_ROWS]]
+        np.take(X, index[start : start + BLOCK_ROWS], axis=0, out=rows[start : start + BLOCK_ROWS])
     return rows
 
 

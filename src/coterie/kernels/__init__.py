@@ -48,6 +48,7 @@ TASKS = {
     "silhouette": Task(lambda n, d: n * n * d),  # sums of distances of n rows with d columns
     "soft_dtw": Task(_warping, limit=1 << 12),
     "transport": Task(lambda n, k: n * k, limit=1 << 12),  # assignment of n rows to k clusters of bounded sizes
+    "two_means": Task(lambda n, d: 2 * n * d),  # two clusters of a part of a table with n rows and d columns
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie import interrupts
+from coterie import interrupts, kernels
 from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
@@ -28,6 +28,7 @@ from coterie.seeding import check_start, starts
 
 SAMPLE = 8192  # random rows for the first iterations of a split of many rows
 MANY = 4  # a cluster has many rows from this multiple of SAMPLE on
+FAST_BYTES = 1 << 26  # maximum size of rows of which the kernel for two clusters makes a copy
 
 
 def _is_ordered(tree: dict[str, Any], lengths: dict[str, int]) -> bool:
@@ -71,6 +72,25 @@ class Tree(NamedTuple):
             else:
                 stack += [(second, cluster), (first, cluster)]
         return Tree(children, self.centers[:count], clusters), new_labels
+
+
+@dataclass(frozen=True)
+class TwoMeans(Lloyd):
+    """K-means with two clusters: the first `fast_iter` iterations are one call of a kernel, if there are few rows.
+
+    The kernel neither resolves ties nor records the objective, so the last iterations are those of `Lloyd`.
+    """
+
+    fast_iter: int = 0
+
+    def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
+        centers = super().init(source, engine, rng)
+        X = getattr(source, "X", None)
+        if not isinstance(X, np.ndarray) or X.nbytes > FAST_BYTES:
+            return centers
+        chunk, ops = source.pick(slice(None)), kernels.select("two_means", max(len(X), self.n_total), X.shape[1])
+        fast, _ = ops.two_means(chunk.X, chunk.w, centers, self.unit, self.tol, self.fast_iter)
+        return fast.astype(centers.dtype) if np.isfinite(fast).all() else centers
 
 
 @dataclass(frozen=True)
@@ -169,9 +189,9 @@ class BisectingKMeans(Partitional):
     -----
     A split costs 4 n' d operations per iteration for the n' rows of its cluster. k clusters of even size therefore cost
     about as much as log2(k) fits with two clusters. With 32 768 rows or more, most iterations use a random sample of
-    8192 rows, and the last iterations use all rows. The memory is a copy of the rows of the cluster that is split, and
-    8 bytes per row. A cluster of equal rows is not split. If only such clusters are left, there are fewer clusters than
-    `n_clusters`, with a warning. The result does not depend on the number of threads.
+    8192 rows, and the last iterations use all rows. The memory is a copy of the rows of the cluster that is split (two
+    copies up to 64 MB), and 8 bytes per row. A cluster of equal rows is not split. If only such clusters are left,
+    there are fewer clusters than `n_clusters`, with a warning. The result does not depend on the number of threads.
 
     References
     ----------
@@ -296,13 +316,14 @@ class BisectingKMeans(Partitional):
         """Two clusters of the rows of a leaf, and a mask of the rows in the second."""
         spread = leaf.cost / leaf.weight  # the sum of the variances of the columns
         unit = 2.0 ** float(np.ceil(0.5 * np.log2(spread))) if spread > 0 else 1.0
-        model = Lloyd(2, self.init, unit, float(self.tol) * spread / source.shape[1], n_total=source.shape[0])
+        tol, fast_iter = float(self.tol) * spread / source.shape[1], max_iter // 2
+        model = TwoMeans(2, self.init, unit, tol, n_total=source.shape[0], fast_iter=fast_iter)
         rows = source if leaf.rows is None else source.subset(leaf.rows)
         sample = _sample(rows, rng)
         if sample is not None:  # most iterations use the sample; the last ones use all rows
-            approximate, _ = self._descend(model, sample, engine, n_init, max_iter, None, rng=rng)
+            approximate, _ = self._descend(model, sample, engine, n_init, max_iter - fast_iter, None, rng=rng)
             model, n_init = replace(model, start=approximate.params), 1
-        result, labels = self._descend(model, rows, engine, n_init, max_iter, None, rng=rng)
+        result, labels = self._descend(model, rows, engine, n_init, max_iter - fast_iter, None, rng=rng)
         return result, np.asarray(labels) == 1
 
     def _model(self, summary: Summary | None = None) -> TreeModel:

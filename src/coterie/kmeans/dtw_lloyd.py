@@ -54,7 +54,14 @@ class SquaredDTW(Cost):
         return costs
 
     def spread(
-        self, X: Any, w: Any, unit: float, points: np.ndarray, closest: np.ndarray, again: bool = False
+        self,
+        X: Any,
+        w: Any,
+        unit: float,
+        points: np.ndarray,
+        closest: np.ndarray,
+        again: bool = False,
+        tiles: None = None,
     ) -> np.ndarray:
         """Update the closest costs; costs above them are not computed."""
         rows, point_series = self._series(X), self._series(points)

@@ -13,6 +13,8 @@ from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.kmeans import KMeans
 from coterie.seeding import plusplus
 
+FEW = 16  # number of rows for each center that are compared in all columns
+
 
 def k_means(
     X: Any,
@@ -129,8 +131,21 @@ def kmeans_plusplus(
         raise InputError("X must be in memory, because kmeans_plusplus returns indices of rows: use KMeans instead")
     check_enough_rows(n_clusters, summary)
     centers = plusplus(source, engine, as_rng(random_state), n_clusters, summary.unit, n_local_trials)
-    has_weight = source.pick(slice(None)).weights > 0
-    return centers, np.array([np.flatnonzero(_is_equal(rows, center) & has_weight)[0] for center in centers])
+    candidates = _candidates(rows, centers, source.pick(slice(None)).weights > 0)
+    subset = rows[candidates]
+    return centers, candidates[[int(np.argmax(_is_equal(subset, center))) for center in centers]]
+
+
+def _candidates(rows: Any, centers: np.ndarray, has_weight: np.ndarray) -> np.ndarray:
+    """Indices of the rows with positive weight that can be equal to a center, ascending: usually few."""
+    candidates = np.flatnonzero(has_weight)
+    if hasattr(rows, "indptr"):
+        return candidates
+    for column, values in zip(rows.T, centers.T, strict=True):
+        if len(candidates) <= FEW * len(centers):
+            break
+        candidates = candidates[np.isin(column[candidates], values)]
+    return candidates
 
 
 def _is_equal(rows: Any, center: np.ndarray) -> np.ndarray:

@@ -75,7 +75,7 @@ def silhouette_samples(
     >>> silhouette_samples([[0.0], [1.0], [9.0], [10.0]], ["a", "a", "b", "b"]).round(3)
     array([0.895, 0.882, 0.882, 0.895])
     """
-    labelled = _labelled_rows(X, labels, metric, metric_params, sample_weight)
+    labelled = labelled_rows(X, labels, metric, metric_params, sample_weight)
     with machine.one_blas_thread:
         return silhouettes(labelled, n_jobs).astype(labelled.dtype)
 
@@ -160,30 +160,41 @@ def silhouette_score(
         sums, weight = sums_about_means(X, labels, metric, sample_weight, n_jobs)
         score = _average(sums, weight, average)
     else:
-        labelled = _labelled_rows(X, labels, metric, metric_params, sample_weight)
+        labelled = labelled_rows(X, labels, metric, metric_params, sample_weight)
         if approximation == "exact" and sample_size is not None:
             size = min(whole_number("sample_size", sample_size, 2), len(labelled))
-            labelled = _checked(labelled.subset(np.sort(as_rng(random_state).permutation(len(labelled))[:size])))
+            sample = np.sort(as_rng(random_state).permutation(len(labelled))[:size])
+            labelled = check_silhouettes(labelled.subset(sample))
         with machine.one_blas_thread:
             if approximation == "sampled":
                 score, error = _sampled(labelled, average, sample_size, random_state, n_jobs)
             else:
                 exact = approximation == "exact"
                 values = silhouettes(labelled, n_jobs) if exact else silhouettes_about_medoids(labelled, n_jobs)
-                sums = np.bincount(labelled.codes, values * labelled.weights, labelled.k)
-                score = _average(sums, labelled.cluster_weight, average)
+                score = _average_of(values, labelled, average)
     return (score, error) if return_error else score
 
 
-def _labelled_rows(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weight: Any) -> LabelledRows:
-    return _checked(as_labelled_rows(X, labels, metric, metric_params, sample_weight))
+def mean_silhouette(labelled: LabelledRows, n_jobs: int | None) -> float:
+    """Mean over all rows."""
+    return float(_average_of(silhouettes(labelled, n_jobs), labelled, "micro"))
 
 
-def _checked(labelled: LabelledRows) -> LabelledRows:
+def labelled_rows(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weight: Any) -> LabelledRows:
+    return check_silhouettes(as_labelled_rows(X, labels, metric, metric_params, sample_weight))
+
+
+def check_silhouettes(labelled: LabelledRows) -> LabelledRows:
     """These rows; an error if they have no silhouettes."""
     check_several_weighted(labelled.cluster_weight)
     check_not_all_single(bool((labelled.rest_weight[labelled.weights > 0] > 0).any()))
     return labelled
+
+
+def _average_of(values: Array, labelled: LabelledRows, average: str | None) -> Any:
+    """The average of silhouettes (n,)."""
+    sums = np.bincount(labelled.codes, values * labelled.weights, labelled.k)
+    return _average(sums, labelled.cluster_weight, average)
 
 
 def _average(sums: Array, weight: Array, average: str | None) -> Any:

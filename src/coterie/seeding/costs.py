@@ -32,7 +32,13 @@ class Cost:
         """The cost of rows at two sets of centers together: the smaller one, unless memberships are fuzzy."""
         return np.minimum(costs, others)
 
-    def spread(self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False) -> Array:
+    def tiles(self, X: Any) -> Any:
+        """Memory for a copy of the rows that makes repeated calls of `spread` faster; None if there is no such copy."""
+        return None
+
+    def spread(
+        self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False, tiles: Any = None
+    ) -> Array:
         """Update the costs `closest` (n,) with points[0]; return the potential, then that with each other point added.
 
         The potential is the weighted sum of all costs, in `unit`. `again`: `closest` already includes points[0].
@@ -86,8 +92,13 @@ class Squares(Cost):
         squares: Array = kernels.for_centers(X, len(points)).distances(X, points).astype(np.float64) ** 2
         return squares
 
-    def spread(self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False) -> Array:
-        potential: Array = kernels.for_centers(X, WORK).potentials(X, w, unit, points, closest)
+    def tiles(self, X: Any) -> Any:
+        return kernels.for_centers(X, WORK).row_tiles(X)
+
+    def spread(
+        self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False, tiles: Any = None
+    ) -> Array:
+        potential: Array = kernels.for_centers(X, WORK).potentials(X, w, unit, points, closest, tiles)
         return potential
 
     def add(self, X: Any, unit: float, points: Array, closest: Array, owner: Any = None) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,16 @@ from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.seeding.costs import SQUARES, WORK, Cost
+
+TILES_BYTES = 1 << 28  # maximum size of rows of which a copy is made that passes read faster
+TILES_FROM = 8  # number of passes from which the copy pays off
+
+
+class Costs(NamedTuple):
+    """State of one part of the rows between two passes."""
+
+    closest: np.ndarray[Any, Any]  # (n,) cost of each row at its nearest center
+    tiles: Any = None  # copy of the rows that passes read faster
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,9 @@ def plusplus(
     .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
     size = n_candidates or 2 + int(np.log(k))
-    sampler = _Sampler(source, engine, rng, unit, count=2 * size + 6, has_centers=chosen is not None, cost=cost)
+    use_tiles = k >= TILES_FROM and source.dtype.itemsize * source.shape[0] * source.shape[1] <= TILES_BYTES
+    count = 2 * size + 6
+    sampler = _Sampler(source, engine, rng, unit, count, has_centers=chosen is not None, cost=cost, use_tiles=use_tiles)
     centers = [sampler.sample(None, 1).rows[0]] if chosen is None else list(chosen.astype(source.dtype, copy=False))
     n_fixed = 0 if chosen is None else len(centers)
     k += n_fixed
@@ -91,10 +103,12 @@ class _Sampler:
         count: int,
         has_centers: bool = False,
         cost: Cost = SQUARES,
+        use_tiles: bool = False,
     ):
         self.source, self.engine, self.rng, self.unit, self.count = source, engine, rng, unit, count
-        self.cost, self.last_center = cost, np.empty((0, source.shape[1]))
-        self.memos = source.allocate(np.inf if has_centers else 1, source.dtype)
+        self.cost, self.last_center, self.use_tiles = cost, np.empty((0, source.shape[1])), use_tiles
+        costs = source.allocate(np.inf if has_centers else 1, source.dtype)
+        self.memos: Any = [None if closest is None else Costs(closest) for closest in costs]
 
     def sample_with(self, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Add `center`, and sample rows in proportion to their costs; none if all costs are 0."""
@@ -110,7 +124,8 @@ class _Sampler:
     def sample(self, points: np.ndarray[Any, Any] | None, count: int) -> Draws:
         """Add points[0], evaluate the other points, and sample `count` rows; without points, by their weights."""
         again = points is not None and np.array_equal(points[:1], self.last_center, equal_nan=True)
-        step = partial(_step, points, again, self.unit, int(self.rng.integers(2**63)), count, self.cost)
+        seed = int(self.rng.integers(2**63))
+        step = partial(_step, points, again, self.unit, seed, count, self.cost, self.use_tiles)
         draws, self.memos = self.engine.scan(step, self.source, self.memos)
         if points is not None:
             self.last_center = points[:1]
@@ -124,17 +139,21 @@ def _step(
     seed: int,
     count: int,
     cost: Cost,
+    use_tiles: bool,
     chunk: Chunk,
-    closest: Any,
-) -> tuple[Draws, np.ndarray[Any, Any]]:
-    if closest is None:
-        closest = np.full(chunk.X.shape[0], 1 if points is None else np.inf, chunk.X.dtype)
-    # without a center all rows have the same cost
-    potential = np.zeros(1) if points is None else cost.spread(chunk.X, chunk.w, unit, points, closest, again)
+    costs: Costs | None,
+) -> tuple[Draws, Costs]:
+    if costs is None:
+        costs = Costs(np.full(chunk.X.shape[0], 1 if points is None else np.inf, chunk.X.dtype))
+    closest, potential = costs.closest, np.zeros(1)
+    if points is not None:  # without a center all rows have the same cost
+        if use_tiles and costs.tiles is None:
+            costs = Costs(closest, cost.tiles(chunk.X))
+        potential = cost.spread(chunk.X, chunk.w, unit, points, closest, again, costs.tiles)
     draws = sample_rows(kernels.for_centers(chunk.X, WORK), chunk, closest, seed, count, cost, potential)
     if points is None:
         closest.fill(np.inf)
-    return draws, closest
+    return draws, costs
 
 
 def sample_rows(

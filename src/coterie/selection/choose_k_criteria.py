@@ -15,6 +15,7 @@ from coterie.families import Gaussian
 from coterie.hierarchy import linkage
 from coterie.mixture.family_mixture import Mixture
 from coterie.selection import votes as voting
+from coterie.selection.criteria import Curve
 from coterie.selection.dendrogram import dendrogram_gap
 from coterie.selection.gap import gap_statistic
 from coterie.selection.knee import kneedle
@@ -67,6 +68,7 @@ class CriteriaRun:
         self.few = X[self.subset], None if w is None else w[self.subset]
         self.distinct_few = len(np.unique(self.few[0], axis=0))
         self.sweep: Sweep  # set by `fit`
+        self.curves: dict[str, Curve]  # set by `fit`
         self.results: dict[str, Any] = {}
         self.clock = Clock()
         self.unbounded: set[str] = set()  # indices whose optimum is the largest K that was tried
@@ -92,17 +94,36 @@ class CriteriaRun:
         ks = set(range(1, min(MAX_DENSE_K, top) + 1))
         if coarse[-1] > MAX_DENSE_K and ("tendency" not in names or self.clustered):
             for name in ("silhouette", "calinski_harabasz", "davies_bouldin"):
-                best = self.sweep.curve(name, random_state=0).best
+                best = self.curve(name).best
                 if best == top:
                     self.unbounded.add(name)
                 elif best is not None:
                     reach = max(2, round(MARGIN * best))
                     ks |= set(range(max(1, best - reach), min(top, best + reach) + 1))
-        self.fit(sorted(ks))
+        if ks <= set(coarse):
+            self._restrict_to(sorted(ks))
+        else:
+            self.fit(sorted(ks))
         return sorted(ks)
 
     def fit(self, ks: list[int]) -> None:
         self.sweep = sweep(self.estimator, self.X, ks, sample_weight=self.w)
+        self.curves = {}
+
+    def _restrict_to(self, ks: list[int]) -> None:
+        """Use only some of the fits."""
+        full, indices = self.sweep, np.flatnonzero(np.isin(self.sweep.ks, ks))
+        models, labels = ([values[i] for i in indices] for values in (full.models, full.labels))
+        self.sweep = replace(
+            full, ks=full.ks[indices], models=models, objectives=full.objectives[indices], labels=labels
+        )
+        self.curves = {name: curve.restricted_to(ks) for name, curve in self.curves.items()}
+
+    def curve(self, name: str) -> Curve:
+        """The index `name` of all fits, computed at the first call only."""
+        if name not in self.curves:
+            self.curves[name] = self.sweep.curve(name, random_state=0)
+        return self.curves[name]
 
     @property
     def clustered(self) -> bool:
@@ -113,7 +134,7 @@ class CriteriaRun:
     def tendency_test(self) -> Tendency | None:
         """Test for clusters with small K and the K of the best silhouette; None if there are too few distinct rows."""
         if "tendency" not in self.results:
-            best = self.sweep.curve("silhouette", random_state=0).best
+            best = self.curve("silhouette").best
             ks = sorted({k for k in range(2, MAX_DENSE_K + 1) if k < self.distinct} | ({best} if best else set()))
             references, options = self.effort.references, self.random_options("tendency")
             test = tendency(self.X, ks, n_references=references, sample_weight=self.w, **options) if ks else None
@@ -173,8 +194,7 @@ def _below(ks: Array, limit: int) -> list[int]:
 
 
 def _curve(run: CriteriaRun, name: str, ks: Array) -> Vote:
-    curve = run.cached(name, lambda: run.sweep.curve(name, random_state=0))
-    vote = voting.by_curve(curve, ks)
+    vote = voting.by_curve(run.cached(name, lambda: run.curve(name)), ks)
     return vote.without("not counted: best at the largest K that was tried") if name in run.unbounded else vote
 
 

@@ -1,8 +1,8 @@
 """Cluster validity indices over the number of clusters."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from coterie.data.memory import as_weights
 from coterie.errors import InputError
 from coterie.kmeans.kmedians import KMedians
 from coterie.kmeans.spherical_kmeans import SphericalKMeans
+from coterie.metrics.silhouette_labelings import silhouette_scores
 from coterie.selection.text_table import aligned
 
-Index = Callable[[Any], tuple[float, float] | None]
+Estimate = tuple[float, float] | None  # value and standard error; None where an index is not defined
+Index = Callable[[list[Any]], list[Estimate]]  # of the labels for each K
 MAX_ROWS = 10_000  # with more rows, indices that need all pairs of rows use a sample
 SILHOUETTE_ROWS = 2_000  # size of that sample for silhouettes
 NAMES = ("objective", "inertia", "silhouette", "calinski_harabasz", "davies_bouldin", "dunn")
@@ -46,6 +48,15 @@ class Curve:
         size = max(abs(first), abs(second))
         return abs(first - second) / size if size > 0 else 0.0
 
+    def restricted_to(self, ks: list[int]) -> Self:
+        """The same curve with the values at these K only."""
+        mask = np.isin(self.ks, ks)
+        values, errors = self.values[mask], None if self.errors is None else self.errors[mask]
+        best = None
+        if self.best is not None and len(values):
+            best = int(self.ks[mask][values.argmax() if self.higher_is_better else values.argmin()])
+        return replace(self, ks=self.ks[mask], values=values, errors=errors, best=best)
+
     def table(self) -> list[dict[str, Any]]:
         """One row per K."""
         rows = [{"k": int(k), self.name: float(value)} for k, value in zip(self.ks, self.values, strict=True)]
@@ -66,11 +77,11 @@ def curve_of(sweep: Any, name: str, random_state: Any) -> Curve:
         return Curve(name, sweep.ks, sweep.objectives, None, False)
     rows = _Rows(sweep, random_state)
     choices: dict[str, tuple[Index, bool]] = {
-        "inertia": (rows.inertia, False),
-        "silhouette": (rows.silhouette, True),
-        "calinski_harabasz": (rows.calinski_harabasz, True),
-        "davies_bouldin": (rows.davies_bouldin, False),
-        "dunn": (rows.dunn, True),
+        "inertia": (_one_by_one(rows.inertia), False),
+        "silhouette": (rows.silhouettes, True),
+        "calinski_harabasz": (_one_by_one(rows.calinski_harabasz), True),
+        "davies_bouldin": (_one_by_one(rows.davies_bouldin), False),
+        "dunn": (_one_by_one(rows.dunn), True),
     }
     index, higher = choices[name]
     ks, values, errors = _defined(sweep.ks, sweep.labels, index)
@@ -84,9 +95,13 @@ def curve_of(sweep: Any, name: str, random_state: Any) -> Curve:
     )  # fmt: skip
 
 
+def _one_by_one(index: Callable[[Any], Estimate]) -> Index:
+    return lambda labelings: [index(labels) for labels in labelings]
+
+
 def _defined(ks: Array, labels: list[Any], index: Index) -> tuple[Array, Array, Array]:
     """The K where an index is finite, with its values and their standard errors."""
-    estimates = [(k, index(values)) for k, values in zip(ks.tolist(), labels, strict=True)]
+    estimates = zip(ks.tolist(), index(labels), strict=True)
     defined = [(k, *estimate) for k, estimate in estimates if estimate is not None and np.isfinite(estimate[0])]
     table = np.array(defined, dtype=np.float64).reshape(-1, 3)
     return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
@@ -115,16 +130,24 @@ class _Rows:
     def inertia(self, labels: Any) -> tuple[float, float]:
         return metrics.inertia(self.X, labels, sample_weight=self.sample_weight, n_jobs=self.n_jobs), 0.0
 
-    def silhouette(self, labels: Any) -> tuple[float, float] | None:
-        weight = self._weights(labels)
-        alone = weight[np.asarray(labels)] - np.minimum(self.w, 1.0) <= 0
-        if np.count_nonzero(weight) < 2 or alone[self.w > 0].all():
-            return None
+    def silhouettes(self, labelings: list[Any]) -> list[Estimate]:
         options: dict[str, Any] = {**self.metric, "sample_weight": self.sample_weight, "n_jobs": self.n_jobs}
+        defined = [i for i, labels in enumerate(labelings) if self._has_silhouettes(labels)]
+        estimates: list[Estimate] = [None] * len(labelings)
         if self.is_large:
             options |= {"approximation": "sampled", "sample_size": SILHOUETTE_ROWS, "random_state": self.seed}
-        value, error = metrics.silhouette_score(self.X, labels, return_error=True, **options)
-        return value, error
+            for i in defined:
+                estimates[i] = metrics.silhouette_score(self.X, labelings[i], return_error=True, **options)
+        else:
+            scores = silhouette_scores(self.X, [labelings[i] for i in defined], **options)
+            for i, score in zip(defined, scores, strict=True):
+                estimates[i] = score, 0.0
+        return estimates
+
+    def _has_silhouettes(self, labels: Any) -> bool:
+        weight = self._weights(labels)
+        alone = weight[np.asarray(labels)] - np.minimum(self.w, 1.0) <= 0
+        return bool(np.count_nonzero(weight) >= 2 and not alone[self.w > 0].all())
 
     def calinski_harabasz(self, labels: Any) -> tuple[float, float] | None:
         weight = self._weights(labels)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from coterie import machine, metrics
+from coterie import machine
 from coterie.core.arguments import as_rng, in_order, whole_number
 from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.errors import InputError, ScaleError
+from coterie.metrics.silhouette_labelings import silhouette_scores
 from coterie.selection.gap import MIN_REFERENCES, box_about, divided_rows, kmeans_path
 from coterie.selection.sweep import as_ks
 
@@ -105,7 +106,7 @@ def tendency(
     Notes
     -----
     If X has more than 2000 rows, a random sample of that size is used. Each data set needs one K-means fit and one
-    silhouette for each K.
+    silhouette for each K. Silhouettes are computed in single precision.
 
     References
     ----------
@@ -158,10 +159,18 @@ def row_sample(n: int, max_rows: int, rng: np.random.Generator) -> Any:
 def _silhouettes(rows: Array, w: Array | None, ks: list[int], draw: Any, rng: np.random.Generator) -> Array:
     """Silhouettes for every K of the data (`draw` is None) or of a new reference; 0 if there is only one cluster."""
     X, silhouettes = rows if draw is None else draw(rng), np.zeros(len(ks))
-    for i, labels in enumerate(kmeans_path(X, w, ks, rng).clusters):
-        if len(np.unique(labels)) > 1:
-            silhouettes[i] = metrics.silhouette_score(X, labels, sample_weight=w, n_jobs=1)
+    clusters = kmeans_path(X, w, ks, rng).clusters
+    several = np.flatnonzero(clusters.min(axis=1) < clusters.max(axis=1))
+    silhouettes[several] = silhouette_scores(_single_precision(X), list(clusters[several]), sample_weight=w, n_jobs=1)
     return silhouettes
+
+
+def _single_precision(X: Array) -> Array:
+    """The rows in float32, relative to their mean and in units of the largest value: their silhouettes are the same."""
+    centered = X - X.mean(axis=0, dtype=np.float64)
+    size = float(np.abs(centered).max())
+    rows: Array = (centered / size if size > 0 else centered).astype(np.float32)
+    return rows
 
 
 def _normal_rows(X: Array, w: Array | None, rng: np.random.Generator) -> Array:

@@ -25,7 +25,7 @@ from coterie.kernels.plain import FuzzySums, Gaussians, SoftSums, Sums, Weights,
 
 __all__ = [
     "assigned_squares", "distances", "draw", "em", "fuzzy", "lloyd", "log_joint", "memberships", "moments", "nearest",
-    "potentials", "take", "weighted_sums",
+    "potentials", "row_tiles", "take", "weighted_sums",
 ]  # fmt: skip
 
 
@@ -91,8 +91,33 @@ def moments(X: np.ndarray, w: Weights, pivot: np.ndarray) -> tuple[float, np.nda
     return column_moments.moments(read_only(X), weights(w), pivot, sum_x, sum_xx), sum_x, sum_xx
 
 
-def potentials(X: np.ndarray, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray) -> np.ndarray:
-    return d2_sampling.potentials(read_only(X), weights(w), 1.0 / unit, read_only(points), closest)
+class RowTiles:
+    """All rows as tiles, in units: filled by the first call of `potentials`, used by the later ones."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        size = d2_sampling.tiles_size(*X.shape, X.itemsize) * X.itemsize
+        memory = np.empty(size + REGISTER, np.uint8)
+        start = -memory.ctypes.data % REGISTER
+        self.values, self.is_filled = memory[start : start + size].view(X.dtype), False
+
+
+def row_tiles(X: np.ndarray) -> RowTiles:
+    return RowTiles(X)
+
+
+def potentials(
+    X: np.ndarray,
+    w: Weights,
+    unit: float,
+    points: np.ndarray,
+    closest: np.ndarray,
+    tiles: RowTiles | None = None,
+) -> np.ndarray:
+    values, is_filled = (np.empty(0, X.dtype), False) if tiles is None else (tiles.values, tiles.is_filled)
+    result = d2_sampling.potentials(read_only(X), weights(w), 1.0 / unit, read_only(points), closest, values, is_filled)
+    if tiles is not None:
+        tiles.is_filled = True
+    return result
 
 
 def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndarray]:

@@ -16,7 +16,7 @@ from coterie.kernels.plain.gaussian import em, log_joint, weighted_sums
 
 __all__ = [
     "assigned_squares", "distances", "draw", "em", "fuzzy", "lloyd", "log_joint", "memberships", "moments", "nearest",
-    "potentials", "take", "weighted_sums",
+    "potentials", "row_tiles", "take", "weighted_sums",
 ]  # fmt: skip
 
 MAX_POWER = 2.0**900  # maximum of (k u)^m, so that sums of many are finite
@@ -111,15 +111,22 @@ def moments(X: Any, w: Weights, pivot: np.ndarray) -> tuple[float, np.ndarray, n
     return float(w.sum()), (w[:, None] * shifted).sum(axis=0), (w[:, None] * shifted**2).sum(axis=0)
 
 
-def potentials(X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray) -> np.ndarray:
+def potentials(
+    X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray, tiles: None = None
+) -> np.ndarray:
     """Potentials of k-means++ (m,): sums of w `closest` after adding point 0 as a center, and then each other point.
 
-    `closest` (n,), the squared distances to the nearest center in units of `unit`, is updated with point 0.
+    `closest` (n,), the squared distances to the nearest center in units of `unit`, is updated with point 0. The result
+    of `row_tiles` as `tiles` makes repeated calls for the same rows faster.
     """
     difference = (_dense(X).astype(np.float64)[:, None, :] - points[None]) / unit
     squares = (difference**2).sum(axis=2)
     np.minimum(closest, squares[:, 0], out=closest, casting="same_kind")
     return (weights(w)[:, None] * np.minimum(closest[:, None], squares)).sum(axis=0)
+
+
+def row_tiles(X: Any) -> None:
+    """Memory for a copy of the rows in another layout; None where it would not be faster."""
 
 
 def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndarray]:

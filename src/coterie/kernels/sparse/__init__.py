@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels.cpu import csr, d2_sampling
-from coterie.kernels.plain import Sums, Weights, weights
+from coterie.kernels.plain import Sums, Weights, row_tiles, weights
 
-__all__ = ["assigned_squares", "distances", "draw", "lloyd", "moments", "nearest", "potentials", "take"]
+__all__ = [
+    "assigned_squares", "distances", "draw", "lloyd", "moments", "nearest", "potentials", "row_tiles", "take",
+]  # fmt: skip
 
 
 def lloyd(X: Any, w: Weights, centers: np.ndarray, previous: np.ndarray, labels: np.ndarray, lower: np.ndarray) -> Sums:
@@ -42,7 +44,9 @@ def moments(X: Any, w: Weights, pivot: np.ndarray) -> tuple[float, np.ndarray, n
     return weight, sum_x - weight * pivot, sum_xx - 2 * pivot * sum_x + weight * pivot**2
 
 
-def potentials(X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray) -> np.ndarray:
+def potentials(
+    X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray, tiles: None = None
+) -> np.ndarray:
     squares = _all_squares(X, points) / unit**2
     np.minimum(closest, squares[:, 0], out=closest)
     return (np.minimum(closest[:, None], squares) * weights(w)[:, None]).sum(axis=0)
