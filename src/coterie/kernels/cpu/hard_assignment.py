@@ -13,6 +13,7 @@ from collections import namedtuple
 import numpy as np
 from numba.extending import register_jitable
 
+from coterie.kernels.cpu import low_precision
 from coterie.kernels.cpu.exact_distance import choose_unit, square, two_nearest
 from coterie.kernels.cpu.jit import jit, jit_reassociating
 from coterie.kernels.cpu.simd import PANEL, add_lanes, add_row, aligned, load_tile, padded, points, score_panel
@@ -23,6 +24,7 @@ PROBE_EVERY = 16  # number of blocks between two tests of whether bounds are use
 MAX_FEW_SUMS = 64  # up to this number of sums, all are computed lane by lane
 NEAR = 4.0  # distance from the origin, in units, within which few sums are computed from the tiles
 MIN_SKIPPED = 0.4  # share of rows that bounds must skip to be useful
+MIN_SKIPPED_LOW = 0.7  # the same if all rows could be scored in low precision instead
 LARGEST_BOUND = 2.0**120  # bounds are stored in float32; a smaller bound is always valid
 
 Search = namedtuple(
@@ -54,11 +56,14 @@ def lloyd(
     labels,  # i/o (n,) labels of the previous pass, or -1
     lower,  # i/o (n,) lower bounds of distances to the other centers, in units of choose_unit(X, previous); (0,): none
     buffer,  # i/o (buffer_size(k, d, itemsize),) work space
+    low,  # i/o low_precision.LowPrecision, or None
 ):
     """Sums of w, w (x - c) and w |x - c|^2 of each cluster; numbers of labels that changed, and of rows searched."""
     n, d = X.shape
     k = centers.shape[0]
     s = prepare(X, centers, buffer)
+    if low is not None:
+        low_precision.begin(low, s.half, k)
     block = s.rows.shape[0]
     rounded, part = pad_centers(X, centers, buffer)
     weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
@@ -73,12 +78,15 @@ def lloyd(
         count = i1 - i0
         if use_bounds and (bounds_help or probe) and labels[i0] >= 0 and lower[i0] >= 0:
             count = update_bounds(X, rounded, s, i0, i1, labels, lower, ratio, drift)
-            bounds_help = count < (1.0 - MIN_SKIPPED) * (i1 - i0)
+            bounds_help = count < (1.0 - (MIN_SKIPPED if low is None else MIN_SKIPPED_LOW)) * (i1 - i0)
         if count == i1 - i0 or not bounds_help:
             count = i1 - i0
             for p in range(count):
                 s.rows[p] = i0 + p
-        search(X, centers, s, count)
+        if low is None or bounds_help:  # scores in full precision give tighter bounds
+            search(X, centers, s, count, None)
+        else:
+            search(X, centers, s, count, low)
         searched += count
         if count == i1 - i0:
             moved += relabel_block(labels, i0, s.index, count)
@@ -126,15 +134,18 @@ def nearest(
     centers,  # in  (k, d)
     labels,  # out (n,)
     buffer,  # i/o as above
+    low,  # i/o as above
 ):
     """Labels of all rows."""
     s = prepare(X, centers, buffer)
+    if low is not None:
+        low_precision.begin(low, s.half, centers.shape[0])
     block = s.rows.shape[0]
     for i0 in range(0, X.shape[0], block):
         count = min(X.shape[0] - i0, block)
         for p in range(count):
             s.rows[p] = i0 + p
-        search(X, centers, s, count)
+        search(X, centers, s, count, low)
         for p in range(count):
             labels[i0 + p] = s.index[p]
 
@@ -212,7 +223,7 @@ def keep_origin(shift, inverse):
 
 
 @jit
-def search(X, centers, s, count):
+def search(X, centers, s, count, low):
     """Write the labels of the rows ``s.rows[:count]`` to `s.index`."""
     d = X.shape[1]
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
@@ -221,12 +232,17 @@ def search(X, centers, s, count):
         s.rows[p] = s.rows[count - 1]
     for p in range(0, n_padded, tile_rows):
         load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.rows.shape[0], d)
+    is_done = np.zeros(n_padded // tile_rows, np.bool_)
+    if low is not None:
+        low_precision.label_tiles(X, s, low, centers.shape[0], n_padded, is_done)
     for p in range(n_padded):
-        s.best[p] = np.inf
-        s.second[p] = np.inf
+        if not is_done[p // tile_rows]:
+            s.best[p] = np.inf
+            s.second[p] = np.inf
     for first in range(0, centers.shape[0], PANEL):
         for p in range(0, n_padded, tile_rows):
-            score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
+            if not is_done[p // tile_rows]:
+                score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
     resolve_ambiguous(X, centers, s, count)
 
 
