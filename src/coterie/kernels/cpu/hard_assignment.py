@@ -37,6 +37,7 @@ Search = namedtuple(
         "half",  # (panels * PANEL,) half of their squared norms
         "tolerance",  # bound of the rounding of two scores: tolerance[0] |x| + tolerance[1]
         "rows",  # (block,) indices of the rows
+        "tiles",  # (tiles,) first rows of tiles that are scored in the precision of the data
         "tile",  # (block * padded d,)
         "norm",  # (block,) squared norms
         "best",  # (block,) best scores
@@ -195,7 +196,7 @@ def prepare(X, centers, buffer):
     tolerance = (X.dtype.type(2.0 * rounding * np.sqrt(max_norm)), X.dtype.type(rounding * max_norm))
     return Search(
         shift, inverse, few, panels, half, tolerance,
-        np.zeros(block, np.int64), aligned(block * height, X), aligned(block, X),
+        np.zeros(block, np.int64), np.zeros(tiles, np.int64), aligned(block * height, X), aligned(block, X),
         aligned(block, X), aligned(block, X), np.empty(block, np.int32), np.empty(k),
     )  # fmt: skip
 
@@ -230,19 +231,20 @@ def search(X, centers, s, count, low):
     n_padded = (count + tile_rows - 1) // tile_rows * tile_rows
     for p in range(count, n_padded):
         s.rows[p] = s.rows[count - 1]
+    n_tiles = 0
     for p in range(0, n_padded, tile_rows):
+        if low is not None and low_precision.label_tile(X, centers, s, low, p):
+            continue
         load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.rows.shape[0], d)
-    is_done = np.zeros(n_padded // tile_rows, np.bool_)
-    if low is not None:
-        low_precision.label_tiles(X, s, low, centers.shape[0], n_padded, is_done)
-    for p in range(n_padded):
-        if not is_done[p // tile_rows]:
-            s.best[p] = np.inf
-            s.second[p] = np.inf
-    for first in range(0, centers.shape[0], PANEL):
-        for p in range(0, n_padded, tile_rows):
-            if not is_done[p // tile_rows]:
-                score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
+        s.tiles[n_tiles] = p
+        n_tiles += 1
+        for i in range(p, p + tile_rows):
+            s.best[i] = np.inf
+            s.second[i] = np.inf
+    for first in range(0, centers.shape[0] if n_tiles else 0, PANEL):
+        for i in range(n_tiles):
+            p = s.tiles[i]
+            score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
     resolve_ambiguous(X, centers, s, count)
 
 

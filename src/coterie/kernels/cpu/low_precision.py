@@ -14,6 +14,7 @@ from collections import namedtuple
 
 import numpy as np
 
+from coterie.kernels.cpu.exact_distance import square, square_in_order
 from coterie.kernels.cpu.integer_simd import (
     OFFSET,
     count_bits,
@@ -31,7 +32,7 @@ from coterie.kernels.cpu.integer_simd import (
     select_rows,
 )
 from coterie.kernels.cpu.jit import jit
-from coterie.kernels.cpu.simd import PANEL, padded, points
+from coterie.kernels.cpu.simd import PANEL, load_tile, padded, points
 
 MIN_COLUMNS, MAX_COLUMNS = 32, 1 << 15  # sums of products of 8 bits do not overflow up to this number of columns
 MIN_CENTERS, MIN_ROWS = 256, 1024
@@ -62,9 +63,11 @@ LowPrecision = namedtuple(
         "int16",  # Centers
         "half",  # (panels * PANEL,) half of the squared norms; large where there is no center
         "typical",  # (1,) typical length of a center
-        "words",  # (words * points,) rounded rows of a tile
+        "tile",  # (padded d * points,) rows of a tile
+        "words",  # (words * points,) the same, rounded
         "least",  # (panels * points,) minimum of the scores of a panel
         "selected",  # (panels,) rows for which a panel is scored again, as bits
+        "candidates",  # (panels * PANEL,) centers of such panels
         "where",  # (points,) panel of the minimum
         "rows",  # (8, points) scale, its inverse, largest value, residual, factor, slack, minimum, next minimum or cut
         "state",  # (3,) level, tiles before a lower one is tried again, the next such number
@@ -94,8 +97,9 @@ def workspace(k: int, d: int) -> LowPrecision:
         return Centers(words, np.zeros(size, np.int32), np.zeros(size, single), np.full(1, -1.0))
 
     return LowPrecision(
-        centers(4), centers(2), np.zeros(panels * PANEL, single), np.zeros(1), np.zeros(width // 2 * tile_rows, np.int32),
-        np.zeros(panels * tile_rows, single), np.zeros(panels, np.int64), np.zeros(tile_rows, np.int32),
+        centers(4), centers(2), np.zeros(panels * PANEL, single), np.zeros(1), np.zeros(width * tile_rows, single),
+        np.zeros(width // 2 * tile_rows, np.int32), np.zeros(panels * tile_rows, single), np.zeros(panels, np.int64), np.zeros(panels * PANEL, np.int32),
+        np.zeros(tile_rows, np.int32),
         np.zeros((8, tile_rows), single), np.zeros(3, np.int64),
     )  # fmt: skip
 
@@ -121,12 +125,17 @@ def begin(
 
 
 @jit
-def choose_scale(top, length, d, level):
+def largest_integers(d, level):
+    """Inverse of the largest integer, and of the largest length of a row or center in integers."""
+    return (1.0 / LARGEST_8, 0.0) if level == INT8 else (1.0 / LARGEST_16, 1.0 / (LENGTH_16 - np.sqrt(d)))
+
+
+@jit
+def choose_scale(top, length, limits):
     """Unit of the integers of a row or center with this largest value and at most this length; and its inverse."""
-    if not (top > SMALLEST and length < LARGEST):
-        return np.float32(1.0), np.float32(0.0)
-    unit = top / LARGEST_8 if level == INT8 else max(length / (LENGTH_16 - np.sqrt(d)), top / LARGEST_16)
-    return np.float32(unit), np.float32(1.0 / unit)
+    is_in_range = top > SMALLEST and length < LARGEST
+    unit = max(top * limits[0], length * limits[1])
+    return np.float32(unit if is_in_range else 1.0), np.float32(1.0 / unit if is_in_range else 0.0)
 
 
 @jit
@@ -136,12 +145,12 @@ def round_centers(low, panels, k, d, level):
     d_words = (d + 3) // 4 if level == INT8 else (d + 1) // 2
     top, inverse, scale = np.empty(PANEL, np.float32), np.empty(PANEL, np.float32), np.empty(PANEL, np.float32)
     residual, total = np.empty(PANEL, np.float32), np.empty(PANEL, np.float32)
-    largest = 0.0
+    largest, limits = 0.0, largest_integers(d, level)
     for first in range(0, low.half.shape[0], PANEL):
         largest_of_panel(panels, first * d, top, d)
         for j in range(PANEL):
             length = np.sqrt(2.0 * np.float64(low.half[first + j])) * STRETCH if first + j < k else 0.0
-            scale[j], inverse[j] = choose_scale(np.float64(top[j]), length, d, level)
+            scale[j], inverse[j] = choose_scale(np.float64(top[j]), length, limits)
         if level == INT8:
             quantize_panel_int8(panels, first * d, inverse, scale, centers.words, first * d_words, residual, total, d)
         else:
@@ -156,72 +165,69 @@ def round_centers(low, panels, k, d, level):
 
 
 @jit
-def label_tiles(
+def label_tile(
     X,  # in  (n, d)
-    s,  # i/o Search of `hard_assignment`, with loaded tiles
+    centers,  # in  (k, d)
+    s,  # i/o Search of `hard_assignment`
     low,  # i/o LowPrecision
-    k,  # in  number of centers
-    count,  # in  number of rows, whole tiles
-    is_done,  # out (at least tiles,) whether the two best scores of all rows of a tile are known
+    p,  # in  index of the first row of the tile in `s`
 ):
-    """Two best scores of the rows of some tiles."""
-    d, tile_rows = X.shape[1], points(4)
-    for p in range(0, count, tile_rows):
-        is_done[p // tile_rows] = False
-        if low.state[0] > INT8:
-            if low.state[1] == 0:
-                low.state[0] -= 1
-            else:
-                low.state[1] -= 1
-        while low.state[0] < FLOAT:
-            if label_tile(X, s, low, k, p, low.state[0]):
-                is_done[p // tile_rows] = True
-                if low.state[0] == INT8:
-                    low.state[2] = FIRST_WAIT
-                break
-            low.state[0] += 1
-            low.state[1] = low.state[2]
-            low.state[2] = min(2 * low.state[2], MAX_WAIT)
+    """Two best scores of the rows of a tile; return False if the precision of the data is faster."""
+    state = low.state
+    if state[0] > INT8 and state[1] > 0:
+        state[1] -= 1
+    elif state[0] > INT8:
+        state[0] -= 1
+    if state[0] < FLOAT:
+        inverse, ahead = np.float32(s.inverse), s.rows.shape[0]
+        load_tile(X, s.rows[p:], s.shift, inverse, low.tile, s.norm[p:], 0, ahead, X.shape[1])
+    while state[0] < FLOAT:
+        scan_tile(s, low, p, centers.shape[0], X.shape[1], state[0])
+        if score_selected(X, centers, s, low, p):
+            if state[0] == INT8:
+                state[2] = FIRST_WAIT
+            return True
+        state[0] += 1
+        state[1] = state[2]
+        state[2] = min(2 * state[2], MAX_WAIT)
+    return False
 
 
 @jit
-def label_tile(X, s, low, k, p, level):
-    """Two best scores of the rows of a tile, from `p` on; return False if too many panels would be scored again."""
-    d, tile_rows, n_panels = X.shape[1], points(4), low.selected.shape[0]
-    height = padded(d, 4)
-    centers = low.int8 if level == INT8 else low.int16
-    if centers.residual[0] < 0.0:
+def scan_tile(s, low, p, k, d, level):
+    """Minima of the scores of each panel in integers, and their error bounds."""
+    tile_rows = points(4)
+    rounded = low.int8 if level == INT8 else low.int16
+    if rounded.residual[0] < 0.0:
         round_centers(low, s.panels, k, d, level)
     scale, inverse, top, residual = low.rows[0], low.rows[1], low.rows[2], low.rows[3]
-    factor, slack, best, rest = low.rows[4], low.rows[5], low.rows[6], low.rows[7]
-    largest_of_tile(s.tile, p * height, top, d)
+    factor, slack, best = low.rows[4], low.rows[5], low.rows[6]
+    largest_of_tile(low.tile, 0, top, d)
+    limits = largest_integers(d, level)
     for i in range(tile_rows):
-        scale[i], inverse[i] = choose_scale(np.float64(top[i]), row_length(s.norm[p + i], d), d, level)
+        scale[i], inverse[i] = choose_scale(np.float64(top[i]), row_length(s.norm[p + i], d), limits)
     if level == INT8:
-        quantize_tile_int8(s.tile, p * height, inverse, scale, low.words, 0, residual, top, d)
+        quantize_tile_int8(low.tile, 0, inverse, scale, low.words, 0, residual, top, d)
     else:
-        quantize_tile_int16(s.tile, p * height, inverse, scale, low.words, 0, residual, top, d)
+        quantize_tile_int16(low.tile, 0, inverse, scale, low.words, 0, residual, top, d)
     for i in range(tile_rows):
-        factor[i], slack[i] = error_bound(
-            row_length(s.norm[p + i], d), residual[i], scale[i], centers.residual[0], low.typical[0], d
-        )
+        length = row_length(s.norm[p + i], d)
+        factor[i], slack[i] = error_bound(length, residual[i], scale[i], rounded.residual[0], low.typical[0], d)
         best[i] = np.inf
         low.where[i] = 0
-    if level == INT8:
-        d_words = (d + 3) // 4
-        for j in range(n_panels):
+    d_words = (d + 3) // 4 if level == INT8 else (d + 1) // 2
+    for j in range(low.selected.shape[0]):
+        first, at = j * PANEL, j * tile_rows
+        if level == INT8:
             scan_int8(
-                factor, low.words, centers.words, j * d_words * PANEL, centers.start, low.half, centers.scale,
-                j * PANEL, low.least, j * tile_rows, best, low.where, d_words,
+                factor, low.words, rounded.words, first * d_words, rounded.start, low.half, rounded.scale, first,
+                low.least, at, best, low.where, d_words,
             )  # fmt: skip
-    else:
-        d_words = (d + 1) // 2
-        for j in range(n_panels):
+        else:
             scan_int16(
-                factor, low.words, centers.words, j * d_words * PANEL, centers.start, low.half, centers.scale,
-                j * PANEL, low.least, j * tile_rows, best, low.where, d_words,
+                factor, low.words, rounded.words, first * d_words, rounded.start, low.half, rounded.scale, first,
+                low.least, at, best, low.where, d_words,
             )  # fmt: skip
-    return score_selected(X, s, low, p)
 
 
 @jit
@@ -244,27 +250,20 @@ def error_bound(length, residual, scale, centers_residual, typical, d):
 
 
 @jit
-def score_selected(X, s, low, p):
+def score_selected(X, centers, s, low, p):
     """Score in float32 the best panel of each row, and the panels that can contain a better center."""
     d, tile_rows, n_panels = X.shape[1], points(4), low.selected.shape[0]
     scale, slack, cut, rest = low.rows[0], low.rows[5], low.rows[6], low.rows[7]
-    inverse = X.dtype.type(s.inverse)
     for i in range(tile_rows):
         s.best[p + i] = np.inf
         s.second[p + i] = np.inf
         rest[i] = np.inf
-        if row_length(s.norm[p + i], d) < LARGEST:
-            j = low.where[i]
-            first = j * PANEL
-            score_row(
-                X, s.rows[p + i] * d, s.shift, inverse, s.panels, first * d, s.half, first, s.best, s.second, s.index,
-                p + i, d,
-            )  # fmt: skip
-            low.least[j * tile_rows + i] = np.inf
-            highest = (np.float64(s.best[p + i]) + tolerance(s, p + i)) / np.float64(scale[i]) + np.float64(slack[i])
-            cut[i] = np.float32(highest + 2.0**-20 * abs(highest))
-        else:
-            cut[i] = -np.inf  # decided in float64
+        if is_rounded(s.norm[p + i], d):
+            update_best(X, s, p + i, low.where[i] * PANEL)
+            low.least[low.where[i] * tile_rows + i] = np.inf
+    for i in range(tile_rows):
+        highest = (np.float64(s.best[p + i]) + tolerance(s, p + i)) / np.float64(scale[i]) + np.float64(slack[i])
+        cut[i] = np.float32(highest + 2.0**-20 * abs(highest)) if is_rounded(s.norm[p + i], d) else -np.inf
     total = 0
     for j in range(n_panels):
         low.selected[j] = select_rows(low.least, j * tile_rows, cut, rest)
@@ -272,21 +271,66 @@ def score_selected(X, s, low, p):
     if total > MAX_SELECTED * n_panels * tile_rows:
         return False
     for j in range(n_panels):
-        bits, first = low.selected[j], j * PANEL
+        bits = low.selected[j]
         while bits != 0:
-            i = first_bit(bits)
+            update_best(X, s, p + first_bit(bits), j * PANEL)
             bits &= bits - 1
-            score_row(
-                X, s.rows[p + i] * d, s.shift, inverse, s.panels, first * d, s.half, first, s.best, s.second, s.index,
-                p + i, d,
-            )  # fmt: skip
     for i in range(tile_rows):
         bound = (np.float64(rest[i]) - np.float64(slack[i])) * np.float64(scale[i])
-        s.second[p + i] = min(np.float64(s.second[p + i]), bound - 2.0**-20 * abs(bound))
+        rest[i] = bound - 2.0**-20 * abs(bound)
+        s.second[p + i] = min(s.second[p + i], rest[i])
+    for i in range(tile_rows):
+        if not s.second[p + i] - s.best[p + i] > tolerance(s, p + i) and s.best[p + i] < np.inf:
+            decide(X, centers, s, low, p, i, rest[i])
     return True
+
+
+@jit
+def is_rounded(norm, d):
+    """Whether a row with this squared norm is rounded to integers; False if it is not finite."""
+    return row_length(norm, d) < LARGEST
+
+
+@jit
+def update_best(X, s, p, first):
+    """Update the two best scores of a row with the panel that begins with center `first`."""
+    d, inverse = X.shape[1], X.dtype.type(s.inverse)
+    at = s.rows[p] * d
+    score_row(X, at, s.shift, inverse, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
 
 
 @jit
 def tolerance(s, p):
     """Rounding of two scores of a row, as `hard_assignment` bounds it."""
     return np.float64(s.tolerance[0]) * np.sqrt(np.float64(s.norm[p])) + np.float64(s.tolerance[1])
+
+
+@jit
+def decide(X, centers, s, low, p, i, rest):
+    """Label of a row in float64, as `exact_distance.two_nearest` defines it, among the panels that were scored.
+
+    All other centers are known to be farther than the nearest of these.
+    """
+    k, d = centers.shape
+    row, count = s.rows[p + i], 0
+    minimum = np.inf
+    for j in range(low.selected.shape[0]):
+        if low.selected[j] >> i & 1 or j == low.where[i]:
+            for c in range(j * PANEL, min(k, j * PANEL + PANEL)):
+                low.candidates[count] = c
+                s.squares[count] = square(X, row, centers, c, s.inverse)
+                minimum = min(minimum, s.squares[count])
+                count += 1
+    if not minimum < np.inf:
+        return
+    limit = minimum * (1.0 + 4.0 * (d + 2) * 2.0**-53)
+    nearest, second = np.inf, np.inf
+    for q in range(count):
+        if s.squares[q] <= limit:
+            s.squares[q] = square_in_order(X, row, centers, low.candidates[q], s.inverse)
+        if s.squares[q] < nearest and s.squares[q] <= limit:
+            s.index[p + i], nearest, second = low.candidates[q], s.squares[q], min(second, nearest)
+        else:
+            second = min(second, s.squares[q])
+    s.best[p + i] = -np.inf
+    s.second[p + i] = min(rest, 0.5 * (second * (1.0 - 2.0**-20) - np.float64(s.norm[p + i])))
