@@ -22,6 +22,7 @@ PACKAGES = {  # purpose, and the extra of coterie or the package that installs i
 
 def examine() -> MachineInfo:
     """Versions, threads and memory; missing packages with the command that installs them."""
+    from coterie.kernels.cpu import low_precision
     from coterie.kernels.cpu.compile_cache import cache_folder
     from coterie.kernels.cpu.vectors import REGISTER
 
@@ -46,7 +47,7 @@ def examine() -> MachineInfo:
         cores=machine.core_count(),
         threads=machine.thread_count(None),
         free_memory=machine.free_memory(),
-        processor=f"{platform.machine()}, registers of {8 * REGISTER} bits",
+        processor=f"{platform.machine()}, registers of {8 * REGISTER} bits, {low_precision.describe()}",
         cache="not kept" if cache is None else str(cache),
         packages=packages,
         problems=tuple(problems),

@@ -80,6 +80,13 @@ def is_enabled() -> bool:
     return has_integer_products() and os.environ.get("COTERIE_LOW_PRECISION", "1") != "0"
 
 
+def describe() -> str:
+    """Whether integer scores are used on this machine."""
+    if not has_integer_products():
+        return "no integer products"
+    return f"integer products {'on' if is_enabled() else 'off'}"
+
+
 def is_useful(n: int, d: int, k: int, dtype: np.dtype) -> bool:
     """Whether integer scores are faster for n rows with d columns and k centers."""
     is_large = n >= MIN_ROWS and MIN_COLUMNS <= d <= MAX_COLUMNS and k >= MIN_CENTERS
