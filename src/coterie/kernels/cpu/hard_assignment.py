@@ -1,9 +1,16 @@
 """K-means of dense rows: assignment to the nearest center, and sums of clusters.
 
 Scores are computed in the precision of the data, for a tile of rows and a panel of centers at a time. The two best
-scores of each row are stored. If they differ by more than rounding can explain, the better one gives the label. For the
-few other rows the label is computed in float64 (`exact_distance`). So labels depend on rows and centers only, not on
-the kernel.
+scores of each row are stored. If they differ by more than rounding can explain, the better one gives the label. The
+other rows are ambiguous: `resolve` computes squared distances from differences of the unshifted values, which do not
+cancel. If these are too close as well, the label is computed in float64 (`exact_distance`). So labels depend on rows
+and centers only, not on the kernel.
+
+**Rounding.** Row x and center c are relative to the origin, in units. With u = 2^-24 or 2^-53 and e = (d + 4) u, the
+error of a score is at most e (|x| |c| + |c|^2 / 2), and so at most e (|x|^2 / 2 + |c|^2), because 2 |x| |c| is at most
+|x|^2 + |c|^2. The term of |c|^2 is subtracted from |c|^2 / 2 in advance: then `score - e |x|^2 / 2` is a lower bound
+for every center, and a center far from the origin affects its own scores only. The definition rounds in float64: its
+relative error f = (d + 4) 2^-53 of a squared distance is at most f (2 |x|^2 + 2 |c|^2), and is added to both terms.
 """
 
 from __future__ import annotations
@@ -15,7 +22,17 @@ from numba.extending import register_jitable
 
 from coterie.kernels.cpu.exact_distance import choose_unit, square, two_nearest
 from coterie.kernels.cpu.jit import jit, jit_reassociating
-from coterie.kernels.cpu.simd import PANEL, add_lanes, add_row, aligned, load_tile, padded, points, score_panel
+from coterie.kernels.cpu.simd import (
+    PANEL,
+    add_lanes,
+    add_row,
+    aligned,
+    load_tile,
+    padded,
+    points,
+    score_panel,
+    square_panel,
+)
 
 BLOCK_BYTES = 1 << 18  # size of a block of tiles, which stays in the second-level cache
 FLUSH_ROWS = 8192  # number of rows after which sums in the precision of the data are added to float64
@@ -23,6 +40,9 @@ PROBE_EVERY = 16  # number of blocks between two tests of whether bounds are use
 MAX_FEW_SUMS = 64  # up to this number of sums, all are computed lane by lane
 NEAR = 4.0  # distance from the origin, in units, within which few sums are computed from the tiles
 MIN_SKIPPED = 0.4  # share of rows that bounds must skip to be useful
+MAX_ONE_BY_ONE = 6  # up to this number of ambiguous rows, float64 is faster than a tile
+MAX_AMBIGUOUS = 0.25  # share of ambiguous rows above which other blocks are compared by differences at once
+LARGEST_SQUARE = 2.0**100  # squared distances below this have not overflowed
 LARGEST_BOUND = 2.0**120  # bounds are stored in float32; a smaller bound is always valid
 
 Search = namedtuple(
@@ -32,15 +52,42 @@ Search = namedtuple(
         "inverse",  # 1 / unit
         "few",  # whether sums are computed from the tiles
         "panels",  # (panels * d * PANEL,) negated centers
-        "half",  # (panels * PANEL,) half of their squared norms
-        "tolerance",  # bound of the rounding of two scores: tolerance[0] |x| + tolerance[1]
+        "half",  # (panels * PANEL,) half of their squared norms, less the rounding of scores
+        "rounding",  # Rounding
+        "block",  # number of rows of a block; the arrays below have room for another tile
         "rows",  # (block,) indices of the rows
         "tile",  # (block * padded d,)
         "norm",  # (block,) squared norms
         "best",  # (block,) best scores
         "second",  # (block,) second best scores
         "index",  # (block,) labels
-        "squares",  # (k,)
+        "second_square",  # (block,) lower bound of the squared distances to other centers; -1: use `second`
+        "ambiguous",  # (block,) positions of ambiguous rows in the block
+        "squares",  # (k,) squared distances of a row in float64
+        "differences",  # Differences
+    ),
+)
+
+Differences = namedtuple(
+    "Differences",
+    (
+        "origin",  # (padded d,) zeros: differences of unshifted values are accurate
+        "panels",  # (panels * d * PANEL,) negated centers
+        "start",  # (panels * PANEL,) initial values of squares: 0, or infinity for padding
+        "is_packed",  # (1,) whether the panels are filled
+        "is_default",  # (1,) whether so many rows are ambiguous that scores are not computed any more
+    ),
+)
+
+Rounding = namedtuple(
+    "Rounding",
+    (
+        "score",  # relative error of a score and of a squared norm
+        "norm",  # two scores are certain if they differ by more than norm |x|^2 + half |c|^2 / 2 + tiny,
+        "half",  # where c is the better center
+        "quick",  # the same with quick (score + |x|^2) instead of half |c|^2 / 2, which is at most as large
+        "square",  # relative difference of two squared distances that is certain
+        "tiny",  # bound of the underflow of scores and squares
     ),
 )
 
@@ -59,7 +106,7 @@ def lloyd(
     n, d = X.shape
     k = centers.shape[0]
     s = prepare(X, centers, buffer)
-    block = s.rows.shape[0]
+    block = s.block
     rounded, part = pad_centers(X, centers, buffer)
     weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
     use_bounds = lower.shape[0] > 0 and not s.few
@@ -129,7 +176,7 @@ def nearest(
 ):
     """Labels of all rows."""
     s = prepare(X, centers, buffer)
-    block = s.rows.shape[0]
+    block = s.block
     for i0 in range(0, X.shape[0], block):
         count = min(X.shape[0] - i0, block)
         for p in range(count):
@@ -146,9 +193,9 @@ def panel_size(k, d):
 
 
 def buffer_size(k, d, itemsize):
-    """Size of the work space of a pass: panels, padded centers, and sums in the precision of the data."""
+    """Size of the work space of a pass: panels, padded centers, sums in the precision of the data, unshifted panels."""
     height, lanes = padded(d, itemsize), padded(1, itemsize)
-    return padded(panel_size(k, d), itemsize) + k * height + k * (height + lanes)
+    return padded(panel_size(k, d), itemsize) + k * height + k * (height + lanes) + panel_size(k, d)
 
 
 @jit
@@ -174,19 +221,39 @@ def prepare(X, centers, buffer):
     half = np.empty(n_panels * PANEL, X.dtype)
     for j in range(k, n_panels * PANEL):
         half[j] = np.inf
-    max_norm = 0.0
+    rounding, share = bound_rounding(X)
     for j in range(k):
-        norm = pack(centers, j, shift, inverse, panels, j // PANEL * d * PANEL + j % PANEL)
-        half[j] = 0.5 * norm
-        max_norm = max(max_norm, norm)
-    # The error of each of two scores is at most (d + 4) u (|x| |c| + |c|^2 / 2).
-    rounding = 1.01 * (d + 4) * 2.0 ** (-24 if X.itemsize == 4 else -53)
-    tolerance = (X.dtype.type(2.0 * rounding * np.sqrt(max_norm)), X.dtype.type(rounding * max_norm))
+        half[j] = share * pack(centers, j, shift, inverse, panels, j // PANEL * d * PANEL + j % PANEL)
+    start = np.zeros(n_panels * PANEL, X.dtype)
+    for j in range(k, n_panels * PANEL):
+        start[j] = np.inf
+    unshifted = buffer[buffer.shape[0] - panel_size(k, d) :]
+    size = block + tile_rows
+    memory = aligned(size * (height + 3) + height, X)
+    at = size * height
     return Search(
-        shift, inverse, few, panels, half, tolerance,
-        np.zeros(block, np.int64), aligned(block * height, X), aligned(block, X),
-        aligned(block, X), aligned(block, X), np.empty(block, np.int32), np.empty(k),
+        shift, inverse, few, panels, half, rounding,
+        block, np.zeros(size, np.int64), memory[:at], memory[at : at + size], memory[at + size : at + 2 * size],
+        memory[at + 2 * size : at + 3 * size], np.empty(size, np.int32), np.empty(size), np.empty(block, np.int64),
+        np.empty(k),
+        Differences(memory[at + 3 * size :], unshifted, start, np.zeros(1, np.bool_), np.zeros(1, np.bool_)),
     )  # fmt: skip
+
+
+@jit
+def bound_rounding(X):
+    """Bounds of rounding errors in the dtype of X, and the factor of |c|^2 in the scores, which is about 1 / 2."""
+    d, number = X.shape[1], X.dtype.type
+    e, f = (d + 4) * 2.0 ** (-24 if X.itemsize == 4 else -53), (d + 4) * 2.0**-53
+    tiny = (d + 4) * 2.0 ** (-140 if X.itemsize == 4 else -1060)
+    margin = 1.01 * (1.0 + 32.0 * e)  # for terms of second order, and the rounding of the bounds themselves
+    if e > 2.0**-7:  # so many columns that the margin is not sufficient: all rows are ambiguous
+        margin = np.inf
+    e, f = margin * e, margin * f
+    rounding = Rounding(
+        number(e), number(e + 2.0 * f), number(4.0 * (e + f)), number(8.0 * (e + f)), number(4.0 * e), number(tiny)
+    )
+    return rounding, 0.5 - (e + f) if e < 0.5 else 0.5
 
 
 @jit_reassociating
@@ -219,44 +286,137 @@ def search(X, centers, s, count):
     n_padded = (count + tile_rows - 1) // tile_rows * tile_rows
     for p in range(count, n_padded):
         s.rows[p] = s.rows[count - 1]
+    if s.differences.is_default[0]:
+        compare_by_differences(X, centers, s, 0, n_padded)
+        return
     for p in range(0, n_padded, tile_rows):
-        load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.rows.shape[0], d)
-    for p in range(n_padded):
-        s.best[p] = np.inf
-        s.second[p] = np.inf
+        load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.block, d)
+    reset(s, 0, n_padded)
     for first in range(0, centers.shape[0], PANEL):
         for p in range(0, n_padded, tile_rows):
             score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
-    resolve_ambiguous(X, centers, s, count)
+    n_ambiguous = list_ambiguous(s, count)
+    resolve(X, centers, s, n_ambiguous)
+    s.differences.is_default[0] = n_ambiguous > MAX_AMBIGUOUS * count
+
+
+@jit
+def reset(s, start, stop):
+    """Remove the results of the rows at positions `start` to `stop`."""
+    for p in range(start, stop):
+        s.best[p] = np.inf
+        s.second[p] = np.inf
+        s.second_square[p] = -1.0
 
 
 @jit_reassociating
-def count_ambiguous(best, second, norm, tolerance, count):
-    """Number of rows whose two best scores differ by no more than rounding."""
+def count_uncertain(best, second, norm, rounding, count):
+    """Number of rows whose two best scores may differ by no more than rounding, by a bound that is quick to compute."""
     total = 0
     for p in range(count):
-        total += not (second[p] - best[p] > tolerance[0] * np.sqrt(norm[p]) + tolerance[1])
+        limit = rounding.norm * norm[p] + rounding.quick * (best[p] + norm[p]) + rounding.tiny
+        total += not (second[p] - best[p] > limit)
     return total
 
 
 @jit
-def resolve_ambiguous(X, centers, s, count):
-    """Labels in float64 of rows whose two best scores differ by no more than rounding."""
-    if count_ambiguous(s.best, s.second, s.norm, s.tolerance, count) == 0:
-        return
-    for p in range(count):
-        if not (s.second[p] - s.best[p] > s.tolerance[0] * np.sqrt(s.norm[p]) + s.tolerance[1]):
-            s.index[p], second_square = two_nearest(X, s.rows[p], centers, s.inverse, s.squares)
-            s.second[p] = 0.5 * (second_square * (1.0 - 2.0**-20) - np.float64(s.norm[p]))
+def tolerance(s, p):
+    """The largest difference of the two best scores of row `p` that rounding can explain."""
+    if not s.best[p] < np.inf:
+        return s.best[p]
+    return s.rounding.norm * s.norm[p] + s.rounding.half * s.half[s.index[p]] + s.rounding.tiny
+
+
+@jit
+def list_ambiguous(s, count):
+    """Write the positions of ambiguous rows to `s.ambiguous`; return their number."""
+    total = 0
+    if count_uncertain(s.best, s.second, s.norm, s.rounding, count) > 0:
+        for p in range(count):
+            if not (s.second[p] - s.best[p] > tolerance(s, p)):
+                s.ambiguous[total] = p
+                total += 1
+    return total
+
+
+@jit
+def resolve(X, centers, s, n_ambiguous):
+    """Labels of the rows at positions ``s.ambiguous[:n_ambiguous]``, and bounds of their distances to other centers."""
+    tile_rows = points(X.itemsize)
+    for start in range(0, n_ambiguous, tile_rows):
+        count = min(n_ambiguous - start, tile_rows)
+        if count > MAX_ONE_BY_ONE:
+            for i in range(tile_rows):
+                s.rows[s.block + i] = s.rows[s.ambiguous[start + min(i, count - 1)]]
+            compare_by_differences(X, centers, s, s.block, s.block + tile_rows)
+        for i in range(count):
+            p = s.ambiguous[start + i]
+            if count > MAX_ONE_BY_ONE:
+                s.index[p] = s.index[s.block + i]
+                s.second_square[p] = s.second_square[s.block + i]
+            else:
+                compare_in_float64(X, centers, s, p)
+
+
+@jit
+def compare_in_float64(X, centers, s, p):
+    """Label of one row by definition, and bound of its distances to other centers."""
+    s.index[p], second_square = two_nearest(X, s.rows[p], centers, s.inverse, s.squares)
+    s.second_square[p] = second_square * (1.0 - 2.0**-20)
+
+
+@jit
+def compare_by_differences(X, centers, s, start, stop):
+    """Labels of the tiles at positions `start` to `stop`, and bounds as above, from differences of unshifted values."""
+    k, d = centers.shape
+    height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
+    panels, origin = s.differences.panels, s.differences.origin
+    if not s.differences.is_packed[0]:
+        zeros(panels, 0, panels.shape[0])
+        for j in range(k):
+            pack(centers, j, origin, s.inverse, panels, j // PANEL * d * PANEL + j % PANEL)
+        s.differences.is_packed[0] = True
+    for p in range(start, stop, tile_rows):
+        load_tile(X, s.rows, origin, X.dtype.type(s.inverse), s.tile, s.norm, p, s.block if start == 0 else 0, d)
+    reset(s, start, stop)
+    for first in range(0, k, PANEL):
+        for p in range(start, stop, tile_rows):
+            square_panel(
+                s.tile, p * height, panels, first * d, s.differences.start, first, s.best, s.second, s.index, p, d
+            )  # fmt: skip
+    rounding, tiny = np.float64(s.rounding.square), np.float64(s.rounding.tiny)
+    for p in range(start, stop):
+        near, second = np.float64(s.best[p]), np.float64(s.second[p])
+        is_certain = near < LARGEST_SQUARE and second - near > rounding * near + tiny
+        if is_certain or (near == 0.0 and is_center(X, s.rows[p], centers, s.index[p])):
+            s.second_square[p] = max(0.0, second / (1.0 + rounding) - tiny)
+        else:
+            compare_in_float64(X, centers, s, p)
+
+
+@jit
+def is_center(X, i, centers, j):
+    """Whether a row is equal to a center. The first such center is its label, also if there are others."""
+    n_different = 0
+    for t in range(X.shape[1]):
+        n_different += X[i, t] != centers[j, t]
+    return n_different == 0
+
+
+@jit
+def square_from_score(s, p, score):
+    """Lower bound of the squared distances of row `p` to centers with at least this score."""
+    norm = np.float64(s.norm[p])
+    return (
+        norm + 2.0 * np.float64(score) - 2.2 * np.float64(s.rounding.score) * norm - 4.0 * np.float64(s.rounding.tiny)
+    )
 
 
 @jit
 def lower_bound(s, p):
     """Lower bound of the distances of row `p` to all centers except the nearest."""
-    second_square = np.float64(s.norm[p]) + 2.0 * np.float64(s.second[p])
-    rounding = 2.0 * (np.float64(s.tolerance[0]) * np.sqrt(np.float64(s.norm[p])) + np.float64(s.tolerance[1]))
-    rounding += np.float64(s.norm[p]) * (s.shift.shape[0] + 4) * 2.0**-23  # of the norm
-    return np.sqrt(max(0.0, second_square - rounding)) * (1.0 - 2.0**-20)
+    total = s.second_square[p] if s.second_square[p] >= 0.0 else square_from_score(s, p, s.second[p])
+    return np.sqrt(max(0.0, total)) * (1.0 - 2.0**-20)
 
 
 @jit
