@@ -46,10 +46,17 @@ ROWS = {
 CENTERS = [1, 2, 7, 8, 9, 40]
 
 
+# Rows whose centers are rows: others would be far from them.
+AT_ROWS = (
+    "ties", "duplicates", "constant", "two tight groups far apart", "half of the rows equal",
+    "a row beyond the digits of float64",
+)  # fmt: skip
+
+
 def case(name, k, dtype):
     X = ROWS[name].astype(dtype)
     centers = X[np.random.default_rng(k).integers(len(X), size=k)].copy()
-    if k > 2 and name not in ("ties", "duplicates", "constant", "two tight groups far apart", "half of the rows equal"):
+    if k > 2 and name not in AT_ROWS:
         centers[1:] += np.ptp(X, axis=0).max() * 0.05 * rng.normal(size=centers[1:].shape)
     return np.ascontiguousarray(X), np.ascontiguousarray(centers.astype(dtype))
 
