@@ -167,7 +167,9 @@ def _quantize(columns, is_panel, context, b, sig, args):
             residual, total, word = block.values[2 * r], block.values[2 * r + 1], lanes.constant(0)
             for u in range(columns):
                 row = b.add(block.t, i64(u))
-                is_inside = b.icmp_signed("<", row, v["d"])  # a word can end after the last column: tiles have zeros there
+                is_inside = b.icmp_signed(
+                    "<", row, v["d"]
+                )  # a word can end after the last column: tiles have zeros there
                 row = b.select(is_inside, row, i64(0)) if is_panel else row
                 x = lanes.load(v.at(values0, b.add(b.mul(row, i64(width)), i64(r * lanes.count))))
                 x = b.select(is_inside, x, zero) if is_panel else x

@@ -32,6 +32,7 @@ from coterie.kernels.cpu.integer_simd import (
     select_rows,
 )
 from coterie.kernels.cpu.jit import jit
+from coterie.kernels.cpu.score_rounding import tolerance
 from coterie.kernels.cpu.simd import PANEL, load_tile, padded, points
 
 MIN_COLUMNS, MAX_COLUMNS = 32, 1 << 15  # sums of products of 8 bits do not overflow up to this number of columns
@@ -186,7 +187,7 @@ def label_tile(
     elif state[0] > INT8:
         state[0] -= 1
     if state[0] < FLOAT:
-        inverse, ahead = np.float32(s.inverse), s.rows.shape[0]
+        inverse, ahead = np.float32(s.inverse), s.block
         load_tile(X, s.rows[p:], s.shift, inverse, low.tile, s.norm[p:], 0, ahead, X.shape[1])
     while state[0] < FLOAT:
         scan_tile(s, low, p, centers.shape[0], X.shape[1], state[0])
@@ -264,12 +265,15 @@ def score_selected(X, centers, s, low, p):
     for i in range(tile_rows):
         s.best[p + i] = np.inf
         s.second[p + i] = np.inf
+        s.second_square[p + i] = -1.0
         rest[i] = np.inf
         if is_rounded(s.norm[p + i], d):
             update_best(X, s, p + i, low.where[i] * PANEL)
             low.least[low.where[i] * tile_rows + i] = np.inf
     for i in range(tile_rows):
-        highest = (np.float64(s.best[p + i]) + tolerance(s, p + i)) / np.float64(scale[i]) + np.float64(slack[i])
+        highest = (np.float64(s.best[p + i]) + np.float64(tolerance(s, p + i))) / np.float64(scale[i]) + np.float64(
+            slack[i]
+        )
         cut[i] = np.float32(highest + 2.0**-20 * abs(highest)) if is_rounded(s.norm[p + i], d) else -np.inf
     total = 0
     for j in range(n_panels):
@@ -287,7 +291,7 @@ def score_selected(X, centers, s, low, p):
         rest[i] = bound - 2.0**-20 * abs(bound)
         s.second[p + i] = min(s.second[p + i], rest[i])
     for i in range(tile_rows):
-        if not s.second[p + i] - s.best[p + i] > tolerance(s, p + i) and s.best[p + i] < np.inf:
+        if s.best[p + i] < np.inf and not s.second[p + i] - s.best[p + i] > tolerance(s, p + i):
             decide(X, centers, s, low, p, i, rest[i])
     return True
 
@@ -304,12 +308,6 @@ def update_best(X, s, p, first):
     d, inverse = X.shape[1], X.dtype.type(s.inverse)
     at = s.rows[p] * d
     score_row(X, at, s.shift, inverse, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
-
-
-@jit
-def tolerance(s, p):
-    """Rounding of two scores of a row, as `hard_assignment` bounds it."""
-    return np.float64(s.tolerance[0]) * np.sqrt(np.float64(s.norm[p])) + np.float64(s.tolerance[1])
 
 
 @jit
