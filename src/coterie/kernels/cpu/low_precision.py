@@ -70,7 +70,7 @@ LowPrecision = namedtuple(
         "selected",  # (panels,) rows for which a panel is scored again, as bits
         "candidates",  # (panels * PANEL,) centers of such panels
         "where",  # (points,) panel of the minimum
-        "rows",  # (8, points) scale, its inverse, largest value, residual, factor, slack, minimum, next minimum or cut
+        "rows",  # (8, points) scale, its inverse, largest value, residual, factor, slack, minimum or cut, next minimum
         "state",  # (3,) level, tiles before a lower one is tried again, the next such number
     ),
 )
@@ -106,9 +106,9 @@ def workspace(k: int, d: int) -> LowPrecision:
 
     return LowPrecision(
         centers(4), centers(2), np.zeros(panels * PANEL, single), np.zeros(1), np.zeros(width * tile_rows, single),
-        np.zeros(width // 2 * tile_rows, np.int32), np.zeros(panels * tile_rows, single), np.zeros(panels, np.int64), np.zeros(panels * PANEL, np.int32),
-        np.zeros(tile_rows, np.int32),
-        np.zeros((8, tile_rows), single), np.zeros(3, np.int64),
+        np.zeros(width // 2 * tile_rows, np.int32), np.zeros(panels * tile_rows, single), np.zeros(panels, np.int64),
+        np.zeros(panels * PANEL, np.int32), np.zeros(tile_rows, np.int32), np.zeros((8, tile_rows), single),
+        np.zeros(3, np.int64),
     )  # fmt: skip
 
 
@@ -246,7 +246,10 @@ def row_length(norm, d):
 
 @jit
 def error_bound(length, residual, scale, centers_residual, typical, d):
-    """Factor of |c|^2 / 2 and slack, in the unit of the row: ``factor |c|^2 / 2 - x.c - slack`` is a lower bound."""
+    """Factor of |c|^2 / 2 and slack, in the unit of the row: ``factor |c|^2 / 2 - x.c - slack`` is a lower bound.
+
+    The error is at most ``error |c|``, which is at most ``error (typical + |c|^2 / typical) / 2`` for any `typical`.
+    """
     if not length < LARGEST:
         return np.float32(1.0), np.float32(0.0)
     lost = np.sqrt(np.float64(residual)) * (1.0 + (d + 4) * ROUNDING) + np.sqrt(d) * TINY
@@ -271,9 +274,8 @@ def score_selected(X, centers, s, low, p):
             update_best(X, s, p + i, low.where[i] * PANEL)
             low.least[low.where[i] * tile_rows + i] = np.inf
     for i in range(tile_rows):
-        highest = (np.float64(s.best[p + i]) + np.float64(tolerance(s, p + i))) / np.float64(scale[i]) + np.float64(
-            slack[i]
-        )
+        highest = np.float64(s.best[p + i]) + np.float64(tolerance(s, p + i))
+        highest = highest / np.float64(scale[i]) + np.float64(slack[i])
         cut[i] = np.float32(highest + 2.0**-20 * abs(highest)) if is_rounded(s.norm[p + i], d) else -np.inf
     total = 0
     for j in range(n_panels):
@@ -326,8 +328,6 @@ def decide(X, centers, s, low, p, i, rest):
                 s.squares[count] = square(X, row, centers, c, s.inverse)
                 minimum = min(minimum, s.squares[count])
                 count += 1
-    if not minimum < np.inf:
-        return
     limit = minimum * (1.0 + 4.0 * (d + 2) * 2.0**-53)
     nearest, second = np.inf, np.inf
     for q in range(count):
