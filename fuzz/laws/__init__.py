@@ -9,6 +9,7 @@ from fuzz.laws import (  # noqa: F401
     hierarchy,
     interrupts,
     kmeans_bounds,
+    kmeans_precision,
     metrics,
     objectives,
     persistence,

@@ -82,6 +82,19 @@ def test_the_doctor_speaks_json(capsys):
     assert {"numba", "polars"} <= {package["name"] for package in plain["packages"] if package["version"]}
 
 
+@pytest.mark.parametrize(
+    "has_products, switch, text",
+    [(True, "1", "integer products on"), (True, "0", "integer products off"), (False, "1", "no integer products")],
+)
+def test_the_doctor_says_whether_integer_scores_are_used(has_products, switch, text, capsys, monkeypatch):
+    from coterie.kernels.cpu import low_precision
+
+    monkeypatch.setattr(low_precision, "has_integer_products", lambda: has_products)
+    monkeypatch.setenv("COTERIE_LOW_PRECISION", switch)
+    assert main(["doctor"]) == 0
+    assert text in capsys.readouterr().out
+
+
 def test_the_doctor_names_the_folder_of_compiled_kernels(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     assert main(["doctor"]) == 0

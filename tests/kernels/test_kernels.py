@@ -37,14 +37,26 @@ ROWS = {
     "ties": grid(400, 2),
     "duplicates": np.repeat(rng.normal(size=(5, 4)), 60, axis=0),
     "constant": np.ones((100, 3)),
+    "heavy tails": rng.standard_cauchy(size=(700, 6)),
+    "a column in another unit": rng.normal(size=(500, 20)) * np.r_[1e4, np.ones(19)],
+    "groups far apart": 300 * rng.normal(size=(10, 24))[rng.integers(10, size=1200)] + rng.normal(size=(1200, 24)),
+    "half of the rows equal": np.where(rng.random((1000, 1)) < 0.5, 0.25, rng.normal(size=(1000, 18))),
+    "a row beyond the digits of float64": np.vstack([rng.normal(size=(300, 18)), np.full((1, 18), 1e17)]),
 }
 CENTERS = [1, 2, 7, 8, 9, 40]
+
+
+# Rows whose centers are rows: others would be far from them.
+AT_ROWS = (
+    "ties", "duplicates", "constant", "two tight groups far apart", "half of the rows equal",
+    "a row beyond the digits of float64",
+)  # fmt: skip
 
 
 def case(name, k, dtype):
     X = ROWS[name].astype(dtype)
     centers = X[np.random.default_rng(k).integers(len(X), size=k)].copy()
-    if k > 2 and name not in ("ties", "duplicates", "constant", "two tight groups far apart"):
+    if k > 2 and name not in AT_ROWS:
         centers[1:] += np.ptp(X, axis=0).max() * 0.05 * rng.normal(size=centers[1:].shape)
     return np.ascontiguousarray(X), np.ascontiguousarray(centers.astype(dtype))
 
@@ -101,10 +113,45 @@ def test_bounds_save_most_searches_once_the_centers_rest():
     X = np.repeat(centers, 300, axis=0) + rng.normal(size=(9600, 4))
     labels, lower, unit = np.full(len(X), -1, np.int32), np.zeros(len(X), np.float32), np.ones(1)
     buffer = np.empty(buffer_size(32, 4, 8))
-    searched = [lloyd(X, unit, centers, centers, labels, lower, buffer)[-1] for _ in range(3)]
+    searched = [lloyd(X, unit, centers, centers, labels, lower, buffer, None)[-1] for _ in range(3)]
     assert searched[0] == len(X)
     assert searched[1] < len(X)  # some blocks find that bounds pay, the others then start keeping them
     assert searched[2] < 0.05 * len(X)
+
+
+def searched_block(X, centers):
+    """The state of the compiled search after one block of rows."""
+    from coterie.kernels.cpu.hard_assignment import buffer_size, prepare, search
+
+    X, centers = cpu.read_only(X), cpu.read_only(centers)
+    s = prepare(X, centers, np.empty(buffer_size(*centers.shape, X.itemsize), X.dtype))
+    s.rows[: s.block] = np.arange(s.block)
+    search(X, centers, s, s.block)
+    np.testing.assert_array_equal(s.index[: s.block], naive.squares(X[: s.block], centers).argmin(axis=1))
+    return s
+
+
+# Rows with a center that is far from the others, and the share of ambiguous rows that is left.
+FAR_CENTERS = {
+    "heavy tails": (rng.standard_cauchy(size=(3000, 24)), 0.01),
+    "five rows far out": (rng.normal(size=(3000, 24)) * np.where(np.arange(3000) % 600, 1.0, 1e4)[:, None], 0.01),
+    "a column in another unit": (rng.normal(size=(3000, 24)) * np.r_[1e3, np.ones(23)], 0.1),
+}
+
+
+@pytest.mark.parametrize("name", FAR_CENTERS)
+def test_a_far_center_does_not_make_other_rows_ambiguous(name):
+    rows, share = FAR_CENTERS[name]
+    X = rows.astype(np.float32)
+    centers = np.vstack([X[np.abs(X).sum(axis=1).argmax()], X[1:64]])
+    s = searched_block(np.ascontiguousarray(np.roll(X, -100, axis=0)), centers)
+    assert np.mean(s.second_square[: s.block] >= 0) <= share
+    assert not s.differences.is_default[0]
+
+
+def test_blocks_after_one_with_many_ambiguous_rows_are_compared_by_differences():
+    X = (1e3 * rng.normal(size=(4, 24))[rng.integers(4, size=3000)] + rng.normal(size=(3000, 24))).astype(np.float32)
+    assert searched_block(X, X[:64].copy()).differences.is_default[0]
 
 
 @loop_over("dtype", [np.float32, np.float64])

@@ -25,8 +25,8 @@ from scipy import sparse
 assert REGISTER == {register}, REGISTER
 rng = np.random.default_rng(0)
 for dtype in (np.{dtype},):
-    for n, d, k in ((300, 2, 5), (130, 19, 40)):
-        X = rng.normal(size=(n, d)).astype(dtype) + 100
+    for n, d, k, apart in ((300, 2, 5, 0), (130, 19, 40, 0), (900, 19, 40, 1000)):
+        X = rng.normal(size=(n, d)).astype(dtype) + 100 + apart * rng.integers(0, 3, size=(n, 1)).astype(dtype)
         centers = X[:k].copy()
         labels, other = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
         lower = np.zeros(n, np.float32)

@@ -130,8 +130,15 @@ def table(rng, n, d, dtype):
     widths = 2.0 ** rng.uniform(-6, 2, size=k)
     group = rng.integers(k, size=n)
     X = rng.normal(size=(k, d))[group] + widths[group, None] * rng.standard_normal((n, d))
-    if rng.random() < 0.3:
+    tails = rng.random()
+    if tails < 0.3:
         X[rng.integers(n)] *= 2.0 ** rng.integers(1, 20)  # one row far out
+    elif tails < 0.4:
+        X *= rng.standard_cauchy(size=(n, 1))
+    elif tails < 0.5:
+        X[:, rng.integers(d)] *= 2.0 ** rng.integers(5, 15)  # one column in another unit
+    elif tails < 0.6:
+        X += 2.0 ** rng.integers(5, 12) * rng.normal(size=(k, d))[group]  # groups so far apart that scores cancel
     return ((X + rng.choice([0.0, 100.0])) * 2.0 ** rng.integers(-20, 20)).astype(dtype)
 
 
@@ -141,7 +148,7 @@ def wandering(rng, X, k, passes):
     middle, spread = X.mean(axis=0, dtype=np.float64), X.std(dtype=np.float64)
     for _ in range(passes):
         yield centers.astype(X.dtype)
-        kind = rng.integers(5)
+        kind = rng.integers(6)
         if kind < 2:
             centers = middle + (centers - middle) * 2.0 ** rng.normal(0, (0.03, 0.5)[kind])
         elif kind == 2:
@@ -149,6 +156,9 @@ def wandering(rng, X, k, passes):
         elif kind == 3:  # one center leaves, and takes the unit of the pass with it
             centers = centers.copy()
             centers[rng.integers(k)] += spread * 2.0 ** rng.uniform(-2, 30) * rng.standard_normal(X.shape[1])
+        elif kind == 4:  # about half of the centers move together, and the median with them
+            step = spread * 2.0 ** rng.uniform(-8, 8) * rng.standard_normal(X.shape[1])
+            centers = centers + step * (rng.random(k) < 0.5)[:, None]
         else:
             centers = np.where(rng.random(k)[:, None] < 0.1, X[rng.choice(len(X), k)], centers)
 

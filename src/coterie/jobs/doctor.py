@@ -22,6 +22,7 @@ PACKAGES = {  # purpose, and the extra of coterie or the package that installs i
 
 def examine() -> MachineInfo:
     """Versions, threads and memory; missing packages with the command that installs them."""
+    from coterie.kernels.cpu import low_precision
     from coterie.kernels.cpu.compile_cache import cache_folder, sources_at_import
     from coterie.kernels.cpu.level import level
     from coterie.kernels.cpu.package_kernels import package_kernels
@@ -47,7 +48,7 @@ def examine() -> MachineInfo:
         cores=machine.core_count(),
         threads=machine.thread_count(None),
         free_memory=machine.free_memory(),
-        processor=f"{platform.machine()}, registers of {8 * level().register} bits",
+        processor=f"{platform.machine()}, registers of {8 * level().register} bits, {low_precision.describe()}",
         kernels=f"not used: {kernels.problem}" if kernels.problem else f"{len(kernels)}, for {level().name}",
         cache="not kept" if cache is None else str(cache),
         packages=packages,

@@ -18,6 +18,7 @@ from coterie.kernels.cpu import (
     gaussian,
     gaussian_layout,
     hard_assignment,
+    low_precision,
 )
 from coterie.kernels.cpu import fuzzy as fuzzy_kernels
 from coterie.kernels.cpu.vectors import REGISTER
@@ -34,8 +35,9 @@ def lloyd(
 ) -> Sums:
     buffer = thread_buffer(centers, X.dtype)
     *sums, moved, _ = hard_assignment.lloyd(
-        read_only(X), weights(w), read_only(centers), read_only(previous), labels, lower, buffer
-    )
+        read_only(X), weights(w), read_only(centers), read_only(previous), labels, lower, buffer,
+        _low_precision(X, centers),
+    )  # fmt: skip
     if np.isfinite(sums[2]).all():
         return Sums(*sums, int(moved))
     return _lloyd_in_float64(X, w, centers, labels)._replace(moved=int(moved))
@@ -43,7 +45,8 @@ def lloyd(
 
 def nearest(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
     labels = np.empty(len(X), np.int32)
-    hard_assignment.nearest(read_only(X), read_only(centers), labels, thread_buffer(centers, X.dtype))
+    buffer = thread_buffer(centers, X.dtype)
+    hard_assignment.nearest(read_only(X), read_only(centers), labels, buffer, _low_precision(X, centers))
     return labels
 
 
@@ -179,6 +182,13 @@ def thread_buffer(centers: np.ndarray, dtype: np.dtype) -> np.ndarray:
         _thread.bytes = np.empty(size + REGISTER, np.uint8)
     start = -_thread.bytes.ctypes.data % REGISTER
     return _thread.bytes[start : start + size].view(dtype)
+
+
+def _low_precision(X: np.ndarray, centers: np.ndarray) -> low_precision.LowPrecision | None:
+    """Work space of this thread for integer scores; None if they are not faster."""
+    if not low_precision.is_useful(*X.shape, len(centers), X.dtype):
+        return None
+    return thread_workspace("low_precision", low_precision.workspace, centers.shape)
 
 
 def thread_workspace(name: str, workspace: Callable[..., Any], shape: tuple[Any, ...]) -> Any:

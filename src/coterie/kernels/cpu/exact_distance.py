@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_finite, jit_reassociating
 
+MEDIAN_OF = 31  # number of centers of which the origin is the median: a few far centers do not move it
 SAFE = 2.0**-900  # squares between this and its inverse have lost no digits to underflow
 
 
@@ -60,7 +61,8 @@ def two_nearest(
     label, nearest, second = -1, np.inf, np.inf
     for j in range(k):
         if squares[j] <= minimum * tolerance:
-            squares[j] = square_in_order(X, i, centers, j, inverse / scale)
+            if minimum > 0.0:  # a sum that is 0 is so in any order
+                squares[j] = square_in_order(X, i, centers, j, inverse / scale)
             if squares[j] < nearest:
                 label, nearest = j, squares[j]
     for j in range(k):
@@ -128,18 +130,33 @@ def power_of_two(size):
 def choose_unit(
     X,  # in  (n, d)
     centers,  # in  (k, d)
-    shift,  # out (at least d,) mean of the centers, which kernels use as origin
+    shift,  # out (at least d,) median of some centers, which kernels use as origin
 ):
     """The unit: a power of two of the size of the data relative to `shift`, from the centers and the first rows."""
     k, d = centers.shape
-    total, share = np.zeros(d), 1.0 / k
-    for j in range(k):
+    few = min(k, MEDIAN_OF)
+    values = np.empty((few, d), centers.dtype)
+    for j in range(few):
         for t in range(d):
-            total[t] += np.float64(centers[j, t]) * share  # shares, because the sum of large centers could overflow
+            values[j, t] = centers[j * k // few, t]
+    sort_columns(values)
     for t in range(d):
-        shift[t] = total[t]
+        shift[t] = 0.5 * values[(few - 1) // 2, t] + 0.5 * values[few // 2, t]  # halves, because a sum could overflow
     size = max(max_offset(centers, shift, k), max_offset(X, shift, min(64, X.shape[0])))
     return power_of_two(size)
+
+
+@jit_finite
+def sort_columns(
+    values,  # i/o (m, d)
+):
+    """Sort each column by exchanges of adjacent rows, so that all columns are sorted at once in vectors."""
+    m, d = values.shape
+    for step in range(m):
+        for i in range(step % 2, m - 1, 2):
+            for t in range(d):
+                low, high = min(values[i, t], values[i + 1, t]), max(values[i, t], values[i + 1, t])
+                values[i, t], values[i + 1, t] = low, high
 
 
 @jit_finite

@@ -1,9 +1,10 @@
 """K-means of dense rows: assignment to the nearest center, and sums of clusters.
 
 Scores are computed in the precision of the data, for a tile of rows and a panel of centers at a time. The two best
-scores of each row are stored. If they differ by more than rounding can explain, the better one gives the label. For the
-few other rows the label is computed in float64 (`exact_distance`). So labels depend on rows and centers only, not on
-the kernel.
+scores of each row are stored. If they differ by more than rounding can explain, the better one gives the label. The
+other rows are ambiguous: `resolve` computes squared distances from differences of the unshifted values, which do not
+cancel. If these are too close as well, the label is computed in float64 (`exact_distance`). So labels depend on rows
+and centers only, not on the kernel.
 """
 
 from __future__ import annotations
@@ -13,9 +14,21 @@ from collections import namedtuple
 import numpy as np
 from numba.extending import register_jitable
 
+from coterie.kernels.cpu import low_precision
 from coterie.kernels.cpu.exact_distance import choose_unit, square, two_nearest
 from coterie.kernels.cpu.jit import jit, jit_reassociating
-from coterie.kernels.cpu.simd import PANEL, add_lanes, add_row, aligned, load_tile, padded, points, score_panel
+from coterie.kernels.cpu.score_rounding import bound_rounding, tolerance
+from coterie.kernels.cpu.simd import (
+    PANEL,
+    add_lanes,
+    add_row,
+    aligned,
+    load_tile,
+    padded,
+    points,
+    score_panel,
+    square_panel,
+)
 
 BLOCK_BYTES = 1 << 18  # size of a block of tiles, which stays in the second-level cache
 FLUSH_ROWS = 8192  # number of rows after which sums in the precision of the data are added to float64
@@ -23,6 +36,10 @@ PROBE_EVERY = 16  # number of blocks between two tests of whether bounds are use
 MAX_FEW_SUMS = 64  # up to this number of sums, all are computed lane by lane
 NEAR = 4.0  # distance from the origin, in units, within which few sums are computed from the tiles
 MIN_SKIPPED = 0.4  # share of rows that bounds must skip to be useful
+MIN_SKIPPED_LOW = 0.7  # the same if all rows could be scored in low precision instead
+MAX_ONE_BY_ONE = 6  # up to this number of ambiguous rows, float64 is faster than a tile
+MAX_AMBIGUOUS = 0.25  # share of ambiguous rows above which other blocks are compared by differences at once
+LARGEST_SQUARE = 2.0**100  # squared distances below this have not overflowed
 LARGEST_BOUND = 2.0**120  # bounds are stored in float32; a smaller bound is always valid
 
 Search = namedtuple(
@@ -32,15 +49,31 @@ Search = namedtuple(
         "inverse",  # 1 / unit
         "few",  # whether sums are computed from the tiles
         "panels",  # (panels * d * PANEL,) negated centers
-        "half",  # (panels * PANEL,) half of their squared norms
-        "tolerance",  # bound of the rounding of two scores: tolerance[0] |x| + tolerance[1]
+        "half",  # (panels * PANEL,) half of their squared norms, less the rounding of scores
+        "rounding",  # score_rounding.Rounding
+        "block",  # number of rows of a block; the arrays below have room for another tile
         "rows",  # (block,) indices of the rows
+        "tiles",  # (tiles,) first rows of tiles that are scored in the precision of the data
         "tile",  # (block * padded d,)
         "norm",  # (block,) squared norms
         "best",  # (block,) best scores
         "second",  # (block,) second best scores
         "index",  # (block,) labels
-        "squares",  # (k,)
+        "second_square",  # (block,) lower bound of the squared distances to other centers; -1: use `second`
+        "ambiguous",  # (block,) positions of ambiguous rows in the block
+        "squares",  # (k,) squared distances of a row in float64
+        "differences",  # Differences
+    ),
+)
+
+Differences = namedtuple(
+    "Differences",
+    (
+        "origin",  # (padded d,) zeros: differences of unshifted values are accurate
+        "panels",  # (panels * d * PANEL,) negated centers
+        "start",  # (panels * PANEL,) initial values of squares: 0, or infinity for padding
+        "is_packed",  # (1,) whether the panels are filled
+        "is_default",  # (1,) whether so many rows are ambiguous that scores are not computed any more
     ),
 )
 
@@ -54,12 +87,15 @@ def lloyd(
     labels,  # i/o (n,) labels of the previous pass, or -1
     lower,  # i/o (n,) lower bounds of distances to the other centers, in units of choose_unit(X, previous); (0,): none
     buffer,  # i/o (buffer_size(k, d, itemsize),) work space
+    low,  # i/o low_precision.LowPrecision, or None
 ):
     """Sums of w, w (x - c) and w |x - c|^2 of each cluster; numbers of labels that changed, and of rows searched."""
     n, d = X.shape
     k = centers.shape[0]
     s = prepare(X, centers, buffer)
-    block = s.rows.shape[0]
+    if low is not None:
+        low_precision.begin(low, s.half, k)
+    block = s.block
     rounded, part = pad_centers(X, centers, buffer)
     weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
     use_bounds = lower.shape[0] > 0 and not s.few
@@ -73,12 +109,15 @@ def lloyd(
         count = i1 - i0
         if use_bounds and (bounds_help or probe) and labels[i0] >= 0 and lower[i0] >= 0:
             count = update_bounds(X, rounded, s, i0, i1, labels, lower, ratio, drift)
-            bounds_help = count < (1.0 - MIN_SKIPPED) * (i1 - i0)
+            bounds_help = count < (1.0 - (MIN_SKIPPED if low is None else MIN_SKIPPED_LOW)) * (i1 - i0)
         if count == i1 - i0 or not bounds_help:
             count = i1 - i0
             for p in range(count):
                 s.rows[p] = i0 + p
-        search(X, centers, s, count)
+        if low is None or bounds_help:  # scores in full precision give tighter bounds
+            search(X, centers, s, count, None)
+        else:
+            search(X, centers, s, count, low)
         searched += count
         if count == i1 - i0:
             moved += relabel_block(labels, i0, s.index, count)
@@ -126,15 +165,18 @@ def nearest(
     centers,  # in  (k, d)
     labels,  # out (n,)
     buffer,  # i/o as above
+    low,  # i/o as above
 ):
     """Labels of all rows."""
     s = prepare(X, centers, buffer)
-    block = s.rows.shape[0]
+    if low is not None:
+        low_precision.begin(low, s.half, centers.shape[0])
+    block = s.block
     for i0 in range(0, X.shape[0], block):
         count = min(X.shape[0] - i0, block)
         for p in range(count):
             s.rows[p] = i0 + p
-        search(X, centers, s, count)
+        search(X, centers, s, count, low)
         for p in range(count):
             labels[i0 + p] = s.index[p]
 
@@ -146,9 +188,9 @@ def panel_size(k, d):
 
 
 def buffer_size(k, d, itemsize):
-    """Size of the work space of a pass: panels, padded centers, and sums in the precision of the data."""
+    """Size of the work space of a pass: panels, padded centers, sums in the precision of the data, unshifted panels."""
     height, lanes = padded(d, itemsize), padded(1, itemsize)
-    return padded(panel_size(k, d), itemsize) + k * height + k * (height + lanes)
+    return padded(panel_size(k, d), itemsize) + k * height + k * (height + lanes) + panel_size(k, d)
 
 
 @jit
@@ -174,18 +216,22 @@ def prepare(X, centers, buffer):
     half = np.empty(n_panels * PANEL, X.dtype)
     for j in range(k, n_panels * PANEL):
         half[j] = np.inf
-    max_norm = 0.0
+    rounding, share = bound_rounding(X)
     for j in range(k):
-        norm = pack(centers, j, shift, inverse, panels, j // PANEL * d * PANEL + j % PANEL)
-        half[j] = 0.5 * norm
-        max_norm = max(max_norm, norm)
-    # The error of each of two scores is at most (d + 4) u (|x| |c| + |c|^2 / 2).
-    rounding = 1.01 * (d + 4) * 2.0 ** (-24 if X.itemsize == 4 else -53)
-    tolerance = (X.dtype.type(2.0 * rounding * np.sqrt(max_norm)), X.dtype.type(rounding * max_norm))
+        half[j] = share * pack(centers, j, shift, inverse, panels, j // PANEL * d * PANEL + j % PANEL)
+    start = np.zeros(n_panels * PANEL, X.dtype)
+    for j in range(k, n_panels * PANEL):
+        start[j] = np.inf
+    unshifted = buffer[buffer.shape[0] - panel_size(k, d) :]
+    size = block + tile_rows
+    memory = aligned(size * (height + 3) + height, X)
+    at = size * height
     return Search(
-        shift, inverse, few, panels, half, tolerance,
-        np.zeros(block, np.int64), aligned(block * height, X), aligned(block, X),
-        aligned(block, X), aligned(block, X), np.empty(block, np.int32), np.empty(k),
+        shift, inverse, few, panels, half, rounding,
+        block, np.zeros(size, np.int64), np.zeros(tiles, np.int64), memory[:at], memory[at : at + size],
+        memory[at + size : at + 2 * size], memory[at + 2 * size : at + 3 * size], np.empty(size, np.int32),
+        np.empty(size), np.empty(block, np.int64), np.empty(k),
+        Differences(memory[at + 3 * size :], unshifted, start, np.zeros(1, np.bool_), np.zeros(1, np.bool_)),
     )  # fmt: skip
 
 
@@ -212,51 +258,142 @@ def keep_origin(shift, inverse):
 
 
 @jit
-def search(X, centers, s, count):
+def search(X, centers, s, count, low):
     """Write the labels of the rows ``s.rows[:count]`` to `s.index`."""
     d = X.shape[1]
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
     n_padded = (count + tile_rows - 1) // tile_rows * tile_rows
     for p in range(count, n_padded):
         s.rows[p] = s.rows[count - 1]
+    if s.differences.is_default[0]:
+        compare_by_differences(X, centers, s, 0, n_padded)
+        return
+    n_tiles = 0
     for p in range(0, n_padded, tile_rows):
-        load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.rows.shape[0], d)
-    for p in range(n_padded):
+        if low is not None and low_precision.label_tile(X, centers, s, low, p):
+            continue
+        load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.block, d)
+        reset(s, p, p + tile_rows)
+        s.tiles[n_tiles] = p
+        n_tiles += 1
+    for first in range(0, centers.shape[0] if n_tiles else 0, PANEL):
+        for i in range(n_tiles):
+            p = s.tiles[i]
+            score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
+    n_ambiguous = list_ambiguous(s, count)
+    resolve(X, centers, s, n_ambiguous)
+    s.differences.is_default[0] = n_ambiguous > MAX_AMBIGUOUS * count
+
+
+@jit
+def reset(s, start, stop):
+    """Remove the results of the rows at positions `start` to `stop`."""
+    for p in range(start, stop):
         s.best[p] = np.inf
         s.second[p] = np.inf
-    for first in range(0, centers.shape[0], PANEL):
-        for p in range(0, n_padded, tile_rows):
-            score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
-    resolve_ambiguous(X, centers, s, count)
+        s.second_square[p] = -1.0
 
 
 @jit_reassociating
-def count_ambiguous(best, second, norm, tolerance, count):
-    """Number of rows whose two best scores differ by no more than rounding."""
+def count_uncertain(best, second, norm, rounding, count):
+    """Number of rows whose two best scores may differ by no more than rounding, by a bound that is quick to compute."""
     total = 0
     for p in range(count):
-        total += not (second[p] - best[p] > tolerance[0] * np.sqrt(norm[p]) + tolerance[1])
+        limit = rounding.norm * norm[p] + rounding.quick * (best[p] + norm[p]) + rounding.tiny
+        total += not (second[p] - best[p] > limit)
     return total
 
 
 @jit
-def resolve_ambiguous(X, centers, s, count):
-    """Labels in float64 of rows whose two best scores differ by no more than rounding."""
-    if count_ambiguous(s.best, s.second, s.norm, s.tolerance, count) == 0:
-        return
-    for p in range(count):
-        if not (s.second[p] - s.best[p] > s.tolerance[0] * np.sqrt(s.norm[p]) + s.tolerance[1]):
-            s.index[p], second_square = two_nearest(X, s.rows[p], centers, s.inverse, s.squares)
-            s.second[p] = 0.5 * (second_square * (1.0 - 2.0**-20) - np.float64(s.norm[p]))
+def list_ambiguous(s, count):
+    """Write the positions of ambiguous rows to `s.ambiguous`; return their number."""
+    total = 0
+    if count_uncertain(s.best, s.second, s.norm, s.rounding, count) > 0:
+        for p in range(count):
+            if not (s.second[p] - s.best[p] > tolerance(s, p)):
+                s.ambiguous[total] = p
+                total += 1
+    return total
+
+
+@jit
+def resolve(X, centers, s, n_ambiguous):
+    """Labels of the rows at positions ``s.ambiguous[:n_ambiguous]``, and bounds of their distances to other centers."""
+    tile_rows = points(X.itemsize)
+    for start in range(0, n_ambiguous, tile_rows):
+        count = min(n_ambiguous - start, tile_rows)
+        if count > MAX_ONE_BY_ONE:
+            for i in range(tile_rows):
+                s.rows[s.block + i] = s.rows[s.ambiguous[start + min(i, count - 1)]]
+            compare_by_differences(X, centers, s, s.block, s.block + tile_rows)
+        for i in range(count):
+            p = s.ambiguous[start + i]
+            if count > MAX_ONE_BY_ONE:
+                s.index[p] = s.index[s.block + i]
+                s.second_square[p] = s.second_square[s.block + i]
+            else:
+                compare_in_float64(X, centers, s, p)
+
+
+@jit
+def compare_in_float64(X, centers, s, p):
+    """Label of one row by definition, and bound of its distances to other centers."""
+    s.index[p], second_square = two_nearest(X, s.rows[p], centers, s.inverse, s.squares)
+    s.second_square[p] = second_square * (1.0 - 2.0**-20)
+
+
+@jit
+def compare_by_differences(X, centers, s, start, stop):
+    """Labels of the tiles at positions `start` to `stop`, and bounds as above, from differences of unshifted values."""
+    k, d = centers.shape
+    height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
+    panels, origin = s.differences.panels, s.differences.origin
+    if not s.differences.is_packed[0]:
+        zeros(panels, 0, panels.shape[0])
+        for j in range(k):
+            pack(centers, j, origin, s.inverse, panels, j // PANEL * d * PANEL + j % PANEL)
+        s.differences.is_packed[0] = True
+    for p in range(start, stop, tile_rows):
+        load_tile(X, s.rows, origin, X.dtype.type(s.inverse), s.tile, s.norm, p, s.block if start == 0 else 0, d)
+    reset(s, start, stop)
+    for first in range(0, k, PANEL):
+        for p in range(start, stop, tile_rows):
+            square_panel(
+                s.tile, p * height, panels, first * d, s.differences.start, first, s.best, s.second, s.index, p, d
+            )  # fmt: skip
+    rounding, tiny = np.float64(s.rounding.square), np.float64(s.rounding.tiny)
+    for p in range(start, stop):
+        near, second = np.float64(s.best[p]), np.float64(s.second[p])
+        is_certain = near < LARGEST_SQUARE and second - near > rounding * near + tiny
+        if is_certain or (near == 0.0 and is_center(X, s.rows[p], centers, s.index[p])):
+            s.second_square[p] = max(0.0, second / (1.0 + rounding) - tiny)
+        else:
+            compare_in_float64(X, centers, s, p)
+
+
+@jit
+def is_center(X, i, centers, j):
+    """Whether a row is equal to a center. The first such center is its label, also if there are others."""
+    n_different = 0
+    for t in range(X.shape[1]):
+        n_different += X[i, t] != centers[j, t]
+    return n_different == 0
+
+
+@jit
+def square_from_score(s, p, score):
+    """Lower bound of the squared distances of row `p` to centers with at least this score."""
+    norm = np.float64(s.norm[p])
+    return (
+        norm + 2.0 * np.float64(score) - 2.2 * np.float64(s.rounding.score) * norm - 4.0 * np.float64(s.rounding.tiny)
+    )
 
 
 @jit
 def lower_bound(s, p):
     """Lower bound of the distances of row `p` to all centers except the nearest."""
-    second_square = np.float64(s.norm[p]) + 2.0 * np.float64(s.second[p])
-    rounding = 2.0 * (np.float64(s.tolerance[0]) * np.sqrt(np.float64(s.norm[p])) + np.float64(s.tolerance[1]))
-    rounding += np.float64(s.norm[p]) * (s.shift.shape[0] + 4) * 2.0**-23  # of the norm
-    return np.sqrt(max(0.0, second_square - rounding)) * (1.0 - 2.0**-20)
+    total = s.second_square[p] if s.second_square[p] >= 0.0 else square_from_score(s, p, s.second[p])
+    return np.sqrt(max(0.0, total)) * (1.0 - 2.0**-20)
 
 
 @jit

@@ -139,8 +139,20 @@ def score_panel(typingctx, tile, tile_at, panels, panel_at, half, first, best, s
 
 
 @intrinsic
+def square_panel(typingctx, tile, tile_at, panels, panel_at, start, first, best, second, index, at, d):
+    """The same by differences, which do not cancel: a score is start + |x - c|^2."""
+    sig = types.void(tile, tile_at, panels, panel_at, start, first, best, second, index, at, d)
+
+    def square(v, x, c, total):
+        difference = v.b.fadd(x, c)
+        return v.fma(difference, difference, total)
+
+    return sig, _two_best(square)
+
+
+@intrinsic
 def square_panel_nan(typingctx, tile, tile_at, panels, panel_at, start, first, best, second, index, at, d):
-    """The same for rows with missing values: a score is start + |x - c|^2 over the columns where x is not NaN."""
+    """The same for rows with missing values: only columns where x is not NaN are added."""
     sig = types.void(tile, tile_at, panels, panel_at, start, first, best, second, index, at, d)
 
     def square(v, x, c, total):
