@@ -97,6 +97,8 @@ def _kmeans(t: Tables) -> Iterator[Step]:
     yield "KMeans, weights", lambda: fit(t.X, t.w)
     yield "KMeans, sparse rows", lambda: fit(t.sparse)
     yield "KMeans, sparse rows and weights", lambda: fit(t.sparse, t.w)
+    wide = np.repeat(t.some, 4, axis=1)
+    yield "KMeans, many columns and clusters", partial(_fit, coterie.KMeans(256, **short), wide)
     for init in seeding.METHODS:
         yield f"KMeans, init {init}", partial(_fit, coterie.KMeans(K, **{**short, "init": init}), t.X, t.w)
     yield "KMeans, missing values", partial(_fit, coterie.KMeans(K, missing="ignore", **short), t.missing, t.w)

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels, machine
+from coterie.core.arrays import Array
 from coterie.distances.euclidean import Euclidean
 from coterie.metrics.labelled_rows import LabelledRows
-from coterie.metrics.labels import Array, labels_of_rows
+from coterie.metrics.labels import labels_of_rows
 from coterie.metrics.silhouette import check_silhouettes, labelled_rows, mean_silhouette
 from coterie.metrics.silhouette_exact import MAX_PADDING, distance_sums, from_sums
 
