@@ -20,16 +20,24 @@ from coterie.kernels.cpu.compile_cache import sources_at_import
 from coterie.kernels.cpu.level import level, levels
 from coterie.kernels.cpu.package_kernels import write_kernels
 
+PROCESSES = 2
+
 
 def main(folder: Path) -> None:
     """Write the compiled kernels of all levels to the folder."""
     with tempfile.TemporaryDirectory() as temporary:
-        files = [Path(temporary, dtype) for dtype in tour.DTYPES]
-        _in_parallel([("tour", dtype, str(file)) for dtype, file in zip(tour.DTYPES, files, strict=True)])
-        kinds = {kind for file in files for kind in pickle.loads(file.read_bytes())}
-        used = Path(temporary, "used")
-        used.write_bytes(pickle.dumps(kinds))
-        _in_parallel([("level", each.name, str(used), str(folder)) for each in levels()])
+        used = [Path(temporary, dtype) for dtype in tour.DTYPES]
+        _in_parallel([("tour", dtype, str(file)) for dtype, file in zip(tour.DTYPES, used, strict=True)])
+        kinds = sorted({kind for file in used for kind in pickle.loads(file.read_bytes())}, key=str)
+        for level_name in (each.name for each in levels()):
+            parts = [Path(temporary, f"{level_name}-{part}") for part in range(PROCESSES)]
+            for part, file in enumerate(parts):
+                file.write_bytes(pickle.dumps(kinds[part::PROCESSES]))
+            _in_parallel([("level", level_name, str(file)) for file in parts])
+            compiled = {entry: code for file in parts for entry, code in pickle.loads(file.read_bytes()).items()}
+            write_kernels(folder, level_name, sources_at_import(), compiled)
+            size = Path(folder, f"{level_name}.bin").stat().st_size
+            print(f"{level_name}: {len(compiled)} kernels, {size / 1e6:.1f} MB", flush=True)
 
 
 def run_tour(dtype: str, file: str) -> None:
@@ -43,18 +51,16 @@ def run_tour(dtype: str, file: str) -> None:
     Path(file).write_bytes(pickle.dumps(used))
 
 
-def compile_level(name: str, file: str, folder: str) -> None:
-    """Compile kernels for one level, which `COTERIE_CPU_LEVEL` names in this process, and write them to the folder."""
+def compile_level(name: str, file: str) -> None:
+    """Compile the kernels in the file for the level of this process, and replace them by their code."""
     assert level().name == name
     compiled = {}
-    for module, kernel_name, signature in sorted(pickle.loads(Path(file).read_bytes()), key=str):
+    for module, kernel_name, signature in pickle.loads(Path(file).read_bytes()):
         kernel = getattr(import_module(module), kernel_name)
         kernel.compile(signature)
         entry, content = kernel._cache.entry(signature, kernel.targetctx)
         compiled[entry] = content
-    write_kernels(Path(folder), name, sources_at_import(), compiled)
-    size = Path(folder, f"{name}.bin").stat().st_size
-    print(f"{name}: {len(compiled)} kernels, {size / 1e6:.1f} MB", flush=True)
+    Path(file).write_bytes(pickle.dumps(compiled))
 
 
 def _in_parallel(calls: list[tuple[str, ...]]) -> None:
