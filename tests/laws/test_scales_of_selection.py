@@ -114,6 +114,14 @@ def test_sweeps_with_weights_times_a_power_of_two(name):
         check_sweeps_alike(plain, scaled, X, w, powers, 0, power)
 
 
+@pytest.mark.filterwarnings("ignore:GaussianMixture did not converge")
+def test_mixtures_of_a_sweep_that_start_from_fewer_components():
+    estimator = GaussianMixture(init_params="random", max_iter=5, random_state=3)
+    plain, scaled = (sweep(estimator, np.ldexp(ROWS, power), [1, 2, 3, 4]) for power in (0, -600))
+    assert not np.array_equal(plain.labels[3], estimator.set_params(n_components=4).fit(ROWS).labels_)
+    check_sweeps_alike(plain, scaled, ROWS, None, None, -600, 0)
+
+
 def test_models_of_a_sweep_have_the_options_and_columns_of_the_estimator():
     frame = pd.DataFrame(np.ldexp(ROWS, -600), columns=["a", "b", "c"])
     frozen = np.ldexp(ROWS[:1], -600)
