@@ -13,7 +13,7 @@ from coterie import datasets, hierarchy, selection
 from fuzz import tables
 from fuzz.call import attempt
 from fuzz.estimators import numbers_in
-from fuzz.finding import require, require_finite, require_same
+from fuzz.finding import require, require_close, require_finite, require_same
 from fuzz.law import Case, law
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +47,17 @@ CALLS: dict[str, Callable[[Array, int], Any]] = {
     ),
     "selection.dendrogram_gap": lambda X, n_jobs: selection.dendrogram_gap(hierarchy.linkage(X, n_jobs=n_jobs)).jumps,
 }
-MAY_BE_UNDEFINED = ("selection.mixture_table", "diagnose")  # NaN or None where a fit or a check is not possible
+# NaN or None where a fit or a check is not possible; objectives can be too large for the units of the rows.
+MAY_BE_UNDEFINED = ("selection.mixture_table", "selection.sweep", "diagnose")
+WITHOUT_UNIT: dict[str, Callable[[Array, int], Any]] = {
+    **{name: CALLS[name] for name in CALLS if name not in ("selection.mixture_table", "diagnose")},
+    "selection.gap_statistic": lambda X, n_jobs: (
+        selection.gap_statistic(X, range(1, 4), n_references=3, random_state=0, n_jobs=n_jobs).gap
+    ),
+    "selection.sweep": lambda X, n_jobs: (
+        selection.sweep(coterie.KMeans(n_init=1, random_state=0, n_jobs=n_jobs), X, range(1, 4)).labels
+    ),
+}
 
 
 def plain(value: Any) -> dict[str, Array]:
@@ -69,6 +79,18 @@ def choices_are_sound_on_any_table(case: Case) -> None:
     require(result.keys() == other.keys(), f"n_jobs=3: {sorted(result)} and {sorted(other)}")
     for name, value in result.items():
         require_same(other[name], value, f"n_jobs=3: {name}")
+
+
+@law(WITHOUT_UNIT, hypothesis=False)
+def a_power_of_two_changes_no_choice(case: Case) -> None:
+    """Multiplying all rows by 2^p changes no label, index or number of clusters."""
+    n, d = case.draw.integer(10, 80), case.draw.integer(1, 4)
+    X, p = tables.benign(case.draw, n, d), case.draw.integer(-900, 900)
+    case.note(f"X: {X.shape} * 2^{p}")
+    call = WITHOUT_UNIT[case.subject]
+    result, scaled = plain(attempt(call, X, 1)), plain(attempt(call, np.ldexp(X, p), 1))
+    for name, value in result.items():
+        require_close(scaled[name], value, f"{name} of X * 2^{p}", 1e-6, 1e-9)
 
 
 @law(["selection.kneedle", "selection.second_derivative"], weight=2)

@@ -139,6 +139,7 @@ def test_mixtures_of_a_frame_of_any_scale(tmp_path):
     rows = frames[1].dropna()
     np.testing.assert_array_equal(scaled.labels_, plain.labels_)
     assert list(scaled.feature_names_in_) == ["a", "b", "c"] == list(scaled.sample(3)[0].columns)
+    assert repr(scaled.family_) == repr(plain.family_)
     save(scaled, tmp_path / "model.safetensors")
     np.testing.assert_array_equal(load(tmp_path / "model.safetensors").predict(rows), plain.labels_)
     np.testing.assert_allclose(np.ldexp(scaled.sample(50)[0], 450), plain.sample(50)[0], rtol=1e-6)

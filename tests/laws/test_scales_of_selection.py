@@ -23,6 +23,7 @@ from coterie import (
     TimeSeriesKMeans,
 )
 from coterie.errors import RangeWarning, ScaleError
+from coterie.mixture import Prior
 from coterie.selection import (
     choose_k,
     g_means,
@@ -113,6 +114,14 @@ def test_sweeps_with_weights_times_a_power_of_two(name):
         check_sweeps_alike(plain, scaled, X, w, powers, 0, power)
 
 
+@pytest.mark.filterwarnings("ignore:GaussianMixture did not converge")
+def test_mixtures_of_a_sweep_that_start_from_fewer_components():
+    estimator = GaussianMixture(init_params="random", max_iter=5, random_state=3)
+    plain, scaled = (sweep(estimator, np.ldexp(ROWS, power), [1, 2, 3, 4]) for power in (0, -600))
+    assert not np.array_equal(plain.labels[3], estimator.set_params(n_components=4).fit(ROWS).labels_)
+    check_sweeps_alike(plain, scaled, ROWS, None, None, -600, 0)
+
+
 def test_models_of_a_sweep_have_the_options_and_columns_of_the_estimator():
     frame = pd.DataFrame(np.ldexp(ROWS, -600), columns=["a", "b", "c"])
     frozen = np.ldexp(ROWS[:1], -600)
@@ -145,6 +154,14 @@ def test_the_gap_statistic_has_no_unit(options):
         np.testing.assert_allclose(scaled.log_w - shift, plain.log_w, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(scaled.expected - shift, plain.expected, rtol=1e-6, atol=1e-9)
         assert scaled.recommended == plain.recommended
+
+
+def test_the_estimator_of_a_gap_statistic_has_options_in_the_units_of_the_rows():
+    def gap(power):
+        estimator = KMeans(**R, frozen_centers=np.ldexp(ROWS[:1], power))
+        return gap_statistic(np.ldexp(ROWS, power), [2, 3], n_references=3, estimator=estimator, **R).gap
+
+    np.testing.assert_allclose(gap(-900), gap(0), rtol=1e-6)
 
 
 @pytest.mark.parametrize("power", [-900, -450, 450, 900])
@@ -182,7 +199,7 @@ def test_tables_of_mixtures_of_rows_and_weights_times_a_power_of_two(starts):
         return mixture_table(X, [1, 3], structures=["EII", "VVV"], sample_weight=w, starts=start, **R)
 
     plain, total = table(0, 0), WEIGHTS.sum()
-    for rows, weights in ((-900, 0), (300, 0), (900, 40)):
+    for rows, weights in ((-900, 0), (300, -900), (900, 40)):
         scaled = table(rows, weights)
         shift = log_volume(ROWS, WEIGHTS, rows)
         likelihood = np.ldexp(scaled.log_likelihood, -weights) + shift
@@ -229,7 +246,7 @@ def test_an_elbow_needs_objectives_that_can_be_represented():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda X, w: choose_k(X, [2, 3], sample_weight=w),
+        lambda X, w: choose_k(X, [2, 3], criteria="calinski_harabasz", sample_weight=w),
         lambda X, w: tendency(X, [2, 3], sample_weight=w),
         lambda X, w: x_means(X, sample_weight=w),
         lambda X, w: g_means(X, sample_weight=w),
@@ -249,6 +266,15 @@ def test_whole_weights_too_large_to_be_counted_are_shares(power):
     """A bootstrap draws as many rows as the sum of whole weights, up to 2^53."""
     result = stability(KMeans(), ROWS, [3], n_resamples=3, sample_weight=np.ldexp(WEIGHTS, power), **R)
     assert np.isfinite(result.values).all()
+
+
+@pytest.mark.parametrize(
+    "call", [lambda model, X: sweep(model, X, [1, 2]), lambda model, X: mixture_table(X, [2], prior=model.prior)]
+)
+def test_a_prior_in_the_units_of_the_rows_has_a_scale(call):
+    prior = Prior(1.0, np.zeros(3), 0.01, 5.0, np.eye(3))
+    with pytest.raises(ScaleError, match="divide X by a power of two first"):
+        call(GaussianMixture(prior=prior), np.ldexp(ROWS, 600))
 
 
 @pytest.mark.parametrize("call", [choose_k, tendency, gap_statistic, x_means, g_means, mixture_table])

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 import coterie
 from coterie.errors import InputError, ModelFileError, ParameterError, RangeWarning
 from coterie.persistence import container
-from persistence.fitted import fitted
+from persistence.fitted import NAMES, fitted
 from persistence.test_round_trip import same
 
 FORGED = (
@@ -227,6 +227,54 @@ def test_a_value_of_another_type_is_rejected_or_harmless(name, folder, data):
     *parents, key = data.draw(st.sampled_from(list(places(content))))
     at(content, parents)[key] = deepcopy(data.draw(st.sampled_from(ODD_VALUES)))
     answer_or_complain(forged(folder, content, tensors), rows)
+
+
+EVERY_KIND = (  # their files contain every stored class
+    "KMeans", "MiniBatchKMeans", "BalancedKMeans", "SphericalKMeans", "KMedians", "FuzzyCMeans", "RobustScaler",
+    "MinMaxScaler", "SimpleImputer", "KernelKMeans", "KernelKMeans sparse", "KernelKMeans polynomial",
+    "KernelKMeans linear", "KernelKMeans sigmoid", "KernelKMeans precomputed", "KernelKMeans nystrom",
+    "KMedoids euclidean", "KMedoids sqeuclidean", "KMedoids manhattan", "KMedoids chebyshev", "KMedoids cosine",
+    "KMedoids correlation", "KMedoids mahalanobis", "KMedoids gower", "KMedoids minkowski", "KMedoids hamming",
+    "KMedoids jaccard", "KMedoids precomputed", "TimeSeriesKMeans lengths", "GaussianMixture prior",
+    "BayesianGaussianMixture finite", "Mixture poisson prior", "Mixture bernoulli", "Mixture multinomial",
+    "Mixture exponential", "Mixture gamma", "Mixture student_t", "Mixture von_mises_fisher", "Mixture frame auto",
+    "AgglomerativeClustering", "AgglomerativeClustering average", "AgglomerativeClustering series",
+    "DivisiveClustering series", "DivisiveClustering bisecting",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERY_KIND)
+@pytest.mark.filterwarnings("ignore")
+def test_every_value_of_another_type_is_rejected_or_harmless(name, folder):
+    _, rows = fitted(name)
+    content, tensors = container.read(written(name, folder))
+    failures = []
+    for *parents, key in list(places(content)):
+        parent = at(content, parents)
+        value = parent[key]
+        for odd in ODD_VALUES:
+            parent[key] = deepcopy(odd)
+            try:
+                answer_or_complain(forged(folder, content, tensors), rows)
+            except Exception as error:  # all of them are reported together
+                failures.append(f"{[*parents, key]} = {odd!r}: {error!r}")
+        parent[key] = value
+    assert not failures, "\n".join(failures)
+
+
+def stored_classes(node):
+    """The tags of the classes in the content of a file."""
+    if isinstance(node, dict):
+        yield from (node[key] for key in ("model", "object", "record") if isinstance(node.get(key), str))
+    for item in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from stored_classes(item)
+
+
+@pytest.mark.slow
+def test_values_of_every_stored_class_are_forged(folder):
+    classes = {name: set(stored_classes(container.read(written(name, folder))[0])) for name in NAMES}
+    assert set().union(*classes.values()) == set().union(*(classes[name] for name in EVERY_KIND))
 
 
 def test_a_model_whose_parts_do_not_match_is_rejected(folder):

@@ -275,7 +275,6 @@ class _Rounds:
                 raise
             self.exponent = error.rows
             source = divide_by_scale(source, Scale(self.exponent, 0), Serial())
-            summarize(source, Serial(), rescales=True)
         self.X, self.w = source.X, source.w
         self.decide, self.threshold, self.search = decide, threshold, search
         self.n_jobs = machine.thread_count(n_jobs)
