@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie import interrupts
-from coterie.core.arguments import in_order
+from coterie.core.arguments import in_order, is_integer
 from coterie.core.arrays import Array
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress, check_callback
@@ -158,7 +158,7 @@ def as_ks(ks: Any) -> list[int]:
         values: list[Any] = list(ks)
     except TypeError:
         values = [ks]
-    invalid = [k for k in values if isinstance(k, bool | np.bool_) or not hasattr(k, "__index__") or k < 1]
+    invalid = [k for k in values if isinstance(k, np.bool_) or not is_integer(k) or k < 1]
     if invalid or not values:
         value = f"got {invalid[0]!r}" if invalid else "got an empty list"
         raise ParameterError(f"{expected}; {value}")
