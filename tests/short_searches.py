@@ -1,5 +1,7 @@
 """Shorter searches for a good initialisation, by the same steps: for tests that are not about the quality of a result.
 
+Reports have fewer resamples for the same reason.
+
 Estimators are then constructed as users construct them, with all their defaults, and every step of a search still runs.
 `tests/conftest.py` shortens the searches of all tests, except of those with the marker `whole_search` or `slow`.
 """
@@ -15,6 +17,7 @@ from coterie.medoids import medoid_search
 from coterie.mixture import gaussian_trials, search
 from coterie.mixture.family_trials import FamilyTrials
 from coterie.mixture.gaussian_trials import GaussianTrials
+from coterie.report.build import reliability
 
 SHORT = [
     (search, {"STEPS": 500}),
@@ -23,6 +26,7 @@ SHORT = [
     (FamilyTrials, {"effort": FamilyTrials.effort._replace(runs=6)}),
     (swap_search, {"EFFORTS": swap_search.EFFORTS | {"auto": swap_search.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
     (medoid_search, {"JUMPS": 3, "LONG_JUMPS": 3}),
+    (reliability, {"RESAMPLES": 5, "FEW_RESAMPLES": 4}),
 ]
 
 

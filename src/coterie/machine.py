@@ -14,6 +14,7 @@ import joblib
 from threadpoolctl import ThreadpoolController
 
 from coterie import interrupts
+from coterie.core.arguments import is_integer
 from coterie.core.formatting import format_bytes
 from coterie.errors import InputError, ParameterError
 
@@ -149,7 +150,7 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs is None:
         allowed = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # joblib sets it in its worker processes
         return min(cores, int(allowed)) if allowed.isdigit() and int(allowed) > 0 else cores
-    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0:
+    if not is_integer(n_jobs) or n_jobs == 0:
         raise ParameterError(
             f"n_jobs must be None, a positive number of threads, or negative (-1: all cores, -2: all but one); "
             f"got {n_jobs!r}"

@@ -141,7 +141,9 @@ def test_fifty_clusters_are_numbered_and_leave_out_the_legend():
 # cells
 
 
-@pytest.mark.parametrize("model", [KM, KMedians(3, random_state=0).fit(X), GaussianMixture(3, random_state=0).fit(X)])
+@pytest.mark.parametrize(
+    "model", [KM, KMedians(3, random_state=0).fit(X), GaussianMixture(3, init_params="kmeans", random_state=0).fit(X)]
+)
 def test_a_cell_is_whose_the_model_says(model):
     display = plots.VoronoiDisplay.from_estimator(model, X)
     for i, j in ((0, 0), (150, 150), (299, 10), (20, 250)):

@@ -20,7 +20,7 @@ pytest.importorskip("matplotlib")
 
 X = make_blobs(120, 2, centers=3, cluster_std=0.4, random_state=0)[0]
 WIDE = make_blobs(120, 5, centers=3, random_state=0)[0]
-KM, GM = KMeans(3, random_state=0).fit(X), GaussianMixture(3, random_state=0).fit(X)
+KM, GM = KMeans(3, random_state=0).fit(X), GaussianMixture(3, init_params="kmeans", random_state=0).fit(X)
 
 
 @cache

@@ -209,7 +209,7 @@ WEIGHED = {
     ),
     "responsibilities": (
         plots.ResponsibilitiesDisplay,
-        GaussianMixture(3, random_state=0).fit(X).predict_proba(X),
+        GaussianMixture(3, init_params="kmeans", random_state=0).fit(X).predict_proba(X),
         lambda display: {**cloud_of(display), "unsure": display.unsure},
     ),
 }

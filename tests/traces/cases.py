@@ -24,12 +24,12 @@ from coterie.datasets import make_blobs
 from coterie.engines.local import Serial
 from coterie.families import Poisson, Product
 
-X = make_blobs(600, 3, centers=4, cluster_std=2.5, random_state=0)[0]
-W = np.random.default_rng(1).exponential(size=600)
+X = make_blobs(300, 3, centers=4, cluster_std=2.5, random_state=0)[0]
+W = np.random.default_rng(1).exponential(size=300)
 HOLES = np.where(np.random.default_rng(2).random(X.shape) < 0.1, np.nan, X)
 HOLES = HOLES[~np.isnan(HOLES).all(axis=1)]
-COUNTS = np.random.default_rng(3).poisson(np.repeat([[1.0, 8.0], [9.0, 2.0], [4.0, 4.0]], 200, axis=0)).astype(float)
-HINTS = np.where(np.arange(600) % 10 == 0, np.random.default_rng(4).integers(0, 4, 600), -1)
+COUNTS = np.random.default_rng(3).poisson(np.repeat([[1.0, 8.0], [9.0, 2.0], [4.0, 4.0]], 100, axis=0)).astype(float)
+HINTS = np.where(np.arange(300) % 10 == 0, np.random.default_rng(4).integers(0, 4, 300), -1)
 RANDOM = {"init": "forgy", "n_init": 3, "random_state": 0}
 
 CENTERS = {
@@ -46,7 +46,7 @@ CENTERS = {
     "geometric medians": (KMedians(4, metric="l2", **RANDOM), X),
     "fuzzy": (FuzzyCMeans(4, **RANDOM), X),
     "sizes": (BalancedKMeans(4, **RANDOM), X),
-    "sizes and links": (BalancedKMeans(4, size_min=100, must_link=[[0, 1], [2, 3]], cannot_link=[[0, 5]], **RANDOM), X),
+    "sizes and links": (BalancedKMeans(4, size_min=50, must_link=[[0, 1], [2, 3]], cannot_link=[[0, 5]], **RANDOM), X),
     "series": (TimeSeriesKMeans(4, n_init=2, random_state=0), zoo.WAVES),
     "series of all lengths": (TimeSeriesKMeans(4, n_init=2, random_state=0), zoo.RAGGED),
 }
@@ -106,4 +106,4 @@ def much(trace):
 
 def in_thirds():
     """A source of all rows in three parts, and an engine."""
-    return MemorySource(X, None, chunk_rows=200), Serial()
+    return MemorySource(X, None, chunk_rows=100), Serial()

@@ -216,7 +216,7 @@ NAIVE = {
 def test_the_objective_is_that_of_the_labels_and_centers_of_the_step(name, weighted):
     """By its definition for all rows, also after an update, where labels are those of the previous centers."""
     trace = traced(name, weighted)
-    w = W if weighted else np.ones(600)
+    w = W if weighted else np.ones(300)
     for step in trace.steps[1:]:
         cost = NAIVE[name](trace.rows, step.centers)
         share = trace.shares(step) ** 2 if name == "fuzzy" else np.eye(4)[step.labels]

@@ -77,7 +77,7 @@ def test_components_that_change_their_order_are_followed():
 
     family = with_conjugate_prior(Gaussian().learned(Gaussian().survey(X)))
     model = DirichletProcess(4, PosteriorFamily(family), sticks=StickBreaking(1.0))
-    resp = np.eye(4)[np.random.default_rng(5).permutation(np.repeat([0, 1, 2, 3], [30, 90, 180, 300]))]
+    resp = np.eye(4)[np.random.default_rng(5).permutation(np.repeat([0, 1, 2, 3], [15, 45, 90, 150]))]
     stats = family.statistics(None, family.features(X), resp)
     backwards = replace(model, start=model.posterior(resp.sum(axis=0), stats))  # the smallest first
     recorder, source = recording.Recorder(), in_thirds()
@@ -97,12 +97,12 @@ def test_components_that_change_their_order_are_followed():
 def test_captions():
     steps = traced("kmeans").steps
     assert steps[0].caption == "start: 4 centers"
-    assert steps[1].caption == "assign: 600 rows to their nearest centers"
-    joint = "assign: 600 rows to centers at the minimum cost that the sizes and links allow"
+    assert steps[1].caption == "assign: 300 rows to their nearest centers"
+    joint = "assign: 300 rows to centers at the minimum cost that the sizes and links allow"
     assert traced("sizes").steps[1].caption == joint
     moved = np.linalg.norm(steps[2].centers - steps[1].centers, axis=1).max()
     assert steps[2].caption == f"update: centers move by at most {moved:.3g}"
-    assert steps[3].caption == f"assign: {steps[3].changed} of 600 rows changed cluster"
+    assert steps[3].caption == f"assign: {steps[3].changed} of 300 rows changed cluster"
     steps = traced("gaussians without a penalty").steps
     assert steps[1].caption == "E: the bound now equals the log-likelihood"
     assert f"the bound rises by {steps[2].bound - steps[1].bound:.3g}, the log-likelihood by" in steps[2].caption
@@ -145,7 +145,7 @@ def test_columns_of_weight_zero_are_left_out():
 
 
 def test_a_trace_of_many_rows_contains_a_sample():
-    many = np.tile(X, (10, 1)) + np.random.default_rng(6).normal(0, 0.01, (6000, 3))
+    many = np.tile(X, (20, 1)) + np.random.default_rng(6).normal(0, 0.01, (6000, 3))
     trace = KMeans(4, **RANDOM).fit_trace(many)
     assert (trace.n, len(trace.rows)) == (6000, 5000)
     assert all(len(step.labels) == 5000 for step in trace.steps[1:])
@@ -163,7 +163,7 @@ def test_the_dictionary_is_json_data():
     for name in ("kmeans", "gaussians", "stochastic", "process"):
         result = traced(name).to_dict()
         assert json.loads(json.dumps(result, allow_nan=False)) == result
-        assert result["rows"] == 600
+        assert result["rows"] == 300
 
 
 def test_a_trace_can_be_pickled():

@@ -77,9 +77,14 @@ def as_rng(random_state: Any) -> np.random.Generator:
 
 def whole_number(name: str, value: Any, least: int) -> int:
     """`value` if it is a whole number of at least `least`."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+    if not is_integer(value) or value < least:
         raise ParameterError(f"{name} must be a whole number of at least {least}; got {value!r}")
     return int(value)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether `value` is an integer of Python, NumPy or another library, and not a boolean."""
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:

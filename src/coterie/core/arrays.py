@@ -12,3 +12,8 @@ Array = np.ndarray[Any, Any]
 def is_sparse(X: Any) -> bool:
     """Whether the rows are a CSR array or matrix."""
     return hasattr(X, "indptr")
+
+
+def as_dense(X: Any) -> Any:
+    """The same values in a dense array."""
+    return X.toarray() if hasattr(X, "toarray") else X

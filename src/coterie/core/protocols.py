@@ -60,6 +60,7 @@ class Source(Protocol):
         """Row-wise results of all parts, joined in the container type of the data."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Runs a step on every part. An engine knows nothing about models."""
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels
-from coterie.core.arrays import is_sparse
+from coterie.core.arrays import as_dense, is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import FirstRow, Stats
 from coterie.data.scale_check import MAX_EXPONENT, SAFE, may_be_unsafe, measure_scale
@@ -140,7 +140,7 @@ def _moments(pivot: np.ndarray[Any, Any], chunk: Chunk) -> Moments:
 
 
 def _count_invalid(chunk: Chunk) -> InvalidCounts:
-    X = chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X
+    X = as_dense(chunk.X)
     return InvalidCounts(np.isnan(X).sum(axis=0), np.isinf(X).sum(axis=0))
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.diagnosis.findings import Check, join_names, measured, not_measured, percent, verb, with_finding
 from coterie.diagnosis.partition import Partition
@@ -146,7 +145,7 @@ def correlated_columns(sample: Sample) -> Check:
     )
 
 
-def _spread_within_clusters(clusters: Partition | None, wide: int) -> Array | None:
+def _spread_within_clusters(clusters: Partition | None, wide: int) -> np.ndarray | None:
     """Return the standard deviations within clusters, that of column `wide` times the number of clusters."""
     if clusters is None:
         return None

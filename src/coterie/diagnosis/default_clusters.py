@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from coterie.core.arrays import Array
 from coterie.diagnosis.n_clusters_checks import too_few_clusters
 from coterie.diagnosis.partition import Partition
 from coterie.diagnosis.sample import Sample, count_distinct
@@ -37,5 +36,5 @@ def default_clusters(sample: Sample, rng: np.random.Generator, n_jobs: int | Non
 
 def _fit(sample: Sample, k: int, seed: int, n_jobs: int | None) -> Partition:
     model = KMeans(k, n_init=4, random_state=seed, n_jobs=n_jobs).fit(sample.X, sample_weight=sample.w)
-    codes: Array = model.labels_.astype(np.int64)
+    codes: np.ndarray = model.labels_.astype(np.int64)
     return Partition(sample, codes, [str(j) for j in range(k)], f"K-means with K = {k}, chosen by silhouette")

@@ -6,8 +6,6 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.stats import beta
 
-from coterie.core.arrays import Array
-
 
 class Hopkins(NamedTuple):
     """The statistic H, and the probability that it is at least as large for uniform rows."""
@@ -17,7 +15,7 @@ class Hopkins(NamedTuple):
     probes: int
 
 
-def hopkins(X: Array, rng: np.random.Generator, max_probes: int = 200) -> Hopkins:
+def hopkins(X: np.ndarray, rng: np.random.Generator, max_probes: int = 200) -> Hopkins:
     r"""Compare distances from random places to the nearest row with distances from rows to the nearest other row.
 
     .. math:: H = \frac{\sum_i u_i^d}{\sum_i u_i^d + \sum_i w_i^d}

@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.stats import t as student
 
-from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.diagnosis.dip import dip_test
 from coterie.diagnosis.findings import Check, measured, not_measured, with_finding
@@ -88,7 +87,7 @@ def one_cluster(sample: Sample, has_gaps: bool, rng: np.random.Generator, n_jobs
     )
 
 
-def first_component(X: Array) -> Array:
+def first_component(X: np.ndarray) -> np.ndarray:
     """Return the first principal component scores (n,), up to a constant factor."""
     X = X - X.mean(axis=0)
     if X.shape[1] <= len(X):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from coterie import kernels
-from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.distances.distance import Distance
 from coterie.errors import InputError
@@ -41,5 +40,5 @@ class Haversine(Distance):
             )
         return rows
 
-    def between(self, A: Array, B: Array, out: Array) -> None:
+    def between(self, A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
         kernels.select("pairwise", A, B).haversine(A, B, out)

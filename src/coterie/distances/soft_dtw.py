@@ -8,7 +8,6 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arguments import is_number
-from coterie.core.arrays import Array
 from coterie.distances.dtw import as_pair, check_overflow, window_groups
 from coterie.distances.series import Series
 from coterie.distances.windows import as_window
@@ -66,7 +65,7 @@ def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergen
     return value - 0.5 * (_value(A, A, gamma, window) + _value(B, B, gamma, window)) if divergence else value
 
 
-def soft_values(ops: Any, A: Series, B: Series, window: Any, gamma: float, out: Array) -> None:
+def soft_values(ops: Any, A: Series, B: Series, window: Any, gamma: float, out: np.ndarray) -> None:
     """The soft-DTW values (a, b) of all series of `A` and `B`, all in float64."""
     if len(B) < len(A):  # kernels process the series of B in parallel lanes, so it should be the larger one
         soft_values(ops, B, A, window, gamma, out.T)

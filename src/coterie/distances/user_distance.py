@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.arrays import Array
 from coterie.distances.distance import Distance
 from coterie.errors import InputError, ParameterError
 from coterie.kernels import compile_pair
@@ -34,7 +33,7 @@ class UserDistance(Distance):
         self.function, self.name = function, getattr(function, "__name__", "function")  # type: ignore[misc]
         self.symmetric, self.triangle, self.definite = symmetric, triangle, definite
 
-    def between(self, A: Array, B: Array, out: Array) -> None:
+    def between(self, A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
         kernel, compile_errors = compile_pair(self.function, self.arguments)
         try:
             kernel(A, B, out)

@@ -36,9 +36,8 @@ def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
     Threads(n_jobs=2)
     """
     if not isinstance(engine, str):
-        if all(hasattr(engine, method) for method in ("sum", "scan", "map")):
-            custom: Engine = engine
-            return custom
+        if isinstance(engine, Engine):
+            return engine
         raise ParameterError(f"engine must be a name or an object with the methods sum, scan and map; got {engine!r}")
     thread_count(n_jobs)  # an invalid n_jobs is an error on every engine, although only 'threads' uses it
     name = source.engine if engine == "auto" else engine

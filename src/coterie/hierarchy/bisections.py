@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from coterie import interrupts, machine
-from coterie.core.arrays import Array
 from coterie.core.scale import Scale
 from coterie.core.stored import stored
 from coterie.data import as_source
@@ -67,7 +66,7 @@ class Bisections(BisectingKMeans):
         is_inertia = self.bisecting_strategy == "biggest_inertia"
         return self._scale.weights + (2 * self._scale.rows if is_inertia else 0)
 
-    def keep(self, X: Any, owner: BaseEstimator, names: Array) -> None:
+    def keep(self, X: Any, owner: BaseEstimator, names: np.ndarray) -> None:
         """Store the columns in `owner`, and the nodes above the clusters, whose labels are `names` (k,)."""
         k = len(names)
         m = 2 * k - 1  # number of nodes when there were k clusters
@@ -88,7 +87,7 @@ class Bisections(BisectingKMeans):
         return source.join(engine.map(partial(TreeModel().assign, self.tree_), source))
 
 
-def _splits(growth: Growth, n: int) -> tuple[Array, Splits]:
+def _splits(growth: Growth, n: int) -> tuple[np.ndarray, Splits]:
     """The cluster number of each node, and the splits."""
     number, parent = np.zeros(2 * len(growth.splits) + 1, np.int64), np.empty(len(growth.splits), np.int64)
     for s, (node, _) in enumerate(growth.splits):

@@ -10,7 +10,6 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arguments import one_of
-from coterie.core.arrays import Array
 from coterie.distances.pairwise import strips
 from coterie.errors import InputError
 from coterie.hierarchy.condensed import UpperRows, as_square_or_condensed, row_start, upper_rows, upper_rows_of
@@ -114,12 +113,12 @@ def cophenetic_correlation(
         return _correlation(tree, upper_rows(X, tree.n_leaves, metric, params), n_jobs)
 
 
-def _common_heights(tree: Tree) -> Callable[[int, int, Array], None]:
+def _common_heights(tree: Tree) -> Callable[[int, int, np.ndarray], None]:
     """A function that writes the heights of the lowest common ancestors of some leaves and all later leaves."""
     nodes = tree.parent, tree.siblings(), tree.size, tree.first, tree.height
     kernel = kernels.select("dendrograms", tree.n_leaves).cophenetic_rows
 
-    def rows(start: int, stop: int, out: Array) -> None:
+    def rows(start: int, stop: int, out: np.ndarray) -> None:
         kernel(*nodes, start, stop, True, np.empty(tree.n_leaves, out.dtype), out)
 
     return rows
@@ -147,7 +146,7 @@ def _correlation(tree: Tree, distances: UpperRows, n_jobs: int | None) -> float:
 
 
 def _moments(
-    heights: Callable[[int, int, Array], None], distances: UpperRows, mean_height: float, start: int, stop: int
+    heights: Callable[[int, int, np.ndarray], None], distances: UpperRows, mean_height: float, start: int, stop: int
 ) -> tuple[float, ...]:
     """Moments of the pairs in a strip of rows.
 

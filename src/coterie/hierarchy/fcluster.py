@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import not_negative, one_of, whole_number
-from coterie.core.arrays import Array
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.cut import clusters_below, cut, inconsistent, number_by_first_row
 from coterie.hierarchy.tree import as_tree
@@ -17,7 +16,7 @@ CRITERIA = ("inconsistent", "distance", "maxclust", "monocrit", "maxclust_monocr
 
 def fcluster(
     Z: Any, t: float, criterion: str = "inconsistent", depth: int = 2, R: Any = None, monocrit: Any = None
-) -> Array:
+) -> np.ndarray:
     """Cut a tree into clusters: SciPy's `fcluster`, with the same labels.
 
     `cut` does the same with one argument for each criterion, labels from 0, and always the number of clusters that was
@@ -78,7 +77,7 @@ def fcluster(
     return labels
 
 
-def cut_tree(Z: Any, n_clusters: Any = None, height: Any = None) -> Array:
+def cut_tree(Z: Any, n_clusters: Any = None, height: Any = None) -> np.ndarray:
     """Cut a tree into several numbers of clusters, or at several heights: SciPy's `cut_tree`.
 
     Parameters
@@ -113,7 +112,7 @@ def cut_tree(Z: Any, n_clusters: Any = None, height: Any = None) -> Array:
     return np.stack([cut(Z, n_clusters=k) for k in counts], axis=1)
 
 
-def _column(values: Any, n: int, name: str) -> Array:
+def _column(values: Any, n: int, name: str) -> np.ndarray:
     """The values of the n - 1 merges: an array (n - 1,), or the last column of the result of `inconsistent`."""
     shape = (n - 1, 4) if name == "R" else (n - 1,)
     array = np.asarray(values, dtype=np.float64) if values is not None else np.empty(0)

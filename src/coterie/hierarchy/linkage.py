@@ -9,7 +9,6 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arguments import one_of
-from coterie.core.arrays import Array
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
 from coterie.distances import Distance, as_distance
@@ -38,7 +37,7 @@ def linkage(
     n_jobs: int | None = None,
     callback: Callback | None = None,
     **params: Any,
-) -> Array:
+) -> np.ndarray:
     r"""Compute the linkage matrix: merge the two nearest clusters until one is left.
 
     At first every row is a cluster. `method` defines the distance between two clusters A and B:
@@ -204,7 +203,7 @@ def _prepared(X: Any, distance: Distance, method: str) -> tuple[Distance, Any]:
     return distance, rows
 
 
-def _looks_like_distances(X: Array) -> bool:
+def _looks_like_distances(X: np.ndarray) -> bool:
     """Whether a square matrix is symmetric and not negative, with a zero diagonal."""
     return not np.diagonal(X).any() and bool((X >= 0).all() and X.any() and np.allclose(X, X.T))
 
@@ -217,7 +216,7 @@ def _report(callback: Callback | None, total: int) -> ReportMerges:
     return report
 
 
-def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> Array:
+def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> np.ndarray:
     """Sort merges by height if heights never fall, and number clusters; weights were divided by 2^exponent."""
     n = len(merges.height) + 1
     if rule.kind == WARD and exponent:
@@ -230,5 +229,5 @@ def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> Array:
     if rule.is_monotone:
         order = np.argsort(merges.height, kind="stable")
         merges = Merges(*(values[order] for values in merges))
-    Z: Array = kernels.select("linkage", n, 1).linkage_matrix(merges, n)
+    Z: np.ndarray = kernels.select("linkage", n, 1).linkage_matrix(merges, n)
     return Z

@@ -10,6 +10,7 @@ import numpy as np
 from coterie import kernels
 from coterie.base import in_memory
 from coterie.core import loop
+from coterie.core.arrays import as_dense
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.errors import ParameterError
 from coterie.kmeans.lloyd import Lloyd
@@ -100,7 +101,7 @@ def _fits_in_memory(X: Any) -> bool:
 
 def distinct(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
     """Distinct rows of positive weight in sorted order (m, d), and their weights (m,)."""
-    X = chunk.X.toarray() if hasattr(chunk.X, "toarray") else np.asarray(chunk.X)
+    X = np.asarray(as_dense(chunk.X))
     if chunk.w is None:
         rows, weight = np.unique(X, axis=0 if X.shape[1] > 1 else None, return_counts=True)
     else:

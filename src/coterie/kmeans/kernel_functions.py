@@ -15,7 +15,7 @@ import numpy as np
 
 from coterie.base import Summary
 from coterie.core.arguments import is_number, one_of
-from coterie.core.arrays import is_sparse
+from coterie.core.arrays import as_dense, is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
@@ -316,8 +316,7 @@ def _fill(kernel: Kernel, rows: Any, chunk: Chunk, out: np.ndarray) -> np.ndarra
 def inner_products(X: Any, Y: Any) -> np.ndarray:
     """Inner products of all rows of X with all rows of Y (n, m)."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        values = X @ Y.T
-    return values.toarray() if hasattr(values, "toarray") else values
+        return as_dense(X @ Y.T)
 
 
 def squared_norms(X: Any) -> np.ndarray:

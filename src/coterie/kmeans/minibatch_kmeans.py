@@ -12,6 +12,7 @@ from coterie import interrupts
 from coterie.base import CENTERS_STORED, Partitional, Summary, callbacks, in_memory
 from coterie.core import online
 from coterie.core.arguments import as_rng, not_negative, whole_number
+from coterie.core.arrays import as_dense
 from coterie.core.checkpoint import MiniBatchState, Store
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
@@ -422,8 +423,7 @@ def _reseed(state: online.State, chunk: Chunk, ratio: float, rng: np.random.Gene
         return state
     rows = rng.choice(candidates, len(small), replace=False)
     centers, seen = state.params.copy(), weight.copy()
-    new_centers = chunk.X[rows]
-    centers[small] = new_centers.toarray() if hasattr(new_centers, "toarray") else new_centers
+    centers[small] = as_dense(chunk.X[rows])
     others = np.delete(seen, small)
     seen[small] = others.min() if len(others) else 1.0
     return online.State(centers, type(state.seen)(seen, state.seen.sum_dx, state.seen.cost, 0))

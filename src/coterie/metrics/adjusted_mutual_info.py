@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import one_of
-from coterie.core.arrays import Array
 from coterie.metrics.contingency import Contingency, contingency_table, entropy, mutual_information
 from coterie.metrics.normalized_mutual_info import AVERAGES
 
@@ -76,7 +75,7 @@ def expected_mutual_information(table: Contingency) -> float:
     return float(sum(terms))
 
 
-def _expected_cell(a: int, b: Array, n: int) -> Array:
+def _expected_cell(a: int, b: np.ndarray, n: int) -> np.ndarray:
     """The expected contribution (m,) to the mutual information of clusters of sizes `a` and `b` (m,) among n rows.
 
     Their overlap x has a hypergeometric distribution. Its probabilities follow from the ratios ``p(x + 1) / p(x)``, and
@@ -94,5 +93,5 @@ def _expected_cell(a: int, b: Array, n: int) -> Array:
         log_p = np.where(in_range, np.cumsum(np.hstack([np.zeros(b.shape), step]), axis=1), -np.inf)
         value = np.where(in_range & (x > 0), x / n * (np.log(x) + np.log(n) - np.log(a) - np.log(b)), 0.0)
     p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    expected: Array = (p * value).sum(axis=1) / p.sum(axis=1)
+    expected: np.ndarray = (p * value).sum(axis=1) / p.sum(axis=1)
     return expected

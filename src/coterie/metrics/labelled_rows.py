@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie import machine
-from coterie.core.arrays import Array
+from coterie.core.arrays import Array, as_dense
 from coterie.data import as_source
 from coterie.data.memory import as_weights
 from coterie.data.scale_check import unsafe_exponent
@@ -161,7 +161,7 @@ def as_labelled_rows(
     if isinstance(metric, str) and metric == "precomputed":
         if metric_params:
             raise ParameterError(f"metric='precomputed' takes no parameters; got {', '.join(metric_params)}")
-        D = as_square(X.toarray() if sparse.issparse(X) else X)
+        D = as_square(as_dense(X))
         distance: Distance = Precomputed(D)
         rows: Any = np.arange(len(D))
         dtype = D.dtype

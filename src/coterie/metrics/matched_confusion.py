@@ -9,7 +9,6 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from coterie import machine
-from coterie.core.arrays import Array
 from coterie.metrics.contingency import contingency_table, labels_of_both
 
 
@@ -31,9 +30,9 @@ class MatchedConfusion:
         Share of the rows whose cluster is matched to their class.
     """
 
-    table: Array
-    classes: Array
-    clusters: Array
+    table: np.ndarray
+    classes: np.ndarray
+    clusters: np.ndarray
     matching: dict[Any, Any]
     accuracy: float
 

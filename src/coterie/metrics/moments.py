@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie import data, kernels
-from coterie.core.arrays import Array
+from coterie.core.arrays import Array, as_dense
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Scale
 from coterie.core.stats import Stats, WeightedSums
@@ -145,8 +145,7 @@ def _first_rows(source: Source, labels: Labels) -> Array:
     for rows in (np.arange(len(labels.codes)), None if w is None else np.flatnonzero(np.asarray(w))):
         if rows is not None:
             first[labels.codes[rows[::-1]]] = rows[::-1]
-    rows = source.pick(first).X
-    return _as_float64(rows.toarray() if sparse.issparse(rows) else rows)
+    return _as_float64(as_dense(source.pick(first).X))
 
 
 def _totals(pivots: Array, chunk: Chunk) -> WeightedSums:

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.arrays import Array
 from coterie.metrics.contingency import contingency_table, pairs
 
 
-def pair_confusion_matrix(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> Array:
+def pair_confusion_matrix(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> np.ndarray:
     """Count the pairs of rows that are in one cluster, or in different ones, in each of two labellings.
 
     Parameters

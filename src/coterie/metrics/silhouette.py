@@ -8,7 +8,6 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.arguments import as_rng, one_of, whole_number
-from coterie.core.arrays import Array
 from coterie.errors import ParameterError
 from coterie.metrics.labelled_rows import LabelledRows, as_labelled_rows
 from coterie.metrics.moments import check_several_weighted
@@ -26,7 +25,7 @@ def silhouette_samples(
     sample_weight: Any = None,
     n_jobs: int | None = None,
     **metric_params: Any,
-) -> Array:
+) -> np.ndarray:
     r"""Compute the silhouette coefficient of each row.
 
     .. math:: s_i = \frac{b_i - a_i}{\max(a_i, b_i)}
@@ -191,13 +190,13 @@ def check_silhouettes(labelled: LabelledRows) -> LabelledRows:
     return labelled
 
 
-def _average_of(values: Array, labelled: LabelledRows, average: str | None) -> Any:
+def _average_of(values: np.ndarray, labelled: LabelledRows, average: str | None) -> Any:
     """The average of silhouettes (n,)."""
     sums = np.bincount(labelled.codes, values * labelled.weights, labelled.k)
     return _average(sums, labelled.cluster_weight, average)
 
 
-def _average(sums: Array, weight: Array, average: str | None) -> Any:
+def _average(sums: np.ndarray, weight: np.ndarray, average: str | None) -> Any:
     """The average of silhouettes from their weighted sums (k,) and the weights of clusters; 0 for weight 0."""
     means = np.where(weight > 0, sums / np.where(weight > 0, weight, 1.0), 0.0)
     if average is None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import as_floats
-from coterie.core.arrays import Array
 from coterie.core.protocols import Source
 from coterie.core.scale import SQUARES, Scale, multiplied
 from coterie.errors import InputError, ParameterError
@@ -133,10 +132,10 @@ def _rescaled(name: str, squares: float, scale: Scale) -> float:
     return result
 
 
-def _centers_of_labels(centers: Any, labels: Labels, source: Source) -> Array:
+def _centers_of_labels(centers: Any, labels: Labels, source: Source) -> np.ndarray:
     """The center of each label (k, d)."""
     try:
-        rows: Array = as_floats(centers)
+        rows: np.ndarray = as_floats(centers)
     except (TypeError, ValueError):
         raise ParameterError(f"centers must be an array of numbers (k, {source.shape[1]}); got {centers!r}") from None
     if rows.ndim != 2 or rows.shape[1] != source.shape[1] or not np.isfinite(rows).all():

@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import FAINT, INK, MARK, OKABE_ITO
@@ -34,7 +33,7 @@ class Starts:
         self._runs.setdefault(progress.run, []).append(float(progress.objective))
 
     @property
-    def histories(self) -> list[Array]:
+    def histories(self) -> list[np.ndarray]:
         """For each restart, the minimised objective at the initialisation and after every iteration."""
         return [np.array(values) for _, values in sorted(self._runs.items())]
 
@@ -45,10 +44,10 @@ class ConvergenceDisplay(Display):
 
     kind: ClassVar[str] = "convergence"
     label: str  # name of the objective
-    iterations: list[Array]  # (m,) for each curve; halves are after an M-step and before the next E-step
-    values: list[Array]  # (m,)
+    iterations: list[np.ndarray]  # (m,) for each curve; halves are after an M-step and before the next E-step
+    values: list[np.ndarray]  # (m,)
     best: int  # index of the best curve
-    bound: Array | None = field(default=None)  # (m,) for EM, the lower bound J after each half step
+    bound: np.ndarray | None = field(default=None)  # (m,) for EM, the lower bound J after each half step
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None) -> Self:

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie import distances
-from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.distances.dtw import as_pair
 from coterie.palette import FAINT, INK, MARK, colours
@@ -22,11 +21,11 @@ class DTWPathDisplay(Display):
 
     kind: ClassVar[str] = "dtw_path"
     size: ClassVar[tuple[float, float]] = (6.4, 6.2)
-    x: Array  # (n, channels)
-    y: Array  # (m, channels)
-    cost: Array  # (n', m') every `steps`-th row and column of the cost matrix; infinite outside the window
+    x: np.ndarray  # (n, channels)
+    y: np.ndarray  # (m, channels)
+    cost: np.ndarray  # (n', m') every `steps`-th row and column of the cost matrix; infinite outside the window
     steps: list[int]  # subsampling step of the rows and columns
-    path: Array  # (length, 2)
+    path: np.ndarray  # (length, 2)
     distance: float
 
     @classmethod

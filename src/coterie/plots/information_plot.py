@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import one_of
-from coterie.core.arrays import Array
 from coterie.errors import InputError
 from coterie.palette import colours
 from coterie.plots.display import Display, caption
@@ -24,9 +23,9 @@ class InformationDisplay(Display):
     kind: ClassVar[str] = "information"
     size: ClassVar[tuple[float, float]] = (7.2, 4.6)
     criterion: str
-    ks: Array  # (m,)
+    ks: np.ndarray  # (m,)
     structures: list[str]
-    values: Array  # (m, structures) infinite if there is no valid fit
+    values: np.ndarray  # (m, structures) infinite if there is no valid fit
     best: list[Any]  # K and structure with the lowest value
 
     @classmethod

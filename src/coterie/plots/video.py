@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.palette import FAINT, INK, MARK, NOISE, OKABE_ITO, as_rgb
 from coterie.plots.display import new_figure
@@ -121,7 +120,7 @@ class Video:
         for bar, size in zip(self.sizes, frame.sizes, strict=True):
             bar.set_width(size)
 
-    def pictures(self) -> Iterator[Array]:
+    def pictures(self) -> Iterator[np.ndarray]:
         """Yield every step as pixels (height, width, 3); parts that do not change are drawn once."""
         moving = [self.caption, self.points, *self.outlines, *self.trails, *self.names, self.line, self.dot]
         moving += [*self.sizes, *([] if self.bound is None else [self.bound])]
@@ -136,7 +135,7 @@ class Video:
                 artist.draw(renderer)
             yield np.asarray(self.canvas.buffer_rgba())[:, :, :3].copy()
 
-    def _colours(self, i: int) -> Array:
+    def _colours(self, i: int) -> np.ndarray:
         """Return the colours of the points: those of the last step up to `i` that changed them."""
         for frame in reversed(self.frames[: i + 1]):
             if frame.rgb is not None:
@@ -216,6 +215,6 @@ class Video:
         ax.xaxis.set_major_formatter("{x:,g}")
         ax.spines[["top", "right", "left"]].set_visible(False)
 
-    def _numbers(self, name: str) -> Array:
+    def _numbers(self, name: str) -> np.ndarray:
         values = [getattr(frame, name) for frame in self.frames]
         return np.array([np.nan if value is None else value for value in values])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.arguments import as_floats
+from coterie.core.arguments import as_floats, is_integer
 from coterie.core.protocols import Engine, Source
 from coterie.errors import ParameterError
 from coterie.seeding.costs import SQUARES, Cost
@@ -101,6 +101,6 @@ def starts(init: Any, n_init: Any, if_random: int) -> int:
     if n_init == "auto":
         is_random = callable(init) or (isinstance(init, str) and METHODS.get(init) in (forgy, random_partition))
         return if_random if is_random else 1
-    if isinstance(n_init, bool) or not hasattr(n_init, "__index__") or n_init < 1:
+    if not is_integer(n_init) or n_init < 1:
         raise ParameterError(f"n_init must be 'auto' or a whole number of at least 1; got {n_init!r}")
     return int(n_init)

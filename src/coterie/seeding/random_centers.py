@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from coterie.core.arrays import as_dense
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats, WeightedSums
 from coterie.kernels.membership import membership
@@ -65,8 +65,7 @@ def _first_rows(seed: int, k: int, cost: Cost, chunk: Chunk) -> FirstRows:
 
 def _labelled_sums(seed: int, k: int, cost: Cost, chunk: Chunk) -> WeightedSums:
     members = membership(_rng(seed, chunk).integers(k, size=chunk.X.shape[0]), k, chunk.w)
-    sum_x = members @ cost.as_centers(chunk.X)
-    return WeightedSums(members.sum(axis=1), sum_x.toarray() if sparse.issparse(sum_x) else sum_x)
+    return WeightedSums(members.sum(axis=1), as_dense(members @ cost.as_centers(chunk.X)))
 
 
 def _rng(seed: int, chunk: Chunk) -> np.random.Generator:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 import coterie
-from coterie.core.arrays import Array
 from coterie.selection.reasons import reason_for
 from coterie.selection.sweep import Sweep
 from coterie.selection.tendency import Tendency
@@ -18,7 +17,7 @@ from coterie.selection.votes import NAMES, Vote, total_support
 class ChooseK:
     """Result of `choose_k`: the recommended number of clusters and the vote of each criterion."""
 
-    ks: Array  # (m,) numbers of clusters that were compared
+    ks: np.ndarray  # (m,) numbers of clusters that were compared
     votes: tuple[Vote, ...]
     sweep: Sweep = field(repr=False)  # the fits that the indices evaluate
     results: dict[str, Any] = field(repr=False)  # by criterion: `Curve`, `Gap`, `Stability`, ...; 'mixtures'
@@ -26,7 +25,7 @@ class ChooseK:
     n: int  # number of rows of X with a positive weight
 
     @property
-    def support(self) -> Array:
+    def support(self) -> np.ndarray:
         """Support of each K by all votes together (m,), from 0 to 1."""
         return total_support(self.votes, self.ks)
 
@@ -91,5 +90,5 @@ class ChooseK:
         return "\n".join([f"K = {self.recommended}{sample_note}: {self.reason}", "", aligned(rows), *notes])
 
 
-def _by_k(ks: Array, values: Array) -> dict[int, float]:
+def _by_k(ks: np.ndarray, values: np.ndarray) -> dict[int, float]:
     return {k: value for k, value in zip(ks.tolist(), values.tolist(), strict=True) if np.isfinite(value)}

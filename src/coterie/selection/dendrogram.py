@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import one_of, whole_number
-from coterie.core.arrays import Array
 from coterie.hierarchy.tree import as_tree
 from coterie.selection.text_table import aligned
 
@@ -15,10 +14,10 @@ from coterie.selection.text_table import aligned
 class DendrogramGap:
     """Result of `dendrogram_gap`."""
 
-    ks: Array  # (m,) numbers of clusters, from 2
-    jumps: Array  # (m,) jump of the merge heights at each K, from 0 to 1
-    low: Array  # (m,) height of the merge that leaves K clusters
-    high: Array  # (m,) height of the next merge
+    ks: np.ndarray  # (m,) numbers of clusters, from 2
+    jumps: np.ndarray  # (m,) jump of the merge heights at each K, from 0 to 1
+    low: np.ndarray  # (m,) height of the merge that leaves K clusters
+    high: np.ndarray  # (m,) height of the next merge
     best: int  # K of the largest jump
     clarity: float  # difference between the largest and the second largest jump, from 0 to 1
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
-from coterie.core.arrays import Array
+from coterie.core.arrays import Array, as_dense
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.core.scale import Scale
 from coterie.data import as_source
@@ -375,7 +375,7 @@ def _split_start(X: Any, w: Array | None, center: Array) -> Any:
     """Two initial centers along the longest axis of the rows: the means of the two halves of a Gaussian."""
     n, d = X.shape
     rows = np.linspace(0, n - 1, min(n, AXIS_ROWS, max(2, MAX_AXIS_VALUES // d))).astype(np.int64)
-    sample = X[rows].toarray() if sparse.issparse(X) else X[rows]
+    sample = as_dense(X[rows])
     centered = sample.astype(np.float64) - center
     size = np.abs(centered).max()
     if size == 0:  # the sample contains only rows equal to the center

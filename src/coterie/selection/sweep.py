@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie import interrupts
-from coterie.core.arguments import in_order
-from coterie.core.arrays import Array
+from coterie.core.arguments import in_order, is_integer
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.data import opened
@@ -22,9 +21,9 @@ from coterie.selection.text_table import aligned
 class Sweep:
     """Result of `sweep`: the fitted estimator, its objective and its labels for every K."""
 
-    ks: Array  # (m,) ascending
+    ks: np.ndarray  # (m,) ascending
     models: list[Any]  # one fitted estimator per K
-    objectives: Array  # (m,) lower is better
+    objectives: np.ndarray  # (m,) lower is better
     labels: list[Any]  # one array (n,) per K
     X: Any = field(repr=False)  # the rows; read from the file if a path was passed
     sample_weight: Any = field(default=None, repr=False)
@@ -158,7 +157,7 @@ def as_ks(ks: Any) -> list[int]:
         values: list[Any] = list(ks)
     except TypeError:
         values = [ks]
-    invalid = [k for k in values if isinstance(k, bool | np.bool_) or not hasattr(k, "__index__") or k < 1]
+    invalid = [k for k in values if isinstance(k, np.bool_) or not is_integer(k) or k < 1]
     if invalid or not values:
         value = f"got {invalid[0]!r}" if invalid else "got an empty list"
         raise ParameterError(f"{expected}; {value}")

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coterie import machine
-from coterie.core.arrays import is_sparse
+from coterie.core.arrays import as_dense
 from coterie.core.protocols import Chunk
 from coterie.data.row_sample import sample_rows
 from coterie.data.summary import column_names
@@ -88,7 +88,7 @@ class Traced:
 
 def _fill_missing(chunk: Chunk) -> tuple[np.ndarray, bool, np.ndarray]:
     """Return dense rows with column means for missing values, whether values are missing, and the means (d,)."""
-    X = chunk.X.toarray() if is_sparse(chunk.X) else np.array(chunk.X)
+    X = np.array(as_dense(chunk.X))
     is_missing = np.isnan(X)
     means = np.where(is_missing, 0.0, X).sum(axis=0) / np.maximum((~is_missing).sum(axis=0), 1)
     return np.where(is_missing, means, X).astype(X.dtype), bool(is_missing.any()), means

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.arrays import Array
 from coterie.errors import ParameterError
 
 
@@ -41,7 +40,7 @@ def data_uri(file: bytes, kind: str = "image/png") -> str:
     return f"data:{kind};base64,{b64encode(file).decode('ascii')}"
 
 
-def raster(x: Any, y: Any, rgb: Any, width: int, height: int, radius: float = 1.6, opacity: float = 0.75) -> Array:
+def raster(x: Any, y: Any, rgb: Any, width: int, height: int, radius: float = 1.6, opacity: float = 0.75) -> np.ndarray:
     """Draw discs at (x, y), in pixels from the upper left, as RGBA (height, width, 4).
 
     Where discs overlap, the colour is their mean and the opacity is that of all discs on top of each other. The image

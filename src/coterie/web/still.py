@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.arrays import Array
 from coterie.palette import NOISE, as_rgb
 from coterie.web.markup import Markup, joined, tag
 from coterie.web.plane import Plane
@@ -52,7 +51,7 @@ def still(
     )
 
 
-def point_colours(labels: Any, colors: Sequence[str]) -> Array:
+def point_colours(labels: Any, colors: Sequence[str]) -> np.ndarray:
     """Return the colours (m, 3) of the clusters of labels (m,); grey for -1."""
     return as_rgb([*colors, NOISE])[np.asarray(labels, dtype=np.int64)]
 
