@@ -61,6 +61,9 @@ for dtype in (np.{dtype},):
         np.testing.assert_allclose(
             cpu.potentials(X, None, 1.0, centers, near), plain.potentials(X, None, 1.0, centers, far), rtol=1e-5
         )
+        tiles = cpu.row_tiles(X)
+        first, second = (cpu.potentials(X, None, 1.0, centers, near, tiles) for _ in range(2))
+        assert np.array_equal(first, second)
     words = sparse.random_array((90, 30), density=0.2, rng=rng, format="csr").astype(dtype)
     for k in (3, 20, 70):
         table, resp = rng.normal(size=(k, 30)), rng.random((90, k))

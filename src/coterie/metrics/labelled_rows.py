@@ -116,13 +116,14 @@ class LabelledRows:
         """
         others = self.rows[self.order]
         calls = [(rows[start:stop],) for start, stop in strips(len(rows), len(self), self.distance.work)]
-        return machine.in_threads(lambda part: reduce(part, self._table(self.rows[part], others)), calls, n_jobs)
+        return machine.in_threads(lambda part: reduce(part, self.table(self.rows[part], others)), calls, n_jobs)
 
     def distances(self, rows: Any, others: Any) -> Array:
         """Distances of rows to others, by index or slice."""
-        return self._table(self.rows[rows], self.rows[others])
+        return self.table(self.rows[rows], self.rows[others])
 
-    def _table(self, A: Any, B: Any) -> Array:
+    def table(self, A: Any, B: Any) -> Array:
+        """Distances of the rows `A` to the rows `B`."""
         n, m = (part.shape[0] if sparse.issparse(part) else len(part) for part in (A, B))
         distances = np.empty((n, m), self.dtype)
         self.distance.between(A, B, distances)

@@ -48,32 +48,23 @@ def silhouettes_of(labelled: LabelledRows, rows: Array, n_jobs: int | None) -> A
     def reduce(rows: Array, distances: Array) -> Array:
         if w is not None:
             distances *= w
-        return from_sums(np.add.reduceat(distances, starts, axis=1, dtype=np.float64), labelled, rows)
+        return _from_sums(np.add.reduceat(distances, starts, axis=1, dtype=np.float64), labelled, rows)
 
     return np.concatenate(list(labelled.strips(rows, n_jobs, reduce)))
 
 
 def _from_fused_sums(ops: Any, labelled: LabelledRows, padded: int, n_jobs: int | None) -> Array:
-    """Silhouettes for Euclidean distances."""
-    sums, position = distance_sums(ops, labelled, padded, n_jobs)
-
-    def step(start: int, stop: int) -> Array:
-        return from_sums(sums[:, position[start:stop]].T, labelled, np.arange(start, stop))
-
-    return np.concatenate(machine.run_in_threads(step, strips(len(labelled), labelled.k), n_jobs))
-
-
-def distance_sums(ops: Any, labelled: LabelledRows, padded: int, n_jobs: int | None) -> tuple[Array, Array]:
-    """Sums of Euclidean distances to all clusters (k, padded), and the position of each row in them (n,).
-
-    Each pair of rows is computed once, and added to the sums at once.
-    """
+    """Silhouettes for Euclidean distances: each pair of rows is computed once, and added to the sums at once."""
     layout = ops.layout(labelled.rows, labelled.weights, labelled.codes, labelled.counts)
     sums = np.zeros((labelled.k, padded))
     for block in machine.in_threads(partial(ops.sums, layout), ops.blocks(layout), n_jobs):
         for clusters, rows, values in block:
             sums[clusters, rows] += values
-    return sums, layout.position
+
+    def step(start: int, stop: int) -> Array:
+        return _from_sums(sums[:, layout.position[start:stop]].T, labelled, np.arange(start, stop))
+
+    return np.concatenate(machine.run_in_threads(step, strips(len(labelled), labelled.k), n_jobs))
 
 
 def _from_means(labelled: LabelledRows, n_jobs: int | None) -> Array:
@@ -92,13 +83,13 @@ def _from_means(labelled: LabelledRows, n_jobs: int | None) -> Array:
         squares = np.zeros((stop - start, labelled.k))
         squares[:, moments.clusters] = moments.means.distances(labelled.rows[start:stop]) ** 2
         sums = distance.factor * (labelled.cluster_weight * squares + scatter)
-        return from_sums(sums, labelled, np.arange(start, stop))
+        return _from_sums(sums, labelled, np.arange(start, stop))
 
     bounds = strips(len(labelled), sum(moments.means.pivot.shape))
     return np.concatenate(machine.run_in_threads(step, bounds, n_jobs))
 
 
-def from_sums(sums: Array, labelled: LabelledRows, rows: Array) -> Array:
+def _from_sums(sums: Array, labelled: LabelledRows, rows: Array) -> Array:
     """Silhouettes of `rows` from the sums of their distances to all clusters (rows, k), in any unit."""
     check_finite(sums)
     weight, codes, rest = labelled.cluster_weight, labelled.codes[rows], labelled.rest_weight[rows]

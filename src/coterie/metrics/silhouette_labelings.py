@@ -1,44 +1,37 @@
-"""Mean silhouettes of several clusterings of the same rows, whose distances are computed once for many of them.
+"""Mean silhouettes of several clusterings of the same rows, for which each distance is computed once.
 
 Rows that are together in every clustering form a *cell*. The sum of the distances of a row to a cluster is the sum over
-the cells of the cluster, so one pass over all pairs of rows serves all clusterings. Many small cells make the pass
-longer, because the kernel pads each to whole vectors: clusterings then share several passes.
+the cells of the cluster, so most work does not depend on the number of clusterings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arrays import Array
-from coterie.distances.euclidean import Euclidean
-from coterie.metrics.labelled_rows import LabelledRows
+from coterie.metrics.labelled_rows import LabelledRows, check_finite
 from coterie.metrics.labels import labels_of_rows
 from coterie.metrics.silhouette import check_silhouettes, labelled_rows, mean_silhouette
-from coterie.metrics.silhouette_exact import MAX_PADDING, distance_sums, from_sums
 
-MAX_CELL_SUMS = 1 << 22  # maximum number of sums of one pass, one for each row and cell
+STRIP_BYTES = 1 << 22  # size of a table of distances of all rows to some, which is in the cache while they are added
+LANES = 16  # strips are whole vectors
+MIN_SHARED = 3  # number of clusterings from which cells are faster than one pass for each
 
 
 class Cells(NamedTuple):
-    """Rows that are together in all of these clusterings."""
+    """Cells of several clusterings. Clusters of all clusterings are numbered one after the other."""
 
-    members: list[int]  # indices of the clusterings
-    codes: Array  # (n,) cell of each row
-    padded: int  # number of rows of a pass
-    k: int
-
-    def with_clusters(self, index: int, codes: Array, k: int, ops: Any, itemsize: int) -> Cells:
-        """The cells after one more clustering."""
-        both = self.codes * k + codes
-        is_used = np.bincount(both, minlength=self.k * k) > 0
-        cells = (np.cumsum(is_used) - 1)[both]
-        counts = np.bincount(cells)
-        return Cells([*self.members, index], cells, ops.padded_size(counts, itemsize), len(counts))
+    order: Array  # (n,) rows sorted by cell
+    starts: Array  # (cells + 1,) position of the first row of each cell in `order`
+    clusters: Array  # (cells, m) clusters of each cell, one for each clustering
+    first: Array  # (m + 1,) first cluster of each clustering
+    weight: Array  # (clusters,)
 
 
 def silhouette_scores(
@@ -54,16 +47,11 @@ def silhouette_scores(
     if not labelings:
         return []
     first = labelled_rows(X, labelings[0], metric, metric_params, sample_weight)
-    rows = [first, *(check_silhouettes(_with_labels(first, labels)) for labels in labelings[1:])]
+    clusterings = [first, *(check_silhouettes(_with_labels(first, labels)) for labels in labelings[1:])]
     with machine.one_blas_thread:
-        distance = first.distance
-        if not (isinstance(distance, Euclidean) and type(distance).between is Euclidean.between and distance.root):
-            return [mean_silhouette(labelled, n_jobs) for labelled in rows]
-        scores = np.empty(len(rows))
-        ops = kernels.select("silhouette", *first.rows.shape)
-        for cells in _passes(rows, ops):
-            scores[cells.members] = _scores(cells, [rows[i] for i in cells.members], ops, n_jobs)
-    return [float(score) for score in scores]
+        if len(clusterings) < MIN_SHARED:
+            return [mean_silhouette(labelled, n_jobs) for labelled in clusterings]
+        return _mean_silhouettes(clusterings, n_jobs)
 
 
 def _with_labels(labelled: LabelledRows, labels: Any) -> LabelledRows:
@@ -71,34 +59,54 @@ def _with_labels(labelled: LabelledRows, labels: Any) -> LabelledRows:
     return replace(labelled, codes=encoded.codes, k=encoded.k)
 
 
-def _passes(rows: list[LabelledRows], ops: Any) -> list[Cells]:
-    """Clusterings in the order in which they are given, in passes that take less time than separate ones."""
-    n, itemsize, passes = len(rows[0]), rows[0].rows.itemsize, list[Cells]()
-    for index, labelled in enumerate(rows):
-        alone = Cells([], np.zeros(n, np.int64), 0, 1).with_clusters(index, labelled.codes, labelled.k, ops, itemsize)
-        if passes:
-            cells = passes[-1]
-            shared = cells.with_clusters(index, labelled.codes, labelled.k, ops, itemsize)
-            if (
-                shared.padded**2 <= cells.padded**2 + alone.padded**2
-                and shared.padded <= MAX_PADDING * n
-                and shared.padded * shared.k <= MAX_CELL_SUMS
-            ):
-                passes[-1] = shared
-                continue
-        passes.append(alone)
-    return passes
+def cells_of(clusterings: list[LabelledRows]) -> Cells:
+    """The cells of clusterings of the same rows."""
+    cell, k = clusterings[0].codes, clusterings[0].k
+    for labelled in clusterings[1:]:
+        both = cell.astype(np.int64) * labelled.k + labelled.codes
+        is_used = np.bincount(both, minlength=k * labelled.k) > 0
+        cell, k = (np.cumsum(is_used) - 1)[both], int(np.count_nonzero(is_used))
+    order = np.argsort(cell, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=k))])
+    first = np.concatenate([[0], np.cumsum([labelled.k for labelled in clusterings])])
+    of_cells = [labelled.codes[order[starts[:-1]]] for labelled in clusterings]
+    weight = np.concatenate([labelled.cluster_weight for labelled in clusterings])
+    return Cells(order, starts, np.stack(of_cells, axis=1) + first[:-1], first, weight)
 
 
-def _scores(cells: Cells, rows: list[LabelledRows], ops: Any, n_jobs: int | None) -> list[float]:
-    """Mean silhouettes of clusterings that share a pass."""
-    if len(rows) == 1:
-        return [mean_silhouette(rows[0], n_jobs)]
-    sums, position = distance_sums(ops, replace(rows[0], codes=cells.codes, k=cells.k), cells.padded, n_jobs)
-    by_row, everything, scores = sums[:, position], np.arange(len(rows[0])), []
-    for labelled in rows:
-        is_member = np.zeros((labelled.k, cells.k))
-        is_member[labelled.codes, cells.codes] = 1.0
-        values = from_sums((is_member @ by_row).T, labelled, everything)
-        scores.append(float(values @ labelled.weights / labelled.weights.sum()))
-    return scores
+def _mean_silhouettes(clusterings: list[LabelledRows], n_jobs: int | None) -> list[float]:
+    labelled, cells = clusterings[0], cells_of(clusterings)
+    n, w = len(labelled), labelled.weights
+    work = _Work(
+        labelled, cells, labelled.rows[cells.order], w[cells.order],
+        np.stack([other.codes for other in clusterings]) + cells.first[:-1, None],
+        np.stack([other.rest_weight for other in clusterings]),
+    )  # fmt: skip
+    step = max(1, STRIP_BYTES // (n * labelled.dtype.itemsize * LANES)) * LANES
+    calls = [(start, min(start + step, n)) for start in range(0, n, step)]
+    total = np.zeros(len(clusterings))
+    for start, values in machine.in_threads(partial(_strip, work), calls, n_jobs):
+        total += values @ w[start : start + values.shape[1]]
+    return [float(value) for value in total / w.sum()]
+
+
+class _Work(NamedTuple):
+    labelled: LabelledRows
+    cells: Cells
+    rows: Any  # (n, ...) rows sorted by cell
+    w: Array  # (n,) their weights
+    cluster: Array  # (m, n) cluster of each row, in its original order
+    rest: Array  # (m, n) weight of the other rows of this cluster
+
+
+def _strip(work: _Work, start: int, stop: int) -> tuple[int, Array]:
+    """`start`, and the silhouettes (m, stop - start) of the rows `start` to `stop`."""
+    cells, index = work.cells, np.arange(start, stop)
+    distances = work.labelled.table(work.rows, work.labelled.rows[index])
+    values = np.empty((len(work.cluster), stop - start))
+    kernels.select("silhouette", len(work.w), stop - start).silhouettes_of_cells(
+        distances, work.w, cells.starts, cells.clusters, cells.first, cells.weight,
+        np.ascontiguousarray(work.cluster[:, index]), np.ascontiguousarray(work.rest[:, index]), values,
+    )  # fmt: skip
+    check_finite(values)
+    return start, values

@@ -13,7 +13,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.seeding.costs import SQUARES, WORK, Cost
 
-TILES_BYTES = 1 << 28  # maximum size of rows of which a copy is made that passes read faster
+TILES_BYTES = 1 << 25  # maximum size of rows of which a copy is made that passes read faster
 TILES_FROM = 8  # number of passes from which the copy pays off
 
 

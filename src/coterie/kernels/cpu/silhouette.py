@@ -194,3 +194,50 @@ def _flush_columns(column, total, cluster, first):
     for j in range(min(len(column), total.shape[1] - first)):
         total[cluster, first + j] += column[j]
         column[j] = 0
+
+
+@jit
+def silhouettes_of_cells(
+    D,  # in  (n, m)
+    w,  # in  (n,)
+    starts,  # in  (cells + 1,)
+    clusters,  # in  (cells, p)
+    first,  # in  (p + 1,)
+    weight,  # in  (clusters,)
+    own,  # in  (p, m)
+    rest,  # in  (p, m)
+    values,  # out (p, m)
+):
+    """See `plain.silhouette`."""
+    m, part = D.shape[1], np.empty(D.shape[1])
+    sums = np.zeros((len(weight), m))
+    for c in range(len(clusters)):
+        part[:] = 0.0
+        for j in range(starts[c], starts[c + 1]):
+            _add_scaled(w[j], D[j], part)
+        for q in range(clusters.shape[1]):
+            _add_scaled(1.0, part, sums[clusters[c, q]])
+    for q in range(len(values)):
+        nearest = values[q]
+        nearest[:] = np.inf
+        for k in range(first[q], first[q + 1]):
+            if weight[k] > 0:
+                _lower_others(sums[k], 1.0 / weight[k], k, own[q], nearest)
+        for i in range(m):
+            a = sums[own[q, i], i] / rest[q, i] if rest[q, i] > 0 else 0.0
+            largest = max(a, nearest[i])
+            nearest[i] = (nearest[i] - a) / largest if rest[q, i] > 0 and largest > 0 else 0.0
+
+
+@jit
+def _add_scaled(factor, values, total):
+    for i in range(len(total)):
+        total[i] += factor * values[i]
+
+
+@jit
+def _lower_others(sums, factor, cluster, own, nearest):
+    """Lower `nearest` to the means of rows that are not in this cluster."""
+    for i in range(len(nearest)):
+        mean = sums[i] * factor
+        nearest[i] = mean if own[i] != cluster and mean < nearest[i] else nearest[i]

@@ -177,9 +177,19 @@ def _squares(columns, center, start, square):
     """Squared distances of a block of rows to one center."""
     for i in range(BLOCK):
         square[i] = 0.0
-    for t in range(len(center)):
-        at, column = center[t], columns[t, start : start + BLOCK]
-        for i in range(len(column)):
+    d, n = len(center), min(BLOCK, columns.shape[1] - start)
+    for t in range(0, d - 3, 4):  # four columns at once: fewer loads and stores of the squares
+        c0, c1, c2, c3 = center[t], center[t + 1], center[t + 2], center[t + 3]
+        x0, x1 = columns[t, start : start + n], columns[t + 1, start : start + n]
+        x2, x3 = columns[t + 2, start : start + n], columns[t + 3, start : start + n]
+        for i in range(n):
+            total = square[i] + (x0[i] - c0) * (x0[i] - c0)
+            total += (x1[i] - c1) * (x1[i] - c1)
+            total += (x2[i] - c2) * (x2[i] - c2)
+            square[i] = total + (x3[i] - c3) * (x3[i] - c3)
+    for t in range(d - d % 4, d):
+        at, column = center[t], columns[t, start : start + n]
+        for i in range(n):
             difference = column[i] - at
             square[i] += difference * difference
 

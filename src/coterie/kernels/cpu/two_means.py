@@ -13,6 +13,7 @@ from coterie.kernels.plain import Weights, weights
 
 BLOCK = 512  # rows whose projections stay in the cache
 TILE = 16  # rows that are transposed at once
+MANY = 32  # number of changes in a block from which sums over all of its rows are faster than adding rows
 
 
 def two_means(
@@ -45,7 +46,7 @@ def _descend(
     total, sums, weight = np.zeros(d), np.zeros(d), 0.0
     means = np.empty((2, d))
     total_weight = _to_columns(X, w, origin, inverse, columns, total)
-    direction, projection = np.empty(d, X.dtype), np.empty(BLOCK, X.dtype)
+    direction, projection, step = np.empty(d, X.dtype), np.empty(BLOCK, X.dtype), np.empty(BLOCK, X.dtype)
     stride = 0 if len(w) == 1 else 1
     for iteration in range(max_iter):
         offset = 0.0
@@ -56,15 +57,24 @@ def _descend(
         for first in range(0, n, BLOCK):
             count = min(BLOCK, n - first)
             _project(columns, first, direction, X.dtype.type(offset), projection[:count])
-            if _count_changes(projection, sides[first : first + count]) == 0:
-                continue
-            for i in range(first, first + count):
-                side = 1 if projection[i - first] > 0 else -1
-                if side != sides[i]:
-                    changed += 1
-                    sides[i] = side
-                    weight += side * w[i * stride]
-                    _add_row(X, i, origin, side * w[i * stride] * inverse, sums)
+            block_changes = _count_changes(projection, sides[first : first + count])
+            if block_changes >= MANY:
+                changed += block_changes
+                _change_sides(projection, sides[first : first + count], step)
+                for p in range(count if stride else 0):
+                    step[p] *= w[first + p]
+                factor = 1.0 if stride else w[0]
+                weight += factor * _sum(step[:count])
+                for t in range(d):
+                    sums[t] += factor * _weighted_sum(columns[t, first : first + count], step)
+            elif block_changes > 0:
+                for i in range(first, first + count):
+                    side = 1 if projection[i - first] > 0 else -1
+                    if side != sides[i]:
+                        changed += 1
+                        sides[i] = side
+                        weight += side * w[i * stride]
+                        _add_row(X, i, origin, side * w[i * stride] * inverse, sums)
         if changed == 0 or not 0.0 < weight < total_weight:
             return iteration
         moved = 0.0
@@ -137,6 +147,15 @@ def _count_changes(projection, sides):
     for p in range(len(sides)):
         total += np.int32(projection[p] * sides[p] <= 0)
     return total
+
+
+@jit
+def _change_sides(projection, sides, step):
+    """Update `sides`; `step` is 1 for rows that are new in the second cluster, -1 for those that left it, else 0."""
+    for p in range(len(sides)):
+        side = sides.dtype.type(1 if projection[p] > 0 else -1)
+        step[p] = (side - sides[p]) / 2
+        sides[p] = side
 
 
 @jit_reassociating
