@@ -114,7 +114,7 @@ def lloyd(
             count = i1 - i0
             for p in range(count):
                 s.rows[p] = i0 + p
-        if low is None or bounds_help:  # scores in full precision give tighter bounds
+        if low is None or count < i1 - i0:  # the precision of the data gives tighter bounds to the rows that are left
             search(X, centers, s, count, None)
         else:
             search(X, centers, s, count, low)

@@ -37,7 +37,7 @@ from coterie.kernels.cpu.simd import PANEL, load_tile, padded, points
 
 MIN_COLUMNS, MAX_COLUMNS = 32, 1 << 15  # sums of products of 8 bits do not overflow up to this number of columns
 MIN_CENTERS, MIN_ROWS = 256, 1024
-MAX_SELECTED = 0.12  # share of panels that may be scored again; above, the next precision is faster
+MAX_SELECTED = (0.12, 0.06)  # share of panels that may be scored again, by level; above, the next one is faster
 FIRST_WAIT, MAX_WAIT = 16, 64  # tiles after a failure before the lower precision is tried again
 LENGTH_16 = 46000.0  # maximum length of a row or center in units of its 16-bit integers: products fit in 31 bits
 LARGEST_8, LARGEST_16 = 127.0, 32700.0
@@ -191,7 +191,7 @@ def label_tile(
         load_tile(X, s.rows[p:], s.shift, inverse, low.tile, s.norm[p:], 0, ahead, X.shape[1])
     while state[0] < FLOAT:
         scan_tile(s, low, p, centers.shape[0], X.shape[1], state[0])
-        if score_selected(X, centers, s, low, p):
+        if score_selected(X, centers, s, low, p, MAX_SELECTED[state[0]]):
             if state[0] == INT8:
                 state[2] = FIRST_WAIT
             return True
@@ -261,18 +261,23 @@ def error_bound(length, residual, scale, centers_residual, typical, d):
 
 
 @jit
-def score_selected(X, centers, s, low, p):
-    """Score in float32 the best panel of each row, and the panels that can contain a better center."""
+def score_selected(X, centers, s, low, p, limit):
+    """Score in float32 the best panel of each row, and the panels that can contain a better center.
+
+    Returns False if these are more than the share `limit` of all panels.
+    """
     d, tile_rows, n_panels = X.shape[1], points(4), low.selected.shape[0]
     scale, slack, cut, rest = low.rows[0], low.rows[5], low.rows[6], low.rows[7]
+    low.selected[:] = 0
     for i in range(tile_rows):
         s.best[p + i] = np.inf
         s.second[p + i] = np.inf
         s.second_square[p + i] = -1.0
         rest[i] = np.inf
         if is_rounded(s.norm[p + i], d):
-            update_best(X, s, p + i, low.where[i] * PANEL)
+            low.selected[low.where[i]] |= 1 << i
             low.least[low.where[i] * tile_rows + i] = np.inf
+    score_panels(X, s, low, p)
     for i in range(tile_rows):
         highest = np.float64(s.best[p + i]) + np.float64(tolerance(s, p + i))
         highest = highest / np.float64(scale[i]) + np.float64(slack[i])
@@ -281,13 +286,9 @@ def score_selected(X, centers, s, low, p):
     for j in range(n_panels):
         low.selected[j] = select_rows(low.least, j * tile_rows, cut, rest)
         total += count_bits(low.selected[j])
-    if total > MAX_SELECTED * n_panels * tile_rows:
+    if total > limit * n_panels * tile_rows:
         return False
-    for j in range(n_panels):
-        bits = low.selected[j]
-        while bits != 0:
-            update_best(X, s, p + first_bit(bits), j * PANEL)
-            bits &= bits - 1
+    score_panels(X, s, low, p)
     for i in range(tile_rows):
         bound = (np.float64(rest[i]) - np.float64(slack[i])) * np.float64(scale[i])
         rest[i] = bound - 2.0**-20 * abs(bound)
@@ -305,11 +306,17 @@ def is_rounded(norm, d):
 
 
 @jit
-def update_best(X, s, p, first):
-    """Update the two best scores of a row with the panel that begins with center `first`."""
+def score_panels(X, s, low, p):
+    """Update the two best scores of rows with their selected panels, panel by panel, so that it stays in the cache."""
     d, inverse = X.shape[1], X.dtype.type(s.inverse)
-    at = s.rows[p] * d
-    score_row(X, at, s.shift, inverse, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
+    for j in range(low.selected.shape[0]):
+        bits, first = low.selected[j], j * PANEL
+        while bits != 0:
+            i = p + first_bit(bits)
+            bits &= bits - 1
+            score_row(
+                X, s.rows[i] * d, s.shift, inverse, s.panels, first * d, s.half, first, s.best, s.second, s.index, i, d
+            )  # fmt: skip
 
 
 @jit
