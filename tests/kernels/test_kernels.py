@@ -126,7 +126,7 @@ def searched_block(X, centers):
     X, centers = cpu.read_only(X), cpu.read_only(centers)
     s = prepare(X, centers, np.empty(buffer_size(*centers.shape, X.itemsize), X.dtype))
     s.rows[: s.block] = np.arange(s.block)
-    search(X, centers, s, s.block)
+    search(X, centers, s, s.block, None)
     np.testing.assert_array_equal(s.index[: s.block], naive.squares(X[: s.block], centers).argmin(axis=1))
     return s
 

@@ -167,6 +167,21 @@ def test_the_precision_is_chosen_by_the_number_of_panels_that_are_left(name, lev
         assert low.state[0] == level
 
 
+@loop_over("apart", [1.0, 3.0])
+@loop_over("step", [1e-4, 1e-2, 0.3])
+def test_bounds_from_integer_scores_never_change_a_label(apart, step):
+    rng = np.random.default_rng(0)
+    X = (apart * rng.normal(size=(300, 37))[rng.integers(300, size=1500)] + rng.normal(size=(1500, 37))) * 3.0
+    X = X.astype(np.float32)
+    centers, low = X[:300].copy(), workspace(300, 37)
+    labels, lower, before = np.full(len(X), -1, np.int32), np.zeros(len(X), np.float32), centers
+    for _ in range(8):
+        arrays = (cpu.read_only(values) for values in (X, np.ones(1), centers, before))
+        hard_assignment.lloyd(*arrays, labels, lower, cpu.thread_buffer(centers, X.dtype), low)
+        np.testing.assert_array_equal(labels, naive.squares(X, centers).argmin(axis=1))
+        before, centers = centers, (centers + step * rng.normal(size=centers.shape)).astype(np.float32)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 3e38])
 def test_rows_that_are_not_finite_do_not_affect_other_rows(bad):
     X, centers = case("overlapping", 300, 40, 260)

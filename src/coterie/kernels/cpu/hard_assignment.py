@@ -36,7 +36,8 @@ PROBE_EVERY = 16  # number of blocks between two tests of whether bounds are use
 MAX_FEW_SUMS = 64  # up to this number of sums, all are computed lane by lane
 NEAR = 4.0  # distance from the origin, in units, within which few sums are computed from the tiles
 MIN_SKIPPED = 0.4  # share of rows that bounds must skip to be useful
-MIN_SKIPPED_LOW = 0.7  # the same if all rows could be scored in low precision instead
+MIN_SKIPPED_LOW = 0.5  # the same if all rows could be scored in low precision instead
+MAX_LEFT = 0.3  # share of rows left by bounds up to which they are not scored in low precision, for tighter bounds
 MAX_ONE_BY_ONE = 6  # up to this number of ambiguous rows, float64 is faster than a tile
 MAX_AMBIGUOUS = 0.25  # share of ambiguous rows above which other blocks are compared by differences at once
 LARGEST_SQUARE = 2.0**100  # squared distances below this have not overflowed
@@ -114,7 +115,7 @@ def lloyd(
             count = i1 - i0
             for p in range(count):
                 s.rows[p] = i0 + p
-        if low is None or bounds_help:  # scores in full precision give tighter bounds
+        if low is None or count < MAX_LEFT * (i1 - i0):
             search(X, centers, s, count, None)
         else:
             search(X, centers, s, count, low)

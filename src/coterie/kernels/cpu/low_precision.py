@@ -37,11 +37,12 @@ from coterie.kernels.cpu.simd import PANEL, load_tile, padded, points
 
 MIN_COLUMNS, MAX_COLUMNS = 32, 1 << 15  # sums of products of 8 bits do not overflow up to this number of columns
 MIN_CENTERS, MIN_ROWS = 256, 1024
-MAX_SELECTED = 0.12  # share of panels that may be scored again; above, the next precision is faster
+MAX_SELECTED = (0.12, 0.06)  # share of panels that may be scored again, by level; above, the next one is faster
 FIRST_WAIT, MAX_WAIT = 16, 64  # tiles after a failure before the lower precision is tried again
 LENGTH_16 = 46000.0  # maximum length of a row or center in units of its 16-bit integers: products fit in 31 bits
 LARGEST_8, LARGEST_16 = 127.0, 32700.0
-SMALLEST, LARGEST = 2.0**-60, 2.0**40  # longer rows are decided in float64; smaller values are rounded to 0
+SMALLEST = 2.0**-60  # smaller values are rounded to 0
+LARGEST_NORM = np.float32(2.0**80)  # rows with a larger squared norm are decided in float64
 ROUNDING = 2.0**-24
 TINY = 2.0**-60  # values below this may underflow
 STRETCH = 1.0 + 2.0**-8  # bound of the rounding of the norm of a center
@@ -141,7 +142,7 @@ def largest_integers(d, level):
 @jit
 def choose_scale(top, length, limits):
     """Unit of the integers of a row or center with this largest value and at most this length; and its inverse."""
-    is_in_range = top > SMALLEST and length < LARGEST
+    is_in_range = top > SMALLEST and length < np.inf
     unit = max(top * limits[0], length * limits[1])
     return np.float32(unit if is_in_range else 1.0), np.float32(1.0 / unit if is_in_range else 0.0)
 
@@ -191,7 +192,7 @@ def label_tile(
         load_tile(X, s.rows[p:], s.shift, inverse, low.tile, s.norm[p:], 0, ahead, X.shape[1])
     while state[0] < FLOAT:
         scan_tile(s, low, p, centers.shape[0], X.shape[1], state[0])
-        if score_selected(X, centers, s, low, p):
+        if score_selected(X, centers, s, low, p, MAX_SELECTED[state[0]]):
             if state[0] == INT8:
                 state[2] = FIRST_WAIT
             return True
@@ -219,8 +220,7 @@ def scan_tile(s, low, p, k, d, level):
     else:
         quantize_tile_int16(low.tile, 0, inverse, scale, low.words, 0, residual, top, d)
     for i in range(tile_rows):
-        length = row_length(s.norm[p + i], d)
-        factor[i], slack[i] = error_bound(length, residual[i], scale[i], rounded.residual[0], low.typical[0], d)
+        factor[i], slack[i] = error_bound(s.norm[p + i], residual[i], scale[i], rounded.residual[0], low.typical[0], d)
         best[i] = np.inf
         low.where[i] = 0
     d_words = (d + 3) // 4 if level == INT8 else (d + 1) // 2
@@ -245,13 +245,14 @@ def row_length(norm, d):
 
 
 @jit
-def error_bound(length, residual, scale, centers_residual, typical, d):
+def error_bound(norm, residual, scale, centers_residual, typical, d):
     """Factor of |c|^2 / 2 and slack, in the unit of the row: ``factor |c|^2 / 2 - x.c - slack`` is a lower bound.
 
     The error is at most ``error |c|``, which is at most ``error (typical + |c|^2 / typical) / 2`` for any `typical`.
     """
-    if not length < LARGEST:
+    if not norm < LARGEST_NORM:
         return np.float32(1.0), np.float32(0.0)
+    length = row_length(norm, d)
     lost = np.sqrt(np.float64(residual)) * (1.0 + (d + 4) * ROUNDING) + np.sqrt(d) * TINY
     error = lost + (length + lost) * (centers_residual + 8.0 * ROUNDING * (1.0 + centers_residual))
     error *= STRETCH
@@ -261,33 +262,34 @@ def error_bound(length, residual, scale, centers_residual, typical, d):
 
 
 @jit
-def score_selected(X, centers, s, low, p):
-    """Score in float32 the best panel of each row, and the panels that can contain a better center."""
-    d, tile_rows, n_panels = X.shape[1], points(4), low.selected.shape[0]
+def score_selected(X, centers, s, low, p, limit):
+    """Score in float32 the best panel of each row, and the panels that can contain a better center.
+
+    Returns False if these are more than the share `limit` of all panels.
+    """
+    tile_rows, n_panels = points(4), low.selected.shape[0]
     scale, slack, cut, rest = low.rows[0], low.rows[5], low.rows[6], low.rows[7]
+    low.selected[:] = 0
     for i in range(tile_rows):
         s.best[p + i] = np.inf
         s.second[p + i] = np.inf
         s.second_square[p + i] = -1.0
         rest[i] = np.inf
-        if is_rounded(s.norm[p + i], d):
-            update_best(X, s, p + i, low.where[i] * PANEL)
+        if s.norm[p + i] < LARGEST_NORM:
+            low.selected[low.where[i]] |= 1 << i
             low.least[low.where[i] * tile_rows + i] = np.inf
+    score_panels(X, s, low, p)
     for i in range(tile_rows):
         highest = np.float64(s.best[p + i]) + np.float64(tolerance(s, p + i))
         highest = highest / np.float64(scale[i]) + np.float64(slack[i])
-        cut[i] = np.float32(highest + 2.0**-20 * abs(highest)) if is_rounded(s.norm[p + i], d) else -np.inf
+        cut[i] = np.float32(highest + 2.0**-20 * abs(highest)) if s.norm[p + i] < LARGEST_NORM else -np.inf
     total = 0
     for j in range(n_panels):
         low.selected[j] = select_rows(low.least, j * tile_rows, cut, rest)
         total += count_bits(low.selected[j])
-    if total > MAX_SELECTED * n_panels * tile_rows:
+    if total > limit * n_panels * tile_rows:
         return False
-    for j in range(n_panels):
-        bits = low.selected[j]
-        while bits != 0:
-            update_best(X, s, p + first_bit(bits), j * PANEL)
-            bits &= bits - 1
+    score_panels(X, s, low, p)
     for i in range(tile_rows):
         bound = (np.float64(rest[i]) - np.float64(slack[i])) * np.float64(scale[i])
         rest[i] = bound - 2.0**-20 * abs(bound)
@@ -299,17 +301,17 @@ def score_selected(X, centers, s, low, p):
 
 
 @jit
-def is_rounded(norm, d):
-    """Whether a row with this squared norm is rounded to integers; False if it is not finite."""
-    return row_length(norm, d) < LARGEST
-
-
-@jit
-def update_best(X, s, p, first):
-    """Update the two best scores of a row with the panel that begins with center `first`."""
+def score_panels(X, s, low, p):
+    """Update the two best scores of rows with their selected panels, panel by panel, so that it stays in the cache."""
     d, inverse = X.shape[1], X.dtype.type(s.inverse)
-    at = s.rows[p] * d
-    score_row(X, at, s.shift, inverse, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
+    for j in range(low.selected.shape[0]):
+        bits, first = low.selected[j], j * PANEL
+        while bits != 0:
+            i = p + first_bit(bits)
+            bits &= bits - 1
+            score_row(
+                X, s.rows[i] * d, s.shift, inverse, s.panels, first * d, s.half, first, s.best, s.second, s.index, i, d
+            )  # fmt: skip
 
 
 @jit
