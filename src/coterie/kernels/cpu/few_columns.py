@@ -25,6 +25,7 @@ from coterie.kernels.cpu.simd import (
     PANEL,
     add_few_sums,
     aligned,
+    in_whole_panels,
     load_few_columns,
     load_tile,
     mark_uncertain,
@@ -32,6 +33,7 @@ from coterie.kernels.cpu.simd import (
     points,
     reset_best,
     score_panel,
+    score_rest,
 )
 
 MAX_SUMS = 96  # clusters x columns; above, adding row by row is faster
@@ -61,7 +63,7 @@ def sweep(
     shift, origin, inverse, panels, half = s.shift, s.differences.origin, X.dtype.type(s.inverse), s.panels, s.half
     rounding, by_differences = s.rounding, s.differences.is_default
 
-    columns, n_labels = d + d % 2, (k + LABELS - 1) // LABELS * LABELS
+    n_whole, columns, n_labels = in_whole_panels(k), d + d % 2, (k + LABELS - 1) // LABELS * LABELS
     scaled = scale_centers(X, centers, inverse, n_labels, columns)
     counts, sums = np.zeros(n_labels, np.int64), aligned(n_labels * (columns + 1) * padded(1, X.itemsize), X)
     is_shifted = has_offset(shift)
@@ -83,8 +85,10 @@ def sweep(
                 else:
                     load_tile(X, rows, shift, inverse, tile, norm, p, 0, d)
                 reset_best(best, second, p)
-                for first in range(0, k, PANEL):
+                for first in range(0, n_whole, PANEL):
                     score_panel(tile, p * height, panels, first * d, half, first, best, second, index, p, d)
+                if n_whole < k:
+                    score_rest(tile, p * height, panels, n_whole * d, half, n_whole, k, best, second, index, p, d)
             n_ambiguous = 0
             for p in range(0, count, tile_rows):
                 bits = mark_uncertain(best, second, norm, p, rounding.norm, rounding.quick, rounding.tiny)

@@ -27,6 +27,7 @@ from coterie.kernels.cpu.simd import (
     PANEL,
     add_row,
     aligned,
+    in_whole_panels,
     load_few_columns,
     load_tile,
     lowest_bit,
@@ -35,6 +36,7 @@ from coterie.kernels.cpu.simd import (
     points,
     reset_best,
     score_panel,
+    score_rest,
     square_panel,
 )
 
@@ -197,17 +199,29 @@ def panel_size(k, d):
 
 
 def buffer_size(k, d, itemsize):
-    """Size of the work space of a pass: panels, padded centers, sums in the precision of the data, unshifted panels."""
+    """Size of the work space of a pass: panels, padded centers, sums in the precision of the data; unshifted panels,
+    and the tiles of a block with three numbers for each row.
+    """
     height, lanes = padded(d, itemsize), padded(1, itemsize)
-    return padded(panel_size(k, d), itemsize) + k * height + k * (height + lanes) + panel_size(k, d)
+    sums = k * height + k * (height + lanes)
+    return 2 * padded(panel_size(k, d), itemsize) + sums + block_size(k, d, itemsize) * (height + 3)
+
+
+@register_jitable
+def block_size(k, d, itemsize):
+    """Number of rows of a block and one more tile."""
+    tile_rows = points(itemsize)
+    max_tiles = 32 if has_small_panels(k, d, itemsize) else 8
+    return tile_rows + max(1, min(max_tiles, BLOCK_BYTES // (tile_rows * padded(d, itemsize) * itemsize))) * tile_rows
 
 
 @jit
 def zeros(buffer, at, size):
     """``buffer[at:at + size]``, set to zero."""
-    for i in range(at, at + size):
-        buffer[i] = 0
-    return buffer[at : at + size]
+    view = buffer[at : at + size]
+    for i in range(size):
+        view[i] = 0
+    return view
 
 
 @jit
@@ -215,8 +229,8 @@ def prepare(X, centers, may_keep_origin, buffer):
     """Panels of the centers, and arrays for a block of rows."""
     k, d = centers.shape
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
-    max_tiles = 32 if has_small_panels(centers) else 8
-    block = max(1, min(max_tiles, BLOCK_BYTES // (tile_rows * height * X.itemsize))) * tile_rows
+    size = block_size(k, d, X.itemsize)
+    block = size - tile_rows
     shift = aligned(height, X)
     inverse = 1.0 / choose_unit(X, centers, shift)
     if may_keep_origin and is_near_origin(centers, shift):
@@ -233,16 +247,14 @@ def prepare(X, centers, may_keep_origin, buffer):
     start = np.zeros(n_panels * PANEL, X.dtype)
     for j in range(k, n_panels * PANEL):
         start[j] = np.inf
-    unshifted = buffer[buffer.shape[0] - panel_size(k, d) :]
-    size = block + tile_rows
-    memory = aligned(size * (height + 3) + height, X)
+    memory = buffer[buffer.shape[0] - size * (height + 3) - padded(panel_size(k, d), X.itemsize) :]
     at = size * height
     return Search(
         shift, inverse, panels, half, rounding,
         block, np.zeros(size, np.int64), memory[:at], memory[at : at + size], memory[at + size : at + 2 * size],
         memory[at + 2 * size : at + 3 * size], np.empty(size, np.int32), np.empty(size), np.empty(block, np.int64),
         np.empty(k),
-        Differences(memory[at + 3 * size :], unshifted, start, np.zeros(1, np.bool_), np.zeros(1, np.bool_)),
+        Differences(aligned(height, X), memory[at + 3 * size :], start, np.zeros(1, np.bool_), np.zeros(1, np.bool_)),
     )  # fmt: skip
 
 
@@ -287,15 +299,15 @@ def is_near_origin(centers, shift):
 
 
 @register_jitable
-def has_small_panels(centers):
+def has_small_panels(k, d, itemsize):
     """Whether all panels stay in the first-level cache, so that each tile is compared with all of them at once."""
-    return centers.size * centers.itemsize <= SMALL_PANELS
+    return k * d * itemsize <= SMALL_PANELS
 
 
 @jit
 def search(X, centers, s, count):
     """Write the labels of the rows ``s.rows[:count]`` to `s.index`."""
-    d = X.shape[1]
+    k, d = centers.shape
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
     n_padded = (count + tile_rows - 1) // tile_rows * tile_rows
     for p in range(count, n_padded):
@@ -303,18 +315,24 @@ def search(X, centers, s, count):
     if s.differences.is_default[0]:
         compare_by_differences(X, centers, s, np.int64(0), n_padded)
         return
-    step = tile_rows if has_small_panels(centers) else s.block
+    n_whole = in_whole_panels(k)
+    step = tile_rows if has_small_panels(k, d, X.itemsize) else s.block
     for start in range(0, n_padded, step):
         stop = min(n_padded, start + step)
         for p in range(start, stop, tile_rows):
-            if d <= FEW_COLUMNS and s.rows[p + tile_rows - 1] == s.rows[p] + tile_rows - 1:
+            last = p + tile_rows - 1
+            if d <= FEW_COLUMNS and last < count and s.rows[last] - s.rows[p] == last - p:  # consecutive, no padding
                 load_few_columns(X, s.rows[p], s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, d)
             else:
                 load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.block, d)
             reset_best(s.best, s.second, p)
-        for first in range(0, centers.shape[0], PANEL):
+        for first in range(0, n_whole, PANEL):
             for p in range(start, stop, tile_rows):
                 score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
+        if n_whole < k:
+            at = n_whole * d
+            for p in range(start, stop, tile_rows):
+                score_rest(s.tile, p * height, s.panels, at, s.half, n_whole, k, s.best, s.second, s.index, p, d)
     n_ambiguous, number, r = 0, X.dtype.type, s.rounding
     for p in range(0, count, tile_rows):
         bits = mark_uncertain(s.best, s.second, s.norm, p, number(r.norm), number(r.quick), number(r.tiny))

@@ -123,33 +123,37 @@ def reduce_panel(v, start, step):
     """Accumulators for all pairs of center and vector of rows, updated by `step` in each column."""
     b = v.b
     tile0, panel0 = v.start("tile", v["tile_at"]), v.start("panels", v["panel_at"])
+    width = len(start)
     flat = [value for value in start for _ in range(VECTORS)]
     with v.repeat(i64(0), v["d"], 1, flat) as column:
         x_t = v.at(tile0, b.mul(column.t, i64(VECTORS * v.lanes)))
         c_t = v.at(panel0, b.mul(column.t, i64(PANEL)))
         x = [v.load(v.at(x_t, r * v.lanes)) for r in range(VECTORS)]
-        for j in range(PANEL):
+        for j in range(width):
             c = v.spread(b.load(v.at(c_t, j)))
             column.new += [step(x[r], c, column.values[j * VECTORS + r]) for r in range(VECTORS)]
-    return [column.new[j * VECTORS : (j + 1) * VECTORS] for j in range(PANEL)]
+    return [column.new[j * VECTORS : (j + 1) * VECTORS] for j in range(width)]
 
 
-def _two_best(step):
-    """Code that computes scores of a tile and a panel by `step`, and updates the two best scores of each row."""
+def _two_best(step, width=PANEL):
+    """Code that computes scores of a tile and a panel by `step`, and updates the two best scores of each row.
+
+    Only the first `width` centers of the panel are compared.
+    """
 
     def codegen(context, b, sig, args):
         names = "tile tile_at panels panel_at start first best second index at d"
         v = Vectors(names, context, b, sig, args)
         start0 = v.start("start", v["first"])
-        starts = [v.spread(b.load(v.at(start0, j))) for j in range(PANEL)]
+        starts = [v.spread(b.load(v.at(start0, j))) for j in range(width)]
         scores = reduce_panel(v, starts, partial(step, v))
-        numbers = [v.spread(b.add(b.trunc(v["first"], i32), i32(j))) for j in range(PANEL)]
+        numbers = [v.spread(b.add(b.trunc(v["first"], i32), i32(j))) for j in range(width)]
         state = [v.start(name, v["at"]) for name in ("best", "second", "index")]
         for r in range(VECTORS):
             at_best, at_second, at_index = (v.at(pointer, r * v.lanes) for pointer in state)
             best, second = v.load(at_best), v.load(at_second)
             index = v.load(at_index, ir.VectorType(i32, v.lanes))
-            for score, number in zip((scores[j][r] for j in range(PANEL)), numbers, strict=True):
+            for score, number in zip((scores[j][r] for j in range(width)), numbers, strict=True):
                 is_nearer = b.fcmp_ordered("<", score, best)
                 second = v.lower(v.higher(score, best), second)
                 index = b.select(is_nearer, number, index)
@@ -171,6 +175,35 @@ def score_panel(typingctx, tile, tile_at, panels, panel_at, half, first, best, s
     """
     sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
     return sig, _two_best(Vectors.fma)
+
+
+@intrinsic
+def _score_half(typingctx, tile, tile_at, panels, panel_at, half, first, best, second, index, at, d):
+    """The same for the first half of the centers of a panel."""
+    sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
+    return sig, _two_best(Vectors.fma, PANEL // 2)
+
+
+@intrinsic
+def _score_quarter(typingctx, tile, tile_at, panels, panel_at, half, first, best, second, index, at, d):
+    """The same for the first quarter."""
+    sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
+    return sig, _two_best(Vectors.fma, PANEL // 4)
+
+
+@register_jitable
+def in_whole_panels(k):
+    """Number of centers for which `score_panel` is used; `score_rest` is faster for the others, if there are any."""
+    return (k + PANEL - 1 - PANEL // 2) // PANEL * PANEL
+
+
+@register_jitable
+def score_rest(tile, tile_at, panels, panel_at, half, first, k, best, second, index, at, d):
+    """`score_panel` for the last centers of `k`, from `first` on, which are at most half a panel."""
+    if k - first > PANEL // 4:
+        _score_half(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
+    else:
+        _score_quarter(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
 
 
 @intrinsic
