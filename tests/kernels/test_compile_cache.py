@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba.core import caching
 
-from coterie import interrupts
+from coterie import errors, interrupts
 from coterie.kernels.cpu import compile_cache, jit
 
 CPU = Path(jit.__file__).parent
@@ -193,7 +193,8 @@ def package(tmp_path):
     for name in ("jit.py", "compile_cache.py", "compiler.py", "level.py", "package_kernels.py"):
         shutil.copy(CPU / name, cpu)
     shutil.copy(CPU.parent / "compile_notice.py", cpu.parent)
-    shutil.copy(interrupts.__file__, cpu.parents[1])
+    for module in (errors, interrupts):
+        shutil.copy(module.__file__, cpu.parents[1])
     (cpu / "outer.py").write_text(OUTER)
     return cpu
 
