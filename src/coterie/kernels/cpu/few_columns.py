@@ -64,6 +64,9 @@ def sweep(
     rounding, by_differences = s.rounding, s.differences.is_default
 
     n_whole, columns, n_labels = in_whole_panels(k), d + d % 2, (k + LABELS - 1) // LABELS * LABELS
+    if columns > d:  # sums are computed for pairs of columns, and work space contains any values
+        for i in range(tile.shape[0]):
+            tile[i] = 0
     scaled = scale_centers(X, centers, inverse, n_labels, columns)
     counts, sums = np.zeros(n_labels, np.int64), aligned(n_labels * (columns + 1) * padded(1, X.itemsize), X)
     is_shifted = has_offset(shift)
