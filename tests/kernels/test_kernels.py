@@ -9,6 +9,7 @@ from scipy import sparse
 
 from coterie.kernels import cpu, for_centers, plain
 from coterie.kernels import sparse as csr
+from coterie.kernels.cpu import few_columns
 from loop_over import loop_over
 
 rng = np.random.default_rng(0)
@@ -94,6 +95,36 @@ def test_sums_are_those_of_the_loops(ops, name, k, dtype):
         np.testing.assert_allclose(found.sum_dx, sum_dx, rtol=rtol, atol=rtol * reach)
 
 
+@loop_over("n", [1, 47, 49, 385, 1000])
+@loop_over("offset", [0.0, 50.0])
+@loop_over("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", range(1, 9))
+def test_the_sweep_of_few_columns_gives_the_labels_and_sums_of_the_definition(d, n, offset, dtype):
+    X = (rng.normal(size=(n, d)) + offset).astype(dtype)
+    for k in {1, 3, 96 // d}:
+        centers = np.ascontiguousarray((rng.normal(size=(k, d)) + offset).astype(dtype))
+        assert few_columns.applies(*centers.shape)
+        labels, found = run_lloyd(cpu, X, None, centers)
+        wanted_labels, weight, sum_dx, cost = naive.lloyd(X, np.ones(n), centers)
+        np.testing.assert_array_equal(labels, wanted_labels)
+        np.testing.assert_array_equal(cpu.nearest(X, centers), wanted_labels)
+        np.testing.assert_array_equal(found.weight, weight)
+        assert found.moved == n
+        rtol = 1e-5 if dtype == np.float32 else 1e-12
+        np.testing.assert_allclose(found.cost, cost, rtol=rtol, atol=rtol)
+        np.testing.assert_allclose(found.sum_dx, sum_dx, rtol=rtol, atol=rtol * n)
+
+
+def test_few_columns_far_from_the_origin_lose_no_digits():
+    """Sums of integers about integer centers are exact, wherever the rows are."""
+    X = rng.integers(-4, 5, size=(20000, 2)).astype(np.float32) + np.float32(2**20)
+    centers = np.array([[-2, -2], [-2, 3], [3, -2], [3, 3]], np.float32) + np.float32(2**20)
+    _, found = run_lloyd(cpu, X, None, centers)
+    _, weight, sum_dx, cost = naive.lloyd(X, np.ones(len(X)), centers)
+    for got, wanted in zip(found, (weight, sum_dx, cost), strict=False):
+        np.testing.assert_array_equal(got, wanted)
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_bounds_never_change_a_label(name):
     X, centers = case(name, 40, np.float32)
@@ -124,8 +155,9 @@ def searched_block(X, centers):
     from coterie.kernels.cpu.hard_assignment import buffer_size, prepare, search
 
     X, centers = cpu.read_only(X), cpu.read_only(centers)
-    s = prepare(X, centers, np.empty(buffer_size(*centers.shape, X.itemsize), X.dtype))
+    s = prepare(X, centers, False, np.empty(buffer_size(*centers.shape, X.itemsize), X.dtype))
     s.rows[: s.block] = np.arange(s.block)
+    s.second_square[:] = -1
     search(X, centers, s, s.block, None)
     np.testing.assert_array_equal(s.index[: s.block], naive.squares(X[: s.block], centers).argmin(axis=1))
     return s

@@ -242,7 +242,7 @@ def scan(X, centers, level):
     """
     k, d = centers.shape
     low = workspace(k, d)
-    s = hard_assignment.prepare(cpu.read_only(X), cpu.read_only(centers), cpu.thread_buffer(centers, X.dtype))
+    s = hard_assignment.prepare(cpu.read_only(X), cpu.read_only(centers), False, cpu.thread_buffer(centers, X.dtype))
     low_precision.begin(low, s.half, k)
     s.rows[:TILE] = np.arange(TILE)
     low_precision.label_tile(cpu.read_only(X), cpu.read_only(centers), s, low, 0)

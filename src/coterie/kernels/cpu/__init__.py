@@ -15,6 +15,7 @@ from coterie.kernels.cpu import (
     column_moments,
     d2_sampling,
     exact_distance,
+    few_columns,
     gaussian,
     gaussian_layout,
     hard_assignment,
@@ -34,19 +35,24 @@ def lloyd(
     X: np.ndarray, w: Weights, centers: np.ndarray, previous: np.ndarray, labels: np.ndarray, lower: np.ndarray
 ) -> Sums:
     buffer = thread_buffer(centers, X.dtype)
-    *sums, moved, _ = hard_assignment.lloyd(
-        read_only(X), weights(w), read_only(centers), read_only(previous), labels, lower, buffer,
-        _low_precision(X, centers),
-    )  # fmt: skip
+    if w is None and few_columns.applies(*centers.shape):
+        *sums, moved = few_columns.sweep(read_only(X), read_only(centers), labels, True, buffer)
+    else:
+        *sums, moved, _ = hard_assignment.lloyd(
+            read_only(X), weights(w), read_only(centers), read_only(previous), labels, lower, buffer,
+            _low_precision(X, centers),
+        )  # fmt: skip
     if np.isfinite(sums[2]).all():
         return Sums(*sums, int(moved))
     return _lloyd_in_float64(X, w, centers, labels)._replace(moved=int(moved))
 
 
 def nearest(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    labels = np.empty(len(X), np.int32)
-    buffer = thread_buffer(centers, X.dtype)
-    hard_assignment.nearest(read_only(X), read_only(centers), labels, buffer, _low_precision(X, centers))
+    labels, buffer = np.empty(len(X), np.int32), thread_buffer(centers, X.dtype)
+    if few_columns.applies(*centers.shape):
+        few_columns.sweep(read_only(X), read_only(centers), labels, False, buffer)
+    else:
+        hard_assignment.nearest(read_only(X), read_only(centers), labels, buffer, _low_precision(X, centers))
     return labels
 
 

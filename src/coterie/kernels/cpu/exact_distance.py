@@ -162,8 +162,12 @@ def sort_columns(
 @jit_finite
 def max_offset(X, shift, rows):
     """The largest absolute difference of the first `rows` rows from `shift` in one column."""
-    size = 0.0
+    d, half = X.shape[1], X.dtype.type(0.5)  # halves, because a difference could overflow
+    sizes = np.zeros(d, X.dtype)
     for i in range(rows):
-        for t in range(X.shape[1]):
-            size = max(size, abs(np.float64(X[i, t]) - np.float64(shift[t])))
-    return size
+        for t in range(d):
+            sizes[t] = max(sizes[t], abs(half * X[i, t] - half * X.dtype.type(shift[t])))
+    size = 0.0
+    for t in range(d):
+        size = max(size, np.float64(sizes[t]))
+    return 2.0 * size

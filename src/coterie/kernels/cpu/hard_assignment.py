@@ -15,31 +15,37 @@ import numpy as np
 from numba.extending import register_jitable
 
 from coterie.kernels.cpu import low_precision
-from coterie.kernels.cpu.exact_distance import choose_unit, square, two_nearest
+from coterie.kernels.cpu.exact_distance import choose_unit, sort_columns, square, two_nearest
 from coterie.kernels.cpu.jit import jit, jit_reassociating
 from coterie.kernels.cpu.score_rounding import bound_rounding, tolerance
 from coterie.kernels.cpu.simd import (
+    FEW_COLUMNS,
     PANEL,
-    add_lanes,
     add_row,
     aligned,
+    in_whole_panels,
+    load_few_columns,
     load_tile,
+    lowest_bit,
+    mark_uncertain,
     padded,
     points,
+    reset_best,
     score_panel,
+    score_rest,
     square_panel,
 )
 
 BLOCK_BYTES = 1 << 18  # size of a block of tiles, which stays in the second-level cache
 FLUSH_ROWS = 8192  # number of rows after which sums in the precision of the data are added to float64
 PROBE_EVERY = 16  # number of blocks between two tests of whether bounds are useful
-MAX_FEW_SUMS = 64  # up to this number of sums, all are computed lane by lane
-NEAR = 4.0  # distance from the origin, in units, within which few sums are computed from the tiles
 MIN_SKIPPED = 0.4  # share of rows that bounds must skip to be useful
 MIN_SKIPPED_LOW = 0.5  # the same if all rows could be scored in low precision instead
 MAX_LEFT = 0.3  # share of rows left by bounds up to which they are not scored in low precision, for tighter bounds
 MAX_ONE_BY_ONE = 6  # up to this number of ambiguous rows, float64 is faster than a tile
 MAX_AMBIGUOUS = 0.25  # share of ambiguous rows above which other blocks are compared by differences at once
+SMALL_PANELS = 1 << 14  # bytes
+NEAR = 4.0  # see `is_near_origin`
 LARGEST_SQUARE = 2.0**100  # squared distances below this have not overflowed
 LARGEST_BOUND = 2.0**120  # bounds are stored in float32; a smaller bound is always valid
 
@@ -48,7 +54,6 @@ Search = namedtuple(
     (
         "shift",  # (padded d,) origin
         "inverse",  # 1 / unit
-        "few",  # whether sums are computed from the tiles
         "panels",  # (panels * d * PANEL,) negated centers
         "half",  # (panels * PANEL,) half of their squared norms, less the rounding of scores
         "rounding",  # score_rounding.Rounding
@@ -93,13 +98,13 @@ def lloyd(
     """Sums of w, w (x - c) and w |x - c|^2 of each cluster; numbers of labels that changed, and of rows searched."""
     n, d = X.shape
     k = centers.shape[0]
-    s = prepare(X, centers, buffer)
+    s = prepare(X, centers, False, buffer)
     if low is not None:
         low_precision.begin(low, s.half, k)
     block = s.block
     rounded, part = pad_centers(X, centers, buffer)
     weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
-    use_bounds = lower.shape[0] > 0 and not s.few
+    use_bounds = lower.shape[0] > 0
     drift = max_drifts(previous, centers, s.inverse) if use_bounds else weight
     # The unit depends on the centers: bounds are converted from the unit of the previous pass.
     ratio = choose_unit(X, previous, np.empty(d, X.dtype)) * s.inverse if use_bounds else 1.0
@@ -115,6 +120,9 @@ def lloyd(
             count = i1 - i0
             for p in range(count):
                 s.rows[p] = i0 + p
+        if use_bounds:
+            for p in range(count):
+                s.second_square[p] = -1.0
         if low is None or count < MAX_LEFT * (i1 - i0):
             search(X, centers, s, count, None)
         else:
@@ -129,10 +137,7 @@ def lloyd(
                 lower[s.rows[p]] = min(lower_bound(s, p), LARGEST_BOUND)
         elif use_bounds:
             lower[i0] = -1  # the bounds of this block are not up to date
-        if s.few:
-            add_tiles(X, w, i0, s, count, weight, part)
-        else:
-            add_rows(X, w, i0, i1, labels, rounded, s.inverse, weight, part)
+        add_rows(X, w, i0, i1, labels, rounded, s.inverse, weight, part)
         n_since_flush += i1 - i0
         if n_since_flush >= FLUSH_ROWS or i1 == n:
             flush(part, 1.0 / s.inverse, sum_dx, cost)
@@ -143,10 +148,11 @@ def lloyd(
 @jit_reassociating
 def relabel_block(labels, i0, index, count):
     """Set labels of successive rows; return how many changed."""
+    of_block = labels[i0 : i0 + count]  # its indices cannot be negative, so the loop is vectorised
     moved = 0
     for p in range(count):
-        moved += labels[i0 + p] != index[p]
-        labels[i0 + p] = index[p]
+        moved += of_block[p] != index[p]
+        of_block[p] = index[p]
     return moved
 
 
@@ -169,7 +175,7 @@ def nearest(
     low,  # i/o as above
 ):
     """Labels of all rows."""
-    s = prepare(X, centers, buffer)
+    s = prepare(X, centers, False, buffer)
     if low is not None:
         low_precision.begin(low, s.half, centers.shape[0])
     block = s.block
@@ -189,29 +195,43 @@ def panel_size(k, d):
 
 
 def buffer_size(k, d, itemsize):
-    """Size of the work space of a pass: panels, padded centers, sums in the precision of the data, unshifted panels."""
+    """Size of the work space of a pass: panels, padded centers, sums in the precision of the data; unshifted panels,
+    and the tiles of a block with three numbers for each row.
+    """
     height, lanes = padded(d, itemsize), padded(1, itemsize)
-    return padded(panel_size(k, d), itemsize) + k * height + k * (height + lanes) + panel_size(k, d)
+    sums = k * height + k * (height + lanes)
+    return 2 * padded(panel_size(k, d), itemsize) + sums + block_size(k, d, itemsize) * (height + 3)
+
+
+@register_jitable
+def block_size(k, d, itemsize):
+    """Number of rows of a block and one more tile."""
+    tile_rows = points(itemsize)
+    max_tiles = 32 if has_small_panels(k, d, itemsize) else 8
+    return tile_rows + max(1, min(max_tiles, BLOCK_BYTES // (tile_rows * padded(d, itemsize) * itemsize))) * tile_rows
 
 
 @jit
 def zeros(buffer, at, size):
     """``buffer[at:at + size]``, set to zero."""
-    for i in range(at, at + size):
-        buffer[i] = 0
-    return buffer[at : at + size]
+    view = buffer[at : at + size]
+    for i in range(size):
+        view[i] = 0
+    return view
 
 
 @jit
-def prepare(X, centers, buffer):
+def prepare(X, centers, may_keep_origin, buffer):
     """Panels of the centers, and arrays for a block of rows."""
     k, d = centers.shape
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
-    tiles = max(1, min(32 if k * d <= MAX_FEW_SUMS else 8, BLOCK_BYTES // (tile_rows * height * X.itemsize)))
-    block = tiles * tile_rows
+    size = block_size(k, d, X.itemsize)
+    block = size - tile_rows
     shift = aligned(height, X)
     inverse = 1.0 / choose_unit(X, centers, shift)
-    few = k * d <= MAX_FEW_SUMS and keep_origin(shift, inverse)
+    if may_keep_origin and is_near_origin(centers, shift):
+        for t in range(d):
+            shift[t] = 0
     n_panels = (k + PANEL - 1) // PANEL
     panels = zeros(buffer, 0, panel_size(k, d))
     half = np.empty(n_panels * PANEL, X.dtype)
@@ -223,16 +243,14 @@ def prepare(X, centers, buffer):
     start = np.zeros(n_panels * PANEL, X.dtype)
     for j in range(k, n_panels * PANEL):
         start[j] = np.inf
-    unshifted = buffer[buffer.shape[0] - panel_size(k, d) :]
-    size = block + tile_rows
-    memory = aligned(size * (height + 3) + height, X)
+    memory = buffer[buffer.shape[0] - size * (height + 3) - padded(panel_size(k, d), X.itemsize) :]
     at = size * height
     return Search(
-        shift, inverse, few, panels, half, rounding,
-        block, np.zeros(size, np.int64), np.zeros(tiles, np.int64), memory[:at], memory[at : at + size],
+        shift, inverse, panels, half, rounding,
+        block, np.zeros(size, np.int64), np.zeros(size // tile_rows, np.int64), memory[:at], memory[at : at + size],
         memory[at + size : at + 2 * size], memory[at + 2 * size : at + 3 * size], np.empty(size, np.int32),
         np.empty(size), np.empty(block, np.int64), np.empty(k),
-        Differences(memory[at + 3 * size :], unshifted, start, np.zeros(1, np.bool_), np.zeros(1, np.bool_)),
+        Differences(aligned(height, X), memory[at + 3 * size :], start, np.zeros(1, np.bool_), np.zeros(1, np.bool_)),
     )  # fmt: skip
 
 
@@ -248,73 +266,79 @@ def pack(centers, j, shift, inverse, panels, at):
 
 
 @jit
-def keep_origin(shift, inverse):
-    """Set `shift` to 0 if the data is near the origin, because rows in tiles are then exact; return whether it was."""
-    for t in range(shift.shape[0]):
-        if abs(shift[t]) * inverse > NEAR:
-            return False
-    for t in range(shift.shape[0]):
-        shift[t] = 0
-    return True
+def is_near_origin(centers, shift):
+    """Whether most centers are so near 0, relative to their distances from `shift`, that 0 is as good an origin."""
+    k, d = centers.shape
+    sizes, offset = np.zeros((k, 1)), 0.0
+    for t in range(d):
+        offset = max(offset, abs(np.float64(shift[t])))
+        for j in range(k):
+            sizes[j, 0] = max(sizes[j, 0], abs(np.float64(centers[j, t]) - np.float64(shift[t])))
+    sort_columns(sizes)
+    return offset <= NEAR * sizes[k // 2, 0]
+
+
+@register_jitable
+def has_small_panels(k, d, itemsize):
+    """Whether all panels stay in the first-level cache, so that each tile is compared with all of them at once."""
+    return k * d * itemsize <= SMALL_PANELS
 
 
 @jit
 def search(X, centers, s, count, low):
     """Write the labels of the rows ``s.rows[:count]`` to `s.index`."""
-    d = X.shape[1]
+    k, d = centers.shape
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
     n_padded = (count + tile_rows - 1) // tile_rows * tile_rows
     for p in range(count, n_padded):
         s.rows[p] = s.rows[count - 1]
     if s.differences.is_default[0]:
-        compare_by_differences(X, centers, s, 0, n_padded)
+        compare_by_differences(X, centers, s, np.int64(0), n_padded)
         return
-    n_tiles = 0
-    for p in range(0, n_padded, tile_rows):
-        if low is not None and low_precision.label_tile(X, centers, s, low, p):
-            continue
-        load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.block, d)
-        reset(s, p, p + tile_rows)
-        s.tiles[n_tiles] = p
-        n_tiles += 1
-    for first in range(0, centers.shape[0] if n_tiles else 0, PANEL):
-        for i in range(n_tiles):
-            p = s.tiles[i]
-            score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
-    n_ambiguous = list_ambiguous(s, count)
-    resolve(X, centers, s, n_ambiguous)
+    n_whole = in_whole_panels(k)
+    step = tile_rows if has_small_panels(k, d, X.itemsize) else s.block
+    for start in range(0, n_padded, step):
+        stop = min(n_padded, start + step)
+        n_tiles = 0
+        for p in range(start, stop, tile_rows):
+            if low is not None and low_precision.label_tile(X, centers, s, low, p):
+                continue
+            last = p + tile_rows - 1
+            if d <= FEW_COLUMNS and last < count and s.rows[last] - s.rows[p] == last - p:  # consecutive, no padding
+                load_few_columns(X, s.rows[p], s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, d)
+            else:
+                load_tile(X, s.rows, s.shift, X.dtype.type(s.inverse), s.tile, s.norm, p, s.block, d)
+            reset_best(s.best, s.second, p)
+            s.tiles[n_tiles] = p
+            n_tiles += 1
+        for first in range(0, n_whole if n_tiles > 0 else 0, PANEL):
+            for i in range(n_tiles):
+                p, at = s.tiles[i], first * d
+                score_panel(s.tile, p * height, s.panels, at, s.half, first, s.best, s.second, s.index, p, d)
+        if n_whole < k:
+            for i in range(n_tiles):
+                p, at = s.tiles[i], n_whole * d
+                score_rest(s.tile, p * height, s.panels, at, s.half, n_whole, k, s.best, s.second, s.index, p, d)
+    n_ambiguous, number, r = 0, X.dtype.type, s.rounding
+    for p in range(0, count, tile_rows):
+        bits = mark_uncertain(s.best, s.second, s.norm, p, number(r.norm), number(r.quick), number(r.tiny))
+        if bits != 0:
+            n_ambiguous = append_ambiguous(s, p, bits, count, n_ambiguous)
+    if n_ambiguous > 0:
+        resolve(X, centers, s, n_ambiguous)
     s.differences.is_default[0] = n_ambiguous > MAX_AMBIGUOUS * count
 
 
 @jit
-def reset(s, start, stop):
-    """Remove the results of the rows at positions `start` to `stop`."""
-    for p in range(start, stop):
-        s.best[p] = np.inf
-        s.second[p] = np.inf
-        s.second_square[p] = -1.0
-
-
-@jit_reassociating
-def count_uncertain(best, second, norm, rounding, count):
-    """Number of rows whose two best scores may differ by no more than rounding, by a bound that is quick to compute."""
-    total = 0
-    for p in range(count):
-        limit = rounding.norm * norm[p] + rounding.quick * (best[p] + norm[p]) + rounding.tiny
-        total += not (second[p] - best[p] > limit)
-    return total
-
-
-@jit
-def list_ambiguous(s, count):
-    """Write the positions of ambiguous rows to `s.ambiguous`; return their number."""
-    total = 0
-    if count_uncertain(s.best, s.second, s.norm, s.rounding, count) > 0:
-        for p in range(count):
-            if not (s.second[p] - s.best[p] > tolerance(s, p)):
-                s.ambiguous[total] = p
-                total += 1
-    return total
+def append_ambiguous(s, start, bits, count, n_ambiguous):
+    """Append the positions of ambiguous rows among those from `start` on whose bits are set; return the new number."""
+    while bits != 0:
+        p = start + lowest_bit(bits)
+        bits &= bits - 1
+        if p < count and not (s.second[p] - s.best[p] > tolerance(s, p)):
+            s.ambiguous[n_ambiguous] = p
+            n_ambiguous += 1
+    return n_ambiguous
 
 
 @jit
@@ -356,7 +380,7 @@ def compare_by_differences(X, centers, s, start, stop):
         s.differences.is_packed[0] = True
     for p in range(start, stop, tile_rows):
         load_tile(X, s.rows, origin, X.dtype.type(s.inverse), s.tile, s.norm, p, s.block if start == 0 else 0, d)
-    reset(s, start, stop)
+        reset_best(s.best, s.second, p)
     for first in range(0, k, PANEL):
         for p in range(start, stop, tile_rows):
             square_panel(
@@ -467,40 +491,6 @@ def add_rows(X, w, i0, i1, labels, rounded, inverse, weight, part):
         wi = w[i * stride]
         weight[j] += wi
         add_row(X, i * d, rounded, j * rounded.shape[1], factor, X.dtype.type(wi), part, j * part.shape[1], d)
-
-
-@jit
-def add_tiles(X, w, i0, s, count, weight, part):
-    """The same for few clusters and columns: one sum after the other, over all rows of the block."""
-    k, d = weight.shape[0], X.shape[1]
-    height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
-    stride = 0 if w.shape[0] == 1 else 1
-    has_unit_weights = stride == 0 and w[0] == 1.0  # then the sums are integers, and exact
-    if has_unit_weights:
-        for p in range(count):
-            s.best[p] = 1
-    else:
-        for p in range(count):
-            s.best[p] = w[(i0 + p) * stride]
-            weight[s.index[p]] += w[(i0 + p) * stride]
-    n_padded = (count + tile_rows - 1) // tile_rows * tile_rows
-    for p in range(count, n_padded):
-        s.index[p] = -1
-    lanes = padded(1, X.itemsize)
-    sums = aligned(3 * lanes, X)
-    for j in range(k):
-        for t in range(d):
-            c = -s.panels[(j // PANEL * d + t) * PANEL + j % PANEL]
-            add_lanes(s.tile, t * tile_rows, s.best, s.index, j, c, sums, n_padded, height)
-            sum_w, sum_q, sum_qq = 0.0, 0.0, 0.0
-            for lane in range(lanes):
-                sum_w += sums[lane]
-                sum_q += sums[lanes + lane]
-                sum_qq += sums[2 * lanes + lane]
-            part[j, t] += sum_q
-            part[j, height] += sum_qq
-        if has_unit_weights:
-            weight[j] += sum_w
 
 
 @jit

@@ -18,7 +18,6 @@ from coterie.kernels.cpu.exact_distance import square, square_in_order
 from coterie.kernels.cpu.integer_simd import (
     OFFSET,
     count_bits,
-    first_bit,
     has_integer_products,
     largest_of_panel,
     largest_of_tile,
@@ -33,7 +32,7 @@ from coterie.kernels.cpu.integer_simd import (
 )
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.score_rounding import tolerance
-from coterie.kernels.cpu.simd import PANEL, load_tile, padded, points
+from coterie.kernels.cpu.simd import PANEL, load_tile, lowest_bit, padded, points
 
 MIN_COLUMNS, MAX_COLUMNS = 32, 1 << 15  # sums of products of 8 bits do not overflow up to this number of columns
 MIN_CENTERS, MIN_ROWS = 256, 1024
@@ -273,7 +272,6 @@ def score_selected(X, centers, s, low, p, limit):
     for i in range(tile_rows):
         s.best[p + i] = np.inf
         s.second[p + i] = np.inf
-        s.second_square[p + i] = -1.0
         rest[i] = np.inf
         if s.norm[p + i] < LARGEST_NORM:
             low.selected[low.where[i]] |= 1 << i
@@ -307,7 +305,7 @@ def score_panels(X, s, low, p):
     for j in range(low.selected.shape[0]):
         bits, first = low.selected[j], j * PANEL
         while bits != 0:
-            i = p + first_bit(bits)
+            i = p + lowest_bit(bits)
             bits &= bits - 1
             score_row(
                 X, s.rows[i] * d, s.shift, inverse, s.panels, first * d, s.half, first, s.best, s.second, s.index, i, d

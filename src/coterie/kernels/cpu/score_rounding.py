@@ -33,7 +33,7 @@ def bound_rounding(X):
     """Bounds of rounding errors in the dtype of X, and the factor of |c|^2 in the scores, which is about 1 / 2."""
     d, number = X.shape[1], X.dtype.type
     e, f = (d + 4) * 2.0 ** (-24 if X.itemsize == 4 else -53), (d + 4) * 2.0**-53
-    tiny = (d + 4) * 2.0 ** (-140 if X.itemsize == 4 else -1060)
+    tiny = (d + 4) * 2.0 ** (-124 if X.itemsize == 4 else -1020)
     margin = 1.01 * (1.0 + 32.0 * e)  # for terms of second order, and the rounding of the bounds themselves
     if e > 2.0**-7:  # so many columns that the margin is not sufficient: all rows are ambiguous
         margin = np.inf

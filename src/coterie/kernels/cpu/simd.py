@@ -13,10 +13,12 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
-from coterie.kernels.cpu.vectors import REGISTER, Vectors, i32, i64
+from coterie.kernels.cpu.vectors import REGISTER, Vectors, i1, i32, i64
 
 # Accumulators fill the register file: 32 registers hold 3 x 8 of them (AVX-512, NEON), 16 hold 2 x 5 (AVX2).
 VECTORS, PANEL = (2, 5) if REGISTER == 32 else (3, 8)
+LABELS = 2 if REGISTER == 32 else 4  # clusters whose sums are in registers at the same time
+FEW_COLUMNS = 8  # up to this number of columns, rows are loaded as one piece
 
 
 @register_jitable
@@ -84,37 +86,74 @@ def load_tile(typingctx, X, rows, shift, inverse, tile, norm, at, ahead, d):
     return sig, codegen
 
 
+@intrinsic
+def load_few_columns(typingctx, X, row, shift, inverse, tile, norm, at, d):
+    """The same for consecutive rows from `row` on with at most `FEW_COLUMNS` columns, which are read as one piece."""
+    sig = types.void(X, row, shift, inverse, tile, norm, at, d)
+
+    def codegen(context, b, sig, args):
+        v = Vectors("X row shift inverse tile norm at d", context, b, sig, args)
+        d, at = v["d"], v["at"]
+        _, height = v.whole_and_padded(d)
+        x0, shift0, norm0 = v.start("X", b.mul(v["row"], d)), v.start("shift"), v.start("norm", at)
+        tile0, factor = v.start("tile", b.mul(at, height)), v.spread(v["inverse"])
+        end = b.append_basic_block("end")
+        choice = b.switch(d, end)
+        for n_columns in range(1, FEW_COLUMNS + 1):
+            case = b.append_basic_block("columns")
+            choice.add_case(i64(n_columns), case)
+            b.position_at_end(case)
+            shifts = [v.spread(b.load(v.at(shift0, t))) for t in range(n_columns)]
+            with v.repeat(i64(0), i64(VECTORS * v.lanes), v.lanes, [], rolled=True) as group:
+                x = v.at(x0, b.mul(group.t, i64(n_columns)))
+                squares = v.zero
+                for t, column in enumerate(v.deinterleave([v.load(v.at(x, i * v.lanes)) for i in range(n_columns)])):
+                    shifted = b.fmul(b.fsub(column, shifts[t]), factor)
+                    v.store(shifted, v.at(v.at(tile0, t * VECTORS * v.lanes), group.t))
+                    squares = v.fma(shifted, shifted, squares)
+                v.store(squares, v.at(norm0, group.t))
+            b.branch(end)
+        b.position_at_end(end)
+        return context.get_dummy_value()
+
+    return sig, codegen
+
+
 def reduce_panel(v, start, step):
     """Accumulators for all pairs of center and vector of rows, updated by `step` in each column."""
     b = v.b
     tile0, panel0 = v.start("tile", v["tile_at"]), v.start("panels", v["panel_at"])
+    width = len(start)
     flat = [value for value in start for _ in range(VECTORS)]
     with v.repeat(i64(0), v["d"], 1, flat) as column:
         x_t = v.at(tile0, b.mul(column.t, i64(VECTORS * v.lanes)))
         c_t = v.at(panel0, b.mul(column.t, i64(PANEL)))
         x = [v.load(v.at(x_t, r * v.lanes)) for r in range(VECTORS)]
-        for j in range(PANEL):
+        for j in range(width):
             c = v.spread(b.load(v.at(c_t, j)))
             column.new += [step(x[r], c, column.values[j * VECTORS + r]) for r in range(VECTORS)]
-    return [column.new[j * VECTORS : (j + 1) * VECTORS] for j in range(PANEL)]
+    return [column.new[j * VECTORS : (j + 1) * VECTORS] for j in range(width)]
 
 
-def _two_best(step):
-    """Code that computes scores of a tile and a panel by `step`, and updates the two best scores of each row."""
+def _two_best(step, width=PANEL):
+    """Code that computes scores of a tile and a panel by `step`, and updates the two best scores of each row.
+
+    Only the first `width` centers of the panel are compared.
+    """
 
     def codegen(context, b, sig, args):
         names = "tile tile_at panels panel_at start first best second index at d"
         v = Vectors(names, context, b, sig, args)
         start0 = v.start("start", v["first"])
-        starts = [v.spread(b.load(v.at(start0, j))) for j in range(PANEL)]
+        starts = [v.spread(b.load(v.at(start0, j))) for j in range(width)]
         scores = reduce_panel(v, starts, partial(step, v))
-        numbers = [v.spread(b.add(b.trunc(v["first"], i32), i32(j))) for j in range(PANEL)]
+        numbers = [v.spread(b.add(b.trunc(v["first"], i32), i32(j))) for j in range(width)]
         state = [v.start(name, v["at"]) for name in ("best", "second", "index")]
         for r in range(VECTORS):
             at_best, at_second, at_index = (v.at(pointer, r * v.lanes) for pointer in state)
             best, second = v.load(at_best), v.load(at_second)
             index = v.load(at_index, ir.VectorType(i32, v.lanes))
-            for score, number in zip((scores[j][r] for j in range(PANEL)), numbers, strict=True):
+            for score, number in zip((scores[j][r] for j in range(width)), numbers, strict=True):
                 is_nearer = b.fcmp_ordered("<", score, best)
                 second = v.lower(v.higher(score, best), second)
                 index = b.select(is_nearer, number, index)
@@ -139,6 +178,35 @@ def score_panel(typingctx, tile, tile_at, panels, panel_at, half, first, best, s
 
 
 @intrinsic
+def _score_half(typingctx, tile, tile_at, panels, panel_at, half, first, best, second, index, at, d):
+    """The same for the first half of the centers of a panel."""
+    sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
+    return sig, _two_best(Vectors.fma, PANEL // 2)
+
+
+@intrinsic
+def _score_quarter(typingctx, tile, tile_at, panels, panel_at, half, first, best, second, index, at, d):
+    """The same for the first quarter."""
+    sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
+    return sig, _two_best(Vectors.fma, PANEL // 4)
+
+
+@register_jitable
+def in_whole_panels(k):
+    """Number of centers for which `score_panel` is used; `score_rest` is faster for the others, if there are any."""
+    return (k + PANEL - 1 - PANEL // 2) // PANEL * PANEL
+
+
+@register_jitable
+def score_rest(tile, tile_at, panels, panel_at, half, first, k, best, second, index, at, d):
+    """`score_panel` for the last centers of `k`, from `first` on, which are at most half a panel."""
+    if k - first > PANEL // 4:
+        _score_half(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
+    else:
+        _score_quarter(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
+
+
+@intrinsic
 def square_panel(typingctx, tile, tile_at, panels, panel_at, start, first, best, second, index, at, d):
     """The same by differences, which do not cancel: a score is start + |x - c|^2."""
     sig = types.void(tile, tile_at, panels, panel_at, start, first, best, second, index, at, d)
@@ -148,6 +216,55 @@ def square_panel(typingctx, tile, tile_at, panels, panel_at, start, first, best,
         return v.fma(difference, difference, total)
 
     return sig, _two_best(square)
+
+
+@intrinsic
+def reset_best(typingctx, best, second, at):
+    """Set the two best scores of a tile to infinity."""
+    sig = types.void(best, second, at)
+
+    def codegen(context, b, sig, args):
+        v = Vectors("best second at", context, b, sig, args)
+        for name in ("best", "second"):
+            for r in range(VECTORS):
+                v.store(v.constant(np.inf), v.at(v.start(name, v["at"]), r * v.lanes))
+        return context.get_dummy_value()
+
+    return sig, codegen
+
+
+@intrinsic
+def mark_uncertain(typingctx, best, second, norm, at, norm_factor, score_factor, tiny):
+    """Bits of the rows of a tile whose two best scores may differ by no more than rounding.
+
+    That is, by no more than ``norm_factor |x|^2 + score_factor (best + |x|^2) + tiny``.
+    """
+    sig = types.int64(best, second, norm, at, norm_factor, score_factor, tiny)
+
+    def codegen(context, b, sig, args):
+        v = Vectors("best second norm at norm_factor score_factor tiny", context, b, sig, args)
+        best0, second0, norm0 = (v.start(name, v["at"]) for name in ("best", "second", "norm"))
+        norm_factor, score_factor, tiny = (v.spread(v[name]) for name in ("norm_factor", "score_factor", "tiny"))
+        bits = i64(0)
+        for r in range(VECTORS):
+            best, second, norm = (v.load(v.at(start, r * v.lanes)) for start in (best0, second0, norm0))
+            limit = v.fma(score_factor, b.fadd(best, norm), v.fma(norm_factor, norm, tiny))
+            is_uncertain = b.fcmp_unordered("<=", b.fsub(second, best), limit)
+            of_vector = b.zext(b.bitcast(is_uncertain, ir.IntType(v.lanes)), i64)
+            bits = b.or_(bits, b.shl(of_vector, i64(r * v.lanes)))
+        return bits
+
+    return sig, codegen
+
+
+@intrinsic
+def lowest_bit(typingctx, bits):
+    """Index of the lowest bit that is set; `bits` are not 0."""
+
+    def codegen(context, b, sig, args):
+        return b.cttz(args[0], i1(1))
+
+    return types.int64(bits), codegen
 
 
 @intrinsic
@@ -256,31 +373,67 @@ def _add_row(v, weight, mask):
 
 
 @intrinsic
-def add_lanes(typingctx, tile, tile_at, w, index, label, c, out, n_padded, d_padded):
-    """Sums of w, w q and w q^2, with ``q = x - c``, over the rows with `label`, lane by lane.
+def add_few_sums(typingctx, tile, index, n_padded, d_padded, columns, first, centers, counts, sums):
+    """Add rows to the sums of `LABELS` clusters: numbers of rows, q and q^2 with ``q = x - c``, lane by lane.
 
-    tile: one column of the first of n_padded / points tiles begins at `tile_at`, that of the next tile
-    ``points * d_padded`` later; w, index (n_padded,); out (3 * lanes,).
+    tile: (n_padded / points, d_padded, points), of which the first `columns`, an even number, are used; index
+    (n_padded,); centers (padded k, columns); counts (padded k,); sums (padded k, columns + 1, lanes), of which the last
+    is that of squares. The clusters are those from `first` on.
     """
-    sig = types.void(tile, tile_at, w, index, label, c, out, n_padded, d_padded)
+    sig = types.void(tile, index, n_padded, d_padded, columns, first, centers, counts, sums)
 
     def codegen(context, b, sig, args):
-        v = Vectors("tile tile_at w index label c out n_padded d_padded", context, b, sig, args)
-        tile0, w0, index0, out0 = v.start("tile", v["tile_at"]), v.start("w"), v.start("index"), v.start("out")
-        label, c = v.spread(b.trunc(v["label"], i32)), v.spread(v["c"])
-        with v.repeat(i64(0), v["n_padded"], VECTORS * v.lanes, [v.zero] * 3) as block:
-            weight, linear, square = block.values
-            for r in range(VECTORS):
-                row = b.add(block.t, i64(r * v.lanes))
-                x = v.load(v.at(v.at(tile0, b.mul(block.t, v["d_padded"])), r * v.lanes))
-                is_member = b.icmp_signed("==", v.load(v.at(index0, row), ir.VectorType(i32, v.lanes)), label)
-                w = b.select(is_member, v.load(v.at(w0, row)), v.zero)
-                q = b.fsub(x, c)
-                wq = b.fmul(w, q)
-                weight, linear, square = b.fadd(weight, w), b.fadd(linear, wq), v.fma(wq, q, square)
-            block.new = [weight, linear, square]
-        for i, total in enumerate(block.new):
-            v.store(total, v.at(out0, i * v.lanes))
+        v = Vectors("tile index n_padded d_padded columns first centers counts sums", context, b, sig, args)
+        index0, first, columns = v.start("index"), v["first"], v["columns"]
+        width = b.mul(b.add(columns, i64(1)), i64(v.lanes))
+        centers0, sums0 = v.start("centers", b.mul(first, columns)), v.start("sums", b.mul(first, width))
+        labels = [v.spread(b.trunc(b.add(first, i64(j)), i32)) for j in range(LABELS)]
+        sum_at = [v.at(sums0, b.mul(width, i64(j))) for j in range(LABELS)]
+        square_at = [v.at(at, b.mul(columns, i64(v.lanes))) for at in sum_at]
+        squares = [v.load(at) for at in square_at]
+        with v.loop(i64(0), columns, 2, squares, rolled=True) as pair:
+            column_at = b.mul(pair.t, i64(VECTORS * v.lanes))
+            tile0 = v.start("tile", column_at)
+            c = [
+                [v.spread(b.load(v.at(v.at(centers0, b.add(b.mul(columns, i64(j)), pair.t)), t))) for t in range(2)]
+                for j in range(LABELS)
+            ]
+            linear_at = [[v.at(at, b.mul(b.add(pair.t, i64(t)), i64(v.lanes))) for t in range(2)] for at in sum_at]
+            start = [value for j in range(LABELS) for value in (pair.values[j], *map(v.load, linear_at[j]), i64(0))]
+            with v.repeat(i64(0), v["n_padded"], VECTORS * v.lanes, start, rolled=True) as block:
+                values = block.values
+                for r in range(VECTORS):
+                    x_at = v.at(v.at(tile0, b.mul(block.t, v["d_padded"])), r * v.lanes)
+                    x = [v.load(v.at(x_at, t * VECTORS * v.lanes)) for t in range(2)]
+                    label = v.load(v.at(v.at(index0, block.t), r * v.lanes), ir.VectorType(i32, v.lanes))
+                    values = _add_to_labels(v, x, label, labels, c, values)
+                block.new = values
+            for j in range(LABELS):
+                for t in range(2):
+                    v.store(block.new[4 * j + 1 + t], linear_at[j][t])
+            pair.new = block.new[::4]
+            counts0 = v.start("counts", first)
+            with b.if_then(b.icmp_signed("==", pair.t, i64(0))):
+                for j in range(LABELS):
+                    at = v.at(counts0, j)
+                    b.store(b.add(b.load(at), block.new[4 * j + 3]), at)
+        for square, at in zip(pair.values, square_at, strict=True):
+            v.store(square, at)
         return context.get_dummy_value()
 
     return sig, codegen
+
+
+def _add_to_labels(v, x, label, labels, c, values):
+    """Sums of squares, two columns and the count of each label, after adding one vector of rows."""
+    b, new = v.b, []
+    for j in range(LABELS):
+        square, *linear, count = values[4 * j : 4 * j + 4]
+        is_member = b.icmp_signed("==", label, labels[j])
+        for t in range(2):
+            q = b.fsub(x[t], c[j][t])
+            linear[t] = b.select(is_member, b.fadd(linear[t], q), linear[t])
+            square = b.select(is_member, v.fma(q, q, square), square)
+        bits = b.zext(b.bitcast(is_member, ir.IntType(v.lanes)), i64)
+        new += [square, *linear, b.add(count, b.ctpop(bits))]
+    return new

@@ -125,6 +125,24 @@ class Vectors:
             rows = [self.shuffle(x, y, both) for x, y in zip(rows[::2], rows[1::2], strict=True)]
         return self._unzip(rows)
 
+    def deinterleave(self, vectors: list[ir.Value]) -> list[ir.Value]:
+        """Columns of `lanes` rows that are stored one after the other in as many vectors as there are columns."""
+        d = len(vectors)
+        if d & (d - 1) == 0:
+            return self._unzip(vectors)
+        columns = []
+        for t in range(d):
+            places = [divmod(lane * d + t, self.lanes) for lane in range(self.lanes)]  # vector and lane of each row
+            column = vectors[0]
+            for i in range(1, d):
+                lanes = [
+                    self.lanes + place if vector == i else (place if i == 1 else lane)
+                    for lane, (vector, place) in enumerate(places)
+                ]
+                column = self.shuffle(column, vectors[i], lanes)
+            columns.append(column)
+        return columns
+
     def _unzip(self, vectors: list[ir.Value]) -> list[ir.Value]:
         if len(vectors) == 1:
             return vectors
