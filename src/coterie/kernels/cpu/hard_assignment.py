@@ -301,7 +301,7 @@ def search(X, centers, s, count, low):
         stop = min(n_padded, start + step)
         n_tiles = 0
         for p in range(start, stop, tile_rows):
-            if low is not None and low_precision.label_tile(X, centers, s, low, p):
+            if low is not None and low_precision.is_due(low.state) and low_precision.label_tile(X, centers, s, low, p):
                 continue
             last = p + tile_rows - 1
             if d <= FEW_COLUMNS and last < count and s.rows[last] - s.rows[p] == last - p:  # consecutive, no padding

@@ -36,7 +36,8 @@ from coterie.kernels.cpu.simd import PANEL, load_tile, lowest_bit, padded, point
 
 MIN_COLUMNS, MAX_COLUMNS = 32, 1 << 15  # sums of products of 8 bits do not overflow up to this number of columns
 MIN_CENTERS, MIN_ROWS = 256, 1024
-MAX_SELECTED = (0.12, 0.06)  # share of panels that may be scored again, by level; above, the next one is faster
+MAX_SELECTED = 0.12  # share of panels that may be scored again; above, the next precision is faster
+WIDE = 64  # number of columns below which this share is smaller, because rows and panels have fixed costs
 FIRST_WAIT, MAX_WAIT = 16, 64  # tiles after a failure before the lower precision is tried again
 LENGTH_16 = 46000.0  # maximum length of a row or center in units of its 16-bit integers: products fit in 31 bits
 LARGEST_8, LARGEST_16 = 127.0, 32700.0
@@ -173,6 +174,18 @@ def round_centers(low, panels, k, d, level):
 
 
 @jit
+def is_due(
+    state,  # i/o (3,) of LowPrecision
+):
+    """Whether `label_tile` is to be tried for the next tile: not for some tiles after it has failed."""
+    if state[0] > INT8 and state[1] > 0:
+        state[1] -= 1
+    elif state[0] > INT8:
+        state[0] -= 1
+    return state[0] < FLOAT
+
+
+@jit
 def label_tile(
     X,  # in  (n, d)
     centers,  # in  (k, d)
@@ -182,16 +195,10 @@ def label_tile(
 ):
     """Two best scores of the rows of a tile; return False if the precision of the data is faster."""
     state = low.state
-    if state[0] > INT8 and state[1] > 0:
-        state[1] -= 1
-    elif state[0] > INT8:
-        state[0] -= 1
-    if state[0] < FLOAT:
-        inverse, ahead = np.float32(s.inverse), s.block
-        load_tile(X, s.rows[p:], s.shift, inverse, low.tile, s.norm[p:], 0, ahead, X.shape[1])
+    load_tile(X, s.rows[p:], s.shift, np.float32(s.inverse), low.tile, s.norm[p:], 0, s.block, X.shape[1])
     while state[0] < FLOAT:
         scan_tile(s, low, p, centers.shape[0], X.shape[1], state[0])
-        if score_selected(X, centers, s, low, p, MAX_SELECTED[state[0]]):
+        if score_selected(X, centers, s, low, p, MAX_SELECTED * min(1.0, X.shape[1] / WIDE)):
             if state[0] == INT8:
                 state[2] = FIRST_WAIT
             return True
