@@ -13,7 +13,7 @@ import pytest
 PROGRAM = """
 import numpy as np
 from coterie.kernels import cpu, plain
-from coterie.kernels.cpu import dtw as warped, nan_kmeans
+from coterie.kernels.cpu import dtw as warped, hard_assignment, low_precision, nan_kmeans
 from coterie.kernels.plain import dtw as plain_warped, nan_kmeans as plain_nan_kmeans
 from coterie.kernels.cpu import silhouette, spanning_tree, ward
 from coterie.kernels.plain import silhouette as plain_silhouette
@@ -36,6 +36,11 @@ for dtype in (np.{dtype},):
         assert np.array_equal(labels, other)
         np.testing.assert_allclose(got.sum_dx, want.sum_dx, rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(got.cost, want.cost, rtol=1e-5)
+        if dtype == np.float32:  # integer scores, by ordinary arithmetic
+            labels[:] = -1
+            buffer, low = cpu.thread_buffer(centers, X.dtype), low_precision.workspace(k, d)
+            hard_assignment.nearest(cpu.read_only(X), cpu.read_only(centers), labels, buffer, low)
+            assert np.array_equal(labels, other)
         holes = X.copy()
         holes[rng.random(X.shape) < 0.3] = np.nan
         got, want = nan_kmeans.lloyd(holes, None, centers, labels), plain_nan_kmeans.lloyd(holes, None, centers, other)

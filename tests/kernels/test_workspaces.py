@@ -63,3 +63,19 @@ def test_a_cluster_that_lost_all_rows_has_sums_of_exactly_zero():
     assert workspace.weight[0] == workspace.count[0] == 0
     np.testing.assert_allclose(workspace.sums[1], w @ X)
     assert workspace.count[1] == n
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5, 40])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_do_not_depend_on_the_contents_of_the_buffer(columns, weighted):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, columns))
+    w = rng.exponential(size=n) if weighted else None
+    results = []
+    for content in (0.0, 3.0, np.nan):
+        cpu.thread_buffer(X[:k], X.dtype)[:] = content
+        labels = np.full(n, -1, np.int32)
+        results.append(cpu.lloyd(X, w, X[:k], X[:k], labels, np.zeros(0, np.float32)))
+    for other in results[1:]:
+        for first, second in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(first, second)

@@ -298,9 +298,10 @@ def search(X, centers, s, count, low):
     n_whole = in_whole_panels(k)
     step = tile_rows if has_small_panels(k, d, X.itemsize) else s.block
     for start in range(0, n_padded, step):
+        stop = min(n_padded, start + step)
         n_tiles = 0
-        for p in range(start, min(n_padded, start + step), tile_rows):
-            if low is not None and low_precision.label_tile(X, centers, s, low, p):
+        for p in range(start, stop, tile_rows):
+            if low is not None and low_precision.is_due(low.state) and low_precision.label_tile(X, centers, s, low, p):
                 continue
             last = p + tile_rows - 1
             if d <= FEW_COLUMNS and last < count and s.rows[last] - s.rows[p] == last - p:  # consecutive, no padding
@@ -310,14 +311,13 @@ def search(X, centers, s, count, low):
             reset_best(s.best, s.second, p)
             s.tiles[n_tiles] = p
             n_tiles += 1
-        for first in range(0, n_whole if n_tiles else 0, PANEL):
+        for first in range(0, n_whole if n_tiles > 0 else 0, PANEL):
             for i in range(n_tiles):
-                p = s.tiles[i]
-                score_panel(s.tile, p * height, s.panels, first * d, s.half, first, s.best, s.second, s.index, p, d)
+                p, at = s.tiles[i], first * d
+                score_panel(s.tile, p * height, s.panels, at, s.half, first, s.best, s.second, s.index, p, d)
         if n_whole < k:
-            at = n_whole * d
             for i in range(n_tiles):
-                p = s.tiles[i]
+                p, at = s.tiles[i], n_whole * d
                 score_rest(s.tile, p * height, s.panels, at, s.half, n_whole, k, s.best, s.second, s.index, p, d)
     n_ambiguous, number, r = 0, X.dtype.type, s.rounding
     for p in range(0, count, tile_rows):

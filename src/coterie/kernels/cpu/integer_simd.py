@@ -247,16 +247,6 @@ def select_rows(typingctx, least, least_at, cut, rest):
 
 
 @intrinsic
-def first_bit(typingctx, bits):
-    """Position of the lowest bit that is set."""
-
-    def codegen(context, b, sig, args):
-        return b.cttz(args[0], i1(1))
-
-    return types.int64(types.int64), codegen
-
-
-@intrinsic
 def count_bits(typingctx, bits):
     """Number of bits that are set."""
 

@@ -18,7 +18,6 @@ from coterie.kernels.cpu.exact_distance import square, square_in_order
 from coterie.kernels.cpu.integer_simd import (
     OFFSET,
     count_bits,
-    first_bit,
     has_integer_products,
     largest_of_panel,
     largest_of_tile,
@@ -33,11 +32,12 @@ from coterie.kernels.cpu.integer_simd import (
 )
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.score_rounding import tolerance
-from coterie.kernels.cpu.simd import PANEL, load_tile, padded, points
+from coterie.kernels.cpu.simd import PANEL, load_tile, lowest_bit, padded, points
 
 MIN_COLUMNS, MAX_COLUMNS = 32, 1 << 15  # sums of products of 8 bits do not overflow up to this number of columns
 MIN_CENTERS, MIN_ROWS = 256, 1024
-MAX_SELECTED = (0.12, 0.06)  # share of panels that may be scored again, by level; above, the next one is faster
+MAX_SELECTED = 0.12  # share of panels that may be scored again; above, the next precision is faster
+WIDE = 64  # number of columns below which this share is smaller, because rows and panels have fixed costs
 FIRST_WAIT, MAX_WAIT = 16, 64  # tiles after a failure before the lower precision is tried again
 LENGTH_16 = 46000.0  # maximum length of a row or center in units of its 16-bit integers: products fit in 31 bits
 LARGEST_8, LARGEST_16 = 127.0, 32700.0
@@ -174,6 +174,18 @@ def round_centers(low, panels, k, d, level):
 
 
 @jit
+def is_due(
+    state,  # i/o (3,) of LowPrecision
+):
+    """Whether `label_tile` is to be tried for the next tile: not for some tiles after it has failed."""
+    if state[0] > INT8 and state[1] > 0:
+        state[1] -= 1
+    elif state[0] > INT8:
+        state[0] -= 1
+    return state[0] < FLOAT
+
+
+@jit
 def label_tile(
     X,  # in  (n, d)
     centers,  # in  (k, d)
@@ -183,16 +195,10 @@ def label_tile(
 ):
     """Two best scores of the rows of a tile; return False if the precision of the data is faster."""
     state = low.state
-    if state[0] > INT8 and state[1] > 0:
-        state[1] -= 1
-    elif state[0] > INT8:
-        state[0] -= 1
-    if state[0] < FLOAT:
-        inverse, ahead = np.float32(s.inverse), s.block
-        load_tile(X, s.rows[p:], s.shift, inverse, low.tile, s.norm[p:], 0, ahead, X.shape[1])
+    load_tile(X, s.rows[p:], s.shift, np.float32(s.inverse), low.tile, s.norm[p:], 0, s.block, X.shape[1])
     while state[0] < FLOAT:
         scan_tile(s, low, p, centers.shape[0], X.shape[1], state[0])
-        if score_selected(X, centers, s, low, p, MAX_SELECTED[state[0]]):
+        if score_selected(X, centers, s, low, p, MAX_SELECTED * min(1.0, X.shape[1] / WIDE)):
             if state[0] == INT8:
                 state[2] = FIRST_WAIT
             return True
@@ -273,7 +279,6 @@ def score_selected(X, centers, s, low, p, limit):
     for i in range(tile_rows):
         s.best[p + i] = np.inf
         s.second[p + i] = np.inf
-        s.second_square[p + i] = -1.0
         rest[i] = np.inf
         if s.norm[p + i] < LARGEST_NORM:
             low.selected[low.where[i]] |= 1 << i
@@ -307,7 +312,7 @@ def score_panels(X, s, low, p):
     for j in range(low.selected.shape[0]):
         bits, first = low.selected[j], j * PANEL
         while bits != 0:
-            i = p + first_bit(bits)
+            i = p + lowest_bit(bits)
             bits &= bits - 1
             score_row(
                 X, s.rows[i] * d, s.shift, inverse, s.panels, first * d, s.half, first, s.best, s.second, s.index, i, d
