@@ -7,7 +7,7 @@ import pytest
 from coterie import KMedians, choose_k
 from coterie.datasets import make_blobs
 from coterie.errors import InputError, ParameterError
-from coterie.selection import Vote
+from coterie.selection import Vote, choose_k_criteria, sweep
 from coterie.selection.choose_k_criteria import CRITERIA
 from coterie.selection.votes import WEIGHTS, relative_support, total_support, vote
 
@@ -25,6 +25,24 @@ def apart(k, n):
     rng = np.random.default_rng(k)
     centers = 12.0 * np.array([(j % 2, j // 2 % 2, j // 4) for j in range(k)])
     return np.repeat(centers, n, axis=0) + rng.normal(size=(n * k, 3))
+
+
+def test_the_coarse_fits_are_used_again_if_no_other_k_is_needed(monkeypatch):
+    fitted = []
+
+    def counted(estimator, X, ks, **options):
+        fitted.append(list(ks))
+        return sweep(estimator, X, ks, **options)
+
+    monkeypatch.setattr(choose_k_criteria, "sweep", counted)
+    result = choose_k(blobs(), criteria=(*CHEAP, "tendency", "calinski_harabasz"), budget="quick", random_state=0)
+    assert len(fitted) == 1
+    assert result.ks.tolist() == result.sweep.ks.tolist() == list(range(1, 11))
+    assert set(result.ks.tolist()) < set(fitted[0])
+    for name in ("silhouette", "davies_bouldin", "calinski_harabasz"):
+        curve, again = result.results[name], result.sweep.curve(name, random_state=0)
+        assert (curve.ks.tolist(), curve.best) == (again.ks.tolist(), again.best)
+        np.testing.assert_allclose(curve.values, again.values, rtol=1e-12)
 
 
 @pytest.mark.parametrize("k", [2, 5])
