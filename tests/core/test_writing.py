@@ -93,21 +93,21 @@ def test_a_symbolic_link_stays_and_its_target_is_written(tmp_path, name, relativ
 
 
 @posix
-@pytest.mark.parametrize("name", ["model.safetensors", "trace.html", "out.csv"])
-def test_a_link_into_a_folder_that_does_not_exist_is_rejected_before_any_work(tmp_path, name):
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda path: writing.check_path(path, overwrite=True),
+        lambda path: check_outputs(Path("table.csv"), force=True, output=path),
+    ],
+    ids=["library", "command line"],
+)
+def test_a_link_into_a_folder_that_does_not_exist_is_rejected_before_any_work(tmp_path, check):
     """A dangling link is written through, so the folder that must exist is that of its target."""
-    link, missing = tmp_path / name, tmp_path / "missing"
-    link.symlink_to(missing / name)
-
-    def check():
-        if name == "out.csv":
-            check_outputs(Path("table.csv"), force=True, output=link)
-        else:
-            writing.check_path(link, overwrite=True)
-
+    link, missing = tmp_path / "out.csv", tmp_path / "missing"
+    link.symlink_to(missing / "out.csv")
     with pytest.raises((FileNotFoundError, ParameterError), match=f"folder.*{re.escape(str(missing))}"):
-        check()
-    assert os.listdir(tmp_path) == [name]
+        check(link)
+    assert os.listdir(tmp_path) == ["out.csv"]
 
 
 @posix

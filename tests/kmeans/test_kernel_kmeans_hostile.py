@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KernelKMeans
 from coterie.errors import InputError, ParameterError
-from coterie.kmeans.kernel_functions import UserKernel
+from coterie.kmeans.kernel_functions import Polynomial, UserKernel
 from kmeans.kernel_cases import NAMES, apart, blobs, gram, some_weights
 
 # edges
@@ -186,3 +186,12 @@ def test_invalid_options_are_rejected_with_the_valid_values(option, value, words
 def test_a_precomputed_kernel_has_no_landmarks():
     with pytest.raises(ParameterError, match="kernel='precomputed' has none: use approximation='exact'"):
         KernelKMeans(2, kernel="precomputed", approximation="nystrom").fit(np.eye(9))
+
+
+def test_a_power_of_a_large_degree_is_not_a_loop():
+    values = np.array([-0.5, 0.5, 1.0])
+    np.testing.assert_allclose(Polynomial(1.0, 65, 0.0)._from_products(values.copy()), values**65)
+    for degree in (10**30, 10**400):
+        np.testing.assert_array_equal(Polynomial(1.0, degree, 0.0)._from_products(values.copy()), [0.0, 0.0, 1.0])
+    with pytest.raises(InputError, match="the kernel returns NaN or infinity"):
+        KernelKMeans(2, kernel="poly", gamma=2.0, degree=10**30).fit(blobs(50))

@@ -227,3 +227,10 @@ def test_the_command_line_and_python_give_a_column_the_same_family(tmp_path):
     assert {name: family.partition("(")[0] for name, family in families.items()} == {
         name: family for family, names in spoken.items() for name in names
     }
+
+
+def test_text_drawn_by_a_family_of_numbers_is_an_error():
+    frame = pd.DataFrame({"kind": ["x", "y", "z"] * 20, "size": np.random.default_rng(0).normal(size=60)})
+    model = Mixture.from_frame(frame, 2, families={"kind": "poisson"}, random_state=0)
+    with pytest.raises(InputError, match=r"column 'kind' has 3 categories, .*: use Categorical for this column"):
+        model.sample(200)

@@ -46,6 +46,11 @@ class Table:
 
         columns = {}
         for j, (name, categories) in enumerate(zip(self.names, self.categories, strict=True)):
+            if categories is not NUMBER and not np.isin(X[:, j], np.arange(len(categories))).all():
+                raise InputError(
+                    f"column {name!r} has {len(categories)} categories, but its family draws other values than their "
+                    "numbers: use Categorical for this column"
+                )
             columns[name] = X[:, j] if categories is NUMBER else [categories[int(code)] for code in X[:, j]]
         return nw.from_dict(columns, backend=self.library).to_native()
 

@@ -22,6 +22,8 @@ from coterie.errors import InputError, ParameterError
 
 NAMES = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "precomputed")
 COLUMNS = 512  # columns of a tile; tiles have fixed edges, so that a value is identical whenever it is computed
+MAX_PRODUCTS = 64  # degree up to which a power is computed as a product
+LARGEST_DEGREE = 2**60  # all powers of larger degrees are 0, 1 or infinite
 DIAGONAL_ROWS = 32  # rows of the square blocks that give the diagonal of a user-defined kernel
 
 
@@ -137,6 +139,9 @@ class Polynomial(ProductKernel):
         with np.errstate(over="ignore", under="ignore"):
             values *= self.gamma
             values += self.coef0
+            if self.degree > MAX_PRODUCTS:
+                large: np.ndarray = values ** float(min(self.degree, LARGEST_DEGREE))
+                return large
             power = values.copy()
             for _ in range(self.degree - 1):  # much faster than `**` for small degrees
                 power *= values
