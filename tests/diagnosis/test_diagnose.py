@@ -190,7 +190,7 @@ def test_missing_values_are_counted_and_other_checks_use_complete_rows():
 
 @pytest.mark.usefixtures("short_searches")
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
-    X, _ = faults.blobs(3, 600, 4)
+    X, _ = faults.blobs(3, 1000, 4)
     many_parts(monkeypatch, X)
     one, three = (json.dumps(diagnose(X, random_state=5, n_jobs=jobs).to_dict()) for jobs in (1, 3))
     assert one == three
