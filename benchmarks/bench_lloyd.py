@@ -1,15 +1,19 @@
 """One Lloyd iteration, the same data and start for all.
 
-Fits of different lengths are timed and the slope taken, so what a library does once a fit cancels.
+Warm: fits of different lengths are timed and the slope taken, so what a library does once a fit cancels. Cold: the
+first fit of a fresh process, two iterations, after the import; kernels have been compiled by an earlier process.
+
+The last table has rows with heavy tails, for coterie alone: a few far centers must not slow down the other rows.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from statistics import linear_regression, median
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import data, peak
 from benchmarks.competitors import (
@@ -38,6 +42,9 @@ from benchmarks.harness import (
 )
 from benchmarks.report import NONE, Ratio, Result, Table, shape, times
 
+if TYPE_CHECKING:
+    import numpy as np
+
 COMPETITORS = (COTERIE_LLOYD, SKLEARN, INTELEX, FAISS, FAISS_SKYLAKEX)
 SHAPES = {
     "float32": [
@@ -52,13 +59,18 @@ SHAPES = {
     "float64": [(1_000_000, 16, 64), (500_000, 32, 256), (200_000, 128, 256)],
 }
 QUICK_SHAPES = {"float32": [(20_000, 16, 64)], "float64": [(20_000, 16, 64)]}
+TAIL_SHAPES, QUICK_TAIL_SHAPES = [(1_000_000, 2, 8), (200_000, 16, 64), (100_000, 64, 256)], [(20_000, 16, 64)]
+COLD_ITERATIONS = 2
 
 
 def measure(competitor: Competitor, case: dict[str, Any]) -> dict[str, Any]:
     """Worker: (iterations, seconds) of fits of each length, repeated for ``budget`` seconds."""
     X, start = data.load(case["folder"], "X"), data.load(case["folder"], "start")
     lengths = case["lengths"]
-    competitor.fit(X, Plan(len(start), 2, 0.0, start))
+    import_module(competitor.package)
+    begin = perf_counter()
+    competitor.fit(X, Plan(len(start), COLD_ITERATIONS, 0.0, start))
+    cold = perf_counter() - begin
     pairs: list[tuple[int, float]] = []
     end = perf_counter() + case["budget"]
     while not pairs or perf_counter() < end:
@@ -68,7 +80,8 @@ def measure(competitor: Competitor, case: dict[str, Any]) -> dict[str, Any]:
             pairs.append((fitted.n_iter, perf_counter() - begin))
     if len({iterations for iterations, _ in pairs}) < len(lengths):
         raise RuntimeError(f"asked for {lengths} iterations, got {sorted({i for i, _ in pairs})}")
-    return {"pairs": pairs, "inertia": data.inertia(X, fitted.centers) if case["turn"] == 0 else None}
+    inertia = data.inertia(X, fitted.centers) if case["turn"] == 0 else None
+    return {"pairs": pairs, "inertia": inertia, "cold": cold}
 
 
 def per_iteration(outcome: Outcome, statistic: Callable[[Sequence[float]], float] = min) -> float:
@@ -81,13 +94,24 @@ def per_iteration(outcome: Outcome, statistic: Callable[[Sequence[float]], float
     return linear_regression(lengths, [statistic(seconds[i]) for i in lengths]).slope
 
 
-def run_case(dtype: str, size: tuple[int, int, int], options: Options) -> Race:
+def cold_seconds(outcome: Outcome) -> float:
+    """Seconds of the first fit: the best process, because the first one may have compiled."""
+    return min(report["cold"] for report in outcome.reports)
+
+
+def run_case(
+    X: np.ndarray, start: np.ndarray, options: Options, competitors: Sequence[Competitor] = COMPETITORS
+) -> Race:
+    lengths, budget = ([1, 4], 0.0) if options.quick else ([1, 7], 0.0)
+    with data.shared(X=X, start=start) as folder:
+        case = {"folder": folder, "dtype": X.dtype.name, "lengths": lengths, "budget": budget}
+        return race("bench_lloyd:measure", case, competitors, options.turns(5, quick=2), options=options)
+
+
+def run_blobs(dtype: str, size: tuple[int, int, int], options: Options) -> Race:
     n, d, k = size
     X = data.blobs(n, d, k, data.OVERLAPPING, dtype=dtype)
-    lengths, budget = ([1, 4], 0.0) if options.quick else ([1, 7], 0.0)
-    with data.shared(X=X, start=data.random_rows(X, k)) as folder:
-        case = {"folder": folder, "dtype": dtype, "lengths": lengths, "budget": budget}
-        return race("bench_lloyd:measure", case, COMPETITORS, options.turns(5, quick=2), options=options)
+    return run_case(X, data.random_rows(X, k), options)
 
 
 def inertia_spread(outcomes: Race) -> str:
@@ -126,21 +150,52 @@ def row(size: tuple[int, int, int], dtype: str, outcomes: Race, quick: bool) -> 
     ], ratio
 
 
+def cold_row(size: tuple[int, int, int], dtype: str, outcomes: Race) -> tuple[list[str], Ratio | None]:
+    best = best_variant(outcomes, cold_seconds)
+    costs = {name: cold_seconds(o) for name, o in best.items() if o.reports}
+    ratio = against_fastest(f"first fit {shape(*size)} {dtype}", costs, is_disturbed(outcomes))
+    shown = cells(names_of(COMPETITORS), best, lambda o: f"{1e3 * cold_seconds(o):.1f}")
+    return [shape(*size), *shown, times(ratio)], ratio
+
+
+def run_tails(options: Options) -> tuple[Table, dict[str, Any]]:
+    """Iterations of coterie on rows with heavy tails, one table row a shape."""
+    rows, races, numbers = [], [], {}
+    for size in QUICK_TAIL_SHAPES if options.quick else TAIL_SHAPES:
+        n, d, k = size
+        seconds = {}
+        for kind in data.TAILS:
+            X = data.tails(kind, n, d)
+            outcomes = run_case(X, data.random_rows(X, k), options, [COTERIE_LLOYD])
+            races.append(outcomes)
+            numbers[f"{kind} {shape(*size)}"] = raw(outcomes)
+            outcome = outcomes.get(COTERIE_LLOYD.key)
+            if outcome and outcome.reports:
+                seconds[kind] = per_iteration(outcome)
+        base = seconds.get("normal")
+        shown = [f"{1e3 * s:.2f} ({s / base:.2f})" for s in seconds.values()] if base else [NONE] * len(data.TAILS)
+        rows.append([shape(*size), *shown])
+    title = "One Lloyd iteration of coterie on rows with heavy tails, float32: ms (relative to normal rows)"
+    return Table(title, ["n, d, k", *data.TAILS], rows, timing_notes(races)), numbers
+
+
 def run(options: Options) -> Result:
     tables, ratios, numbers = [], [], {}
     header = ["n, d, k", *names_of(COMPETITORS), "fastest peer / coterie"]
     header += ["GFLOP/s", "of FMA peak", "of read bandwidth", "inertia spread"]
     for dtype, sizes in (QUICK_SHAPES if options.quick else SHAPES).items():
-        races = {size: run_case(dtype, size, options) for size in sizes}
-        rows = []
-        for size, outcomes in races.items():
-            line, ratio = row(size, dtype, outcomes, options.quick)
-            rows.append(line)
-            ratios += [ratio] if ratio else []
-            numbers[f"{dtype} {shape(*size)}"] = raw(outcomes)
+        races = {size: run_blobs(dtype, size, options) for size in sizes}
+        notes = timing_notes(list(races.values()))
+        numbers |= {f"{dtype} {shape(*size)}": raw(outcomes) for size, outcomes in races.items()}
+        warm = [row(size, dtype, outcomes, options.quick) for size, outcomes in races.items()]
+        cold = [cold_row(size, dtype, outcomes) for size, outcomes in races.items()]
+        ratios += [ratio for _, ratio in warm + cold if ratio]
         title = f"One Lloyd iteration, {dtype}: ms, best (median)"
-        tables.append(Table(title, header, rows, timing_notes(list(races.values()))))
-    return Result(tables, ratios, numbers)
+        tables.append(Table(title, header, [line for line, _ in warm], notes))
+        title = f"First fit of a fresh process, {COLD_ITERATIONS} iterations, after the import, {dtype}: ms"
+        tables.append(Table(title, header[:-4], [line for line, _ in cold], notes))
+    tails, tail_numbers = run_tails(options)
+    return Result([*tables, tails], ratios, numbers | tail_numbers)
 
 
 if __name__ == "__main__":

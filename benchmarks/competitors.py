@@ -134,7 +134,7 @@ def faiss_fit(X: np.ndarray, plan: Plan) -> Fitted:
         min_points_per_centroid=1,
     )
     model.train(X, init_centroids=plan.start)
-    return Fitted(model.centroids, len(model.obj))
+    return Fitted(model.centroids, len(model.obj))  # one value for each iteration that was run: faiss stops early
 
 
 def coterie_plusplus(X: np.ndarray, k: int, seed: int) -> np.ndarray:

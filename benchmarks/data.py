@@ -22,6 +22,26 @@ def blobs(n: int, d: int, k: int, separation: float, *, dtype: str = "float32", 
     return X
 
 
+TAILS = ("normal", "t(3)", "Cauchy", "5 rows x 10^4", "a column x 10^3", "10 groups 100 apart")
+
+
+def tails(kind: str, n: int, d: int, *, seed: int = 0) -> np.ndarray:
+    """Rows of one of `TAILS`, float32."""
+    rng = np.random.default_rng(seed)
+    if kind == "t(3)":
+        return rng.standard_t(3, (n, d)).astype(np.float32)
+    if kind == "Cauchy":
+        return rng.standard_cauchy((n, d)).astype(np.float32)
+    X = rng.standard_normal((n, d), dtype=np.float32)
+    if kind == "5 rows x 10^4":
+        X[rng.choice(n, 5, replace=False)] *= 1e4
+    elif kind == "a column x 10^3":
+        X[:, 0] *= 1e3
+    elif kind == "10 groups 100 apart":
+        X += (100 * rng.standard_normal((10, d))).astype(np.float32)[rng.integers(10, size=n)]
+    return X
+
+
 def random_rows(X: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
     return X[np.random.default_rng(seed).choice(len(X), k, replace=False)]
 
