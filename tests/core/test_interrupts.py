@@ -11,6 +11,7 @@ import pytest
 from numba.core import serialize
 
 from coterie import interrupts, machine
+from coterie.errors import FitInterruptedWarning
 from coterie.kernels.cpu.jit import jit
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a process cannot send itself signals there")
@@ -217,3 +218,12 @@ def test_only_the_outermost_computation_keeps_its_result():
 def _keeps():
     with interrupts.outermost() as keeps:
         return keeps
+
+
+def test_only_ctrl_c_in_a_computation_of_the_user_with_a_result_keeps_it():
+    stop = KeyboardInterrupt()
+    with pytest.warns(FitInterruptedWarning, match="interrupted: the best result so far is kept"):
+        interrupts.keep_result(stop, is_outermost=True, has_result=True)
+    for error, is_outermost, has_result in [(ValueError(), True, True), (stop, False, True), (stop, True, False)]:
+        with pytest.raises(type(error)):
+            interrupts.keep_result(error, is_outermost, has_result)

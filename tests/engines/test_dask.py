@@ -24,6 +24,7 @@ from coterie.errors import ParameterError  # noqa: E402
 from coterie.kmeans.center_model import CenterModel  # noqa: E402
 from coterie.kmeans.kernel_lloyd import KernelLloyd  # noqa: E402
 from coterie.kmeans.lloyd import Lloyd  # noqa: E402
+from many_parts import weights_of_many_digits  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def test_equal_bits_without_a_cluster_too():
 
 
 def test_the_best_of_two_restarts_is_the_same(cluster):
-    here, there = sources(zoo.SMALL, 240)
+    here, there = sources(zoo.SMALL, 240, weights_of_many_digits(zoo.SMALL))
     threads, dask = fit(Lloyd(4), here, Threads(2), n_init=2), fit(Lloyd(4), there, Dask(), n_init=2)
     assert (dask.history, dask.run) == (threads.history, threads.run)
 
