@@ -150,12 +150,13 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs is None:
         allowed = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # joblib sets it in its worker processes
         return min(cores, int(allowed)) if allowed.isdigit() and int(allowed) > 0 else cores
-    if not is_integer(n_jobs) or n_jobs == 0:
+    count = int(n_jobs) if is_integer(n_jobs) else 0
+    if count == 0:
         raise ParameterError(
             f"n_jobs must be None, a positive number of threads, or negative (-1: all cores, -2: all but one); "
             f"got {n_jobs!r}"
         )
-    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+    return count if count > 0 else max(1, cores + 1 + count)
 
 
 def free_memory() -> int:

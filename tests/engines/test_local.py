@@ -154,7 +154,7 @@ def test_n_jobs_follows_joblib_and_the_environment(monkeypatch):
     assert thread_count(4) == 4  # what is asked for outright is given
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True, np.array([1, 2]), np.array(["a", "b"], object)])
 def test_an_invalid_number_of_threads_is_an_error(n_jobs):
     with pytest.raises(ParameterError, match="n_jobs must be"):
         thread_count(n_jobs)

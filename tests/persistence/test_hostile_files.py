@@ -285,6 +285,14 @@ def test_a_model_whose_parts_do_not_match_is_rejected(folder):
         coterie.load(forged(folder, content, tensors))
 
 
+@pytest.mark.parametrize("structure", [None, 7, "x", [], "diag"])
+def test_a_structure_that_does_not_match_the_scale_matrices_is_rejected(structure, folder):
+    content, tensors = container.read(written("Mixture student_t", folder))
+    content["state"]["_fitted_model"]["fields"]["family"]["fields"]["structure"] = structure
+    with pytest.raises(ModelFileError, match="do not match each other"):
+        coterie.load(forged(folder, content, tensors))
+
+
 @pytest.mark.parametrize("tag", ["os.system", "builtins.eval", "kmeans.lloyd.Lloyd", "checkpoint.Search", ""])
 def test_classes_that_are_not_declared_are_rejected(tag, folder):
     content, tensors = container.read(written("BisectingKMeans", folder))

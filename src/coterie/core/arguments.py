@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
@@ -84,7 +85,11 @@ def whole_number(name: str, value: Any, least: int) -> int:
 
 def is_integer(value: Any) -> bool:
     """Whether `value` is an integer of Python, NumPy or another library, and not a boolean."""
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    try:
+        operator.index(value)  # arrays have the attribute `__index__`, too
+    except TypeError:
+        return False
+    return not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:

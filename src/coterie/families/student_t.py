@@ -17,8 +17,14 @@ from coterie.families.structures import separate_covariances
 from coterie.families.student_t_em import Prepared, Rows, StudentTParameters, StudentTSums
 from coterie.kernels.plain.gaussian import Gaussians
 
+STRUCTURES = ("full", "diag")
 
-@stored("family.StudentT", attributes="dof structure reg_covar prior has_missing _origin _unit _rows")
+
+@stored(
+    "family.StudentT",
+    attributes="dof structure reg_covar prior has_missing _origin _unit _rows",
+    check=lambda family, lengths: family["structure"] in STRUCTURES,
+)
 class StudentT(LocationScaleFamily):
     r"""Multivariate Student's t distribution: it has heavier tails than a Gaussian, so outliers have less influence.
 
@@ -190,7 +196,7 @@ class StudentT(LocationScaleFamily):
         return student_t_em.fit_component(exact, self.features(X), w)
 
     def learned(self, survey: Any, has_missing: bool = False) -> Any:
-        one_of("structure", self.structure, ("full", "diag"))
+        one_of("structure", self.structure, STRUCTURES)
         not_negative("reg_covar", self.reg_covar)
         if self.dof is not None and not (isinstance(self.dof, int | float) and self.dof > 0):
             raise ParameterError(f"dof must be None or a number > 0 (infinity gives a Gaussian); got {self.dof!r}")

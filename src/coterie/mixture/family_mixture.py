@@ -18,7 +18,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.errors import ParameterError, ScaleError
-from coterie.families import CLASSES, Family, Product, as_family
+from coterie.families import CLASSES, Family, Product, as_family, forms
 from coterie.families.frame_columns import product_of
 from coterie.mixture import dirichlet_process, parameter_checks, starts
 from coterie.mixture.base_mixture import MixtureEstimator
@@ -40,8 +40,11 @@ POWERS: dict[str, dict[str, int]] = {  # by family and parameter: the power of t
 
 
 def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
-    """Whether the parameters of families that accept sparse rows have as many columns as the rows."""
+    """Whether the parameters have the columns of the rows, and scale matrices the shape of their structure."""
     components, family = model["_components"], model["family_"]
+    if family.name == "student_t":
+        shape = forms.shape(model["_fitted_model"].family.structure, lengths["K"], lengths["D"])
+        return components.parts.scale.shape == shape
     if not family.takes_sparse:
         return has_covariances_of_structure(model, lengths)
     parts = getattr(components, "parts", ())
