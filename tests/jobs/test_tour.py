@@ -33,7 +33,7 @@ def test_it_calls_every_family_metric_and_linkage():
     steps = {name for name, _ in tour.tour(tour.Tables.of("float32"))}
     families = set(coterie.families.CLASSES)
     assert {f"Mixture, {name}" for name in families - {"product"}} <= steps
-    assert {f"pairwise, {name}" for name in distances.distance.names()} <= steps
+    assert {f"pairwise, {name}" for name in distances.distance._HOME} <= steps
     assert {f"linkage, {name}, weights" for name in tour.LINKAGES} <= steps
 
 

@@ -68,7 +68,7 @@ def test_the_potential_of_seeds_is_the_objective_of_the_model(model, X, part_row
 def test_weight_two_is_the_row_twice_for_seeds(model, X, part_rows):
     twice = X[np.repeat(np.arange(X.shape[0]), 2)]
     points = model.cost.take(X, np.arange(3)).astype(X.dtype)
-    one, two = np.full(X.shape[0], np.inf), np.full(twice.shape[0], np.inf)
+    one, two = (np.full(rows.shape[0], np.inf, X.dtype) for rows in (X, twice))
     heavy = model.cost.spread(X, np.full(X.shape[0], 2.0), 1.0, points, one)
     np.testing.assert_allclose(heavy, model.cost.spread(twice, None, 1.0, points, two), rtol=1e-5)
 

@@ -17,6 +17,7 @@ from coterie import interrupts, kernels
 from coterie.base import CENTERS, CENTERS_STORED, Partitional, Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.arrays import is_sparse
 from coterie.core.progress import Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, Powers
@@ -28,7 +29,7 @@ from coterie.seeding import check_start, starts
 
 SAMPLE = 8192  # random rows for the first iterations of a split of many rows
 MANY = 4  # a cluster has many rows from this multiple of SAMPLE on
-FAST_BYTES = 1 << 26  # maximum size of rows of which the kernel for two clusters makes a copy
+FAST_BYTES = 1 << 24  # maximum size of dense rows of which the kernel for two clusters makes a copy, on all engines
 
 
 def _is_ordered(tree: dict[str, Any], lengths: dict[str, int]) -> bool:
@@ -84,11 +85,10 @@ class TwoMeans(Lloyd):
     fast_iter: int = 0
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
-        centers = super().init(source, engine, rng)
-        X = getattr(source, "X", None)
-        if not isinstance(X, np.ndarray) or X.nbytes > FAST_BYTES:
+        centers, (n, d) = super().init(source, engine, rng), source.shape
+        if n * d * source.dtype.itemsize > FAST_BYTES or is_sparse((chunk := source.pick(slice(None))).X):
             return centers
-        chunk, ops = source.pick(slice(None)), kernels.select("two_means", max(len(X), self.n_total), X.shape[1])
+        ops = kernels.select("two_means", max(n, self.n_total), d)
         fast, _ = ops.two_means(chunk.X, chunk.w, centers, self.unit, self.tol, self.fast_iter)
         return fast.astype(centers.dtype) if np.isfinite(fast).all() else centers
 
@@ -190,7 +190,7 @@ class BisectingKMeans(Partitional):
     A split costs 4 n' d operations per iteration for the n' rows of its cluster. k clusters of even size therefore cost
     about as much as log2(k) fits with two clusters. With 32 768 rows or more, most iterations use a random sample of
     8192 rows, and the last iterations use all rows. The memory is a copy of the rows of the cluster that is split (two
-    copies up to 64 MB), and 8 bytes per row. A cluster of equal rows is not split. If only such clusters are left,
+    copies up to 16 MB), and 8 bytes per row. A cluster of equal rows is not split. If only such clusters are left,
     there are fewer clusters than `n_clusters`, with a warning. The result does not depend on the number of threads.
 
     References
