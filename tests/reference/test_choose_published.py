@@ -7,14 +7,14 @@ from coterie import choose_k
 from reference.shared_data import load
 
 # clusters that are more or less Gaussian; columns of different units are scaled
-QUICK = {"r/ruspini": 4, "fcps/hepta": 7, "r/faithful": 2, "uci/wine": 3}
+QUICK = {"r/ruspini": 4, "fcps/hepta": 7, "r/faithful": 2}
 CLEAR = {"fcps/tetra": 4, "wut/x1": 3, "wut/mk1": 3}
 SLOW = {
     "sipu/s1": 15, "sipu/s2": 15, "sipu/a1": 20, "sipu/a3": 50, "sipu/r15": 15, "sipu/unbalance": 8,
     "sipu/aggregation": 7, "fcps/engytime": 2, "fcps/twodiamonds": 2, "fcps/lsun": 3, "graves/dense": 2,
     "graves/fuzzyx": 5, "wut/mk4": 3, "wut/x2": 3, "g2mg/g2mg_2_30": 2, "g2mg/g2mg_16_30": 2, "g2mg/g2mg_64_50": 2,
     "h2mg/h2mg_2_30": 2, "r/iris": 3, "r/xclara": 3, "r/banknote": 2, "r/penguins": 3, "uci/wdbc": 2,
-    "mssc/seeds": 3, "mssc/breast_wbc": 2,
+    "uci/wine": 3, "mssc/seeds": 3, "mssc/breast_wbc": 2,
 }  # fmt: skip
 SCALED = ("uci/", "mssc/", "r/iris", "r/banknote", "r/penguins", "r/faithful")
 
