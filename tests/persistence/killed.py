@@ -34,7 +34,7 @@ CASES = {
 def fit(name, path, out):
     model, rows = CASES[name]
     model.set_params(checkpoint=path).fit(rows)
-    coterie.save(model, out)
+    coterie.save(model, out, overwrite=True)
 
 
 def killed(name, path, out, seconds):
