@@ -72,9 +72,9 @@ docs: .venv/docs  ## the site, into docs/_build/html: every page, the gallery ru
 	$(BIN)/python -m sphinx -W --keep-going -q -j $(WORKERS) -d docs/_build/doctrees docs docs/_build/html
 	@echo docs/_build/html/index.html
 
-wheel: .venv/test  ## a wheel with compiled kernels, into dist/
+wheel: .venv/test  ## a wheel with compiled kernels, into dist/; LEVELS=host: for this machine only
 	rm -rf dist .venv/kernels
-	$(BIN)/python -m wheels.compile_kernels .venv/kernels
+	$(BIN)/python -m wheels.compile_kernels .venv/kernels $(LEVELS)
 	COTERIE_COMPILED_KERNELS=$(CURDIR)/.venv/kernels $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 wheel-test: wheel  ## installs that wheel into an empty environment: nothing is compiled there, results have the same bits

@@ -1,6 +1,7 @@
 """Install the wheel in `dist` into an empty environment, and check that no kernel is compiled there.
 
-A tour of the library runs with the kernels of the package, for every level that this CPU supports and an empty cache.
+A tour of the library runs with the kernels of the package, for every level in it that this CPU supports, and an empty
+cache.
 No kernel may be compiled, and all results must be equal, bit for bit, to those of kernels compiled from the sources.
 """
 
@@ -16,6 +17,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TOUR = ROOT / "wheels" / "run_tour.py"
+LEVELS = """
+from coterie.kernels.cpu.level import supported
+from coterie.kernels.cpu.package_kernels import FOLDER
+print(*(name for name in supported() if (FOLDER / f"{name}.json").exists()))
+"""
 
 
 def main() -> None:
@@ -25,7 +31,7 @@ def main() -> None:
         venv.create(folder / "env", with_pip=True)
         python = folder / "env" / "bin" / "python"
         subprocess.run([python, "-m", "pip", "install", "--quiet", str(wheel)], check=True, cwd=folder)
-        levels = _output(python, folder, "from coterie.kernels.cpu.level import supported; print(*supported())").split()
+        levels = _output(python, folder, LEVELS).split()
         from_sources = {"PYTHONPATH": str(ROOT / "src"), "NUMBA_CACHE_DIR": os.environ["NUMBA_CACHE_DIR"]}
         runs = [
             _start(python, folder, {"NUMBA_CACHE_DIR": str(folder / name), "COTERIE_CPU_LEVEL": name})

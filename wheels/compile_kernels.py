@@ -1,7 +1,8 @@
-"""Compile the kernels of a wheel: ``python -m wheels.compile_kernels FOLDER``.
+"""Compile the kernels of a wheel: ``python -m wheels.compile_kernels FOLDER [host]``.
 
 A tour of the library runs once for each floating-point type, in two processes. The kernels and signatures that it used
-are then compiled for every level of this architecture; nothing is run for levels other than that of this machine.
+are then compiled for every level of this architecture; nothing is run for levels other than that of this machine. With
+``host``, only this level is compiled.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from coterie.kernels.cpu.package_kernels import write_kernels
 PROCESSES = 2
 
 
-def main(folder: Path) -> None:
-    """Write the compiled kernels of all levels to the folder."""
+def main(folder: Path, names: list[str]) -> None:
+    """Write the compiled kernels of these levels to the folder."""
     with tempfile.TemporaryDirectory() as temporary:
         used = [Path(temporary, dtype) for dtype in tour.DTYPES]
         _in_parallel([("tour", dtype, str(file)) for dtype, file in zip(tour.DTYPES, used, strict=True)])
         kinds = sorted({kind for file in used for kind in pickle.loads(file.read_bytes())}, key=str)
-        for level_name in (each.name for each in levels()):
+        for level_name in names:
             parts = [Path(temporary, f"{level_name}-{part}") for part in range(PROCESSES)]
             for part, file in enumerate(parts):
                 file.write_bytes(pickle.dumps(kinds[part::PROCESSES]))
@@ -83,4 +84,4 @@ if __name__ == "__main__":
     elif step == "level":
         compile_level(*arguments)
     else:
-        main(Path(step))
+        main(Path(step), [level().name] if arguments == ["host"] else [each.name for each in levels()])
