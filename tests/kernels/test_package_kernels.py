@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numba.core import caching
 
+from coterie.errors import ParameterError
 from coterie.kernels.cpu import package_kernels
 from coterie.kernels.cpu.compile_cache import sources_at_import
 from coterie.kernels.cpu.jit import jit
@@ -163,6 +164,18 @@ def test_levels_of_an_architecture_extend_each_other():
         for higher, lower in pairwise(levels):
             assert {*higher.features.split(",")} > {*lower.features.split(",")}
             assert higher.register > lower.register
+
+
+@pytest.mark.parametrize("name", ["x86-64-v9", "", "V4"])
+def test_an_unknown_level_is_rejected_with_all_levels(monkeypatch, name):
+    monkeypatch.setenv("COTERIE_CPU_LEVEL", name)
+    with pytest.raises(ParameterError, match=f"COTERIE_CPU_LEVEL must be one of .*native; got '{name}'"):
+        level.__wrapped__()
+
+
+def test_the_exact_cpu_can_be_asked_for(monkeypatch):
+    monkeypatch.setenv("COTERIE_CPU_LEVEL", "native")
+    assert level.__wrapped__().name == "native"
 
 
 def test_compiled_code_names_no_folder(folder):

@@ -19,6 +19,8 @@ from numba.core.codegen import JITCPUCodegen
 from numba.core.cpu import CPUContext
 from numba.core.ir import Loc
 
+from coterie.errors import ParameterError
+
 
 class Level(NamedTuple):
     """A CPU as LLVM describes it."""
@@ -66,7 +68,7 @@ def level() -> Level:
             return candidate
     if name != "native":
         names = ", ".join([*(each.name for each in levels()), "native"])
-        raise ValueError(f"COTERIE_CPU_LEVEL must be one of {names}; it is {name!r}")
+        raise ParameterError(f"COTERIE_CPU_LEVEL must be one of {names}; got {name!r}")
     features = set(numba.config.CPU_FEATURES.split(",")) if configured else _host_features()
     return Level("native", "", _register_bytes(features))
 
