@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -320,8 +320,25 @@ class Estimator(SklearnExport, BaseEstimator):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
-    """Base class of estimators with centers, which return labels and distances to centers."""
+    """Base class of estimators with centers, which return labels and distances to centers.
+
+    The fields of the dataclass are the options that all of them have; a subclass adds its own. Estimators are compared
+    by identity, and shown by scikit-learn.
+    """
+
+    n_clusters: Any = 8
+    _: KW_ONLY
+    init: Any = "k-means++"
+    n_init: int | str = "auto"
+    max_iter: int = 300
+    tol: float = 1e-4
+    engine: Any = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    callback: Any = None
+    verbose: int = 0
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit, and return the cluster of every row.
@@ -398,7 +415,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return tags
 
 
-class DistanceEstimator(SklearnExport, BaseEstimator):
+class DistanceEstimator(ClusterMixin, SklearnExport, BaseEstimator):
     """Base class of estimators that use only distances: those of a `metric`, or precomputed ones."""
 
     metric: Any
@@ -417,6 +434,10 @@ class DistanceEstimator(SklearnExport, BaseEstimator):
                 f"metric='precomputed' takes no metric_params; got {self.metric_params!r}: set metric_params=None"
             )
         return None
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit, and return the cluster of every row."""
+        return self.fit(X, sample_weight=sample_weight).labels_
 
     def _check_columns(self, X: Any, reset: bool) -> None:
         """Check, or with `reset` store, number and names of the columns; series of different lengths have none."""

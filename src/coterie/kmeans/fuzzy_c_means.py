@@ -125,6 +125,7 @@ class Fuzzy(NearestCenters):
 
 
 @stored(**CENTERS_STORED)
+@dataclass(eq=False, repr=False, kw_only=True)
 class FuzzyCMeans(CenterEstimator):
     r"""Fuzzy c-means: find `n_clusters` centers, and the membership of every row in every cluster.
 
@@ -206,36 +207,8 @@ class FuzzyCMeans(CenterEstimator):
     [[0.99, 0.01], [0.5, 0.5]]
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        fuzzifier=2.0,
-        init="k-means++",
-        n_init="auto",
-        search="auto",
-        max_iter=300,
-        tol=1e-4,
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-    ):
-        self.n_clusters = n_clusters
-        self.fuzzifier = fuzzifier
-        self.init = init
-        self.n_init = n_init
-        self.search = search
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    fuzzifier: float = 2.0
+    search: str = "auto"
 
     _sparse = False
     _objective = "objective_"
@@ -311,7 +284,7 @@ class FuzzyCMeans(CenterEstimator):
     def _model(self, summary: Summary | None = None) -> Fuzzy:
         if summary is None:
             return Fuzzy(len(self.cluster_centers_), m=float(self.fuzzifier))
-        tol = float(self.tol) * float(summary.variance.mean())
+        tol = summary.tolerance(self.tol)
         return Fuzzy(self.n_clusters, self.init, summary.unit, tol, m=float(self.fuzzifier))
 
     def _check_options(self) -> tuple[int, int, Any]:
