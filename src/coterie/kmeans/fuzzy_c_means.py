@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie.base import CENTERS_STORED, Summary
+from coterie.base import CENTERS_STORED, Summary, powers_of_fit
 from coterie.core.arguments import is_number
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import LENGTHS, SQUARES, Powers
+from coterie.core.scale import SQUARES, Powers
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
@@ -212,11 +212,7 @@ class FuzzyCMeans(CenterEstimator):
 
     _sparse = False
     _objective = "objective_"
-    _powers: ClassVar[dict[str, Powers]] = {
-        "cluster_centers_": LENGTHS,
-        "objective_": SQUARES,
-        "history_": SQUARES,
-    }
+    _powers: ClassVar[dict[str, Powers]] = powers_of_fit("objective_", SQUARES)
 
     def memberships(self, X: Any) -> Any:
         """Memberships of every row in every cluster (n, k); they add up to 1 per row."""

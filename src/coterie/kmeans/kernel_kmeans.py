@@ -218,14 +218,9 @@ class KernelKMeans(Partitional):
 
     def _descend_exactly(self, kernel: Kernel, source: Any, engine: Engine, **options: Any) -> tuple[Any, np.ndarray]:
         source = with_kernel_parts(source)
-        fits_in_memory = source.shape[0] ** 2 * source.dtype.itemsize <= STORED
-        matrix = (
-            source
-            if isinstance(kernel, Precomputed)
-            else kernel_matrix(kernel, source, engine)
-            if fits_in_memory
-            else None
-        )
+        matrix = source if isinstance(kernel, Precomputed) else None
+        if matrix is None and source.shape[0] ** 2 * source.dtype.itemsize <= STORED:
+            matrix = kernel_matrix(kernel, source, engine)
         model_class = KernelLloyd if kernel.is_definite else IndefiniteKernelLloyd
         init = partial(self.init, source.X) if callable(self.init) else self.init
         model = model_class(self.n_clusters, kernel, init, matrix is not None, float(self.tol))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from coterie.base import CENTERS_STORED, Summary
+from coterie.base import CENTERS_STORED, Summary, powers_of_fit
 from coterie.core.arguments import one_of
-from coterie.core.scale import LENGTHS, Powers
+from coterie.core.scale import Powers
 from coterie.core.stored import stored
 from coterie.kmeans.center_estimator import CenterEstimator
 from coterie.kmeans.median_models import Euclidean, Manhattan
@@ -115,11 +115,7 @@ class KMedians(CenterEstimator):
 
     _sparse = False
     _objective = "objective_"
-    _powers: ClassVar[dict[str, Powers]] = {
-        "cluster_centers_": LENGTHS,
-        "objective_": Powers(1, 1),
-        "history_": Powers(1, 1),
-    }
+    _powers: ClassVar[dict[str, Powers]] = powers_of_fit("objective_", Powers(1, 1))
 
     def _model(self, summary: Summary | None = None) -> Manhattan | Euclidean:
         if summary is None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie.base import CENTERS_STORED, Summary
+from coterie.base import CENTERS_STORED, Summary, powers_of_fit
 from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers
@@ -143,11 +143,7 @@ class SphericalKMeans(CenterEstimator):
     search: str = "auto"
 
     _remedy = "X has too few distinct directions for more"
-    _powers: ClassVar[dict[str, Powers]] = {
-        "cluster_centers_": Powers(0, 0),
-        "inertia_": Powers(0, 1),
-        "history_": Powers(0, 1),
-    }
+    _powers: ClassVar[dict[str, Powers]] = powers_of_fit("inertia_", Powers(0, 1), centers=Powers(0, 0))
     _powers_of_options: ClassVar[dict[str, int]] = {}
     _powers_of_outputs: ClassVar[dict[str, int]] = {}
     _rescales = False  # every row is divided by its own length, so any scale is safe
