@@ -11,6 +11,7 @@ _HOME = {
     **ESTIMATORS,
     "choose_k": "coterie.selection.choose_k",
     "diagnose": "coterie.diagnosis",
+    "explain": "coterie.explanation",
     "load": "coterie.persistence",
     "save": "coterie.persistence",
 }
@@ -23,6 +24,7 @@ _MODULES = (
     "distances",
     "engines",
     "errors",
+    "explanation",
     "families",
     "hierarchy",
     "kmeans",

@@ -12,7 +12,9 @@ from coterie import distances, hierarchy, kmeans, metrics, selection
 from coterie.cli import main
 from coterie.jobs import kernel_compilation, tour
 
-WITHOUT_KERNELS = {"check_tree", "to_newick", "as_distance", "register", "kneedle", "second_derivative", "load", "save"}
+WITHOUT_KERNELS = {
+    "check_tree", "to_newick", "as_distance", "register", "kneedle", "second_derivative", "explain", "load", "save",
+}  # fmt: skip
 
 
 def public_names():

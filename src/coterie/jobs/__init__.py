@@ -20,6 +20,7 @@ __all__ = [
     "Budget",
     "ChooseJob",
     "CompareJob",
+    "CompareLabelsJob",
     "Device",
     "Job",
     "Missing",
@@ -32,6 +33,7 @@ __all__ = [
     "TableJob",
     "choose",
     "compare",
+    "compare_labels",
     "examine",
     "inspect",
     "predict",
@@ -72,6 +74,8 @@ class Job(TableJob):
     output: Path | None = None  # the table with its clusters
     safe_csv: bool = False  # write a quote before text in CSV that a spreadsheet program would run as a formula
     model: Path | None = None  # the fitted model
+    names: tuple[str, ...] = ()  # of the clusters, in the order of their labels; ``("auto",)`` makes them from rules
+    profiles: Path | None = None  # a table with one row for each cluster
     report: Path | None = None  # a report about the result (.html)
     static: bool = False  # write the report without JavaScript, with a static map
     animate: Path | None = None  # an animation of the fit (.html, .gif or .mp4); it is also part of the report
@@ -115,6 +119,18 @@ class CompareJob(TableJob):
     budget: Budget = "quick"
     report: Path | None = None
     static: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class CompareLabelsJob:
+    """Two tables of the same rows, each with a column of labels."""
+
+    path: Path
+    other: Path
+    labels: str | None = None  # column of labels in both; by default the column that a `Job` writes
+    id: str | None = None  # column that identifies the rows; by default their order does
+    output: Path | None = None  # the rows that moved to another cluster
     force: bool = False
 
 
@@ -169,6 +185,13 @@ def choose(job: ChooseJob, callback: Callback | None = None) -> results.ChoiceRe
 def compare(job: CompareJob, callback: Callback | None = None) -> results.ComparisonResult:
     """Run several algorithms on the same rows; errors and `callback` are as in `run`."""
     from coterie.jobs.compare_job import execute
+
+    return execute(job, callback or silent)
+
+
+def compare_labels(job: CompareLabelsJob, callback: Callback | None = None) -> results.LabelComparison:
+    """Compare two columns of labels; errors and `callback` are as in `run`."""
+    from coterie.jobs.compare_labels_job import execute
 
     return execute(job, callback or silent)
 
