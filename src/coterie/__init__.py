@@ -9,9 +9,11 @@ __version__ = "0.1.0"
 
 _HOME = {
     **ESTIMATORS,
+    "Job": "coterie.jobs",
     "choose_k": "coterie.selection.choose_k",
     "diagnose": "coterie.diagnosis",
     "load": "coterie.persistence",
+    "make_report": "coterie.jobs.make_report",
     "save": "coterie.persistence",
 }
 
