@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,9 +18,10 @@ from coterie.core import loop
 from coterie.core.arguments import as_rng
 from coterie.core.arrays import is_sparse
 from coterie.core.checkpoint import Checkpointer, HistoryRecorder, Store
-from coterie.core.clock import Now, time_left_text
-from coterie.core.progress import Callback, Progress, check_callback
+from coterie.core.progress import Callback, check_callback
+from coterie.core.progress_bar import verbose_callback
 from coterie.core.protocols import Chunk, Engine, Model, Source
+from coterie.core.repr_html import EstimatorHTMLMixin
 from coterie.core.scale import LENGTHS, SQUARES, Powers, Scale, is_numbers, multiplied, times_power
 from coterie.data import as_source, opened
 from coterie.data.frames import empty_frame, is_frame
@@ -35,9 +35,6 @@ from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.kernels import compile_notice
 from coterie.sklearn_export import SklearnExport
 
-PRINT_INTERVAL = 1.0  # minimum number of seconds between two printed lines
-
-
 COLUMNS = ("n_features_in_", "feature_names_in_")
 CENTERS_STORED: dict[str, Any] = {"cluster_centers_": "real K D", "labels_": "index<K *"}
 CENTERS = {"cluster_centers_": LENGTHS, "inertia_": SQUARES, "history_": SQUARES}  # fitted attributes of K-means
@@ -48,7 +45,7 @@ def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
     return MemorySource(chunk.X, chunk.w), local.Serial()
 
 
-class Estimator(SklearnExport, BaseEstimator):
+class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     """Base class of estimators with a model: it opens the data, runs the loop, and predicts with the model.
 
     A subclass has the options `engine`, `n_jobs` and `random_state`. Its method `_model` returns the model, and its
@@ -398,7 +395,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return tags
 
 
-class DistanceEstimator(SklearnExport, BaseEstimator):
+class DistanceEstimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     """Base class of estimators that use only distances: those of a `metric`, or precomputed ones."""
 
     metric: Any
@@ -433,25 +430,9 @@ class DistanceEstimator(SklearnExport, BaseEstimator):
 
 
 def callbacks(callback: Any, verbose: Any, *others: Callback) -> Callback:
-    """One callback that calls `others`, the user's `callback`, and, if `verbose`, a printer of progress."""
-    checked = check_callback(callback)
-    printer = ProgressPrinter(every=int(verbose) > 1) if verbose else None
+    """One callback that calls `others`, the user's `callback`, and, if `verbose`, one that shows the progress."""
+    checked, shown = check_callback(callback), verbose_callback(verbose)
     if verbose:
         compile_notice.print_when_compiling()
-    functions = [function for function in (*others, checked, printer) if function is not None]
+    functions = [function for function in (*others, checked, shown) if function is not None]
     return lambda progress: bool(sum(bool(function(progress)) for function in functions))
-
-
-class ProgressPrinter:
-    """Prints the progress of a fit: about once a second, or after `every` iteration."""
-
-    def __init__(self, every: bool = False, now: Now = time.monotonic) -> None:
-        self.every, self.now, self.last = every, now, -np.inf
-
-    def __call__(self, progress: Progress) -> None:
-        if not self.every and self.now() - self.last < PRINT_INTERVAL:
-            return
-        self.last = self.now()
-        left = time_left_text(progress.left)
-        line = f"restart {progress.run + 1}, iteration {progress.iteration}: objective {progress.objective:.6g}"
-        print(f"{line}, {left}" if left else line)
