@@ -85,7 +85,15 @@ def build_report(
     report = fit_report.build(
         result, source, silhouettes=measured, python=code, fit=fitted, all_rows=all_rows, callback=callback
     )
-    return replace(report, title=title)
+    report = replace(report, title=title)
+    return report if description is None else _from_python(report, fitted)
+
+
+def _from_python(report: Report, fitted: FittedModel | None) -> Report:
+    """The report with remedies that are calls, in place of options of the command line."""
+    criteria = Absent("The clusters and their number were given. coterie.choose_k compares numbers of clusters.")
+    stability = report.stability if fitted is not None else Absent("labels cannot be fitted again: pass the estimator")
+    return replace(report, criteria=criteria, stability=stability)
 
 
 def _of_rows(model: Any, prepared: PreparedTable, codes: Labels) -> FittedModel | None:

@@ -44,12 +44,13 @@ from coterie.web.page import stylesheet as page_stylesheet
 CLASS = "coterie-result"  # of the element that contains a result; every rule of the style is inside of it
 # Rules of the pages about charts and tables, which are the same in notebooks.
 SHARED = re.compile(
-    r"^(?:svg\.chart|\.chart|\.axis|line\.grid|ul\.legend|\.legend|\.swatch|\.who|\.severity|\.findings|\.numbers|"
+    r"^(?:svg\.chart|\.chart|\.axis|line\.grid|ul\.legend|\.legend|\.swatch|\.who |\.severity|\.findings|\.numbers|"
     r"\.drawn\.slim)[^{}]*\{[^{}]*\}$",
     re.MULTILINE,
 )
 MAX_CLUSTERS = 30  # rows of the table of clusters
 MAX_ROWS = 60  # rows of other tables
+HEADERS = {"k": "K", "left": "ratio to the K before", "log_w": "log W", "se": "standard error", "p_value": "p-value"}
 
 
 @singledispatch
@@ -95,9 +96,9 @@ def _(result: Sweep) -> str:
     line = Line("objective", result.ks.tolist(), result.objectives.tolist())
     model = type(result.models[0]).__name__
     ks = count(len(result.ks), "number of clusters", "numbers of clusters")
-    note = tag("p", f"{ks}, {count(len(result.labels[0]))}. The objective never chooses K: it falls with every K.")
+    note = f": {ks}, {count(len(result.labels[0]))}. The objective falls with K, so it does not choose K."
     return _block(
-        tag("p", tag("strong", f"Sweep of {model}")), note,
+        tag("p", tag("strong", f"Sweep of {model}"), note),
         _beside(_dicts(result.table()), drawn_curves("Objective", "objective", [line])),
     )  # fmt: skip
 
@@ -177,7 +178,7 @@ def _(result: Tendency) -> str:
         ["best silhouette without clusters", f"{two_places(mean)} ± {deviation:.2f}"],
         ["p-value", number(result.p_value)],
     ]
-    return _block(tag("p", tag("strong", verdict)), _numbers(["", ""], rows))
+    return _block(tag("p", tag("strong", verdict)), _numbers(["measure", "value"], rows))
 
 
 @as_html.register
@@ -219,7 +220,10 @@ def _(result: TextResult) -> str:
 
 
 def _tree(display: DendrogramDisplay, method: str) -> Markup:
-    return dendrogram(plain(display), of_centers=False, method=f"{method} linkage".strip())
+    data = plain(display)
+    if display.k == 1:  # no cut: leaves have no colours of clusters
+        data["leaf_cluster"] = [-1] * len(data["leaf_cluster"])
+    return dendrogram(data, of_centers=False, method=f"{method} linkage".strip())
 
 
 def _clusters(clusters: FittedClusters) -> list[Markup]:
@@ -260,7 +264,7 @@ def _dicts(rows: Sequence[Mapping[str, Any]], best: int | None = None) -> Markup
     """A table of dictionaries with the same keys; the row whose `best` or `recommended` is true is marked."""
     marks = [i for i, row in enumerate(rows) if row.get("best") or row.get("recommended")]
     keys = [key for key in (rows[0] if rows else {}) if key not in ("best", "recommended")]
-    header = ["K" if key == "k" else key.replace("_", " ") for key in keys]
+    header = [HEADERS.get(key, key.replace("_", " ")) for key in keys]
     cells = [[_cell(row[key]) for key in keys] for row in rows]
     return _numbers(header, cells, marks[0] if marks else best)
 

@@ -13,6 +13,7 @@ from coterie.report.formatting import number
 
 TRAITS = 3  # maximum number of columns for each cluster
 SMALL = 0.05  # columns with a smaller share of the squared distance between a center and the mean are left out
+ROUNDING = 1e-12  # values below this share of the largest one in their column are rounding errors
 OBJECTIVES = {"inertia_": "inertia", "objective_": "objective", "lower_bound_": "lower bound"}
 
 
@@ -88,7 +89,9 @@ def _traits(model: Any, centers: Array, shares: Array) -> list[list[tuple[str, f
     Distances are those of the fit: in the units of X, or in standard deviations for mixtures, whose covariances adapt
     to the units.
     """
+    centers = np.where(np.abs(centers) < ROUNDING * np.abs(centers).max(axis=0), 0.0, centers)
     mean = shares @ centers
+    mean[np.abs(mean) < ROUNDING * np.abs(centers).max(axis=0)] = 0.0
     squares = (centers - mean) ** 2
     variance = _variance(model, shares)
     if variance is not None:
