@@ -9,10 +9,12 @@ __version__ = "0.1.0"
 
 _HOME = {
     **ESTIMATORS,
+    "Job": "coterie.jobs",
     "choose_k": "coterie.selection.choose_k",
     "diagnose": "coterie.diagnosis",
     "explain": "coterie.explanation",
     "load": "coterie.persistence",
+    "make_report": "coterie.jobs.make_report",
     "save": "coterie.persistence",
 }
 

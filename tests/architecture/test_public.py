@@ -40,6 +40,7 @@ def test_the_public_names_are_these():
         "DivisiveClustering",
         "FuzzyCMeans",
         "GaussianMixture",
+        "Job",
         "KMeans",
         "KMedians",
         "KMedoids",
@@ -53,6 +54,7 @@ def test_the_public_names_are_these():
         "diagnose",
         "explain",
         "load",
+        "make_report",
         "save",
     ]
     assert dir(coterie) == sorted([*coterie.__all__, *coterie._MODULES])
