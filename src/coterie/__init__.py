@@ -11,6 +11,7 @@ _HOME = {
     **ESTIMATORS,
     "choose_k": "coterie.selection.choose_k",
     "diagnose": "coterie.diagnosis",
+    "export": "coterie.exports",
     "load": "coterie.persistence",
     "save": "coterie.persistence",
 }

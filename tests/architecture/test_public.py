@@ -51,6 +51,7 @@ def test_the_public_names_are_these():
         "__version__",
         "choose_k",
         "diagnose",
+        "export",
         "load",
         "save",
     ]

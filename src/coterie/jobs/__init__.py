@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from coterie.core.progress import Callback, Progress, silent
+from coterie.exports import Dialect, ExportFormat
 from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ __all__ = [
     "ChooseJob",
     "CompareJob",
     "Device",
+    "Dialect",
+    "ExportFormat",
+    "ExportJob",
     "Job",
     "Missing",
     "ModelMissing",
@@ -33,6 +37,7 @@ __all__ = [
     "choose",
     "compare",
     "examine",
+    "export",
     "inspect",
     "predict",
     "report",
@@ -129,6 +134,18 @@ class ReportJob(TableJob):
     force: bool = False
 
 
+@dataclass(frozen=True)
+class ExportJob:
+    """A fitted model, to be written as code that predicts without coterie."""
+
+    model: Path  # a file that a `Job` wrote, or `coterie.save`
+    to: ExportFormat
+    output: Path
+    table: str = "data"  # name of the table in SQL
+    dialect: Dialect = "duckdb"  # of SQL
+    force: bool = False
+
+
 def run(job: Job, callback: Callback | None = None) -> results.JobResult:
     """Cluster a table.
 
@@ -185,6 +202,13 @@ def predict(job: PredictJob, callback: Callback | None = None) -> results.Predic
     from coterie.jobs.predict_job import execute
 
     return execute(job, callback or silent)
+
+
+def export(job: ExportJob) -> results.ExportResult:
+    """Write a fitted model as SQL, ONNX or Python code; errors are as in `run`."""
+    from coterie.jobs.export_job import execute
+
+    return execute(job)
 
 
 def inspect(path: Path) -> inspection.TableInfo | inspection.ModelInfo:

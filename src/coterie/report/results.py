@@ -154,3 +154,16 @@ class PredictionResult:
     warnings: tuple[str, ...] = ()
     output: str | None = None
     added: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """The result of ``coterie export``."""
+
+    model: str  # the model file
+    estimator: str  # the class of the model
+    clusters: int
+    columns: tuple[str, ...]  # columns that a row must have
+    to: str  # format: ``sql``, ``onnx`` or ``python``
+    output: str
+    size: int  # bytes

@@ -7,7 +7,15 @@ from typing import Any
 from coterie.core.formatting import count, first_names, format_bytes, table_lines
 from coterie.report.formatting import number, signed, two_places
 from coterie.report.inspection import CompiledKernels, MachineInfo, ModelInfo, TableInfo
-from coterie.report.results import Choice, ChoiceResult, ComparisonResult, JobResult, PredictionResult, TableResult
+from coterie.report.results import (
+    Choice,
+    ChoiceResult,
+    ComparisonResult,
+    ExportResult,
+    JobResult,
+    PredictionResult,
+    TableResult,
+)
 
 MARK = " ◀"
 RUN_HEADER = ["run", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest", "seconds"]
@@ -80,6 +88,16 @@ def _(result: PredictionResult) -> str:
         *table_lines([["cluster", "rows", "share"], *rows]),
     ]
     return "\n".join([*lines, *([] if result.output is None else [_output_line(result)])])
+
+
+@as_text.register
+def _(result: ExportResult) -> str:
+    """The model, the columns that it needs, and the file."""
+    return (
+        f"{result.model}  {result.estimator} · {count(result.clusters, 'cluster')}\n"
+        f"needs {count(len(result.columns), 'column')}: {first_names(result.columns)}\n"
+        f"wrote {result.output} ({format_bytes(result.size)})"
+    )
 
 
 @as_text.register
