@@ -13,6 +13,7 @@ _HOME = {
     "choose_k": "coterie.selection.choose_k",
     "diagnose": "coterie.diagnosis",
     "explain": "coterie.explanation",
+    "export": "coterie.exports",
     "load": "coterie.persistence",
     "make_report": "coterie.jobs.make_report",
     "save": "coterie.persistence",

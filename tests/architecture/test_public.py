@@ -53,6 +53,7 @@ def test_the_public_names_are_these():
         "choose_k",
         "diagnose",
         "explain",
+        "export",
         "load",
         "make_report",
         "save",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from coterie.core.progress import Callback, Progress, silent
+from coterie.exports import Dialect, ExportFormat
 from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ __all__ = [
     "CompareJob",
     "CompareLabelsJob",
     "Device",
+    "Dialect",
+    "ExportFormat",
+    "ExportJob",
     "Job",
     "Missing",
     "ModelMissing",
@@ -36,6 +40,7 @@ __all__ = [
     "compare",
     "compare_labels",
     "examine",
+    "export",
     "inspect",
     "predict",
     "report",
@@ -178,6 +183,18 @@ class ReportJob(TableJob):
     force: bool = False
 
 
+@dataclass(frozen=True)
+class ExportJob:
+    """A fitted model, to be written as code that predicts without coterie."""
+
+    model: Path  # a file that a `Job` wrote, or `coterie.save`
+    to: ExportFormat
+    output: Path
+    table: str = "data"  # name of the table in SQL
+    dialect: Dialect = "duckdb"  # of SQL
+    force: bool = False
+
+
 def run(job: Job, callback: Callback | None = None) -> results.JobResult:
     """Cluster a table.
 
@@ -241,6 +258,13 @@ def predict(job: PredictJob, callback: Callback | None = None) -> results.Predic
     from coterie.jobs.predict_job import execute
 
     return execute(job, callback or silent)
+
+
+def export(job: ExportJob) -> results.ExportResult:
+    """Write a fitted model as SQL, ONNX or Python code; errors are as in `run`."""
+    from coterie.jobs.export_job import execute
+
+    return execute(job)
 
 
 def inspect(path: Path) -> inspection.TableInfo | inspection.ModelInfo:

@@ -197,3 +197,16 @@ class PredictionResult(TextResult):
     output: str | None = None
     added: tuple[str, ...] = ()
     names: dict[int, str] | None = None  # of the clusters, by label; None if the model has none
+
+
+@dataclass(frozen=True, repr=False)
+class ExportResult(TextResult):
+    """The result of ``coterie export``."""
+
+    model: str  # the model file
+    estimator: str  # the class of the model
+    clusters: int
+    columns: tuple[str, ...]  # columns that a row must have
+    to: str  # format: ``sql``, ``onnx`` or ``python``
+    output: str
+    size: int  # bytes
