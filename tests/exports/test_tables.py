@@ -25,8 +25,8 @@ def tables(tmp_path_factory):
         low, high = frame[name].min(), frame[name].max()
         values = rng.uniform(low - 0.3 * (high - low), high + 0.3 * (high - low), N_NEW)
         columns[name] = np.where(rng.random(N_NEW) < 0.1, np.nan, values)
-    columns["sex"] = rng.choice(["male", "female", "unknown", None], N_NEW)
-    columns["island"] = rng.choice(["Biscoe", "Dream", "Torgersen", "Anvers", "dream", None], N_NEW)
+    columns["sex"] = rng.choice(["male", "female", "unknown", None], N_NEW).tolist()
+    columns["island"] = rng.choice(["Biscoe", "Dream", "Torgersen", "Anvers", "dream", None], N_NEW).tolist()
     new = pl.DataFrame(columns, schema_overrides={"sex": pl.String, "island": pl.String}).fill_nan(None)
     new.write_parquet(folder / "new.parquet")
     return folder, frame, new
