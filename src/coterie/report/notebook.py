@@ -16,7 +16,7 @@ from coterie.palette import colours
 from coterie.plots import DendrogramDisplay
 from coterie.plots.display import plain
 from coterie.report.build.fitted_clusters import FittedClusters, fitted_clusters
-from coterie.report.formatting import number, percent, short_name, two_places
+from coterie.report.formatting import compact, number, percent, short_name, two_places
 from coterie.report.html.charts.curves import Choice, Line, drawn_curves
 from coterie.report.html.charts.dendrogram import dendrogram
 from coterie.report.html.charts.figure import cluster_name, numbers
@@ -256,7 +256,7 @@ def _clusters(clusters: FittedClusters) -> list[Markup]:
 def _traits(traits: Sequence[tuple[str, float, float]]) -> Markup:
     parts: list[Any] = []
     for i, (column, value, mean) in enumerate(traits):
-        parts += [", " if i else "", tag("bdi", short_name(column)), f" {number(value)} (mean {number(mean)})"]
+        parts += [", " if i else "", tag("bdi", short_name(column)), f" {compact(value)} (mean {compact(mean)})"]
     return tag("span", parts or "nothing: close to the mean", cls="prose" if parts else "muted")
 
 
