@@ -200,6 +200,8 @@ def _clusters(
 
 def _cluster_checks(clusters: Partition, seed: int, n_jobs: int | None) -> list[Check]:
     axes = shape_checks.principal_axes(clusters, _generator(seed, "axes"))
+    too_many = n_clusters_checks.too_many_clusters(clusters, _generator(seed, "too many"))
+    too_few = n_clusters_checks.too_few_clusters(clusters, axes, _generator(seed, "too few"))
     return [
         shape_checks.elongated_clusters(clusters, axes),
         shape_checks.heavy_tails(clusters, axes),
@@ -207,8 +209,7 @@ def _cluster_checks(clusters: Partition, seed: int, n_jobs: int | None) -> list[
         size_checks.unequal_sizes(clusters),
         size_checks.tiny_clusters(clusters),
         nonconvex_checks.hollow_clusters(clusters, _generator(seed, "hollow")),
-        n_clusters_checks.too_many_clusters(clusters, _generator(seed, "too many")),
-        n_clusters_checks.too_few_clusters(clusters, axes, _generator(seed, "too few")),
+        *n_clusters_checks.without_contradiction(too_many, too_few),
         n_clusters_checks.boundary_rows(clusters, _generator(seed, "boundary"), n_jobs),
         *restart_checks(clusters, _generator(seed, "starts"), n_jobs),
     ]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from coterie.core.progress import Callback, Progress, silent
+from coterie.exports import Dialect, ExportFormat
 from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
@@ -21,7 +22,11 @@ __all__ = [
     "Budget",
     "ChooseJob",
     "CompareJob",
+    "CompareLabelsJob",
     "Device",
+    "Dialect",
+    "ExportFormat",
+    "ExportJob",
     "Job",
     "Missing",
     "ModelMissing",
@@ -33,7 +38,9 @@ __all__ = [
     "TableJob",
     "choose",
     "compare",
+    "compare_labels",
     "examine",
+    "export",
     "inspect",
     "predict",
     "report",
@@ -98,6 +105,8 @@ class Job(TableJob):
     output: Path | None = None  # the table with its clusters
     safe_csv: bool = False  # write a quote before text in CSV that a spreadsheet program would run as a formula
     model: Path | None = None  # the fitted model
+    names: tuple[str, ...] = ()  # of the clusters, in the order of their labels; ``("auto",)`` makes them from rules
+    profiles: Path | None = None  # a table with one row for each cluster
     report: Path | None = None  # a report about the result (.html)
     static: bool = False  # write the report without JavaScript, with a static map
     animate: Path | None = None  # an animation of the fit (.html, .gif or .mp4); it is also part of the report
@@ -152,6 +161,18 @@ class CompareJob(TableJob):
 
 
 @dataclass(frozen=True)
+class CompareLabelsJob:
+    """Two tables of the same rows, each with a column of labels."""
+
+    path: Path
+    other: Path
+    labels: str | None = None  # column of labels in both; by default the column that a `Job` writes
+    id: str | None = None  # column that identifies the rows; by default their order does
+    output: Path | None = None  # the rows that moved to another cluster
+    force: bool = False
+
+
+@dataclass(frozen=True)
 class ReportJob(TableJob):
     """A table with existing clusters, to be described in a report."""
 
@@ -159,6 +180,18 @@ class ReportJob(TableJob):
     labels: str | None = None  # column with the cluster of each row; -1 and empty cells mean no cluster
     output: Path = Path("report.html")
     static: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class ExportJob:
+    """A fitted model, to be written as code that predicts without coterie."""
+
+    model: Path  # a file that a `Job` wrote, or `coterie.save`
+    to: ExportFormat
+    output: Path
+    table: str = "data"  # name of the table in SQL
+    dialect: Dialect = "duckdb"  # of SQL
     force: bool = False
 
 
@@ -206,6 +239,13 @@ def compare(job: CompareJob, callback: Callback | None = None) -> results.Compar
     return execute(job, callback or silent)
 
 
+def compare_labels(job: CompareLabelsJob, callback: Callback | None = None) -> results.LabelComparison:
+    """Compare two columns of labels; errors and `callback` are as in `run`."""
+    from coterie.jobs.compare_labels_job import execute
+
+    return execute(job, callback or silent)
+
+
 def report(job: ReportJob, callback: Callback | None = None) -> results.JobResult:
     """Write a report about existing clusters; errors and `callback` are as in `run`."""
     from coterie.jobs.report_job import execute
@@ -218,6 +258,13 @@ def predict(job: PredictJob, callback: Callback | None = None) -> results.Predic
     from coterie.jobs.predict_job import execute
 
     return execute(job, callback or silent)
+
+
+def export(job: ExportJob) -> results.ExportResult:
+    """Write a fitted model as SQL, ONNX or Python code; errors are as in `run`."""
+    from coterie.jobs.export_job import execute
+
+    return execute(job)
 
 
 def inspect(path: Path) -> inspection.TableInfo | inspection.ModelInfo:

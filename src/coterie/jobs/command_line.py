@@ -36,6 +36,7 @@ def command_line(job: TableJob) -> str:
     if isinstance(job, Job):
         words += [part for name, value in job.options.items() for part in (_option(name), str(value))]
         words += ["--sample", str(job.sample)] if job.sample is not None else []
+        words += ["--names", join_names(job.names)] if job.names else []
         words += ["--engine", job.engine] if job.engine != "local" else []
     if isinstance(job, Job | ChooseJob) and job.budget != "normal":
         words += ["--budget", job.budget]

@@ -27,6 +27,8 @@ from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weig
 from coterie.preparation.scaling import Matrix, blocks
 from coterie.preparation.sklearn_steps import load_preparation
 from coterie.report.build import fit_report, python_code
+from coterie.report.build.cluster_names import names_of_model
+from coterie.report.build.cluster_rules import with_rules
 from coterie.report.build.cluster_summaries import notes, summaries, table_fields
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.silhouettes import silhouettes
@@ -75,7 +77,8 @@ def build_report(
         assert job.model is not None
         prepared, fitted, clusters_by = _from_model(table, job, callback)
         labels, codes = np.unique(fitted.labels, return_inverse=True)
-        names = [str(label) for label in labels.tolist()]
+        stored = names_of_model(fitted.model, fitted.labels, job.model.name)
+        names = [str(label) if stored is None else stored[label] for label in labels.tolist()]
         preparation = prepared.preparation
         code = python_code.model_code(job.model, table, preparation.names, bool(preparation.categories))
     callback(Progress("silhouettes"))
@@ -190,6 +193,8 @@ def _result(
     title: str, measured: SilhouetteDisplay | Absent,
 ) -> JobResult:  # fmt: skip
     clusters = summaries(prepared, codes, len(names), measured)
+    clusters = tuple(replace(one, name=names[one.label]) for one in clusters)
+    clusters, cost_ratio = with_rules(table, prepared, codes, clusters)
     warnings: tuple[str, ...] = ()
     if job.labels is not None and len(names) > MANY_LABELS:
         warnings = (f'column "{job.labels}" has {len(names):,} different values: is it the column of the clusters?',)
@@ -203,7 +208,8 @@ def _result(
         iterations=None if fitted is None else fitted.iterations,
         converged=True if fitted is None else fitted.converged,
         seconds=None,
-        clusters=tuple(replace(one, name=names[one.label]) for one in clusters),
+        clusters=clusters,
+        rule_cost_ratio=cost_ratio,
         labels=prepared.rows.expand(codes),
         notes=(*table.notes, *notes(prepared.skipped)),
         warnings=(*prepared.warnings, *warnings),
