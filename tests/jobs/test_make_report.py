@@ -127,6 +127,9 @@ def test_remedies_are_calls_and_not_options(page):
     assert "pass the estimator" in page.html
     assert "coterie.choose_k" in page.html
     assert "--model" not in page.html
+    unscaled = make_report(X * [1, 1e6], TRUTH, random_state=0)
+    assert "Remedy: If the columns have different units, standardise them first" in unscaled.html
+    assert "--scale" not in unscaled.html
 
 
 def test_a_column_of_labels():
