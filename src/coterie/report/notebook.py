@@ -11,6 +11,7 @@ import numpy as np
 from coterie.core.formatting import count
 from coterie.core.protocols import is_estimator
 from coterie.diagnosis.diagnosis import Diagnosis
+from coterie.explanation.rules import Explanation
 from coterie.hierarchy.linkage_matrix import LinkageMatrix
 from coterie.palette import colours
 from coterie.plots import DendrogramDisplay
@@ -203,6 +204,25 @@ def _(result: Diagnosis) -> str:
     facts += [f"sample of {result.sample:,}"] if result.sample < result.rows else []
     facts += [result.clusters] if result.clusters else []
     return _block(tag("p", " · ".join(facts), cls="muted"), *findings(result))
+
+
+@as_html.register
+def _(result: Explanation) -> str:
+    rows = [
+        [rule.label, f"{rule.rows:,}", percent(rule.coverage, 0), percent(rule.precision, 0),
+         tag("span", tag("bdi", rule.text) if rule.describes else "no short rule", cls="prose")]
+        for rule in result.rules
+    ]  # fmt: skip
+    cost = None
+    if result.cost_ratio is not None:
+        leaves = count(len(result), "leaf", "leaves")
+        cost = tag("p", f"A tree of thresholds with {leaves} has {result.cost_text}.", cls="muted")
+    heading = tag("strong", f"Rules of {count(len(result), 'cluster')}")
+    note = ". Coverage: share of the cluster that fits its rule. Precision: share of the rows that fit that is in it."
+    return _block(
+        tag("p", heading, note),
+        _numbers(["cluster", "rows", "coverage", "precision", "rule"], rows, left=(0, 4)), cost,
+    )  # fmt: skip
 
 
 @as_html.register
