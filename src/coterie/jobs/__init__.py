@@ -90,8 +90,8 @@ class Job(TableJob):
     >>> from coterie import Job
     >>> frame = pd.DataFrame({"age": [21, 22, 23, 60, 61, 62], "visits": [9, 8, 9, 1, 2, 1]})
     >>> result = Job(frame, k=2).run()
-    >>> result.labels.tolist()
-    [0, 0, 0, 1, 1, 1]
+    >>> [cluster.rows for cluster in result.clusters]
+    [3, 3]
     """
 
     method: str = "kmeans"  # one of `coterie.algorithms.ALGORITHMS`

@@ -17,9 +17,10 @@ def report_source(job: TableJob, table: Table, prepared: PreparedTable) -> Repor
     """The prepared table of a job, with the options that its report needs."""
     k = _k_text(getattr(job, "k", "given"))
     command: str | Absent = command_line(job)
-    if job.frame is not None:
+    in_python = job.frame is not None
+    if in_python:
         command = Absent("The table is a data frame in memory: save it as a file to run a command.")
-    return ReportSource(table, prepared, k, command, job.seed, job.threads, job.weight, job.id)
+    return ReportSource(table, prepared, k, command, job.seed, job.threads, job.weight, job.id, in_python)
 
 
 def command_line(job: TableJob) -> str:
