@@ -40,6 +40,7 @@ def test_the_public_names_are_these():
         "DivisiveClustering",
         "FuzzyCMeans",
         "GaussianMixture",
+        "Job",
         "KMeans",
         "KMedians",
         "KMedoids",
@@ -52,7 +53,9 @@ def test_the_public_names_are_these():
         "choose_k",
         "diagnose",
         "explain",
+        "export",
         "load",
+        "make_report",
         "save",
     ]
     assert dir(coterie) == sorted([*coterie.__all__, *coterie._MODULES])

@@ -13,7 +13,8 @@ from coterie.cli import main
 from coterie.jobs import kernel_compilation, tour
 
 WITHOUT_KERNELS = {
-    "check_tree", "to_newick", "as_distance", "register", "kneedle", "second_derivative", "explain", "load", "save",
+    "check_tree", "to_newick", "as_distance", "register", "kneedle", "second_derivative", "explain", "export", "load",
+    "make_report", "save",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from coterie.algorithms import AlgorithmName
 from coterie.cli import options as cli
 from coterie.cli.printable import printable
 from coterie.cli.screen import progress_of, show
-from coterie.jobs import Budget, ModelMissing
+from coterie.jobs import Budget, Dialect, ExportFormat, ModelMissing
 
 DATA, ALGORITHM, RUNNING, PRINTING = cli.DataOptions(), cli.AlgorithmOptions(), cli.RunOptions(), cli.PrintOptions()
 TABLE, FILES, PAGE, PLACE = cli.TableOptions(), cli.FitFileOptions(), cli.PageOptions(), cli.PlaceOptions()
@@ -210,6 +210,23 @@ def report(
         jobs.report, jobs.ReportJob, printing, table, running, path=data, labels=labels, model=model, output=output,
         static=static, force=force,
     )  # fmt: skip
+
+
+@app.command
+def export(
+    model: Annotated[Path, Parameter(help="Model file, written by fit --model.")],
+    /,
+    *,
+    to: Annotated[ExportFormat, Parameter(help="Format of the export.")],
+    output: Annotated[Path, Parameter(alias="-o", group=cli.FILES, help="File to write: .sql, .onnx or .py.")],
+    table: Annotated[str, Parameter(help="sql: name of the table; a dot separates a schema from a table.")] = "data",
+    dialect: Annotated[Dialect, Parameter(help="sql: dialect of the database.")] = "duckdb",
+    force: cli.Force = False,
+    as_json: cli.Json = False,
+) -> None:
+    """Write a fitted model as SQL, ONNX or Python code, which predicts without coterie."""
+    result = jobs.export(jobs.ExportJob(model, to, output, table, dialect, force))
+    show(result, cli.PrintOptions(as_json=as_json))
 
 
 @app.command

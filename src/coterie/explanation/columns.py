@@ -154,7 +154,10 @@ def _frame_precision(series: Any) -> Any:
 def _texts(series: Any) -> Any:
     import narwhals.stable.v2 as nw
 
-    return series.cast(nw.String)
+    if series.dtype != nw.Object:
+        return series.cast(nw.String)
+    texts = [None if value is None else str(value) for value in series]
+    return nw.new_series(series.name, texts, nw.String, backend=series.implementation)
 
 
 def _categorical(series: Any) -> Column | None:

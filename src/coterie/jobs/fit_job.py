@@ -7,13 +7,14 @@ from pathlib import Path
 
 from coterie.algorithms import algorithm_of, check_options
 from coterie.core.progress import Callback, Progress
-from coterie.data.tables.reader import Table, read
+from coterie.data.tables.reader import Table
 from coterie.data.tables.writer import LABELS_ONLY, write
 from coterie.errors import InputError, NotConvergedError
 from coterie.jobs import Job, option_checks
 from coterie.jobs.choose_k_job import check_k_can_be_chosen, choose, reusable_sweep
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit, sample_rows
+from coterie.jobs.job_table import job_table
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.persistence import save
@@ -34,8 +35,7 @@ def execute(job: Job, callback: Callback) -> JobResult:
     _check_options(job)
     outputs = {name: getattr(job, name) for name in ("output", "model", "profiles", "report", "animate", "checkpoint")}
     check_outputs(job.path, force=job.force, **outputs)
-    callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows)
+    table = job_table(job, callback)
     if job.output is not None:
         new = (LABEL, DISTANCE, PROBABILITY, *((NAME,) if job.names else ()))
         check_new_columns(table, new, force=job.force)

@@ -43,6 +43,9 @@ KINDS = {
     "moved": OutputKind("-o", "a table of rows", tuple(WRITERS)),
     "page": OutputKind("-o", "a report", (".html",)),
     "animate": OutputKind("--animate", "an animation", (".html", ".gif", ".mp4")),
+    "sql": OutputKind("-o", "an SQL file", (".sql",)),
+    "onnx": OutputKind("-o", "an ONNX model", (".onnx",)),
+    "python": OutputKind("-o", "a Python module", (".py",)),
     "checkpoint": OutputKind("--checkpoint", "a checkpoint", (), may_exist=True),
 }
 

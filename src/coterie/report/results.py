@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.preparation import SkippedColumn
 
 if TYPE_CHECKING:
@@ -11,8 +12,17 @@ if TYPE_CHECKING:
     from coterie.explanation import Rule
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableResult:
+class TextResult(ReprHTMLMixin):
+    """The result of a job, whose text is that of the terminal."""
+
+    def __str__(self) -> str:
+        from coterie.report.text import as_text
+
+        return as_text(self)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TableResult(TextResult):
     """The table of a result, and how it was prepared."""
 
     source: str  # name of the input file
@@ -58,7 +68,7 @@ class Choice:
     warnings: tuple[str, ...] = ()  # of `choose_k`
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ChoiceResult(TableResult):
     """The result of ``coterie choose-k``."""
 
@@ -99,7 +109,7 @@ class ClusterSummary:
         return str(self.label) if self.name is None else self.name
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class JobResult(TableResult):
     """The result of a fit."""
 
@@ -139,7 +149,7 @@ class Contestant:
     best: bool  # whether it has the highest silhouette of the runs of its algorithm
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ComparisonResult(TableResult):
     """The result of ``coterie compare``."""
 
@@ -147,8 +157,8 @@ class ComparisonResult(TableResult):
     agreement: tuple[tuple[float, ...], ...]  # adjusted Rand index of the best runs of each pair of algorithms
 
 
-@dataclass(frozen=True)
-class LabelComparison:
+@dataclass(frozen=True, repr=False)
+class LabelComparison(TextResult):
     """The result of ``coterie compare-labels``."""
 
     source: str
@@ -168,8 +178,8 @@ class LabelComparison:
     output: str | None = None
 
 
-@dataclass(frozen=True)
-class PredictionResult:
+@dataclass(frozen=True, repr=False)
+class PredictionResult(TextResult):
     """The result of ``coterie predict``; the other fields have the same meaning as in `JobResult`."""
 
     source: str
@@ -187,3 +197,16 @@ class PredictionResult:
     output: str | None = None
     added: tuple[str, ...] = ()
     names: dict[int, str] | None = None  # of the clusters, by label; None if the model has none
+
+
+@dataclass(frozen=True, repr=False)
+class ExportResult(TextResult):
+    """The result of ``coterie export``."""
+
+    model: str  # the model file
+    estimator: str  # the class of the model
+    clusters: int
+    columns: tuple[str, ...]  # columns that a row must have
+    to: str  # format: ``sql``, ``onnx`` or ``python``
+    output: str
+    size: int  # bytes

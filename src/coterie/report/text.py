@@ -11,6 +11,7 @@ from coterie.report.results import (
     Choice,
     ChoiceResult,
     ComparisonResult,
+    ExportResult,
     JobResult,
     LabelComparison,
     PredictionResult,
@@ -116,6 +117,16 @@ def _(result: LabelComparison) -> str:
     if any(result.unmatched):
         lines.append(f"rows without a match: {result.unmatched[0]:,} and {result.unmatched[1]:,}")
     return "\n".join([*lines, *([] if result.output is None else [f"wrote {result.output} (rows that moved)"])])
+
+
+@as_text.register
+def _(result: ExportResult) -> str:
+    """The model, the columns that it needs, and the file."""
+    return (
+        f"{result.model}  {result.estimator} · {count(result.clusters, 'cluster')}\n"
+        f"needs {count(len(result.columns), 'column')}: {first_names(result.columns)}\n"
+        f"wrote {result.output} ({format_bytes(result.size)})"
+    )
 
 
 @as_text.register
