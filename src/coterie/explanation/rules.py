@@ -68,7 +68,8 @@ class Rule:
     @property
     def evidence(self) -> str:
         """How well the conditions describe the cluster, in words."""
-        return f"{self.correct:,} of {count(self.rows)}, {self.precision:.0%} of rows that fit the rule"
+        precision = f"{self.precision:.0%}" if self.precision == 1 or self.precision < 0.995 else "over 99%"
+        return f"{self.correct:,} of {count(self.rows)}, {precision} of rows that fit the rule"
 
     def __str__(self) -> str:
         if self.describes:
