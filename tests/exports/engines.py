@@ -47,7 +47,8 @@ def in_python(model, frame):
     exec(coterie.export(model, "python"), scope)
     assert [name for name, value in scope.items() if type(value).__name__ == "module"] == ["math"]
     labels = [scope["predict"](row) for row in frame.rows(named=True)]
-    assert [scope["predict"](row) for row in frame.select(scope["COLUMNS"]).rows()] == labels
+    few = frame.select(scope["COLUMNS"]).head(20)
+    assert [scope["predict"](row) for row in few.rows()] == labels[:20]
     return labels
 
 

@@ -16,8 +16,8 @@ from exports.engines import ENGINES
 
 NAMES = (
     'a"b', "it's", 'x"; DROP TABLE "the table"; --', "new\nline", "tab\tand\rreturn", "\x1b[31mred\x1b[0m",
-    "back\\slash", "'''", '"""', "%s {0} {} $1 :a ?", "/* comment */", "-- comment", "ünïcödé ☃", "t", "f0", "select", " ",
-    "\u202eabc",
+    "back\\slash", "'''", '"""', "%s {0} {} $1 :a ?", "/* comment */", "-- comment", "ünïcödé ☃", "t", "f0", "select",
+    " ", "\u202eabc",
 )  # fmt: skip
 
 

@@ -164,7 +164,7 @@ def _medians(model: Any) -> NearestCenter:
 
 def _medoids(model: Any) -> NearestCenter:
     """Medoids of a distance without parameters; others are rejected."""
-    distance = model._medoids.distance
+    distance = getattr(model._medoids, "distance", None)
     name = "precomputed" if distance is None else distance.name
     has_options = getattr(distance, "w", None) is not None or getattr(distance, "exponent_", 0)
     if name not in METRICS or has_options:
