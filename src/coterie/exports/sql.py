@@ -121,7 +121,7 @@ class _Writer:
             value = f"NULLIF({value}, CAST('NaN' AS DOUBLE PRECISION))"
             return value if number.fill is None else f"COALESCE({value}, {fill})"
         # In SQLite any column can contain text, and a cast of text that is not a number is 0.
-        is_number = f"typeof({column}) IN ('integer', 'real') OR {column} = {value}"
+        is_number = f"typeof({column}) IN ('integer', 'real') OR {column} = CAST({column} AS NUMERIC)"
         return f"CASE WHEN {column} IS NULL OR {column} = '' THEN {fill} WHEN {is_number} THEN {value} ELSE 9e999 END"
 
     def _indicator(self, each: Indicator) -> str:
