@@ -65,6 +65,9 @@ def fit(
     sample: Annotated[int | None, Parameter(
         help="Fit on N random rows; assign the others to the nearest cluster.",
     )] = None,
+    names: Annotated[list[str] | None, Parameter(
+        help="Names of the clusters, separated by commas, in the order of their numbers; or auto, from their rules.",
+    )] = None,
     strict: Annotated[bool, Parameter(
         help="If the fit has not converged, stop with exit code 4 and write nothing.",
     )] = False,
@@ -80,7 +83,8 @@ def fit(
     """Cluster the rows of a table."""
     _run(
         jobs.run, jobs.Job, printing, output, files, page, table, running, place, path=data, method=algorithm,
-        k=cli.as_number(k), budget=budget, sample=sample, strict=strict, options=options.as_dict(),
+        k=cli.as_number(k), budget=budget, sample=sample, strict=strict, names=cli.split(names),
+        options=options.as_dict(),
     )  # fmt: skip
 
 
@@ -155,6 +159,31 @@ def compare(
     _run(
         jobs.compare, jobs.CompareJob, printing, page, table, running, path=data, methods=tuple(algorithm),
         k=cli.as_number(k),
+    )  # fmt: skip
+
+
+@app.command
+def compare_labels(
+    first: Annotated[Path, Parameter(help="A table with a column of labels.")],
+    second: Annotated[Path, Parameter(help="Another table with labels of the same rows.")],
+    /,
+    *,
+    labels: Annotated[str | None, Parameter(
+        help="Column with the cluster of each row, in both tables. Default: cluster, the column that fit writes.",
+    )] = None,
+    id: Annotated[str | None, Parameter(
+        help="Column that identifies the rows in both tables. Default: rows are matched in their order.",
+    )] = None,
+    output: Annotated[Path | None, Parameter(
+        alias="-o", group=cli.FILES, help="Write the rows that moved: .csv, .tsv, .parquet, ...",
+    )] = None,
+    force: cli.Force = False,
+    printing: cli.PrintOptions = PRINTING,
+) -> None:  # fmt: skip
+    """Compare two clusterings of the same rows: agreement, matched clusters, and rows that moved."""
+    _run(
+        jobs.compare_labels, jobs.CompareLabelsJob, printing, path=first, other=second, labels=labels, id=id,
+        output=output, force=force,
     )  # fmt: skip
 
 
