@@ -17,6 +17,7 @@ import coterie
 from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.exports.prediction_rule import (
+    DOMAINS,
     CenterTree,
     Indicator,
     MostProbable,
@@ -31,6 +32,7 @@ MAX_MATRIX = 60  # columns of a mixture with full or tied covariances
 EXACT_DIGITS = 15  # decimal numbers up to this length are exact in SQLite
 EXACT_POWER = 22  # powers of ten up to this one are float64 numbers
 LARGEST_INTEGER = 2**53
+FUNCTIONS = {"log": "LN({})", "log1p": "LN(1e0 + {})", "sqrt": "SQRT({})"}  # by transform
 BOOLEANS = {"true": 1, "false": 0}  # in SQLite, which has no type for them
 
 
@@ -113,16 +115,27 @@ class _Writer:
         return value if number.weight == 1.0 else f"{value} * {self.literal(number.weight)}"
 
     def _value(self, number: Number) -> str:
-        """The value of a numeric column as a double; missing values are filled, or NULL."""
+        """The transformed value of a numeric column as a double; missing values are filled, or NULL."""
         column = f"t.{identifier(number.column)}"
         fill = "NULL" if number.fill is None else self.literal(number.fill)
         value = f"CAST({column} AS DOUBLE PRECISION)"
         if self.dialect.has_nan:
             value = f"NULLIF({value}, CAST('NaN' AS DOUBLE PRECISION))"
+            value = self._transformed(number.transform, value)
             return value if number.fill is None else f"COALESCE({value}, {fill})"
         # In SQLite any column can contain text, and a cast of text that is not a number is 0.
         is_number = f"typeof({column}) IN ('integer', 'real') OR {column} = CAST({column} AS NUMERIC)"
+        value = self._transformed(number.transform, value)
         return f"CASE WHEN {column} IS NULL OR {column} = '' THEN {fill} WHEN {is_number} THEN {value} ELSE 9e999 END"
+
+    def _transformed(self, transform: str, value: str) -> str:
+        """A function of the value; infinity if the value has none, so that the row has no cluster."""
+        if not transform:
+            return value
+        minimum, is_accepted = DOMAINS[transform]
+        invalid = "CAST('Infinity' AS DOUBLE PRECISION)" if self.dialect.has_nan else "9e999"
+        bound = f"{value} {'<' if is_accepted else '<='} {self.literal(minimum)}"
+        return f"CASE WHEN {bound} THEN {invalid} ELSE {FUNCTIONS[transform].format(value)} END"
 
     def _indicator(self, each: Indicator) -> str:
         column = f"t.{identifier(each.column)}"
