@@ -187,7 +187,7 @@ def _medoids(model: Any) -> NearestCenter:
     """Medoids of a distance without parameters; others are rejected."""
     distance = getattr(model._medoids, "distance", None)
     name = "precomputed" if distance is None else distance.name
-    has_options = getattr(distance, "w", None) is not None or getattr(distance, "exponent_", 0)
+    has_options = getattr(distance, "w", None) is not None or bool(getattr(distance, "exponent_", 0))
     if name not in METRICS or has_options:
         raise ParameterError(
             f"KMedoids with metric={name!r}{' and parameters' if has_options else ''} cannot be exported: only "

@@ -42,7 +42,9 @@ class _Graph:
     """Nodes and constants of a model under construction."""
 
     def __init__(self, onnx: Any):
-        self.onnx, self.nodes, self.constants = onnx, [], []
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
         self.valid = ""  # name of the rows that have a cluster (n,)
 
     def add(self, kind: str, inputs: Sequence[str], output: str = "", n_outputs: int = 1, **attributes: Any) -> str:
@@ -62,7 +64,8 @@ class _Graph:
 
     def features(self, rule: PredictionRule) -> str:
         """Features of the rows (n, d); `valid` is set."""
-        parts, invalid = [], []
+        parts: list[str] = []
+        invalid: list[str] = []
         if rule.numbers:
             parts.append(self._numbers(rule, invalid))
         for j, indicators in enumerate(rule.categories.values()):
