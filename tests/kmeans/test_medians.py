@@ -100,7 +100,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(X, k, metric):
 @METRICS
 @TYPES
 def test_any_number_of_threads_gives_the_same_bits(metric, dtype, monkeypatch):
-    X = draws(17).normal(size=(6000, 6)).astype(dtype)
+    X = draws(17).normal(size=(2100, 6)).astype(dtype)
     many_parts(monkeypatch, X)
     w = weights_of_many_digits(X)
     ways = {"n_jobs": 5}, {"engine": "serial"}
