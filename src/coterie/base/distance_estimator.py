@@ -8,13 +8,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
+from coterie.core.repr_html import EstimatorHTMLMixin
 from coterie.data.frames import empty_frame, is_frame
 from coterie.distances.distance import Distance, as_distance
 from coterie.errors import ParameterError
 from coterie.sklearn_export import SklearnExport
 
 
-class DistanceEstimator(ClusterMixin, SklearnExport, BaseEstimator):
+class DistanceEstimator(EstimatorHTMLMixin, ClusterMixin, SklearnExport, BaseEstimator):
     """Base class of estimators that use only distances: those of a `metric`, or precomputed ones."""
 
     metric: Any

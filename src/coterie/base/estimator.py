@@ -19,6 +19,7 @@ from coterie.core.arguments import as_rng
 from coterie.core.arrays import is_sparse
 from coterie.core.checkpoint import Checkpointer, HistoryRecorder, Store
 from coterie.core.protocols import Chunk, Engine, Model, Source
+from coterie.core.repr_html import EstimatorHTMLMixin
 from coterie.core.scale import LENGTHS, Powers, Scale, is_numbers, multiplied, times_power
 from coterie.data import as_source, opened
 from coterie.data.frames import empty_frame, is_frame
@@ -37,7 +38,7 @@ def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
     return MemorySource(chunk.X, chunk.w), local.Serial()
 
 
-class Estimator(SklearnExport, BaseEstimator):
+class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     """Base class of estimators with a model: it opens the data, runs the loop, and predicts with the model.
 
     A subclass has the options `engine`, `n_jobs` and `random_state`. Its method `_model` returns the model, and its

@@ -216,7 +216,8 @@ class AgglomerativeClustering(TreeEstimator):
             metric = "precomputed" if objects.distance is None else objects.distance
             rows = objects.A if objects.distance is None else X
             options = {"sample_weight": weight, "n_jobs": self.n_jobs, "callback": self.callback}
-            return self._cached(linkage, "n_jobs", "callback")(rows, self.linkage, metric, **options), 1
+            Z = self._cached(linkage, "n_jobs", "callback")(rows, self.linkage, metric, **options)
+            return np.asarray(Z), 1
         self._check_connectivity(objects)
         if callable(self.connectivity):
             ends = edges(self.connectivity(X), len(leaf_rows))

@@ -99,8 +99,7 @@ class KMeans(CenterEstimator):
     callback : callable or None, default=None
         Called after every iteration with a `coterie.core.Progress`. A true return value stops the fit.
     verbose : int, default=0
-        1 prints a line from time to time, with the remaining time if it can be estimated. 2 prints a line for every
-        iteration.
+        1 shows a progress bar with the remaining time, if it can be estimated. 2 prints a line for every iteration.
     checkpoint : str, Path or None, default=None
         File in which the state of the fit is saved about once a second. If the file exists, the fit resumes from it and
         returns the same result as an uninterrupted fit. The file is deleted when the fit completes.
