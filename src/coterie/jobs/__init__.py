@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from coterie.core.progress import Callback, Progress, silent
-from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
+from coterie.preparation import Dates, DecimalMark, Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
     from coterie.report import inspection, results
@@ -20,6 +20,8 @@ __all__ = [
     "Budget",
     "ChooseJob",
     "CompareJob",
+    "Dates",
+    "DecimalMark",
     "Device",
     "Job",
     "Missing",
@@ -55,6 +57,8 @@ class TableJob(PreparationOptions):
     # Rows of the table in memory at a time; the matrix is then in a temporary file. None reads all rows at once, unless
     # the table is too large for memory. The result does not depend on it.
     batch_rows: int | None = None
+    sheet: str | None = None  # of a workbook; by default the first
+    header_row: int | None = None  # line or row of the column names, counted from 1; None finds it
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,8 @@ class PredictJob:
     distance: bool = False  # write the distance to every center
     missing: ModelMissing = "auto"  # ``auto``: fill or ignore missing values if the fit did, otherwise an error
     batch_rows: int | None = None
+    sheet: str | None = None
+    header_row: int | None = None
     output: Path | None = None
     safe_csv: bool = False
     force: bool = False

@@ -32,7 +32,7 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
     callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows)
+    table = read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row)
     prepared = prepare(table, job, algorithm_of(job.method), callback)
     X = prepared.rows.model_input
     choice, details = choose(job, job.method, X, prepared.weight, prepared, callback, criteria=job.criteria)
@@ -40,7 +40,7 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
         **table_fields(table, prepared, job.weight, job.seed),
         method=job.method,
         choice=choice,
-        notes=(*table.notes, *notes(prepared.skipped)),
+        notes=(*table.notes, *notes(prepared)),
         warnings=(*prepared.warnings, *choice.warnings),
     )
 

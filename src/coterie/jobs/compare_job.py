@@ -34,7 +34,7 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
     callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows)
+    table = read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row)
     prepared = prepare(table, job, ALGORITHMS["kmeans"], callback)
     ks, k_notes, sweep = _ks(job, prepared, callback)
     pairs = [(method, k) for method in dict.fromkeys(job.methods) for k in ks]
@@ -58,7 +58,7 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
         agreement=tuple(
             tuple(float(adjusted_rand_score(one, other)) for other in best.values()) for one in best.values()
         ),
-        notes=(*table.notes, *notes(prepared.skipped), *k_notes),
+        notes=(*table.notes, *notes(prepared), *k_notes),
         warnings=(*prepared.warnings, *warnings),
     )
 

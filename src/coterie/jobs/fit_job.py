@@ -16,6 +16,7 @@ from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
+from coterie.jobs.training_summary import summarize_training
 from coterie.persistence import save
 from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
@@ -34,7 +35,7 @@ def execute(job: Job, callback: Callback) -> JobResult:
     outputs = {name: getattr(job, name) for name in ("output", "model", "report", "animate", "checkpoint")}
     check_outputs(job.path, force=job.force, **outputs)
     callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows)
+    table = read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row)
     if job.output is not None:
         check_new_columns(table, (LABEL, DISTANCE, PROBABILITY), force=job.force)
     method = algorithm_of(job.method)
@@ -59,6 +60,9 @@ def execute(job: Job, callback: Callback) -> JobResult:
             files.write(job.output, write)
         if job.model is not None:
             callback(Progress(f"writing {job.model.name}"))
+            summary = summarize_training(prepared, fitted.model, fitted.labels, method)
+            if summary is not None:
+                fitted.model.training_summary_ = summary
             pipeline = as_pipeline(fitted.model, prepared.preparation)
             files.write(job.model, lambda temporary: save(pipeline, temporary, overwrite=True))
         animation = None if job.animate is None else fitted.trace.animate()
@@ -146,7 +150,7 @@ def _result(
         choice=choice,
         clusters=clusters,
         labels=prepared.rows.expand(fitted.labels),
-        notes=(*table.notes, *notes(prepared.skipped), *choice_notes, *fitted.notes),
+        notes=(*table.notes, *notes(prepared), *choice_notes, *fitted.notes),
         warnings=(
             *prepared.warnings,
             *(() if choice is None else choice.warnings),

@@ -6,6 +6,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import can_predict, parameters_of
 from coterie.data.tables.reader import read
@@ -15,15 +16,17 @@ from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_wri
 from coterie.jobs.option_checks import at_least, check_batches, check_safe_csv, one_of
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
-from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
+from coterie.jobs.training_summary import drift_warnings, unusual_rows
+from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY, UNUSUAL
 from coterie.preparation.preparation import PreparedRows
-from coterie.preparation.sklearn_steps import load_preparation
+from coterie.preparation.sklearn_steps import load_preparation, read_columns
 from coterie.report.results import PredictionResult
 
 
 def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     one_of("missing", job.missing, get_args(ModelMissing))
     at_least("batch_rows", job.batch_rows, 1)
+    at_least("header_row", job.header_row, 1)
     check_safe_csv(job)
     check_outputs(job.path, force=job.force, output=job.output)
     callback(Progress(f"reading {job.model.name}"))
@@ -32,14 +35,17 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     _check_model(job, model)
     check_batches(job.batch_rows, saved.mixed)
     callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows)
-    preparation = load_preparation(saved, table, job.missing)
-    rows = preparation.apply(table, callback)
+    table = read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row)
+    columns_read = read_columns(saved, table)
+    preparation = load_preparation(saved, columns_read, job.missing)
+    rows = preparation.apply(columns_read, callback)
     callback(Progress("predicting"))
     labels = np.asarray(model.predict(rows.model_input))
+    summary = getattr(model, "training_summary_", None)  # models of Python, and of earlier versions, have none
+    unusual = None if summary is None else unusual_rows(summary, model, rows, labels)
     added: tuple[str, ...] = ()
     if job.output is not None:
-        columns = NewColumns(partial(_new_columns, job, model, rows, labels), rows.n)
+        columns = NewColumns(partial(_new_columns, job, model, rows, labels, unusual), rows.n)
         added = columns.names
         check_new_columns(table, added, force=job.force)
         callback(Progress(f"writing {job.output.name}"))
@@ -56,6 +62,12 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
         seed=parameters_of(model).get("random_state"),
         sizes=dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True)),
         labels=rows.expand(labels),
+        unusual=None if unusual is None else int(unusual.sum()),
+        notes=table.notes,
+        warnings=(
+            *_unusual_warnings(unusual),
+            *(() if summary is None else drift_warnings(summary, preparation, rows)),
+        ),
         output=None if job.output is None else str(job.output),
         added=added,
     )
@@ -74,12 +86,21 @@ def _check_model(job: PredictJob, model: Any) -> None:
 
 
 def _new_columns(
-    job: PredictJob, model: Any, rows: PreparedRows, labels: NDArray[np.integer], part: slice
-) -> dict[str, NDArray[Any]]:
+    job: PredictJob, model: Any, rows: PreparedRows, labels: NDArray[np.integer], unusual: NDArray[np.bool_] | None,
+    part: slice,
+) -> dict[str, NDArray[Any]]:  # fmt: skip
     columns: dict[str, NDArray[Any]] = {LABEL: labels[part].astype(np.int64)}
     methods = {PROBABILITY: "predict_proba" if job.proba else "", DISTANCE: "transform" if job.distance else ""}
     for name, method in methods.items():
         if method:
             values = getattr(model, method)(rows.model_input[part])
             columns |= {f"{name}_{j}": column for j, column in enumerate(values.T)}
-    return columns
+    return columns if unusual is None else columns | {UNUSUAL: unusual[part]}
+
+
+def _unusual_warnings(unusual: NDArray[np.bool_] | None) -> tuple[str, ...]:
+    if unusual is None or not unusual.any():
+        return ()
+    n = int(unusual.sum())
+    are = "is" if n == 1 else "are"
+    return (f"{count(n)} of {len(unusual):,} {are} unlike the training data: see the column {UNUSUAL} of the output.",)
