@@ -110,7 +110,7 @@ def test_bad_transforms_are_rejected(spending):
     for text in ("log", "cube:a", "log:"):
         with pytest.raises(ParameterError, match="pairs such as log:amount"):
             parse_transforms([text])
-    with pytest.raises(InputError, match='no column "spent". Did you mean "spend"'):
+    with pytest.raises(InputError, match=r'no column "spent"\. Did you mean "spend"'):
         run(Job(spending, k=2, transform=("log:spent",)))
     with pytest.raises(ParameterError, match="for rows of numbers"):
         run(Job(spending, k=2, method="mixture", transform=("log:spend",)))
