@@ -16,6 +16,7 @@ PACKAGES = {  # purpose, and the extra of coterie or the package that installs i
     "fastexcel": ("Excel files", "coterie[excel]"),
     "xlsxwriter": ("output in .xlsx", "coterie[excel]"),
     "matplotlib": ("plots", "coterie[plot]"),
+    "onnx": ("export to ONNX", "coterie[onnx]"),
     "dask": ("clusters of machines", "coterie[dask]"),
     "distributed": ("clusters of machines", "coterie[dask]"),
 }

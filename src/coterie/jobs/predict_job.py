@@ -17,9 +17,10 @@ from coterie.jobs.option_checks import at_least, check_batches, check_safe_csv, 
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
 from coterie.jobs.training_summary import drift_warnings, unusual_rows
-from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY, UNUSUAL
+from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY, UNUSUAL
 from coterie.preparation.preparation import PreparedRows
 from coterie.preparation.sklearn_steps import load_preparation, read_columns
+from coterie.report.build.cluster_names import names_of_model
 from coterie.report.results import PredictionResult
 
 
@@ -41,11 +42,12 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     rows = preparation.apply(columns_read, callback)
     callback(Progress("predicting"))
     labels = np.asarray(model.predict(rows.model_input))
+    names = names_of_model(model, labels, job.model.name)
     summary = getattr(model, "training_summary_", None)  # models of Python, and of earlier versions, have none
     unusual = None if summary is None else unusual_rows(summary, model, rows, labels)
     added: tuple[str, ...] = ()
     if job.output is not None:
-        columns = NewColumns(partial(_new_columns, job, model, rows, labels, unusual), rows.n)
+        columns = NewColumns(partial(_new_columns, job, model, rows, labels, names, unusual), rows.n)
         added = columns.names
         check_new_columns(table, added, force=job.force)
         callback(Progress(f"writing {job.output.name}"))
@@ -61,6 +63,7 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
         missing=rows.treatment,
         seed=parameters_of(model).get("random_state"),
         sizes=dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True)),
+        names=None if names is None else dict(enumerate(names)),
         labels=rows.expand(labels),
         unusual=None if unusual is None else int(unusual.sum()),
         notes=table.notes,
@@ -86,10 +89,12 @@ def _check_model(job: PredictJob, model: Any) -> None:
 
 
 def _new_columns(
-    job: PredictJob, model: Any, rows: PreparedRows, labels: NDArray[np.integer], unusual: NDArray[np.bool_] | None,
-    part: slice,
+    job: PredictJob, model: Any, rows: PreparedRows, labels: NDArray[np.integer], names: list[str] | None,
+    unusual: NDArray[np.bool_] | None, part: slice,
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
     columns: dict[str, NDArray[Any]] = {LABEL: labels[part].astype(np.int64)}
+    if names is not None:
+        columns[NAME] = np.array(names)[labels[part]]
     methods = {PROBABILITY: "predict_proba" if job.proba else "", DISTANCE: "transform" if job.distance else ""}
     for name, method in methods.items():
         if method:

@@ -21,6 +21,7 @@ from coterie.preparation.name_lists import shell_names
 LABEL = "cluster"
 DISTANCE = "cluster_distance"
 PROBABILITY = "cluster_probability"
+NAME = "cluster_name"
 UNUSUAL = "unusual"
 
 EXCLUDED = "excluded"
@@ -66,7 +67,7 @@ def check_options(table: Table, options: PreparationOptions, *, mixed: bool = Fa
 
 def reading_candidates(table: Table, options: PreparationOptions) -> list[str]:
     """Columns that may be read as numbers: those that could be used, unless their name is that of a code."""
-    roles = (options.id, options.weight, *options.exclude, *options.one_hot, LABEL, DISTANCE, PROBABILITY)
+    roles = (options.id, options.weight, *options.exclude, *options.one_hot, LABEL, DISTANCE, PROBABILITY, NAME)
     selected = (*options.columns, *options.include)
     return [
         name
@@ -163,7 +164,7 @@ def column_kind(table: Table, name: str) -> str:
 
 def reason_to_skip(table: Table, name: str) -> str | None:
     """Why the column is not used by default; None if it is used."""
-    if name in (LABEL, DISTANCE, PROBABILITY) or (name == UNUSUAL and LABEL in table.columns):
+    if name in (LABEL, DISTANCE, PROBABILITY, NAME) or (name == UNUSUAL and LABEL in table.columns):
         return "an earlier result"
     kind = column_kind(table, name)
     if kind == "empty":
