@@ -131,6 +131,7 @@ def predict(
     force: cli.Force = False,
     sheet: cli.Sheet = None,
     header_row: cli.HeaderRow = None,
+    sql: cli.Sql = None,
     batch_rows: cli.BatchRows = None,
     printing: cli.PrintOptions = PRINTING,
 ) -> None:  # fmt: skip
@@ -138,6 +139,7 @@ def predict(
     _run(
         jobs.predict, jobs.PredictJob, printing, output, model=model, path=data, proba=proba, distance=distance,
         missing=missing, force=force, batch_rows=batch_rows, sheet=sheet, header_row=header_row,
+        sql=sql,
     )  # fmt: skip
 
 

@@ -22,6 +22,9 @@ Sheet = Annotated[str | None, Parameter(group=DATA, help="Sheet of a workbook; d
 HeaderRow = Annotated[int | None, Parameter(
     group=DATA, help="Line or row with the column names, counted from 1; default: it is found.",
 )]  # fmt: skip
+Sql = Annotated[str | None, Parameter(
+    group=DATA, help="Query in a DuckDB database, or about the table data in a .csv, .parquet or .ndjson file.",
+)]  # fmt: skip
 Force = Annotated[bool, Parameter(group=FILES, help="Overwrite existing files.")]
 BatchRows = Annotated[int | None, Parameter(
     group=RUNNING,
@@ -45,6 +48,7 @@ class DataOptions(OptionGroup):
 
     sheet: Sheet = None
     header_row: HeaderRow = None
+    sql: Sql = None
     columns: Annotated[Names, Parameter(
         alias="-c", help="Columns to use, separated by commas. Default: all numeric columns except identifiers.",
     )] = None  # fmt: skip

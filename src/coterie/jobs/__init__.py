@@ -71,6 +71,7 @@ class TableJob(PreparationOptions):
     batch_rows: int | None = None
     sheet: str | None = None  # of a workbook; by default the first
     header_row: int | None = None  # line or row of the column names, counted from 1; None finds it
+    sql: str | None = None  # query in a DuckDB database, or about the table ``data`` in the file
     frame: Any = field(default=None, repr=False, compare=False)  # data frame in memory
 
     def __post_init__(self) -> None:
@@ -136,6 +137,7 @@ class PredictJob:
     batch_rows: int | None = None
     sheet: str | None = None
     header_row: int | None = None
+    sql: str | None = None
     output: Path | None = None
     safe_csv: bool = False
     force: bool = False

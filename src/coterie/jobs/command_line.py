@@ -46,6 +46,7 @@ def command_line(job: TableJob) -> str:
     defaults = {
         "sheet": None,
         "header_row": None,
+        "sql": None,
         "id": None,
         "weight": None,
         "scale": "auto",

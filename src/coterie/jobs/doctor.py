@@ -15,6 +15,7 @@ PACKAGES = {  # purpose, and the extra of coterie or the package that installs i
     "polars": ("tables in files", "coterie[cli]"),
     "fastexcel": ("Excel files", "coterie[excel]"),
     "xlsxwriter": ("output in .xlsx", "coterie[excel]"),
+    "duckdb": ("tables in databases", "coterie[sql]"),
     "matplotlib": ("plots", "coterie[plot]"),
     "onnx": ("export to ONNX", "coterie[onnx]"),
     "dask": ("clusters of machines", "coterie[dask]"),

@@ -12,4 +12,4 @@ def job_table(job: TableJob, callback: Callback) -> Table:
     callback(Progress(f"reading {table_name(job.path)}"))
     if job.frame is not None:
         return frame_table(job.frame)
-    return read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row)
+    return read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row, sql=job.sql)

@@ -36,7 +36,7 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     _check_model(job, model)
     check_batches(job.batch_rows, saved.mixed)
     callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row)
+    table = read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row, sql=job.sql)
     columns_read = read_columns(saved, table)
     preparation = load_preparation(saved, columns_read, job.missing)
     rows = preparation.apply(columns_read, callback)

@@ -19,6 +19,7 @@ from coterie.data.tables.array_files import ARRAYS
 from coterie.data.tables.file_formats import BATCHED, EXCEL, FRAMES, READABLE, TEXT, read_excel
 from coterie.data.tables.read_errors import STANDARD_INPUT, check_file, readable, table_name
 from coterie.data.tables.scan import ROWS, Scan, empty_columns, scan
+from coterie.data.tables.sql import is_database, read_sql
 from coterie.errors import InputError, ParameterError
 
 # Upper bounds of the memory that a table takes, in multiples of the file size. Text needs memory for its fields, its
@@ -156,13 +157,16 @@ class BatchedTable(Table):
 
 
 def read(
-    path: Path, batch_rows: int | None = None, *, sheet: str | None = None, header_row: int | None = None
-) -> Table:
+    path: Path, batch_rows: int | None = None, *, sheet: str | None = None, header_row: int | None = None,
+    sql: str | None = None,
+) -> Table:  # fmt: skip
     """The table in a file; with `batch_rows`, or if it is too large for memory, it is read in batches.
 
     `sheet` is the name of a sheet of a workbook. `header_row` is the line of a text file, or the row of a sheet, that
-    has the column names, counted from 1.
+    has the column names, counted from 1. `sql` is a query in a database, or about the table ``data`` in a file.
     """
+    if sql is not None or is_database(path):
+        return _query(path, batch_rows, sql)
     if path != STANDARD_INPUT:
         check_file(path)
     suffix = path.suffix.lower()
@@ -197,6 +201,15 @@ def read(
     if table.n_rows == 0:
         raise InputError(f"{table.name} has no rows.")
     return table
+
+
+def _query(path: Path, batch_rows: int | None, sql: str | None) -> WholeTable:
+    if batch_rows is not None:
+        raise ParameterError("--batch-rows is not for databases, whose rows are read as a whole: leave it out.")
+    frame = read_sql(path, sql)
+    if frame.height == 0:
+        raise InputError("the query returned no rows.")
+    return WholeTable(path, dict(frame.schema), frame.height, (), frame, frame)
 
 
 def _read_whole(path: Path, sheet: str | None, header_row: int | None) -> WholeTable:

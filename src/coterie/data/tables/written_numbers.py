@@ -11,9 +11,9 @@ Decimal: TypeAlias = Literal[".", ","]
 
 # Cells that mean a missing value in a column of numbers, in lower case.
 MISSING_MARKS = (
-    "", "na", "n/a", "n/a?", "n.a.", "n.a", "k.a.", "nan", "nat", "<na>", "null", "none", "nil", "missing",
-    "not available", "(blank)", "-", "--", "---", "–", "—", "?", "??", "???", ".", "..", "...", "…", "*", "#ref!", "#n/a", "#n/a n/a",
-    "#value!", "#div/0!", "#name?", "#null!", "#num!", "#error!", "#spill!", "#calc!",
+    "", "na", "n/a", "n/a?", "n.a.", "n.a", "k.a.", "nan", "nat", "<na>", "null", "none", "nil", "missing", "(blank)",
+    "not available", "-", "--", "---", "–", "—", "?", "??", "???", ".", "..", "...", "…", "*", "#ref!", "#n/a",
+    "#n/a n/a", "#value!", "#div/0!", "#name?", "#null!", "#num!", "#error!", "#spill!", "#calc!",
 )  # fmt: skip
 SIGNS = "-−–"
 SPACES = r"[\s\u00a0\u2007\u2009\u202f]"
