@@ -13,12 +13,13 @@ from coterie.core.stored import CLASSES, Declaration, declaration_of
 from coterie.errors import ModelFileError
 
 PACKAGES = ("core", "distances", "families", "hierarchy", "kmeans", "medoids", "mixture")  # whose classes are stored
-_PREPROCESSING = {  # transformers of scikit-learn: module, private attributes, rules
+_PREPROCESSING = {  # transformers, of scikit-learn but for one: module, private attributes, rules
     "SimpleImputer": ("sklearn.impute", ("_fill_dtype", "_fit_dtype"), {"statistics_": "float D"}),
     "StandardScaler": (
         "sklearn.preprocessing", (), dict.fromkeys(("mean_", "scale_", "var_"), "none | real D"),
     ),
     "MinMaxScaler": ("sklearn.preprocessing", (), dict.fromkeys(("min_", "scale_"), "real D")),
+    "ColumnReader": ("coterie.preparation.column_reader", (), {}),
     "RobustScaler": ("sklearn.preprocessing", (), dict.fromkeys(("center_", "scale_"), "none | real D")),
 }  # fmt: skip
 PREPROCESSING = tuple(_PREPROCESSING)
