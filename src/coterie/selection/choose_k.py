@@ -16,14 +16,16 @@ from coterie.selection.resampling import count_option
 from coterie.selection.sweep import as_ks
 from coterie.selection.tendency import row_sample
 
-QUICK = ("tendency", "silhouette", "calinski_harabasz", "davies_bouldin", "elbow", "icl")
-NORMAL = (*QUICK, "bic", "gap", "prediction_strength", "dirichlet")
+QUICK = (
+    "tendency", "silhouette", "calinski_harabasz", "davies_bouldin", "elbow", "gap", "prediction_strength", "valleys",
+    "icl",
+)  # fmt: skip
+NORMAL = (*QUICK, "bic")
+THOROUGH = (*NORMAL, "dirichlet", "dunn", "stability", "dendrogram", "x_means", "g_means")
 EFFORTS = {
     "quick": Effort(3_000, 2_000, 10, 5, ("EII", "VVV"), True, QUICK),
-    "normal": Effort(10_000, 4_000, 20, 10, ("EII", "VVI", "EEE", "VVV"), True, NORMAL),
-    "thorough": Effort(
-        50_000, 20_000, 50, 25, "all", False, (*NORMAL, "dunn", "stability", "dendrogram", "x_means", "g_means")
-    ),
+    "normal": Effort(10_000, 2_000, 20, 10, ("EII", "VVI", "EEE", "VVV"), True, NORMAL),
+    "thorough": Effort(50_000, 20_000, 50, 25, "all", False, THOROUGH),
 }
 
 
@@ -135,10 +137,14 @@ def choose_k(
     estimator = KMeans() if estimator is None else estimator
     count_option(estimator)  # raises an error if the estimator has no number of clusters
     run = CriteriaRun(rows, w, estimator, effort, n_jobs, rng)
-    k_values = run.automatic_ks(names) if requested_ks is None else run.fit_requested(requested_ks)
+    k_values: list[int] | None = run.automatic_ks(names) if requested_ks is None else run.fit_requested(requested_ks)
     with interrupts.outermost():
-        votes = run.collect_votes(np.array(k_values), names, callback)
-    return ChooseK(np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows))
+        while k_values is not None:
+            votes = run.collect_votes(np.array(k_values), names, callback)
+            result = ChooseK(np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows))
+            is_final = requested_ks is not None or run.is_stopped
+            k_values = None if is_final else run.extended_ks(k_values, result.recommended)
+    return result
 
 
 def _criterion_names(criteria: Any, effort: Effort) -> tuple[str, ...]:

@@ -1,19 +1,21 @@
 """`ChooseK`: the result of `choose_k`."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 import coterie
-from coterie.selection.reasons import reason_for
+from coterie.selection.decision import Decision, decide
+from coterie.selection.reasons import reasons_for
 from coterie.selection.sweep import Sweep
 from coterie.selection.tendency import Tendency
 from coterie.selection.text_table import aligned
 from coterie.selection.votes import NAMES, Vote, total_support
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChooseK:
     """Result of `choose_k`: the recommended number of clusters and the vote of each criterion."""
 
@@ -29,15 +31,35 @@ class ChooseK:
         """Support of each K by all votes together (m,), from 0 to 1."""
         return total_support(self.votes, self.ks)
 
+    @cached_property
+    def decision(self) -> Decision:
+        """The recommended K, its strength, the runner-up, and the reasons for doubt."""
+        return decide(self)
+
     @property
     def recommended(self) -> int:
         """Recommended number of clusters; 1 means that there are no separate clusters."""
-        return int(self.ks[self.support.argmax()])
+        return self.decision.recommended
+
+    @property
+    def strength(self) -> str:
+        """How clear the recommended K is.
+
+        'clear': the criteria that judge the clusters agree, and no other K comes close. 'weak': K is the best, but
+        there is a reason for doubt. 'none': no number of clusters is clear; `recommended` is then the best of several
+        similar numbers, or 1 if the rows split no better than data without clusters.
+        """
+        return self.decision.strength
+
+    @property
+    def runner_up(self) -> int | None:
+        """The number of clusters with the next largest support; None if no other has any."""
+        return self.decision.runner_up
 
     @property
     def confidence(self) -> float:
         """Support of the recommended K, from 0 to 1; 1 if every criterion with a weight prefers it."""
-        return float(self.support.max())
+        return float(self.support[self.ks == self.recommended].max())
 
     @property
     def tendency(self) -> Tendency | None:
@@ -46,8 +68,19 @@ class ChooseK:
 
     @property
     def reason(self) -> str:
-        """Explanation in two sentences: which criteria agree, and why others differ."""
-        return reason_for(self)
+        """Explanation in a few sentences: which criteria agree, why others differ, and what would decide it."""
+        return " ".join(self.reasons)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The sentences of `reason`."""
+        return reasons_for(self)
+
+    @property
+    def range_text(self) -> str:
+        """The numbers of clusters that were compared, in words: "between 2 and 10"."""
+        several = self.ks[self.ks > 1]
+        return f"between {several.min()} and {several.max()}" if len(several) else "above 1"
 
     def table(self) -> list[dict[str, Any]]:
         """One row per K: the value of every criterion and the support; None where a criterion has no value."""
@@ -72,7 +105,7 @@ class ChooseK:
                 columns |= {"gap": _by_k(result.ks, result.gap), "gap_se": _by_k(result.ks, result.se)}
             elif name == "mixtures":
                 columns |= {name: _by_k(result.ks, getattr(result, name).min(axis=1)) for name in ("bic", "icl")}
-            elif name in ("prediction_strength", "stability"):
+            elif name in ("prediction_strength", "valleys", "stability"):
                 columns[name] = _by_k(result.ks, result.mean)
         return columns
 
@@ -87,7 +120,14 @@ class ChooseK:
         ]
         notes = [f"  {NAMES[vote.criterion]}: {vote.note}" for vote in self.votes if vote.note]
         sample_note = "" if self.rows == self.n else f" (from a sample of {self.rows} of {self.n} rows)"
-        return "\n".join([f"K = {self.recommended}{sample_note}: {self.reason}", "", aligned(rows), *notes])
+        runner_up = "" if self.runner_up is None else f"; runner-up {self.runner_up}"
+        heading = f"K = {self.recommended} ({self.strength}{runner_up}){sample_note}: {self.reason}"
+        return "\n".join([heading, "", aligned(rows), *notes])
+
+    def __repr__(self) -> str:
+        values = {"recommended": self.recommended, "strength": self.strength, "runner_up": self.runner_up}
+        fields = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        return f"ChooseK({fields}, confidence={self.confidence:.2f}, rows={self.rows})"
 
 
 def _by_k(ks: np.ndarray, values: np.ndarray) -> dict[int, float]:

@@ -1,0 +1,69 @@
+"""The decision of `choose_k`: the recommended number of clusters, how clear it is, and the runner-up."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie.core.arrays import Array
+
+CLEAR_SUPPORT, CLEAR_MARGIN = 0.7, 0.2  # of the recommended K, at least
+SOME_SUPPORT = 0.45  # below this, no number is clear
+TINY = 0.01  # share of all rows below which a cluster is a few outliers
+STABLE = 0.6  # prediction strength of the recommended K, at least
+VALLEY = 1.0  # ratio of densities of the recommended K, at most
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The recommended K, how clear it is, the runner-up, and the names of the reasons for doubt."""
+
+    recommended: int
+    strength: str  # 'clear', 'weak' or 'none'
+    runner_up: int | None
+    doubts: tuple[str, ...] = ()
+
+
+def decide(choice: Any) -> Decision:
+    """Weigh the votes of a `ChooseK`."""
+    ks, support = choice.ks, choice.support
+    order = np.argsort(-support, kind="stable")
+    k = int(ks[order[0]])
+    runner_up = int(ks[order[1]]) if len(ks) > 1 and support[order[1]] > 0 else None
+    if k == 1:
+        return Decision(1, "none", runner_up)
+    margin = float(support[order[0]] - (support[order[1]] if len(ks) > 1 else 0.0))
+    doubts = _doubts(choice, k, float(support[order[0]]), margin)
+    if support[order[0]] < SOME_SUPPORT or {"tendency", "valleys"} <= set(doubts):
+        return Decision(k, "none", runner_up, doubts)
+    return Decision(k, "weak" if doubts else "clear", runner_up, doubts)
+
+
+def _doubts(choice: Any, k: int, support: float, margin: float) -> tuple[str, ...]:
+    """Names of the reasons why K is not clear; empty if it is."""
+    results = choice.results
+    test, strength, valleys = (results.get(name) for name in ("tendency", "prediction_strength", "valleys"))
+    checks = {
+        "support": support < CLEAR_SUPPORT,
+        "margin": margin < CLEAR_MARGIN,
+        "edge": k == int(choice.ks.max()),
+        "tiny": smallest_share(choice.sweep, k) < TINY,
+        "tendency": test is not None and not test.clustered,
+        "stability": strength is not None and value_at(strength.ks, strength.mean, k) < STABLE,
+        "valleys": valleys is not None and value_at(valleys.ks, valleys.mean, k) > VALLEY,
+    }
+    return tuple(name for name, is_doubt in checks.items() if is_doubt)
+
+
+def value_at(ks: Array, values: Array, k: int) -> float:
+    """Value at k; NaN if there is none."""
+    return float(values[ks == k].sum()) if (ks == k).any() else np.nan
+
+
+def smallest_share(sweep: Any, k: int) -> float:
+    """Share of the rows in the smallest of k clusters; 1 if k was not fitted."""
+    positions = np.flatnonzero(sweep.ks == k)
+    if len(positions) == 0:
+        return 1.0
+    weight = np.bincount(np.asarray(sweep.labels[int(positions[0])]), sweep.sample_weight)
+    return float(weight.min() / weight.sum())
