@@ -12,7 +12,7 @@ from coterie.plots.k_axis import set_k_ticks
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.votes import NAMES
 
-LOWER = ("davies_bouldin", "valleys", "bic", "icl")  # criteria whose lower values are better
+LOWER = ("davies_bouldin", "bic", "icl")  # criteria whose lower values are better
 COLUMNS = 3
 TICKS = 8  # maximum number of ticks along K
 

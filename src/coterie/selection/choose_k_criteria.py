@@ -35,6 +35,7 @@ FIRST_GRID = 18  # K of the coarse grid that are evaluated first: up to 31
 INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin")
 COARSE_ROWS = 2_000  # maximum number of rows of the coarse grid
 MAX_K = 180
+MAX_ADVICE_K = 30  # mixture criteria that only advise are not computed for more components
 MIN_CLUSTER_ROWS = 10  # rows per cluster on average, at the largest K of ks='auto'
 EXTENSION = 1.5  # ratio of the largest K after and before the range is extended
 MARGIN = 0.1  # every K within this relative distance of the optimum of an index is fitted
@@ -84,7 +85,7 @@ class CriteriaRun:
         self.results: dict[str, Any] = {}
         self.halves: HalfFits | None = None
         self.clock = Clock()
-        self.unbounded: set[str] = set()  # indices whose optimum is the largest K that was tried
+        self.unbounded: set[str] = set()  # indices whose optimum is the largest K, or a large K of no other index
 
     def fit_requested(self, ks: list[int]) -> list[int]:
         if ks[-1] > self.distinct:
@@ -108,32 +109,37 @@ class CriteriaRun:
         ks = set(range(1, min(MAX_DENSE_K, top) + 1))
         if top > MAX_DENSE_K:
             optima = self._coarse_optima(top)
-            self.best_split = optima["silhouette"]
+            self.best_split = optima.get("silhouette")
             if "tendency" not in names or self.clustered:
-                self.unbounded = {name for name, best in optima.items() if best == top}
-                for best in (best for best in optima.values() if best is not None and best < top):
-                    reach = max(2, round(MARGIN * best))
-                    ks |= set(range(max(1, best - reach), min(top, best + reach) + 1))
+                near = {name: _near(best, top) for name, best in optima.items()}
+                for name, best in optima.items():
+                    is_alone = best != self.best_split and not any(
+                        best in ks_near for other, ks_near in near.items() if other != name
+                    )
+                    if best == top or (best > MAX_DENSE_K and is_alone):
+                        self.unbounded.add(name)
+                    else:
+                        ks |= near[name]
         if self.is_fitted and ks <= set(self.sweep.ks.tolist()):
             self._restrict_to(sorted(ks))
         else:
             self.fit(sorted(ks))
         return sorted(ks)
 
-    def _coarse_optima(self, top: int) -> dict[str, int | None]:
+    def _coarse_optima(self, top: int) -> dict[str, int]:
         """Optimum of each index on a grid of K; the grid ends early if all optima are far from its end."""
         grid = list(range(1, MAX_DENSE_K + 1))
         while grid[-1] < top:
             grid.append(min(top, max(grid[-1] + 1, int(grid[-1] * GROWTH))))
-        optima: dict[str, int | None] = {}
+        optima: dict[str, int] = {}
         for ks in (grid[:FIRST_GRID], grid):
             if self.is_plain_kmeans:
                 curves = {name: self._path_sweep(ks).curve(name, random_state=0) for name in INDICES}
             else:
                 self.fit(ks)
                 curves = {name: self.curve(name) for name in INDICES}
-            optima = {name: curve.best for name, curve in curves.items()}
-            if max(best or 1 for best in optima.values()) < ks[-2]:
+            optima = {name: curve.best for name, curve in curves.items() if curve.best is not None}
+            if max(optima.values(), default=1) < ks[-2]:
                 break
         return optima
 
@@ -233,6 +239,12 @@ class CriteriaRun:
         return {"n_jobs": self.n_jobs, "random_state": self.rngs[name]}
 
 
+def _near(k: int, top: int) -> set[int]:
+    """Numbers of clusters near k, at most `top`."""
+    reach = max(2, round(MARGIN * k))
+    return set(range(max(1, k - reach), min(top, k + reach) + 1))
+
+
 def _has_default_options(estimator: Any) -> bool:
     """Whether it is K-means with the default options, except those that do not change what is fitted."""
     if type(estimator) is not KMeans:
@@ -271,7 +283,9 @@ def _below(ks: Array, limit: int) -> list[int]:
 
 def _curve(run: CriteriaRun, name: str, ks: Array) -> Vote:
     vote = voting.by_curve(run.cached(name, lambda: run.curve(name)), ks)
-    return vote.without("not counted: best at the largest K that was tried") if name in run.unbounded else vote
+    return (
+        vote.without("not counted: best at a much larger K, where no other index is") if name in run.unbounded else vote
+    )
 
 
 def _elbow(run: CriteriaRun, name: str, ks: Array) -> Vote:
@@ -307,6 +321,8 @@ def _gap(run: CriteriaRun, name: str, ks: Array) -> Vote:
 def _information(run: CriteriaRun, name: str, ks: Array) -> Vote:
     rows, w = run.few
     starts: Sweep | str = "search"
+    if run.weights is WEIGHTS and ks.max() > MAX_ADVICE_K:
+        return voting.single_choice(name, ks, None, f"not computed for more than {MAX_ADVICE_K} clusters")
     if run.effort.coarse:
         labels = [np.asarray(values)[run.subset] for values in run.sweep.labels]
         starts = replace(run.sweep, labels=labels, X=rows, sample_weight=w)

@@ -105,8 +105,10 @@ class ChooseK:
                 columns |= {"gap": _by_k(result.ks, result.gap), "gap_se": _by_k(result.ks, result.se)}
             elif name == "mixtures":
                 columns |= {name: _by_k(result.ks, getattr(result, name).min(axis=1)) for name in ("bic", "icl")}
-            elif name in ("prediction_strength", "valleys", "stability"):
+            elif name in ("prediction_strength", "stability"):
                 columns[name] = _by_k(result.ks, result.mean)
+            elif name == "valleys":
+                columns[name] = _by_k(result.ks, result.apart)
         return columns
 
     def plot(self, axes: Any = None) -> Any:

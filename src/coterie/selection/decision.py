@@ -7,11 +7,11 @@ import numpy as np
 
 from coterie.core.arrays import Array
 
-CLEAR_SUPPORT, CLEAR_MARGIN = 0.7, 0.2  # of the recommended K, at least
-SOME_SUPPORT = 0.45  # below this, no number is clear
+CLEAR_SUPPORT, CLEAR_MARGIN = 0.85, 0.3  # of a clear K, at least: its support, and the distance to the next largest
+SOME_SUPPORT = 0.5  # below this, no number is clear
 TINY = 0.01  # share of all rows below which a cluster is a few outliers
 STABLE = 0.6  # prediction strength of the recommended K, at least
-VALLEY = 1.0  # ratio of densities of the recommended K, at most
+APART = 0.7  # share of the clusters with density valleys around them, at least
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,11 @@ def decide(choice: Any) -> Decision:
     runner_up = int(ks[order[1]]) if len(ks) > 1 and support[order[1]] > 0 else None
     if k == 1:
         return Decision(1, "none", runner_up)
-    margin = float(support[order[0]] - (support[order[1]] if len(ks) > 1 else 0.0))
-    doubts = _doubts(choice, k, float(support[order[0]]), margin)
-    if support[order[0]] < SOME_SUPPORT or {"tendency", "valleys"} <= set(doubts):
+    best = float(support[order[0]])
+    doubts = _doubts(choice, k, best, best - (float(support[order[1]]) if len(ks) > 1 else 0.0))
+    valleys = choice.results.get("valleys")
+    has_no_valleys = valleys is not None and valleys.best is None and "support" in doubts
+    if best < SOME_SUPPORT or has_no_valleys or {"tendency", "valleys"} <= set(doubts):
         return Decision(k, "none", runner_up, doubts)
     return Decision(k, "weak" if doubts else "clear", runner_up, doubts)
 
@@ -50,7 +52,7 @@ def _doubts(choice: Any, k: int, support: float, margin: float) -> tuple[str, ..
         "tiny": smallest_share(choice.sweep, k) < TINY,
         "tendency": test is not None and not test.clustered,
         "stability": strength is not None and value_at(strength.ks, strength.mean, k) < STABLE,
-        "valleys": valleys is not None and value_at(valleys.ks, valleys.mean, k) > VALLEY,
+        "valleys": valleys is not None and value_at(valleys.ks, valleys.apart, k) < APART * k,
     }
     return tuple(name for name, is_doubt in checks.items() if is_doubt)
 

@@ -17,7 +17,7 @@ from coterie.selection.gap import divided_rows, kmeans_path
 from coterie.selection.resampling import RESAMPLINGS, Resample, ResamplingData, between_0_and_1, count_option
 from coterie.selection.sweep import as_ks
 from coterie.selection.text_table import aligned
-from coterie.selection.valleys import Valleys, valleys_of, worst_ratio
+from coterie.selection.valleys import Valleys, count_apart, valleys_of
 
 MAX_ROWS = 10_000  # labels are compared on at most this many rows
 THRESHOLDS = {"adjusted_rand": 0.75, "jaccard": 0.75, "prediction_strength": 0.8}
@@ -238,8 +238,8 @@ class HalfFits:
         return self.resamples.stability(self.ks, THRESHOLDS["prediction_strength"], None)
 
     def valleys(self) -> Valleys:
-        """Ratios of densities, from the rows of the half that was not fitted."""
-        return valleys_of(self.ks, np.array([self.resamples.worst_ratios(k) for k in self.ks]))
+        """Numbers of separate clusters, by the densities of the half that was not fitted."""
+        return valleys_of(self.ks, np.array([self.resamples.counts_apart(k) for k in self.ks]))
 
 
 class _Resamples:
@@ -330,11 +330,11 @@ class _Resamples:
             values.append(agreement.prediction_strengths(table, unit).min())
         return np.array(values).reshape(-1, 2).mean(axis=1)
 
-    def worst_ratios(self, k: int) -> list[float]:
-        """Ratio of densities of the worst pair of neighbouring clusters, for every half."""
+    def counts_apart(self, k: int) -> list[int]:
+        """Number of clusters with density valleys around them, for every half."""
         X = self.data.X[self.rows]
         halves = zip(self.labels(k)[1:], self.is_sampled, strict=True)
-        return [worst_ratio(X, labels, sampled, self.w) for labels, sampled in halves]
+        return [count_apart(X, labels, sampled, self.w) for labels, sampled in halves]
 
 
 class _PathResamples(_Resamples):

@@ -82,7 +82,7 @@ def _index(curve: Curve, name: str) -> Index:
 
 
 def _valleys(result: Valleys) -> Index:
-    note = "1 or more: there are as many rows between two neighbouring clusters as at their centers"
+    note = "number of clusters with fewer rows between them and their neighbours than at their centers"
     return Index(
-        "Density valleys", "ratio of densities", result.ks, result.mean, result.standard_error, result.best, False, note
+        "Density valleys", "separate clusters", result.ks, result.apart, result.standard_error, result.best, True, note
     )
