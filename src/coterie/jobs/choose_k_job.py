@@ -114,10 +114,11 @@ def _choice_warnings(result: ChooseK) -> tuple[str, ...]:
         return ()
     if result.recommended == 1:
         return ("the table seems to have no clusters; use -k N to request them anyway.",)
-    preferences = describe_votes([vote for vote in result.votes if vote.k is not None and vote.weight > 0])
+    votes = [vote for vote in result.votes if vote.k is not None and vote.weight > 0]
+    preferences = f": {describe_votes(votes)}" if votes else ""
     remedy = "Look at more than one K, and set the one you want with -k."
     if result.strength == "none":
-        return (f"no clear number of clusters {result.range_text}: {preferences}. {remedy}",)
-    if len({vote.k for vote in result.votes if vote.k is not None and vote.weight > 0}) > 1:
-        return (f"criteria disagree: {preferences}. {remedy}",)
+        return (f"no clear number of clusters {result.range_text}{preferences}. {remedy}",)
+    if len({vote.k for vote in votes}) > 1:
+        return (f"criteria disagree{preferences}. {remedy}",)
     return (f"the evidence for K = {result.recommended} is weak. {remedy}",)

@@ -257,10 +257,10 @@ def _has_default_options(estimator: Any) -> bool:
 def _weighted_votes(
     votes: list[Vote], tendency: Tendency | None, ks: Array, weights: dict[str, float]
 ) -> tuple[Vote, ...]:
-    """Without clusters, do not count indices that cannot choose K = 1. With clusters, exclude K = 1."""
+    """With clusters, exclude K = 1. Without, do not count indices that cannot choose it, if it is one of `ks`."""
     if tendency is not None and tendency.clustered:
         votes = [vote.among(ks > 1, ks) for vote in votes]
-    elif tendency is not None:
+    elif tendency is not None and (ks == 1).any():
         note = "not counted: data without clusters split as well"
         votes = [vote.without(note) if vote.criterion in BY_SPLITS else vote for vote in votes]
     return tuple(replace(vote, weight=weights[vote.criterion] if vote.weight > 0 else 0.0) for vote in votes)

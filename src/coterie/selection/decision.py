@@ -36,7 +36,8 @@ def decide(choice: Any) -> Decision:
     doubts = _doubts(choice, k, best, best - (float(support[order[1]]) if len(ks) > 1 else 0.0))
     valleys = choice.results.get("valleys")
     has_no_valleys = valleys is not None and valleys.best is None and "support" in doubts
-    if best < SOME_SUPPORT or has_no_valleys or {"tendency", "valleys"} <= set(doubts):
+    is_forced = "tendency" in doubts and ("valleys" in doubts or not (ks == 1).any())
+    if best < SOME_SUPPORT or has_no_valleys or is_forced:
         return Decision(k, "none", runner_up, doubts)
     return Decision(k, "weak" if doubts else "clear", runner_up, doubts)
 

@@ -36,6 +36,8 @@ def _agreement(choice: Any) -> list[str]:
             preferences = _capitalize(describe_votes(against))
             others = f"{preferences}: this describes the shape of the data, not separate groups."
         return [_one_cluster(test, agreeing), others]
+    if not counted:
+        return ["No criterion has a result for these data."]
     if not against:
         uncounted = [vote for vote in votes if vote.weight == 0]
         sentences = [_unanimous(k, agreeing, uncounted)]
