@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import coterie
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.selection.decision import Decision, decide
 from coterie.selection.reasons import reasons_for
 from coterie.selection.sweep import Sweep
@@ -16,7 +17,7 @@ from coterie.selection.votes import NAMES, Vote, total_support
 
 
 @dataclass(frozen=True, repr=False)
-class ChooseK:
+class ChooseK(ReprHTMLMixin):
     """Result of `choose_k`: the recommended number of clusters and the vote of each criterion."""
 
     ks: np.ndarray  # (m,) numbers of clusters that were compared
@@ -125,11 +126,6 @@ class ChooseK:
         runner_up = "" if self.runner_up is None else f"; runner-up {self.runner_up}"
         heading = f"K = {self.recommended} ({self.strength}{runner_up}){sample_note}: {self.reason}"
         return "\n".join([heading, "", aligned(rows), *notes])
-
-    def __repr__(self) -> str:
-        values = {"recommended": self.recommended, "strength": self.strength, "runner_up": self.runner_up}
-        fields = ", ".join(f"{name}={value!r}" for name, value in values.items())
-        return f"ChooseK({fields}, confidence={self.confidence:.2f}, rows={self.rows})"
 
 
 def _by_k(ks: np.ndarray, values: np.ndarray) -> dict[int, float]:
