@@ -88,6 +88,7 @@ def choose(
         strength=result.strength,
         runner_up=result.runner_up,
         confidence=result.confidence,
+        heading=result.heading,
         reason=result.reason,
         votes=tuple(
             CriterionVote(NAMES[vote.criterion], vote.k, vote.confidence, vote.weight, vote.note)

@@ -61,6 +61,7 @@ class Choice:
     strength: str  # how clear it is: ``clear``, ``weak`` or ``none``
     runner_up: int | None  # the number with the next largest support; None if no other has any
     confidence: float  # combined support of `recommended` by all criteria, from 0 to 1
+    heading: str  # "K = 4 (weak; runner-up 3)"
     reason: str  # in a few sentences
     votes: tuple[CriterionVote, ...]  # one for each criterion
     table: tuple[dict[str, Any], ...]  # a row for each K with the values of all criteria; None where there is no value
@@ -68,13 +69,6 @@ class Choice:
     rows_looked_at: int  # size of the sample that was evaluated
     rows: int
     warnings: tuple[str, ...] = ()  # of `choose_k`
-
-    @property
-    def heading(self) -> str:
-        """The recommended K with its strength and the runner-up: "K = 4 (weak; runner-up 3)"."""
-        strength = "no clear number" if self.strength == "none" else self.strength
-        runner_up = "" if self.runner_up is None or self.strength == "clear" else f"; runner-up {self.runner_up}"
-        return f"K = {self.recommended} ({strength}{runner_up})"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -139,7 +139,7 @@ def choose_k(
     (4, 'clear')
     >>> print(result.reason.replace(". ", ".\n"))
     All 7 criteria with a weight prefer 4; elbow prefers 3 but is not counted.
-    The best silhouette is 0.93; for data without clusters it is 0.55 ± 0.02.
+    The best silhouette is 0.93; for data without clusters it is 0.56 ± 0.02.
     """
     effort = EFFORTS[one_of("budget", budget, tuple(EFFORTS))]
     names, callback = _criterion_names(criteria, effort), check_callback(callback)

@@ -68,6 +68,13 @@ class ChooseK(ReprHTMLMixin):
         return self.results.get("tendency")
 
     @property
+    def heading(self) -> str:
+        """The recommended K with its strength and, if it is not clear, the runner-up: "K = 4 (weak; runner-up 3)"."""
+        strength = "no clear number" if self.strength == "none" else self.strength
+        runner_up = "" if self.runner_up is None or self.strength == "clear" else f"; runner-up {self.runner_up}"
+        return f"K = {self.recommended} ({strength}{runner_up})"
+
+    @property
     def reason(self) -> str:
         """Explanation in a few sentences: which criteria agree, why others differ, and what would decide it."""
         return " ".join(self.reasons)
@@ -123,9 +130,7 @@ class ChooseK(ReprHTMLMixin):
         ]
         notes = [f"  {NAMES[vote.criterion]}: {vote.note}" for vote in self.votes if vote.note]
         sample_note = "" if self.rows == self.n else f" (from a sample of {self.rows} of {self.n} rows)"
-        runner_up = "" if self.runner_up is None else f"; runner-up {self.runner_up}"
-        heading = f"K = {self.recommended} ({self.strength}{runner_up}){sample_note}: {self.reason}"
-        return "\n".join([heading, "", aligned(rows), *notes])
+        return "\n".join([f"{self.heading}{sample_note}: {self.reason}", "", aligned(rows), *notes])
 
 
 def _by_k(ks: np.ndarray, values: np.ndarray) -> dict[int, float]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arrays import Array
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.selection.text_table import aligned
 
 BAND = 0.2  # half the width of a band, in units of the distance between two centers
@@ -16,8 +17,8 @@ MIN_SHARE = 0.6  # share of the clusters that must be separate: some are so by c
 PRIOR_ROWS = 4.0  # added to the rows of each band: a few rows alone are no evidence
 
 
-@dataclass(frozen=True)
-class Valleys:
+@dataclass(frozen=True, repr=False)
+class Valleys(ReprHTMLMixin):
     """Number of clusters that are separated from their neighbours by lower densities, for every K."""
 
     ks: Array  # (m,) numbers of clusters
