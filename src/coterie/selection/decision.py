@@ -27,29 +27,37 @@ class Decision:
 def decide(choice: Any) -> Decision:
     """Weigh the votes of a `ChooseK`."""
     ks, support = choice.ks, choice.support
-    order = np.argsort(-support, kind="stable")
-    k = int(ks[order[0]])
-    runner_up = int(ks[order[1]]) if len(ks) > 1 and support[order[1]] > 0 else None
+    k, runner_up = _two_best(ks, support)
     if k == 1:
         return Decision(1, "none", runner_up)
-    best = float(support[order[0]])
-    doubts = _doubts(choice, k, best, best - (float(support[order[1]]) if len(ks) > 1 else 0.0))
+    doubts, best = _doubts(choice, k, runner_up), float(support.max())
     valleys = choice.results.get("valleys")
     has_no_valleys = valleys is not None and valleys.best is None and "support" in doubts
     is_forced = "tendency" in doubts and ("valleys" in doubts or not (ks == 1).any())
-    if best < SOME_SUPPORT or has_no_valleys or is_forced:
-        return Decision(k, "none", runner_up, doubts)
-    return Decision(k, "weak" if doubts else "clear", runner_up, doubts)
+    if best >= SOME_SUPPORT and not has_no_valleys and not is_forced:
+        return Decision(k, "weak" if doubts else "clear", runner_up, doubts)
+    is_usable = np.array([not {"stability", "tiny"} & set(_doubts(choice, each, None)) for each in ks.tolist()])
+    is_usable &= (ks > 1) & (support > 0)
+    if is_usable.any():
+        k, runner_up = _two_best(ks, np.where(is_usable, support, 0.0))
+    return Decision(k, "none", runner_up, _doubts(choice, k, runner_up))
 
 
-def _doubts(choice: Any, k: int, support: float, margin: float) -> tuple[str, ...]:
+def _two_best(ks: Array, support: Array) -> tuple[int, int | None]:
+    """The K with the largest support, and the next one; None if that has no support."""
+    order = np.argsort(-support, kind="stable")
+    return int(ks[order[0]]), int(ks[order[1]]) if len(ks) > 1 and support[order[1]] > 0 else None
+
+
+def _doubts(choice: Any, k: int, runner_up: int | None) -> tuple[str, ...]:
     """Names of the reasons why K is not clear; empty if it is."""
-    results = choice.results
+    results, ks, supports = choice.results, choice.ks, choice.support
     test, strength, valleys = (results.get(name) for name in ("tendency", "prediction_strength", "valleys"))
+    support = value_at(ks, supports, k)
     checks = {
         "support": support < CLEAR_SUPPORT,
-        "margin": margin < CLEAR_MARGIN,
-        "edge": k == int(choice.ks.max()),
+        "margin": runner_up is not None and support - value_at(ks, supports, runner_up) < CLEAR_MARGIN,
+        "edge": k == int(ks.max()),
         "tiny": smallest_share(choice.sweep, k) < TINY,
         "tendency": test is not None and not test.clustered,
         "stability": strength is not None and value_at(strength.ks, strength.mean, k) < STABLE,
