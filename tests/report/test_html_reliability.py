@@ -36,10 +36,10 @@ def test_unstable_clusters_are_a_reason_to_doubt(penguins, mean, weak):
     assert [sentence.weak for sentence in items if "under resampling" in sentence.text] == [weak]
 
 
-@pytest.mark.parametrize("support, weak", [(0.9, False), (0.7, False), (0.3, True)])
-def test_criteria_that_disagree_are_a_reason_to_doubt(penguins, support, weak):
+@pytest.mark.parametrize("strength, weak", [("clear", False), ("weak", True), ("none", True)])
+def test_a_number_that_is_not_clear_is_a_reason_to_doubt(penguins, strength, weak):
     report = penguins[1]
-    items = sentences(replace(report, criteria=replace(report.criteria, confidence=support)))
+    items = sentences(replace(report, criteria=replace(report.criteria, strength=strength)))
     assert items[0].weak == weak
     assert report.criteria.reason in items[0].text
 

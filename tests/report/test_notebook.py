@@ -112,7 +112,7 @@ def test_the_text_of_a_result_is_a_short_table(name):
 def test_choose_k_shows_its_recommendation_and_marks_it():
     html = result("choose_k")._repr_html_()
     k = result("choose_k").recommended
-    assert f"<strong>K = {k}</strong>" in html
+    assert f"<strong>{result('choose_k').heading}</strong>" in html
     assert f">{k} ◀</td>" in html
     assert coterie.web.markup.escape(result("choose_k").reason) in html
 

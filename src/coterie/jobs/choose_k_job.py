@@ -20,8 +20,6 @@ from coterie.selection import ChooseK, Sweep, choose_k
 from coterie.selection.reasons import describe_votes
 from coterie.selection.votes import NAMES
 
-DISAGREEMENT = 0.4  # share of the weight of votes for other numbers, from which there is a warning
-
 
 def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_table_options(job)
@@ -87,7 +85,10 @@ def choose(
         )
     choice = Choice(
         recommended=result.recommended,
+        strength=result.strength,
+        runner_up=result.runner_up,
         confidence=result.confidence,
+        heading=result.heading,
         reason=result.reason,
         votes=tuple(
             CriterionVote(NAMES[vote.criterion], vote.k, vote.confidence, vote.weight, vote.note)
@@ -108,12 +109,16 @@ def reusable_sweep(result: ChooseK) -> Sweep | None:
 
 
 def _choice_warnings(result: ChooseK) -> tuple[str, ...]:
-    """Warnings if there are no clusters, or if criteria disagree."""
+    """A warning if the number of clusters is not clear."""
+    if result.strength == "clear":
+        return ()
     if result.recommended == 1:
         return ("the table seems to have no clusters; use -k N to request them anyway.",)
     votes = [vote for vote in result.votes if vote.k is not None and vote.weight > 0]
-    against = sum(vote.weight for vote in votes if vote.k != result.recommended)
-    if against < DISAGREEMENT * sum(vote.weight for vote in votes):
-        return ()
-    preferences = describe_votes(votes)
-    return (f"criteria disagree: {preferences}. Look at more than one K, and set the one you want with -k.",)
+    preferences = f": {describe_votes(votes)}" if votes else ""
+    remedy = "Look at more than one K, and set the one you want with -k."
+    if result.strength == "none":
+        return (f"no clear number of clusters {result.range_text}{preferences}. {remedy}",)
+    if len({vote.k for vote in votes}) > 1:
+        return (f"criteria disagree{preferences}. {remedy}",)
+    return (f"the evidence for K = {result.recommended} is weak. {remedy}",)

@@ -90,7 +90,7 @@ def _ks(
     n = prepared.rows.n
     if isinstance(job.k, str):
         choice, details = choose(job, "kmeans", prepared.rows.model_input, prepared.weight, prepared, callback)
-        note = f"K = {choice.recommended}: {choice.reason}"
+        note = f"{choice.heading}: {choice.reason}"
         return [max(2, choice.recommended)], (note,), reusable_sweep(details)
     first, last = job.k if isinstance(job.k, tuple) else (job.k, job.k)
     if last > n:

@@ -85,7 +85,7 @@ def _(result: ChooseK) -> str:
     )  # fmt: skip
     best = [row["recommended"] for row in table].index(True)
     return _block(
-        tag("p", tag("strong", f"K = {result.recommended}"), f"{sample}: {result.reason}"),
+        tag("p", tag("strong", result.heading), f"{sample}: {result.reason}"),
         _beside(_numbers(["K", *cells], rows, best), chart),
         tag("details", tag("summary", "Votes of the criteria"),
             _numbers(["criterion", "K", "margin", "weight", "note"], votes, left=(0, 4))),
