@@ -1,7 +1,7 @@
 """One Lloyd iteration, the same data and start for all.
 
-Warm: fits of different lengths are timed and the slope taken, so what a library does once a fit cancels. Cold: the
-first fit of a fresh process, two iterations, after the import; kernels have been compiled by an earlier process.
+Warm: fits of different lengths are timed and the slope taken, so what a library does once a fit cancels. Cold: import
+and first fit in a fresh process, two iterations; kernels have been compiled by an earlier process.
 
 The last table has rows with heavy tails, for coterie alone: a few far centers must not slow down the other rows.
 """
@@ -67,8 +67,8 @@ def measure(competitor: Competitor, case: dict[str, Any]) -> dict[str, Any]:
     """Worker: (iterations, seconds) of fits of each length, repeated for ``budget`` seconds."""
     X, start = data.load(case["folder"], "X"), data.load(case["folder"], "start")
     lengths = case["lengths"]
-    import_module(competitor.package)
     begin = perf_counter()
+    import_module(competitor.package)
     competitor.fit(X, Plan(len(start), COLD_ITERATIONS, 0.0, start))
     cold = perf_counter() - begin
     pairs: list[tuple[int, float]] = []
@@ -95,7 +95,7 @@ def per_iteration(outcome: Outcome, statistic: Callable[[Sequence[float]], float
 
 
 def cold_seconds(outcome: Outcome) -> float:
-    """Seconds of the first fit: the best process, because the first one may have compiled."""
+    """Seconds of import and first fit: the best process, because the first one may have compiled."""
     return min(report["cold"] for report in outcome.reports)
 
 
@@ -153,7 +153,7 @@ def row(size: tuple[int, int, int], dtype: str, outcomes: Race, quick: bool) -> 
 def cold_row(size: tuple[int, int, int], dtype: str, outcomes: Race) -> tuple[list[str], Ratio | None]:
     best = best_variant(outcomes, cold_seconds)
     costs = {name: cold_seconds(o) for name, o in best.items() if o.reports}
-    ratio = against_fastest(f"first fit {shape(*size)} {dtype}", costs, is_disturbed(outcomes))
+    ratio = against_fastest(f"import and first fit {shape(*size)} {dtype}", costs, is_disturbed(outcomes))
     shown = cells(names_of(COMPETITORS), best, lambda o: f"{1e3 * cold_seconds(o):.1f}")
     return [shape(*size), *shown, times(ratio)], ratio
 
@@ -192,7 +192,7 @@ def run(options: Options) -> Result:
         ratios += [ratio for _, ratio in warm + cold if ratio]
         title = f"One Lloyd iteration, {dtype}: ms, best (median)"
         tables.append(Table(title, header, [line for line, _ in warm], notes))
-        title = f"First fit of a fresh process, {COLD_ITERATIONS} iterations, after the import, {dtype}: ms"
+        title = f"Import and first fit in a fresh process, {COLD_ITERATIONS} iterations, {dtype}: ms"
         tables.append(Table(title, header[:-4], [line for line, _ in cold], notes))
     tails, tail_numbers = run_tails(options)
     return Result([*tables, tails], ratios, numbers | tail_numbers)

@@ -11,8 +11,8 @@ import coterie
 from fuzz.law import LAWS, Law
 
 PACKAGES = (
-    "data", "datasets", "diagnosis", "distances", "engines", "families", "hierarchy", "jobs", "kmeans", "medoids",
-    "metrics", "mixture", "persistence", "plots", "seeding", "selection", "traces", "web",
+    "data", "datasets", "diagnosis", "distances", "engines", "explanation", "families", "hierarchy", "jobs",
+    "kmeans", "medoids", "metrics", "mixture", "persistence", "plots", "seeding", "selection", "traces", "web",
 )  # fmt: skip
 
 RESULT = "a result, checked with the function that returns it"
@@ -25,13 +25,15 @@ NOT_COVERED: dict[str, str] = {  # names, or packages as a whole
     "kmeans.kmeans_plusplus": "the first step of KMeans, tested in tests/kmeans",
     "jobs.report": "writes pages, tested in a browser in tests/report",
     "jobs.ReportJob": "options of jobs.report",
+    "jobs.compare_labels": "metrics of two columns, compared with them in tests/cli",
     "jobs.examine": "says what the machine has, not what a table has",
     **{f"jobs.{name}": TYPE for name in ("Budget", "Device", "Missing", "ModelMissing", "Number", "Scale")},
     **{
         f"jobs.{name}": "made by the command line, which the laws of jobs call"
-        for name in ("ChooseJob", "CompareJob", "Job", "PredictJob", "Progress", "TableJob")
+        for name in ("ChooseJob", "CompareJob", "CompareLabelsJob", "Job", "PredictJob", "Progress", "TableJob")
     },
     **{f"diagnosis.{name}": RESULT for name in ("Check", "Diagnosis", "Finding")},
+    **{f"explanation.{name}": RESULT for name in ("Condition", "Explanation", "Rule")},
     **{
         f"selection.{name}": RESULT
         for name in ("ChooseK", "Curve", "DendrogramGap", "Gap", "Knee", "MixtureTable", "Progress", "Split",

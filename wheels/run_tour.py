@@ -34,10 +34,10 @@ def contents(result):
         yield from (part for key in sorted(result, key=str) for part in contents(result[key]))
     elif isinstance(result, list | tuple):
         yield from (part for each in result for part in contents(each))
-    elif dataclasses.is_dataclass(result):
-        yield from contents(vars(result))
     elif hasattr(result, "get_params"):
         yield from contents({name: value for name, value in vars(result).items() if name.endswith("_")})
+    elif dataclasses.is_dataclass(result):
+        yield from contents(vars(result))
 
 
 if __name__ == "__main__":

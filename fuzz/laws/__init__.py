@@ -4,6 +4,7 @@ from fuzz.laws import (  # noqa: F401
     arguments,
     command_line,
     distances,
+    explanation,
     families,
     fits,
     hierarchy,

@@ -140,6 +140,7 @@ FUNCTIONS: dict[str, Any] = {
     },
     "choose_k": coterie.choose_k,
     "diagnose": coterie.diagnose,
+    "explain": coterie.explain,
     "load": coterie.load,
 }
 

@@ -9,9 +9,13 @@ __version__ = "0.1.0"
 
 _HOME = {
     **ESTIMATORS,
+    "Job": "coterie.jobs",
     "choose_k": "coterie.selection.choose_k",
     "diagnose": "coterie.diagnosis",
+    "explain": "coterie.explanation",
+    "export": "coterie.exports",
     "load": "coterie.persistence",
+    "make_report": "coterie.jobs.make_report",
     "save": "coterie.persistence",
 }
 
@@ -23,6 +27,7 @@ _MODULES = (
     "distances",
     "engines",
     "errors",
+    "explanation",
     "families",
     "hierarchy",
     "kmeans",

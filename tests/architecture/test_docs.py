@@ -13,6 +13,7 @@ PACKAGES = (
     "coterie.datasets",
     "coterie.diagnosis",
     "coterie.distances",
+    "coterie.explanation",
     "coterie.families",
     "coterie.persistence",
     "coterie.hierarchy",

@@ -40,6 +40,7 @@ def test_the_public_names_are_these():
         "DivisiveClustering",
         "FuzzyCMeans",
         "GaussianMixture",
+        "Job",
         "KMeans",
         "KMedians",
         "KMedoids",
@@ -51,7 +52,10 @@ def test_the_public_names_are_these():
         "__version__",
         "choose_k",
         "diagnose",
+        "explain",
+        "export",
         "load",
+        "make_report",
         "save",
     ]
     assert dir(coterie) == sorted([*coterie.__all__, *coterie._MODULES])
@@ -123,7 +127,8 @@ def test_every_exception_and_warning_is_in_errors_or_built_in():
 
 
 def signatures():
-    for package in ("", ".datasets", ".diagnosis", ".distances", ".hierarchy", ".metrics", ".plots", ".selection"):
+    packages = ("datasets", "diagnosis", "distances", "explanation", "hierarchy", "metrics", "plots", "selection")
+    for package in ("", *(f".{name}" for name in packages)):
         module = import_module(f"coterie{package}")
         for name in module.__all__:
             if callable(getattr(module, name)) and getattr(module, name).__module__.startswith("coterie"):
@@ -139,7 +144,8 @@ def test_random_state_is_none_by_default():
 def test_arguments_have_one_order():
     """An estimator, model or result, then X, then numbers of clusters; the rest by keyword."""
     for name, parameters in signatures():
-        if name.split(".")[1] in ("diagnosis", "plots", "selection") and name.split(".")[-1][0].islower():
+        package, function = name.split(".")[1], name.split(".")[-1]
+        if package in ("diagnosis", "explanation", "plots", "selection") and function[0].islower():
             free = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
             objects = [word for word in free if word in ("estimator", "model", "result", "trace", "Z", "x", "y")]
             numbers = [word for word in free if word in ("ks", "k_min", "k_max")]

@@ -22,7 +22,8 @@ from coterie.cli.options import (
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-COMMANDS = {"demo", "info", "fit", "predict", "choose-k", "compare", "report"}  # that pages show, each at least once
+# Commands that pages show, each at least once
+COMMANDS = {"demo", "info", "fit", "predict", "choose-k", "compare", "report", "export"}
 
 
 def with_commands() -> list[Path]:

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.base import ProgressPrinter
 from coterie.core.clock import Clock, Descents, time_left_text
-from coterie.core.progress import Progress
 
 
 class Now:
@@ -120,17 +118,3 @@ def test_there_is_no_estimate_while_the_objective_rises():
 )  # fmt: skip
 def test_the_text_is_rounded(seconds, words):
     assert time_left_text(seconds) == words
-
-
-def test_lines_are_printed_once_a_second(capsys):
-    now = Now()
-    printer = ProgressPrinter(now=now)
-    for iteration in range(31):
-        printer(Progress("iteration", iteration, left=12.0 if iteration > 9 else None, objective=5.0))
-        now.time += 0.125
-    assert capsys.readouterr().out.splitlines() == [
-        "restart 1, iteration 0: objective 5",
-        "restart 1, iteration 8: objective 5",
-        "restart 1, iteration 16: objective 5, about 12 s left",
-        "restart 1, iteration 24: objective 5, about 12 s left",
-    ]

@@ -12,7 +12,10 @@ from coterie import distances, hierarchy, kmeans, metrics, selection
 from coterie.cli import main
 from coterie.jobs import kernel_compilation, tour
 
-WITHOUT_KERNELS = {"check_tree", "to_newick", "as_distance", "register", "kneedle", "second_derivative", "load", "save"}
+WITHOUT_KERNELS = {
+    "check_tree", "to_newick", "as_distance", "register", "kneedle", "second_derivative", "explain", "export", "load",
+    "make_report", "save",
+}  # fmt: skip
 
 
 def public_names():

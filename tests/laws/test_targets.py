@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -47,8 +45,6 @@ def assert_same(a, b):
         assert len(a) == len(b)
         for one, other in zip(a, b, strict=True):
             assert_same(one, other)
-    elif is_dataclass(a):
-        assert_same([getattr(a, field.name) for field in fields(a)], [getattr(b, field.name) for field in fields(b)])
     elif isinstance(a, np.ndarray | np.generic | float | int | str | None):
         np.testing.assert_array_equal(a, b)
     else:

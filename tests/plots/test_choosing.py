@@ -24,7 +24,7 @@ def test_every_criterion_has_a_panel_with_its_numbers(chosen):
 
 
 def test_the_figure_shows_the_panels(chosen):
-    axes = chosen.plot()
+    axes = chosen.plot().axes_
     drawn = panels(chosen)
     assert len(axes) == len(drawn)
     for ax, panel in zip(axes[1:], drawn[1:], strict=True):
@@ -39,7 +39,7 @@ def test_given_axes_are_drawn_into(chosen):
     from matplotlib.figure import Figure
 
     given = Figure().subplots(3, 2)
-    axes = chosen.plot(given)
+    axes = chosen.plot(given).axes_
     assert [ax.figure for ax in axes] == [given[0, 0].figure] * 5
     assert not given[2, 1].get_visible()
     with pytest.raises(InputError, match="axes must contain at least 5 Axes"):

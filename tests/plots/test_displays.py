@@ -239,3 +239,36 @@ def test_frames_give_their_names_to_axes():
         plots.clusters(model, frame, columns=["length"])
     with pytest.raises(ParameterError, match="one or two different columns"):
         plots.clusters(model, frame, columns=["age", "age"])
+
+
+def test_functions_return_a_drawn_display_whose_methods_are_those_of_the_axes():
+    display = plots.clusters(KM, X)
+    assert isinstance(display, plots.ClustersDisplay)
+    assert "ax_" in vars(display)
+    assert display.get_title(loc="left") == display.ax_.get_title(loc="left")
+    assert display.figure is display.figure_
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        display.colour  # noqa: B018
+
+
+def test_given_axes_are_those_of_the_display():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    display = plots.clusters(KM, X, ax=ax)
+    assert display.ax_ is ax
+    assert display._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_figure_that_the_backend_shows_is_not_shown_again(monkeypatch):
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots()
+    try:
+        display = plots.clusters(KM, X, ax=ax)
+        assert display._repr_png_() is not None  # nothing else shows figures of this backend
+        monkeypatch.setattr(plt, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+        assert display._repr_png_() is None
+        assert plots.clusters(KM, X)._repr_png_() is not None
+    finally:
+        plt.close(figure)

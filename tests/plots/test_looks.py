@@ -51,7 +51,7 @@ def test_ticks_of_many_numbers_of_clusters_leave_room_for_each_other():
 
 def test_the_axis_label_says_that_lower_is_better():
     chosen = choose_k(X, range(1, 5), criteria=["silhouette", "davies_bouldin"], budget="quick", random_state=0)
-    for ax in chosen.plot():
+    for ax in chosen.plot().axes_:
         assert ax.get_xlabel() == "K"
         assert ("lower is better" in ax.get_ylabel()) == ("Davies" in ax.get_ylabel())
         assert ticks(ax) == ticks(ax)[:1] + [k for k in (2.0, 3.0, 4.0) if k > ticks(ax)[0]]

@@ -30,7 +30,7 @@ PICTURES = {
     "silhouette": lambda: plots.silhouette(MODEL, X),
     "dendrogram": lambda: plots.dendrogram(linkage(X[:40], "ward"), n_clusters=3),
     "gap": lambda: plots.gap(gap_statistic(X, range(1, 7), n_references=10, random_state=0)),
-    "criteria": lambda: choose_k(X, range(1, 7), criteria=["silhouette", "gap", "elbow"], random_state=0).plot()[0],
+    "criteria": lambda: choose_k(X, range(1, 7), criteria=["silhouette", "gap", "elbow"], random_state=0).plot(),
     "plate": lambda: plots.plate(GaussianMixture(3, random_state=0).fit(X)),
     "ellipses": lambda: plots.ellipses(GaussianMixture(3, random_state=0).fit(X), X),
 }

@@ -12,7 +12,7 @@ from coterie.algorithms import AlgorithmName
 from coterie.cli import options as cli
 from coterie.cli.printable import printable
 from coterie.cli.screen import progress_of, show
-from coterie.jobs import Budget, ModelMissing
+from coterie.jobs import Budget, Dialect, ExportFormat, ModelMissing
 
 DATA, ALGORITHM, RUNNING, PRINTING = cli.DataOptions(), cli.AlgorithmOptions(), cli.RunOptions(), cli.PrintOptions()
 TABLE, FILES, PAGE, PLACE = cli.TableOptions(), cli.FitFileOptions(), cli.PageOptions(), cli.PlaceOptions()
@@ -65,6 +65,9 @@ def fit(
     sample: Annotated[int | None, Parameter(
         help="Fit on N random rows; assign the others to the nearest cluster.",
     )] = None,
+    names: Annotated[list[str] | None, Parameter(
+        help="Names of the clusters, separated by commas, in the order of their numbers; or auto, from their rules.",
+    )] = None,
     strict: Annotated[bool, Parameter(
         help="If the fit has not converged, stop with exit code 4 and write nothing.",
     )] = False,
@@ -80,7 +83,8 @@ def fit(
     """Cluster the rows of a table."""
     _run(
         jobs.run, jobs.Job, printing, output, files, page, table, running, place, path=data, method=algorithm,
-        k=cli.as_number(k), budget=budget, sample=sample, strict=strict, options=options.as_dict(),
+        k=cli.as_number(k), budget=budget, sample=sample, strict=strict, names=cli.split(names),
+        options=options.as_dict(),
     )  # fmt: skip
 
 
@@ -159,6 +163,31 @@ def compare(
 
 
 @app.command
+def compare_labels(
+    first: Annotated[Path, Parameter(help="A table with a column of labels.")],
+    second: Annotated[Path, Parameter(help="Another table with labels of the same rows.")],
+    /,
+    *,
+    labels: Annotated[str | None, Parameter(
+        help="Column with the cluster of each row, in both tables. Default: cluster, the column that fit writes.",
+    )] = None,
+    id: Annotated[str | None, Parameter(
+        help="Column that identifies the rows in both tables. Default: rows are matched in their order.",
+    )] = None,
+    output: Annotated[Path | None, Parameter(
+        alias="-o", group=cli.FILES, help="Write the rows that moved: .csv, .tsv, .parquet, ...",
+    )] = None,
+    force: cli.Force = False,
+    printing: cli.PrintOptions = PRINTING,
+) -> None:  # fmt: skip
+    """Compare two clusterings of the same rows: agreement, matched clusters, and rows that moved."""
+    _run(
+        jobs.compare_labels, jobs.CompareLabelsJob, printing, path=first, other=second, labels=labels, id=id,
+        output=output, force=force,
+    )  # fmt: skip
+
+
+@app.command
 def report(
     data: Table,
     /,
@@ -181,6 +210,23 @@ def report(
         jobs.report, jobs.ReportJob, printing, table, running, path=data, labels=labels, model=model, output=output,
         static=static, force=force,
     )  # fmt: skip
+
+
+@app.command
+def export(
+    model: Annotated[Path, Parameter(help="Model file, written by fit --model.")],
+    /,
+    *,
+    to: Annotated[ExportFormat, Parameter(help="Format of the export.")],
+    output: Annotated[Path, Parameter(alias="-o", group=cli.FILES, help="File to write: .sql, .onnx or .py.")],
+    table: Annotated[str, Parameter(help="sql: name of the table; a dot separates a schema from a table.")] = "data",
+    dialect: Annotated[Dialect, Parameter(help="sql: dialect of the database.")] = "duckdb",
+    force: cli.Force = False,
+    as_json: cli.Json = False,
+) -> None:
+    """Write a fitted model as SQL, ONNX or Python code, which predicts without coterie."""
+    result = jobs.export(jobs.ExportJob(model, to, output, table, dialect, force))
+    show(result, cli.PrintOptions(as_json=as_json))
 
 
 @app.command

@@ -149,6 +149,9 @@ class FitFileOptions(OptionGroup):
     model: Annotated[Path | None, Parameter(
         help="Write the fitted model (.safetensors), for predict and coterie.load.",
     )] = None  # fmt: skip
+    profiles: Annotated[Path | None, Parameter(
+        help="Write one row for each cluster: size, rule, means, medians, shares (.csv, .tsv, .parquet, ...).",
+    )] = None  # fmt: skip
     animate: Annotated[Path | None, Parameter(
         help="Write an animation of the fit: a page (.html) or a video (.gif, .mp4).",
     )] = None  # fmt: skip

@@ -64,6 +64,14 @@ def as_floats(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(array, dtype=np.float64)
 
 
+def as_numbers(name: str, value: Any, expected: str) -> np.ndarray[Any, Any]:
+    """An option as an array of float64; `ParameterError` if that is impossible: "`name` must be `expected`"."""
+    try:
+        return as_floats(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be {expected}; got {value!r}") from None
+
+
 def as_rng(random_state: Any) -> np.random.Generator:
     """Convert `random_state` (None, int, RandomState or Generator) to a NumPy `Generator`."""
     if isinstance(random_state, np.random.RandomState):

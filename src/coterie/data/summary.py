@@ -26,6 +26,10 @@ class Summary(NamedTuple):
     unit: float  # the power of two just above the total standard deviation
     n_missing: int = 0  # number of missing values
 
+    def tolerance(self, tol: float) -> float:
+        """Squared movement of all centers at which a fit converges: `tol` times the mean variance of the columns."""
+        return float(tol) * float(self.variance.mean())
+
 
 @dataclass(frozen=True)
 class Moments(Stats):

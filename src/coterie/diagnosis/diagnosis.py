@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from coterie.core.formatting import count
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.diagnosis.findings import SEVERITIES, Check, Finding
 
 WIDTH = 100
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+@dataclass(frozen=True, repr=False)
+class Diagnosis(ReprHTMLMixin):
     """The result of `diagnose`, as plain data.
 
     ``diagnosis["outliers"]`` returns the check of that name. ``print(diagnosis)`` shows all findings with remedies.

@@ -1,5 +1,7 @@
 """Checks of the number of clusters: modes across neighbouring clusters and within clusters, and silhouettes."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -16,6 +18,7 @@ MAX_MISPLACED = 0.05
 ROWS = 1000  # of a dip test
 MIN_ROWS = 50  # of a dip test that is to show that there is one mode
 ROWS_FOR_SILHOUETTES = 2000
+MOVE_CENTERS = "Use {}, which moves centers from where there are too many of them to where there are too few."
 
 
 def too_many_clusters(clusters: Partition, rng: np.random.Generator) -> Check:
@@ -78,6 +81,23 @@ def too_few_clusters(clusters: Partition, axes: dict[int, PrincipalAxes], rng: n
         "clusters.",
         clusters=[clusters.names[j] for j in multimodal],
     )
+
+
+def without_contradiction(too_many: Check, too_few: Check) -> tuple[Check, Check]:
+    """The two checks, with one finding if both have one: centers are in the wrong places, whatever their number."""
+    many, few = too_many.finding, too_few.finding
+    if many is None or few is None:
+        return too_many, too_few
+    pairs = [" and ".join(pair) for pair in many.details["pairs"]]
+    finding = replace(
+        few,
+        sentence=f"{few.sentence} But there is no gap between clusters {join_names(pairs, 3)}. So the centers may be "
+        "in the wrong places, and it is not clear whether there are too few or too many clusters.",
+        remedy=MOVE_CENTERS.format("KMeans(search='fast')") + " Then compare numbers of clusters with choose_k.",
+        details=few.details | many.details,
+    )
+    reason = "see too_few_clusters: there, other clusters may contain several"
+    return replace(too_many, finding=None, reason=reason), replace(too_few, finding=finding)
 
 
 def boundary_rows(clusters: Partition, rng: np.random.Generator, n_jobs: int | None) -> Check:

@@ -21,6 +21,7 @@ NEIGHBOURS = 5
 MIN_SHARE = 0.05
 MIN_SEPARATION = 1.5  # a single cloud stays below 1.1; a single curve, with larger gaps, below 1.5 in 99 % of cases
 MIN_AGREEMENT = 0.9
+ELONGATED = "elongated or unequal"
 SINGLE_LINKAGE = (
     "Use AgglomerativeClustering(linkage='single'), which links nearest neighbours, or KernelKMeans(kernel='rbf')."
 )
@@ -87,7 +88,7 @@ def missed_pieces(
     form, remedy = "nested", SINGLE_LINKAGE
     if not is_nested:
         is_normal = _are_normal(X, groups)
-        form, remedy = ("elongated or unequal", FULL_COVARIANCES) if is_normal else ("curved", SINGLE_LINKAGE)
+        form, remedy = (ELONGATED, FULL_COVARIANCES) if is_normal else ("curved", SINGLE_LINKAGE)
     sentence = (
         f"Gaps divide the rows into {k} groups, but K-means does not find them: with K = {k}, the adjusted Rand index "
         f"is only {round(agreement, 2) + 0.0:.2f} ({count(len(components.rows), 'row')}). The reason is the shape of "

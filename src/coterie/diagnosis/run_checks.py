@@ -6,6 +6,8 @@ import numpy as np
 
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, in_order, whole_number
+from coterie.core.progress import Callback, Progress
+from coterie.core.progress_bar import shown_progress
 from coterie.data import opened
 from coterie.diagnosis import (
     column_checks,
@@ -48,6 +50,7 @@ def diagnose(
     sample_size: int = 10_000,
     random_state: Any = None,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> Diagnosis:
     """Check data, and clusters of it, for problems that are known to mislead K-means and other methods.
 
@@ -84,6 +87,8 @@ def diagnose(
         Seed of the random samples and of the fits of K-means.
     n_jobs : int or None, default=None
         Number of threads; None uses all cores. The result does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar, 2 prints every stage.
 
     Returns
     -------
@@ -110,9 +115,12 @@ def diagnose(
     sample_size = whole_number("sample_size", sample_size, 100)
     check_model(model)
     seed, X = int(as_rng(random_state).integers(2**62)), opened(X)
-    with machine.one_blas_thread, interrupts.outermost():
+    with machine.one_blas_thread, interrupts.outermost(), shown_progress(None, verbose) as callback:
+        stages = _Stages(callback)
+        stages.begin("sample of rows")
         sample = draw_sample(X, sample_weight, model, sample_size, _generator(seed, "sample"), n_jobs)
-        checks, clusters = _all_checks(X, sample_weight, model, sample, seed, n_jobs)
+        checks, clusters = _all_checks(X, sample_weight, model, sample, seed, n_jobs, stages)
+        stages.end()
     return Diagnosis(
         rows=sample.n,
         columns=len(sample.names),
@@ -123,19 +131,43 @@ def diagnose(
     )
 
 
+class _Stages:
+    """Reports the stages of a diagnosis."""
+
+    TOTAL = 6
+
+    def __init__(self, callback: Callback | None):
+        self.callback, self.done = callback, -1
+
+    def begin(self, name: str) -> None:
+        """Report that a stage begins."""
+        self.done += 1
+        if self.callback is not None:
+            self.callback(Progress(name, self.done, self.TOTAL))
+
+    def end(self) -> None:
+        self.done = self.TOTAL - 1
+        self.begin("diagnosis")
+
+
 def _all_checks(
-    X: Any, sample_weight: Any, model: Any, sample: Sample, seed: int, n_jobs: int | None
+    X: Any, sample_weight: Any, model: Any, sample: Sample, seed: int, n_jobs: int | None, stages: "_Stages"
 ) -> tuple[list[Check], Partition | None]:
     missing = column_checks.missing_values(sample)
     if sample.n == 0:
         return [missing], None
+    stages.begin("connected components")
     components = nonconvex_checks.connected_components(sample, _generator(seed, "parts"), n_jobs)
+    stages.begin("test for clusters")
     one_cluster = tendency_checks.one_cluster(sample, components is not None, _generator(seed, "one"), n_jobs)
+    stages.begin("clusters")
     clusters, reason = _clusters(X, sample_weight, model, sample, one_cluster, seed, n_jobs)
+    stages.begin("checks of the clusters")
     if clusters is None:
         of_clusters = [not_measured(name, reason) for name in CLUSTER_CHECKS]
     else:
         of_clusters = _cluster_checks(clusters, seed, n_jobs)
+    stages.begin("checks of the data")
     return [
         missing,
         column_checks.unscaled_columns(sample, clusters),
@@ -168,6 +200,8 @@ def _clusters(
 
 def _cluster_checks(clusters: Partition, seed: int, n_jobs: int | None) -> list[Check]:
     axes = shape_checks.principal_axes(clusters, _generator(seed, "axes"))
+    too_many = n_clusters_checks.too_many_clusters(clusters, _generator(seed, "too many"))
+    too_few = n_clusters_checks.too_few_clusters(clusters, axes, _generator(seed, "too few"))
     return [
         shape_checks.elongated_clusters(clusters, axes),
         shape_checks.heavy_tails(clusters, axes),
@@ -175,8 +209,7 @@ def _cluster_checks(clusters: Partition, seed: int, n_jobs: int | None) -> list[
         size_checks.unequal_sizes(clusters),
         size_checks.tiny_clusters(clusters),
         nonconvex_checks.hollow_clusters(clusters, _generator(seed, "hollow")),
-        n_clusters_checks.too_many_clusters(clusters, _generator(seed, "too many")),
-        n_clusters_checks.too_few_clusters(clusters, axes, _generator(seed, "too few")),
+        *n_clusters_checks.without_contradiction(too_many, too_few),
         n_clusters_checks.boundary_rows(clusters, _generator(seed, "boundary"), n_jobs),
         *restart_checks(clusters, _generator(seed, "starts"), n_jobs),
     ]

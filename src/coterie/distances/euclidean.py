@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from coterie import kernels
-from coterie.core.arguments import as_floats
+from coterie.core.arguments import as_floats, as_numbers
 from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.data.scale_check import unsafe_exponent
@@ -183,10 +183,7 @@ def as_column_weights(w: Any, d: int, name: str = "w") -> Array:
     """Check weights of columns (d,): finite, >= 0, and not all 0; None means 1 for all."""
     if w is None:
         return np.ones(d)
-    try:
-        weights: Array = as_floats(w)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be numbers, one for each of the {d} columns; got {w!r}") from None
+    weights: Array = as_numbers(name, w, f"numbers, one for each of the {d} columns")
     if weights.shape != (d,):
         raise ParameterError(f"{name} must be one number for each of the {d} columns; its shape is {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):

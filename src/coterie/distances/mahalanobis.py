@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from coterie import machine
-from coterie.core.arguments import as_floats, is_number
+from coterie.core.arguments import as_numbers, is_number
 from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.data.scale_check import unsafe_exponent
@@ -90,10 +90,7 @@ class Mahalanobis(Euclidean):
     def _from_matrix(self, d: int) -> Whitening:
         """The whitening of `cov`, or of the inverse of `VI`."""
         name, value = ("cov", self.cov) if self.VI is None else ("VI", self.VI)
-        try:
-            matrix = as_floats(value)
-        except (TypeError, ValueError):
-            raise ParameterError(f"{name} must be a symmetric ({d}, {d}) matrix of real numbers") from None
+        matrix = as_numbers(name, value, f"a symmetric ({d}, {d}) matrix of real numbers")
         kind = np.asarray(value).dtype
         precision = float(np.finfo(kind if kind.kind == "f" else np.float64).eps)
         if matrix.shape != (d, d):

@@ -33,14 +33,18 @@ def as_square(D: Any, name: str = "X") -> Array:
         raise InputError(
             f"{name}[{i}, {i}] is {D[i, i]:g}: the distance of an object to itself must be 0. Are these similarities?"
         )
-    differences = machine.in_threads(partial(_block_asymmetry, D), _block_pairs(n), None)
-    difference, i, j = max(differences, key=itemgetter(0))
+    difference, i, j = largest_asymmetry(D)
     if difference > rounding:
         raise InputError(
             f"{name} is not symmetric: {name}[{i}, {j}] is {D[i, j]:g} and {name}[{j}, {i}] is {D[j, i]:g}. "
             f"Pass ({name} + {name}.T) / 2 if both mean the same distance"
         )
     return D
+
+
+def largest_asymmetry(D: Array) -> tuple[float, int, int]:
+    """The largest difference between an entry of a square matrix and its transpose, and its indices."""
+    return max(machine.in_threads(partial(_block_asymmetry, D), _block_pairs(len(D)), None), key=itemgetter(0))
 
 
 def put_symmetric(D: Array, out: Array) -> None:

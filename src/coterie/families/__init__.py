@@ -11,25 +11,6 @@ from coterie.families.exponential_family import ExponentialFamily
 from coterie.families.family import Family
 from coterie.families.prior import BetaPrior, DirichletPrior, GammaPrior
 
-__all__ = [
-    "Bernoulli",
-    "BetaPrior",
-    "Categorical",
-    "DirichletPrior",
-    "Exponential",
-    "ExponentialFamily",
-    "Family",
-    "Gamma",
-    "GammaPrior",
-    "Gaussian",
-    "Multinomial",
-    "Poisson",
-    "Product",
-    "StudentT",
-    "VonMisesFisher",
-    "as_family",
-]
-
 _HOME = {  # class: its module, which is imported at first use
     "Bernoulli": "bernoulli",
     "Categorical": "categorical",
@@ -42,6 +23,7 @@ _HOME = {  # class: its module, which is imported at first use
     "VonMisesFisher": "von_mises_fisher",
     "Product": "product",
 }
+__all__ = [*_HOME, "BetaPrior", "DirichletPrior", "ExponentialFamily", "Family", "GammaPrior", "as_family"]
 CLASSES = {module: name for name, module in _HOME.items() if name != "Product"}  # a Product needs its groups
 
 __getattr__ = attach(__name__, {name: f"{__name__}.{module}" for name, module in _HOME.items()})

@@ -102,7 +102,10 @@ class ExponentialFamily(Family):
         raise NotImplementedError
 
     def pseudo(self) -> Pseudo:
-        """The prior, as statistics of pseudo-observations."""
+        """The prior, as statistics of pseudo-observations; a family that supports a prior overrides this."""
+        if self.prior is not None:
+            name = type(self).__name__
+            raise ParameterError(f"{name} does not support a prior; got {self.prior!r}: set prior=None")
         return Pseudo()
 
     # defined here

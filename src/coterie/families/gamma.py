@@ -8,11 +8,9 @@ import numpy as np
 from scipy import special
 
 from coterie.core.stored import stored
-from coterie.errors import ParameterError
 from coterie.families.counts import stirling
 from coterie.families.exponential_family import ExponentialFamily, Linear, ObservedStatistics
 from coterie.families.family import TINY
-from coterie.families.prior import Pseudo
 
 HIGH = 1e4  # shapes above it are computed directly, because matrix products would lose too many digits
 LARGEST = 1e8  # maximum shape; the relative standard deviation of a column is then 1e-4
@@ -113,11 +111,6 @@ class Gamma(ExponentialFamily):
         mean = np.where(mean > 0, mean, 1.0)  # it is 0 for components without rows
         shape = shape_of(np.log(mean) - mean_log, LARGEST)
         return Shapes(shape, shape / np.maximum(mean, LARGEST * TINY))
-
-    def pseudo(self) -> Pseudo:
-        if self.prior is not None:
-            raise ParameterError(f"Gamma does not support a prior; got {self.prior!r}: set prior=None")
-        return Pseudo()
 
     # sampling
 

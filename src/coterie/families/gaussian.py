@@ -11,7 +11,7 @@ import numpy as np
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families import forms, packed_moments
-from coterie.families.exponential_family import ExponentialFamily, Linear, ObservedStatistics, Sums
+from coterie.families.exponential_family import ExponentialFamily, Linear, Sums
 from coterie.families.location_scale import LocationScaleFamily
 from coterie.families.normal_posterior import NormalPosterior
 from coterie.families.normal_prior import Penalty, as_penalty
@@ -67,6 +67,7 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
 
     name = "gaussian"
     statistics_per_column = 2
+    filler = 0.0
 
     def __init__(self, structure: Any = "full", reg_covar: float = 1e-6, prior: Any = None):
         self.structure = structure
@@ -97,11 +98,7 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
     # density
 
     def features(self, X: Any) -> Any:
-        Z = LocationScaleFamily.features(self, X)
-        missing = np.isnan(Z) if self.has_missing else None
-        if missing is None or not missing.any():
-            return self.sufficient(Z)
-        return ObservedStatistics(self.sufficient(np.where(missing, 0.0, Z)), (~missing).astype(np.float64))
+        return ExponentialFamily.features(self, LocationScaleFamily.features(self, X))
 
     def sufficient(self, X: np.ndarray) -> np.ndarray:
         return packed_moments.products(self.form, X)
@@ -186,8 +183,7 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
         return self._posterior(stats).expected(self.has_missing)
 
     def log_evidence(self, stats: Sums) -> np.ndarray:
-        zero = Sums(0.0 * stats.weight, 0.0 * stats.sum_t)
-        gain = self._posterior(stats).log_size() - self._posterior(zero).log_size()
+        gain = self._posterior(stats).log_size() - self._posterior(stats.scaled(0.0)).log_size()
         return gain - 0.5 * LOG_TWO_PI * (stats.weight * (len(self._unit) / stats.weight.shape[1])).sum(axis=1)
 
     def _posterior(self, stats: Sums) -> NormalPosterior:

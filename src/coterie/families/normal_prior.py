@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.arguments import as_floats
+from coterie.core.arguments import as_numbers
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families import forms
@@ -148,10 +148,7 @@ def positive_variances(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
 
 
 def _numbers(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> np.ndarray:
-    try:
-        array = as_floats(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"prior: {name} must be numbers; got {value!r}") from None
+    array = as_numbers(f"prior: {name}", value, "numbers")
     if array.shape not in shapes or not np.isfinite(array).all():
         expected = " or ".join("a number" if shape == () else f"finite numbers of shape {shape}" for shape in shapes)
         raise ParameterError(f"prior: {name} must be {expected}; its shape is {array.shape}")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from coterie.core.arguments import as_floats
+from coterie.core.arguments import as_numbers
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 
@@ -129,10 +129,7 @@ def expected_log_probability(concentration: np.ndarray) -> np.ndarray:
 
 
 def _check(prior: str, name: str, value: Any, above: bool) -> None:
-    try:
-        numbers = as_floats(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{prior}: {name} must be a number, or one per column; got {value!r}") from None
+    numbers = as_numbers(f"{prior}: {name}", value, "a number, or one per column")
     if not np.isfinite(numbers).all() or (numbers < 0).any() or (above and (numbers == 0).any()):
         bound = "> 0" if above else ">= 0"
         raise ParameterError(f"{prior}: {name} must be finite and {bound}; got {value!r}")

@@ -10,12 +10,11 @@ from scipy import sparse
 
 from coterie.core.arrays import is_sparse
 from coterie.core.stored import stored
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError
 from coterie.families.bessel import log_bessel, log_ratio, log_scaled_bessel
 from coterie.families.counts import dense_blocks
 from coterie.families.exponential_family import ExponentialFamily, Linear
 from coterie.families.family import Survey
-from coterie.families.prior import Pseudo
 
 HIGH = 1e4  # concentrations above it are computed directly, because matrix products would lose too many digits
 LARGEST = 1e10  # maximum concentration
@@ -147,11 +146,6 @@ class VonMisesFisher(ExponentialFamily):
         default = np.full(mean.shape, mean.shape[1] ** -0.5)  # if the mean is 0, all directions are equally good
         direction = np.where((length > 0)[:, None], mean / np.where(length > 0, length, 1.0)[:, None], default)
         return Directions(direction, concentration_of(length, mean.shape[1]))
-
-    def pseudo(self) -> Pseudo:
-        if self.prior is not None:
-            raise ParameterError(f"VonMisesFisher does not support a prior; got {self.prior!r}: set prior=None")
-        return Pseudo()
 
     # sampling
 

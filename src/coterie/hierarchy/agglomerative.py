@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +38,7 @@ CONNECTIVITY_LINKAGES = ("ward", "complete", "average", "single")
     _distance="none | <distance.*>",
     _clusters="<hierarchy.Centers> | <hierarchy.Members>",
 )
+@dataclass(eq=False, repr=False)
 class AgglomerativeClustering(TreeEstimator):
     r"""Agglomerative clustering: merge the two nearest clusters until `n_clusters` are left.
 
@@ -135,32 +137,18 @@ class AgglomerativeClustering(TreeEstimator):
     [0, 0, 1, 2, 2, 3]
     """
 
-    def __init__(
-        self,
-        n_clusters=2,
-        *,
-        metric="euclidean",
-        metric_params=None,
-        memory=None,
-        connectivity=None,
-        compute_full_tree="auto",
-        linkage="ward",
-        distance_threshold=None,
-        compute_distances=False,
-        n_jobs=None,
-        callback=None,
-    ):
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.metric_params = metric_params
-        self.memory = memory
-        self.connectivity = connectivity
-        self.compute_full_tree = compute_full_tree
-        self.linkage = linkage
-        self.distance_threshold = distance_threshold
-        self.compute_distances = compute_distances
-        self.n_jobs = n_jobs
-        self.callback = callback
+    n_clusters: Any = 2
+    _: KW_ONLY
+    metric: Any = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    memory: Any = None
+    connectivity: Any = None
+    compute_full_tree: Any = "auto"
+    linkage: str = "ward"
+    distance_threshold: float | None = None
+    compute_distances: bool = False
+    n_jobs: int | None = None
+    callback: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the tree of the rows of `X`, and its clusters.
@@ -214,10 +202,6 @@ class AgglomerativeClustering(TreeEstimator):
             self.labels_ = self.predict(X)
             self.labels_[leaf_rows] = labels
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, and return the cluster of each row."""
-        return self.fit(X, sample_weight=sample_weight).labels_
-
     def predict(self, X: Any) -> Array:
         """Return the nearest cluster of each row (n,).
 
@@ -232,7 +216,8 @@ class AgglomerativeClustering(TreeEstimator):
             metric = "precomputed" if objects.distance is None else objects.distance
             rows = objects.A if objects.distance is None else X
             options = {"sample_weight": weight, "n_jobs": self.n_jobs, "callback": self.callback}
-            return self._cached(linkage, "n_jobs", "callback")(rows, self.linkage, metric, **options), 1
+            Z = self._cached(linkage, "n_jobs", "callback")(rows, self.linkage, metric, **options)
+            return np.asarray(Z), 1
         self._check_connectivity(objects)
         if callable(self.connectivity):
             ends = edges(self.connectivity(X), len(leaf_rows))

@@ -18,7 +18,8 @@ from coterie.engines import as_engine
 from coterie.errors import ScaleError
 from coterie.hierarchy.splits import Splits
 from coterie.hierarchy.tree_estimator import check_enough
-from coterie.kmeans.bisecting_kmeans import BisectingKMeans, Growth, Tree, TreeModel
+from coterie.kmeans.bisecting_kmeans import BisectingKMeans
+from coterie.kmeans.bisecting_tree import Growth, Tree, TreeModel
 from coterie.kmeans.center_estimator import check_enough_rows
 
 NODE = 600  # bytes of a node in addition to its center

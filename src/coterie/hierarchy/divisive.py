@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -34,6 +35,7 @@ REMEDY = "use float32 rows, a sample of the rows, or method='bisecting', which n
     labels_="index<K N",
     _splits="<hierarchy.Splits> | <Bisections>",
 )
+@dataclass(eq=False, repr=False)
 class DivisiveClustering(TreeEstimator):
     r"""Divisive clustering: start with all rows in one cluster, and split clusters in two until there are `n_clusters`.
 
@@ -143,32 +145,18 @@ class DivisiveClustering(TreeEstimator):
     array([  2., 124.])
     """
 
-    def __init__(
-        self,
-        n_clusters=2,
-        *,
-        method="diana",
-        metric="euclidean",
-        metric_params=None,
-        distance_threshold=None,
-        compute_full_tree=True,
-        bisecting_strategy="biggest_inertia",
-        init="k-means++",
-        n_init="auto",
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.n_clusters = n_clusters
-        self.method = method
-        self.metric = metric
-        self.metric_params = metric_params
-        self.distance_threshold = distance_threshold
-        self.compute_full_tree = compute_full_tree
-        self.bisecting_strategy = bisecting_strategy
-        self.init = init
-        self.n_init = n_init
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_clusters: Any = 2
+    _: KW_ONLY
+    method: str = "diana"
+    metric: Any = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    distance_threshold: float | None = None
+    compute_full_tree: bool = True
+    bisecting_strategy: str = "biggest_inertia"
+    init: Any = "k-means++"
+    n_init: int | str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the tree of the rows of `X`, and its clusters.

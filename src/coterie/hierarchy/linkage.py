@@ -10,6 +10,7 @@ import numpy as np
 from coterie import kernels, machine
 from coterie.core.arguments import one_of
 from coterie.core.progress import Callback, Progress, check_callback
+from coterie.core.progress_bar import with_verbose
 from coterie.data import opened
 from coterie.distances import Distance, as_distance
 from coterie.distances.distance import check_symmetric
@@ -19,6 +20,7 @@ from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import linkage_from_matrix, linkage_from_rows
 from coterie.hierarchy.condensed import is_precomputed
 from coterie.hierarchy.linkage_input import positive_weights, scaled_weights, symmetric_matrix
+from coterie.hierarchy.linkage_matrix import LinkageMatrix
 from coterie.hierarchy.linkage_methods import METHODS, Method, ReportMerges
 from coterie.hierarchy.optimal_leaf_ordering import optimal_leaf_ordering
 from coterie.kernels.plain.linkage import WARD, Merges
@@ -26,6 +28,7 @@ from coterie.kernels.plain.linkage import WARD, Merges
 LINEAR_MEMORY = ("'single'", "'ward'", "'centroid'", "'median'")
 
 
+@with_verbose
 def linkage(
     X: Any,
     method: str = "single",
@@ -36,6 +39,7 @@ def linkage(
     memory: str = "auto",
     n_jobs: int | None = None,
     callback: Callback | None = None,
+    verbose: int = 0,
     **params: Any,
 ) -> np.ndarray:
     r"""Compute the linkage matrix: merge the two nearest clusters until one is left.
@@ -86,15 +90,17 @@ def linkage(
     callback : function, optional
         Called from time to time with a `coterie.core.progress.Progress`, whose `done` and `total` count merges. If it
         returns True, `KeyboardInterrupt` is raised, because a part of a tree is not a result.
+    verbose : int, default=0
+        1 shows a progress bar, 2 prints every step.
     **params
         Parameters of the metric.
 
     Returns
     -------
     array (n - 1, 4)
-        Linkage matrix in SciPy's format. Row i merges clusters ``Z[i, 0] < Z[i, 1]`` at height ``Z[i, 2]`` into cluster
-        n + i of ``Z[i, 3]`` rows. Clusters 0 to n - 1 are the rows of X. With `optimal_ordering`, ``Z[i, 0]`` may be
-        the larger number. The functions of `scipy.cluster.hierarchy` accept it.
+        Linkage matrix in SciPy's format; notebooks show its dendrogram. Row i merges clusters ``Z[i, 0] < Z[i, 1]`` at
+        height ``Z[i, 2]`` into cluster n + i of ``Z[i, 3]`` rows. Clusters 0 to n - 1 are the rows of X. With
+        `optimal_ordering`, ``Z[i, 0]`` may be the larger number. The functions of `scipy.cluster.hierarchy` accept it.
 
     Notes
     -----
@@ -146,7 +152,8 @@ def linkage(
             X, as_distance(metric, **params), method, sample_weight, memory, n_jobs, callback
         )
     Z = _linkage_matrix(merges, rule, exponent)
-    return optimal_leaf_ordering(Z, X, metric, n_jobs=n_jobs, **params) if optimal_ordering else Z
+    Z = optimal_leaf_ordering(Z, X, metric, n_jobs=n_jobs, **params) if optimal_ordering else Z
+    return LinkageMatrix.of(Z, method)
 
 
 def _merge_rows(

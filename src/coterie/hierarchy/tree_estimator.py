@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import ClusterMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +29,7 @@ class Objects(NamedTuple):
     A: Any
 
 
-class TreeEstimator(ClusterMixin, DistanceEstimator):
+class TreeEstimator(DistanceEstimator):
     """An estimator with the options `n_clusters`, `distance_threshold`, `metric` and `metric_params`."""
 
     n_clusters: Any

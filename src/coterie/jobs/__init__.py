@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from coterie.core.progress import Callback, Progress, silent
+from coterie.exports import Dialect, ExportFormat
 from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
@@ -20,7 +22,11 @@ __all__ = [
     "Budget",
     "ChooseJob",
     "CompareJob",
+    "CompareLabelsJob",
     "Device",
+    "Dialect",
+    "ExportFormat",
+    "ExportJob",
     "Job",
     "Missing",
     "ModelMissing",
@@ -32,7 +38,9 @@ __all__ = [
     "TableJob",
     "choose",
     "compare",
+    "compare_labels",
     "examine",
+    "export",
     "inspect",
     "predict",
     "report",
@@ -43,23 +51,48 @@ Budget: TypeAlias = Literal["quick", "normal", "thorough"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Number: TypeAlias = int | tuple[int, int] | Literal["auto"]
 
+FILES = ("checkpoint", "output", "model", "report", "animate")  # options that are paths, and may be strings
+
 
 @dataclass(frozen=True)
 class TableJob(PreparationOptions):
     """A table, and options for preparing its rows."""
 
-    path: Path  # in any format of `coterie.data.tables.file_formats`; ``-`` is CSV on standard input
+    # A file in a format of `coterie.data.tables.file_formats`, ``-`` for CSV on standard input, or a data frame, which
+    # becomes `frame`.
+    path: Path
     seed: int = 0  # of the random generator
     threads: int | None = None  # None uses all cores; the result does not depend on it
     device: Device = "auto"  # ``cuda`` is not supported yet
     # Rows of the table in memory at a time; the matrix is then in a temporary file. None reads all rows at once, unless
     # the table is too large for memory. The result does not depend on it.
     batch_rows: int | None = None
+    frame: Any = field(default=None, repr=False, compare=False)  # data frame in memory
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | PathLike):
+            from coterie.data.tables.read_errors import DATA_FRAME
+
+            object.__setattr__(self, "frame", self.path)
+            object.__setattr__(self, "path", DATA_FRAME)
+        for name in ("path", *FILES):
+            if isinstance(value := getattr(self, name, None), str):
+                object.__setattr__(self, name, Path(value))
 
 
 @dataclass(frozen=True)
 class Job(TableJob):
-    """A table to cluster, with the algorithm and its options."""
+    """A table to cluster, with the algorithm and its options: what ``coterie fit`` does, from Python.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from coterie import Job
+    >>> frame = pd.DataFrame({"age": [21, 22, 23, 60, 61, 62], "visits": [9, 8, 9, 1, 2, 1]})
+    >>> result = Job(frame, k=2).run()
+    >>> result.labels.tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
 
     method: str = "kmeans"  # one of `coterie.algorithms.ALGORITHMS`
     k: Number = "auto"  # number of clusters, or the smallest and largest to choose from
@@ -72,10 +105,19 @@ class Job(TableJob):
     output: Path | None = None  # the table with its clusters
     safe_csv: bool = False  # write a quote before text in CSV that a spreadsheet program would run as a formula
     model: Path | None = None  # the fitted model
+    names: tuple[str, ...] = ()  # of the clusters, in the order of their labels; ``("auto",)`` makes them from rules
+    profiles: Path | None = None  # a table with one row for each cluster
     report: Path | None = None  # a report about the result (.html)
     static: bool = False  # write the report without JavaScript, with a static map
     animate: Path | None = None  # an animation of the fit (.html, .gif or .mp4); it is also part of the report
     force: bool = False  # overwrite existing files, and replace existing columns
+
+    def run(self, callback: Callback | None = None, *, verbose: int = 0) -> results.JobResult:
+        """Cluster the table: see `coterie.jobs.run`. With ``verbose=1`` a progress bar is shown."""
+        from coterie.core.progress_bar import shown_progress
+
+        with shown_progress(callback, verbose) as progress:
+            return run(self, progress)
 
 
 @dataclass(frozen=True)
@@ -119,6 +161,18 @@ class CompareJob(TableJob):
 
 
 @dataclass(frozen=True)
+class CompareLabelsJob:
+    """Two tables of the same rows, each with a column of labels."""
+
+    path: Path
+    other: Path
+    labels: str | None = None  # column of labels in both; by default the column that a `Job` writes
+    id: str | None = None  # column that identifies the rows; by default their order does
+    output: Path | None = None  # the rows that moved to another cluster
+    force: bool = False
+
+
+@dataclass(frozen=True)
 class ReportJob(TableJob):
     """A table with existing clusters, to be described in a report."""
 
@@ -126,6 +180,18 @@ class ReportJob(TableJob):
     labels: str | None = None  # column with the cluster of each row; -1 and empty cells mean no cluster
     output: Path = Path("report.html")
     static: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class ExportJob:
+    """A fitted model, to be written as code that predicts without coterie."""
+
+    model: Path  # a file that a `Job` wrote, or `coterie.save`
+    to: ExportFormat
+    output: Path
+    table: str = "data"  # name of the table in SQL
+    dialect: Dialect = "duckdb"  # of SQL
     force: bool = False
 
 
@@ -173,6 +239,13 @@ def compare(job: CompareJob, callback: Callback | None = None) -> results.Compar
     return execute(job, callback or silent)
 
 
+def compare_labels(job: CompareLabelsJob, callback: Callback | None = None) -> results.LabelComparison:
+    """Compare two columns of labels; errors and `callback` are as in `run`."""
+    from coterie.jobs.compare_labels_job import execute
+
+    return execute(job, callback or silent)
+
+
 def report(job: ReportJob, callback: Callback | None = None) -> results.JobResult:
     """Write a report about existing clusters; errors and `callback` are as in `run`."""
     from coterie.jobs.report_job import execute
@@ -185,6 +258,13 @@ def predict(job: PredictJob, callback: Callback | None = None) -> results.Predic
     from coterie.jobs.predict_job import execute
 
     return execute(job, callback or silent)
+
+
+def export(job: ExportJob) -> results.ExportResult:
+    """Write a fitted model as SQL, ONNX or Python code; errors are as in `run`."""
+    from coterie.jobs.export_job import execute
+
+    return execute(job)
 
 
 def inspect(path: Path) -> inspection.TableInfo | inspection.ModelInfo:

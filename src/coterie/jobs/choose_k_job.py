@@ -6,11 +6,11 @@ from typing import Any
 
 from coterie.algorithms import ALGORITHMS, algorithm_of, sweep_parameters
 from coterie.core.progress import Callback, Progress
-from coterie.data.tables.reader import read
 from coterie.errors import ParameterError
 from coterie.jobs import ChooseJob, CompareJob, Job
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import build_estimator, caught_warnings
+from coterie.jobs.job_table import job_table
 from coterie.jobs.option_checks import check_k, check_static, check_table_options
 from coterie.jobs.output_files import check_outputs, with_report
 from coterie.preparation.fit_preparation import PreparedTable, prepare
@@ -31,8 +31,7 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_k_can_be_chosen(job.method)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
-    callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows)
+    table = job_table(job, callback)
     prepared = prepare(table, job, algorithm_of(job.method), callback)
     X = prepared.rows.model_input
     choice, details = choose(job, job.method, X, prepared.weight, prepared, callback, criteria=job.criteria)

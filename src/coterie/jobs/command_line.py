@@ -8,6 +8,7 @@ from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob, TableJob
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.name_lists import join_names
 from coterie.report.build.report_source import ReportSource
+from coterie.report.html.report import Absent
 
 COMMANDS = {Job: "fit", ChooseJob: "choose-k", CompareJob: "compare", ReportJob: "report"}
 
@@ -15,7 +16,10 @@ COMMANDS = {Job: "fit", ChooseJob: "choose-k", CompareJob: "compare", ReportJob:
 def report_source(job: TableJob, table: Table, prepared: PreparedTable) -> ReportSource:
     """The prepared table of a job, with the options that its report needs."""
     k = _k_text(getattr(job, "k", "given"))
-    return ReportSource(table, prepared, k, command_line(job), job.seed, job.threads, job.weight, job.id)
+    command: str | Absent = command_line(job)
+    if job.frame is not None:
+        command = Absent("The table is a data frame in memory: save it as a file to run a command.")
+    return ReportSource(table, prepared, k, command, job.seed, job.threads, job.weight, job.id)
 
 
 def command_line(job: TableJob) -> str:
@@ -32,6 +36,7 @@ def command_line(job: TableJob) -> str:
     if isinstance(job, Job):
         words += [part for name, value in job.options.items() for part in (_option(name), str(value))]
         words += ["--sample", str(job.sample)] if job.sample is not None else []
+        words += ["--names", join_names(job.names)] if job.names else []
         words += ["--engine", job.engine] if job.engine != "local" else []
     if isinstance(job, Job | ChooseJob) and job.budget != "normal":
         words += ["--budget", job.budget]

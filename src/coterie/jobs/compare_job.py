@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from coterie.algorithms import ALGORITHMS, algorithm_of
 from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress, silent
-from coterie.data.tables.reader import read
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import CompareJob
 from coterie.jobs.choose_k_job import choose, reusable_sweep
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit
+from coterie.jobs.job_table import job_table
 from coterie.jobs.option_checks import check_k, check_static, check_table_options
 from coterie.jobs.output_files import check_outputs, with_report
 from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
@@ -33,8 +33,7 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
     _check_methods(job)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
-    callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows)
+    table = job_table(job, callback)
     prepared = prepare(table, job, ALGORITHMS["kmeans"], callback)
     ks, k_notes, sweep = _ks(job, prepared, callback)
     pairs = [(method, k) for method in dict.fromkeys(job.methods) for k in ks]

@@ -15,6 +15,7 @@ PACKAGES = {  # purpose, and the extra of coterie or the package that installs i
     "polars": ("tables in files", "coterie[cli]"),
     "fastexcel": ("Excel files", "fastexcel"),
     "matplotlib": ("plots", "coterie[plot]"),
+    "onnx": ("export to ONNX", "coterie[onnx]"),
     "dask": ("clusters of machines", "coterie[dask]"),
     "distributed": ("clusters of machines", "coterie[dask]"),
 }

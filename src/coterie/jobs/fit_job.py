@@ -7,39 +7,43 @@ from pathlib import Path
 
 from coterie.algorithms import algorithm_of, check_options
 from coterie.core.progress import Callback, Progress
-from coterie.data.tables.reader import Table, read
-from coterie.data.tables.writer import LABELS_ONLY
+from coterie.data.tables.reader import Table
+from coterie.data.tables.writer import LABELS_ONLY, write
 from coterie.errors import InputError, NotConvergedError
 from coterie.jobs import Job, option_checks
 from coterie.jobs.choose_k_job import check_k_can_be_chosen, choose, reusable_sweep
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit, sample_rows
+from coterie.jobs.job_table import job_table
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.persistence import save
-from coterie.plots.silhouette_plot import SilhouetteDisplay
-from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
+from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.preparation.sklearn_steps import as_pipeline
+from coterie.report.build.cluster_names import ATTRIBUTE, check_names, named, names_by_label
+from coterie.report.build.cluster_rules import with_rules
 from coterie.report.build.cluster_summaries import fit_warnings, not_converged, notes, summaries, table_fields
 from coterie.report.build.fitted_model import FittedModel
+from coterie.report.build.profile_table import profile_table
 from coterie.report.build.silhouettes import silhouettes
-from coterie.report.html.report import Absent
-from coterie.report.results import Choice, JobResult
+from coterie.report.results import Choice, ClusterSummary, JobResult
 from coterie.selection import ChooseK
 
 
 def execute(job: Job, callback: Callback) -> JobResult:
     _check_options(job)
-    outputs = {name: getattr(job, name) for name in ("output", "model", "report", "animate", "checkpoint")}
+    outputs = {name: getattr(job, name) for name in ("output", "model", "profiles", "report", "animate", "checkpoint")}
     check_outputs(job.path, force=job.force, **outputs)
-    callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows)
+    table = job_table(job, callback)
     if job.output is not None:
-        check_new_columns(table, (LABEL, DISTANCE, PROBABILITY), force=job.force)
+        new = (LABEL, DISTANCE, PROBABILITY, *((NAME,) if job.names else ()))
+        check_new_columns(table, new, force=job.force)
     method = algorithm_of(job.method)
     prepared = prepare(table, job, method, callback)
     k, choice, details = _k(job, prepared, callback)
+    if isinstance(k, int):
+        check_names(job.names, k)
     with _resume_hint(job.checkpoint):
         fitted = fit(
             job, job.method, k, prepared, job.options, callback, sample=job.sample, engine=job.engine,
@@ -48,19 +52,30 @@ def execute(job: Job, callback: Callback) -> JobResult:
         )  # fmt: skip
     if job.strict and not fitted.converged:
         raise NotConvergedError(not_converged(job.method, fitted))
-    columns = NewColumns(partial(fitted.columns, prepared.rows.model_input), prepared.rows.n)
     callback(Progress("silhouettes"))
     measured = silhouettes(prepared, fitted.labels, fitted.model, job.threads)
-    result = _result(job, table, prepared, fitted, choice, columns, measured)
+    n_clusters = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, method.k_parameter))
+    clusters = summaries(prepared, fitted.labels, n_clusters, measured)
+    clusters, cost_ratio = with_rules(table, prepared, fitted.labels, clusters)
+    clusters = named(clusters, job.names, n_clusters)
+    names = names_by_label(clusters, n_clusters) if job.names else None
+    columns = NewColumns(partial(fitted.columns, prepared.rows.model_input, names=names), prepared.rows.n)
+    result = _result(job, table, prepared, fitted, choice, columns, clusters, cost_ratio, n_clusters)
     with OutputFiles(force=job.force) as files:
         if job.output is not None:
             callback(Progress(f"writing {job.output.name}"))
-            write = table_writer(table, prepared.rows, columns, job.output, callback, safe_csv=job.safe_csv)
-            files.write(job.output, write)
+            writer = table_writer(table, prepared.rows, columns, job.output, callback, safe_csv=job.safe_csv)
+            files.write(job.output, writer)
         if job.model is not None:
             callback(Progress(f"writing {job.model.name}"))
+            if names is not None:
+                setattr(fitted.model, ATTRIBUTE, names)
             pipeline = as_pipeline(fitted.model, prepared.preparation)
             files.write(job.model, lambda temporary: save(pipeline, temporary, overwrite=True))
+        if job.profiles is not None:
+            callback(Progress(f"writing {job.profiles.name}"))
+            profiles = profile_table(prepared, fitted.labels, clusters)
+            files.write(job.profiles, partial(write, iter([profiles]), safe_csv=job.safe_csv))
         animation = None if job.animate is None else fitted.trace.animate()
         if job.animate is not None and animation is not None:
             callback(Progress(f"writing {job.animate.name}"))
@@ -95,6 +110,8 @@ def _check_options(job: Job) -> None:
     option_checks.check_table_options(job)
     check_options(job.method, job.options)
     option_checks.check_k(job.k, job.budget)
+    if isinstance(job.k, int):
+        check_names(job.names, job.k)
     option_checks.check_engine(job.engine, job.method)
     option_checks.check_long_work(job)
     option_checks.check_batches(job.batch_rows, algorithm_of(job.method).mixed)
@@ -122,11 +139,9 @@ def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str
 
 def _result(
     job: Job, table: Table, prepared: PreparedTable, fitted: FittedModel, choice: Choice | None, columns: NewColumns,
-    measured: SilhouetteDisplay | Absent,
+    clusters: tuple[ClusterSummary, ...], cost_ratio: float | None, k: int,
 ) -> JobResult:  # fmt: skip
     method = algorithm_of(job.method)
-    k = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, method.k_parameter))
-    clusters = summaries(prepared, fitted.labels, k, measured)
     choice_notes: tuple[str, ...] = ()
     if choice is not None and choice.clusters_by != method.title:
         choice_notes = (f"K was chosen with clusters of {choice.clusters_by}, not of {method.title}.",)
@@ -145,6 +160,7 @@ def _result(
         seconds=fitted.seconds,
         choice=choice,
         clusters=clusters,
+        rule_cost_ratio=cost_ratio,
         labels=prepared.rows.expand(fitted.labels),
         notes=(*table.notes, *notes(prepared.skipped), *choice_notes, *fitted.notes),
         warnings=(
@@ -156,5 +172,6 @@ def _result(
         output=None if job.output is None else str(job.output),
         added=added,
         model=None if job.model is None else str(job.model),
+        profiles=None if job.profiles is None else str(job.profiles),
         animation=None if job.animate is None else str(job.animate),
     )

@@ -16,7 +16,7 @@ from coterie.core import writing
 from coterie.core.formatting import join_words
 from coterie.core.progress import Callback, Progress
 from coterie.data.tables.read_errors import first_line
-from coterie.data.tables.writer import WRITABLE
+from coterie.data.tables.writer import WRITABLE, WRITERS
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ChooseJob, CompareJob
 from coterie.persistence.container import SUFFIX
@@ -38,9 +38,14 @@ class OutputKind:
 KINDS = {
     "output": OutputKind("-o", "an output", WRITABLE),
     "model": OutputKind("--model", "a model", (SUFFIX,)),
+    "profiles": OutputKind("--profiles", "a table of profiles", tuple(WRITERS)),
     "report": OutputKind("--report", "a report", (".html",)),
+    "moved": OutputKind("-o", "a table of rows", tuple(WRITERS)),
     "page": OutputKind("-o", "a report", (".html",)),
     "animate": OutputKind("--animate", "an animation", (".html", ".gif", ".mp4")),
+    "sql": OutputKind("-o", "an SQL file", (".sql",)),
+    "onnx": OutputKind("-o", "an ONNX model", (".onnx",)),
+    "python": OutputKind("-o", "a Python module", (".py",)),
     "checkpoint": OutputKind("--checkpoint", "a checkpoint", (), may_exist=True),
 }
 

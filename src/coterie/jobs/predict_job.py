@@ -15,9 +15,10 @@ from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_wri
 from coterie.jobs.option_checks import at_least, check_batches, check_safe_csv, one_of
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
-from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
+from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
 from coterie.preparation.preparation import PreparedRows
 from coterie.preparation.sklearn_steps import load_preparation
+from coterie.report.build.cluster_names import names_of_model
 from coterie.report.results import PredictionResult
 
 
@@ -37,9 +38,10 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     rows = preparation.apply(table, callback)
     callback(Progress("predicting"))
     labels = np.asarray(model.predict(rows.model_input))
+    names = names_of_model(model, labels, job.model.name)
     added: tuple[str, ...] = ()
     if job.output is not None:
-        columns = NewColumns(partial(_new_columns, job, model, rows, labels), rows.n)
+        columns = NewColumns(partial(_new_columns, job, model, rows, labels, names), rows.n)
         added = columns.names
         check_new_columns(table, added, force=job.force)
         callback(Progress(f"writing {job.output.name}"))
@@ -55,6 +57,7 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
         missing=rows.treatment,
         seed=parameters_of(model).get("random_state"),
         sizes=dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True)),
+        names=None if names is None else dict(enumerate(names)),
         labels=rows.expand(labels),
         output=None if job.output is None else str(job.output),
         added=added,
@@ -74,9 +77,16 @@ def _check_model(job: PredictJob, model: Any) -> None:
 
 
 def _new_columns(
-    job: PredictJob, model: Any, rows: PreparedRows, labels: NDArray[np.integer], part: slice
+    job: PredictJob,
+    model: Any,
+    rows: PreparedRows,
+    labels: NDArray[np.integer],
+    names: list[str] | None,
+    part: slice,
 ) -> dict[str, NDArray[Any]]:
     columns: dict[str, NDArray[Any]] = {LABEL: labels[part].astype(np.int64)}
+    if names is not None:
+        columns[NAME] = np.array(names)[labels[part]]
     methods = {PROBABILITY: "predict_proba" if job.proba else "", DISTANCE: "transform" if job.distance else ""}
     for name, method in methods.items():
         if method:

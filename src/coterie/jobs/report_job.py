@@ -1,7 +1,7 @@
 """The command ``coterie report``: a report about clusters of a model, or of a column of labels."""
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -11,11 +11,12 @@ from coterie.algorithms import ALGORITHMS
 from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import can_predict
-from coterie.data.tables.reader import Table, read
+from coterie.data.tables.reader import Table
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, ReportJob, Scale
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import caught_warnings, fitted_model, scores_of
+from coterie.jobs.job_table import job_table
 from coterie.jobs.option_checks import check_table_options
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
@@ -26,10 +27,12 @@ from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weig
 from coterie.preparation.scaling import Matrix, blocks
 from coterie.preparation.sklearn_steps import load_preparation
 from coterie.report.build import fit_report, python_code
+from coterie.report.build.cluster_names import names_of_model
+from coterie.report.build.cluster_rules import with_rules
 from coterie.report.build.cluster_summaries import notes, summaries, table_fields
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.silhouettes import silhouettes
-from coterie.report.html.report import Absent
+from coterie.report.html.report import Absent, Report
 from coterie.report.results import JobResult
 
 NO_CLUSTER = ("", "-1", "-1.0")
@@ -46,31 +49,64 @@ def execute(job: ReportJob, callback: Callback) -> JobResult:
     if job.model is not None and job.labels is not None:
         raise ParameterError("--labels and --model both define the clusters: leave out one of them.")
     check_outputs(job.path, force=job.force, page=job.output)
-    callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows)
+    report = build_report(job, job_table(job, callback), callback)
+    with OutputFiles(force=job.force) as files:
+        return files.write_report(job.output, report, job.static, report.result)
+
+
+def build_report(
+    job: ReportJob, table: Table, callback: Callback, model: Any = None, title: str | None = None,
+    description: str | None = None,
+) -> Report:  # fmt: skip
+    """All data of the report of a job.
+
+    From Python, the labels of `job.labels` may be those of an estimator `model`, `title` is that of the page, and
+    `description` says where the clusters come from.
+    """
     all_rows: PreparedTable | None = None
     fitted: FittedModel | None = None
     code: str | Absent
     if job.labels is not None:
         all_rows, prepared, codes, names = _from_column(table, job, callback)
-        title = f'clusters of the column "{job.labels}"'
+        fitted = None if model is None else _of_rows(model, prepared, codes)
+        clusters_by = description or f'clusters of the column "{job.labels}"'
         code = Absent(f"The clusters are those of the column {job.labels}: there was no fit.")
+        if description is not None:
+            code = Absent("The clusters were passed to make_report: code for them is where they were computed.")
     else:
         assert job.model is not None
-        prepared, fitted, title = _from_model(table, job, callback)
+        prepared, fitted, clusters_by = _from_model(table, job, callback)
         labels, codes = np.unique(fitted.labels, return_inverse=True)
-        names = [str(label) for label in labels.tolist()]
+        stored = names_of_model(fitted.model, fitted.labels, job.model.name)
+        names = [str(label) if stored is None else stored[label] for label in labels.tolist()]
         preparation = prepared.preparation
         code = python_code.model_code(job.model, table, preparation.names, bool(preparation.categories))
     callback(Progress("silhouettes"))
     measured = silhouettes(prepared, codes, None if fitted is None else fitted.model, job.threads)
-    result = _result(job, table, prepared, codes, names, fitted, title, measured)
+    result = _result(job, table, prepared, codes, names, fitted, clusters_by, measured)
     source = report_source(job, table, prepared)
     report = fit_report.build(
         result, source, silhouettes=measured, python=code, fit=fitted, all_rows=all_rows, callback=callback
     )
-    with OutputFiles(force=job.force) as files:
-        return files.write_report(job.output, report, job.static, report.result)
+    report = replace(report, title=title)
+    return report if description is None else _from_python(report, fitted)
+
+
+def _from_python(report: Report, fitted: FittedModel | None) -> Report:
+    """The report with remedies that are calls, in place of options of the command line."""
+    criteria = Absent("The clusters and their number were given. coterie.choose_k compares numbers of clusters.")
+    stability = report.stability if fitted is not None else Absent("labels cannot be fitted again: pass the estimator")
+    return replace(report, criteria=criteria, stability=stability)
+
+
+def _of_rows(model: Any, prepared: PreparedTable, codes: Labels) -> FittedModel | None:
+    """The estimator, if it is one of coterie, and was fitted to columns as they are in the prepared rows."""
+    preparation, X = prepared.preparation, prepared.rows.X
+    is_same = preparation.scale == "none" and not preparation.categories and prepared.rows.row_mask.all()
+    n_columns = getattr(model, "n_features_in_", None)
+    if not (is_same and n_columns == X.shape[1] and type(model).__module__.startswith("coterie.")):
+        return None
+    return fitted_model(model, codes, scores_of(model, prepared.rows.model_input, prepared.weight), seconds=0.0)
 
 
 def _from_column(
@@ -157,6 +193,8 @@ def _result(
     title: str, measured: SilhouetteDisplay | Absent,
 ) -> JobResult:  # fmt: skip
     clusters = summaries(prepared, codes, len(names), measured)
+    clusters = tuple(replace(one, name=names[one.label]) for one in clusters)
+    clusters, cost_ratio = with_rules(table, prepared, codes, clusters)
     warnings: tuple[str, ...] = ()
     if job.labels is not None and len(names) > MANY_LABELS:
         warnings = (f'column "{job.labels}" has {len(names):,} different values: is it the column of the clusters?',)
@@ -170,7 +208,8 @@ def _result(
         iterations=None if fitted is None else fitted.iterations,
         converged=True if fitted is None else fitted.converged,
         seconds=None,
-        clusters=tuple(replace(one, name=names[one.label]) for one in clusters),
+        clusters=clusters,
+        rule_cost_ratio=cost_ratio,
         labels=prepared.rows.expand(codes),
         notes=(*table.notes, *notes(prepared.skipped)),
         warnings=(*prepared.warnings, *warnings),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from coterie.seeding import check_start
 
 
 @stored(**CENTERS_STORED, cluster_sizes_="integer K")
+@dataclass(eq=False, repr=False, kw_only=True)
 class BalancedKMeans(CenterEstimator):
     r"""K-means with bounded cluster sizes, and optional must-link and cannot-link constraints.
 
@@ -111,40 +113,10 @@ class BalancedKMeans(CenterEstimator):
     False
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        size_min=None,
-        size_max=None,
-        must_link=None,
-        cannot_link=None,
-        init="k-means++",
-        n_init="auto",
-        max_iter=300,
-        tol=1e-4,
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-    ):
-        self.n_clusters = n_clusters
-        self.size_min = size_min
-        self.size_max = size_max
-        self.must_link = must_link
-        self.cannot_link = cannot_link
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    size_min: Any = None
+    size_max: Any = None
+    must_link: Any = None
+    cannot_link: Any = None
 
     _remedy = "use size_min=1 to give each cluster a row, even if rows are equal"
 
@@ -157,7 +129,7 @@ class BalancedKMeans(CenterEstimator):
         constraints = as_constraints(self.must_link, self.cannot_link, source.shape[0])
         is_counted = np.ones(source.shape[0], bool) if source.w is None else source.w > 0
         check_constraints(constraints, is_counted, size_min, size_max)
-        tol = float(self.tol) * float(summary.variance.mean())
+        tol = summary.tolerance(self.tol)
         return BalancedLloyd(self.n_clusters, size_min, size_max, constraints, self.init, summary.unit, tol)
 
     def _store_result(self, model: Any, result: loop.Fit, labels: Any, source: Any, *data: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,18 +20,21 @@ from coterie.seeding import check_start, starts
 from coterie.traces import Traced
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CenterEstimator(Traced, Partitional):
     """Estimator with the options of `KMeans` that its model needs.
 
     A subclass creates its model in `_model`, names the attribute of its objective, and checks its other options.
     """
 
+    checkpoint: Any = None
+
     _powers = CENTERS
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1}
     _remedy = "X has too few distinct rows for more"  # end of the warning about empty clusters
     _n_frozen = 0  # number of centers that do not move
-    _searches: tuple[str, ...] = ("auto", "none", "fast")  # choices of `search`
-    search: Any = "none"  # for estimators without this option
+    _searches: ClassVar[tuple[str, ...]] = ("auto", "none", "fast")  # choices of `search`
+    search = "none"  # for estimators without this option
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers of `X`.

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie.base import CENTERS_STORED, Summary
+from coterie.base import CENTERS_STORED, Summary, powers_of_fit
 from coterie.core.arguments import is_number
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.scale import LENGTHS, SQUARES, Powers
+from coterie.core.scale import SQUARES, Powers
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
@@ -125,6 +125,7 @@ class Fuzzy(NearestCenters):
 
 
 @stored(**CENTERS_STORED)
+@dataclass(eq=False, repr=False, kw_only=True)
 class FuzzyCMeans(CenterEstimator):
     r"""Fuzzy c-means: find `n_clusters` centers, and the membership of every row in every cluster.
 
@@ -206,44 +207,12 @@ class FuzzyCMeans(CenterEstimator):
     [[0.99, 0.01], [0.5, 0.5]]
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        fuzzifier=2.0,
-        init="k-means++",
-        n_init="auto",
-        search="auto",
-        max_iter=300,
-        tol=1e-4,
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-    ):
-        self.n_clusters = n_clusters
-        self.fuzzifier = fuzzifier
-        self.init = init
-        self.n_init = n_init
-        self.search = search
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    fuzzifier: float = 2.0
+    search: str = "auto"
 
     _sparse = False
     _objective = "objective_"
-    _powers: ClassVar[dict[str, Powers]] = {
-        "cluster_centers_": LENGTHS,
-        "objective_": SQUARES,
-        "history_": SQUARES,
-    }
+    _powers: ClassVar[dict[str, Powers]] = powers_of_fit("objective_", SQUARES)
 
     def memberships(self, X: Any) -> Any:
         """Memberships of every row in every cluster (n, k); they add up to 1 per row."""
@@ -311,7 +280,7 @@ class FuzzyCMeans(CenterEstimator):
     def _model(self, summary: Summary | None = None) -> Fuzzy:
         if summary is None:
             return Fuzzy(len(self.cluster_centers_), m=float(self.fuzzifier))
-        tol = float(self.tol) * float(summary.variance.mean())
+        tol = summary.tolerance(self.tol)
         return Fuzzy(self.n_clusters, self.init, summary.unit, tol, m=float(self.fuzzifier))
 
     def _check_options(self) -> tuple[int, int, Any]:

@@ -18,6 +18,7 @@ from coterie.core.arguments import is_number, one_of
 from coterie.core.arrays import as_dense, is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
+from coterie.distances.precomputed import largest_asymmetry
 from coterie.errors import InputError, ParameterError
 
 NAMES = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "precomputed")
@@ -251,7 +252,7 @@ def check_matrix(K: Any) -> None:
     if K.shape[0] != K.shape[1]:
         raise InputError(f"kernel='precomputed' needs a square kernel matrix X (n, n); its shape is {K.shape}")
     if not is_symmetric(K):
-        difference, (i, j), _ = asymmetry(K)
+        difference, j, i = largest_asymmetry(K)
         raise InputError(
             f"kernel='precomputed' needs a symmetric X: X[{i}, {j}] = {K[i, j]:g} and X[{j}, {i}] = {K[j, i]:g} "
             f"differ by {difference:g}, the largest difference; use (X + X.T) / 2"
@@ -262,22 +263,14 @@ def is_symmetric(K: np.ndarray) -> bool:
     """Whether `K` is square and symmetric except for rounding."""
     if K.shape[0] != K.shape[1]:
         return False
-    difference, _, largest = asymmetry(K)
-    return bool(difference <= np.sqrt(np.finfo(K.dtype).eps) * largest)
+    return bool(largest_asymmetry(K)[0] <= np.sqrt(np.finfo(K.dtype).eps) * np.abs(K).max(initial=0))
 
 
-def asymmetry(K: np.ndarray, tile: int = COLUMNS) -> tuple[float, tuple[int, int], float]:
-    """Largest difference between an entry and its transpose, its indices, and the largest absolute entry."""
-    difference, indices, largest = 0.0, (0, 0), 0.0
-    for i in range(0, len(K), tile):
-        for j in range(0, i + tile, tile):
-            block = K[i : i + tile, j : j + tile]
-            largest = max(largest, float(np.abs(block).max(initial=0)))
-            differences = np.abs(block.astype(np.float64) - K[j : j + tile, i : i + tile].T)
-            if differences.max(initial=0) > difference:
-                r, c = np.unravel_index(differences.argmax(), differences.shape)
-                difference, indices = float(differences[r, c]), (i + int(r), j + int(c))
-    return difference, indices, largest
+def check_kernel_values(values: np.ndarray) -> np.ndarray:
+    """These values, or sums of them; `InputError` if some are not finite."""
+    if not np.isfinite(values).all():
+        raise InputError("the kernel returns NaN or infinity for rows of X: scale the columns, or use another kernel")
+    return values
 
 
 def kernel_matrix(kernel: Kernel, source: Any, engine: Engine) -> Any:

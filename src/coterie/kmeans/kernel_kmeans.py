@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -49,6 +49,7 @@ def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
     labels_="index<K *",
     approximation_="text",
 )
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelKMeans(Partitional):
     r"""Kernel K-means: K-means in the feature space :math:`\varphi(x)` of a kernel.
 
@@ -164,47 +165,14 @@ class KernelKMeans(Partitional):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        kernel="rbf",
-        gamma=None,
-        degree=3,
-        coef0=1,
-        kernel_params=None,
-        approximation="auto",
-        n_landmarks=None,
-        init="k-means++",
-        n_init="auto",
-        max_iter=300,
-        tol=1e-5,
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-    ):
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.approximation = approximation
-        self.n_landmarks = n_landmarks
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    inertia_: float
-    _features: Any  # the features of the Nyström approximation; None if the kernel is exact
+    kernel: Any = "rbf"
+    gamma: Any = None
+    degree: int = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    approximation: str = "auto"
+    n_landmarks: int | None = None
+    tol: float = 1e-5
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of `X`.
@@ -240,9 +208,9 @@ class KernelKMeans(Partitional):
         self._learn_columns(X, source)
         self._store_scale(scale)
         self._kernel, self.approximation_ = kernel, approximation
-        results = {"gamma_": getattr(kernel, "gamma", None), "inertia_": result.objective}
-        results["history_"] = np.array(result.history)
-        self.__dict__.update(multiplied(results, self._powers, scale))
+        gamma, history = getattr(kernel, "gamma", None), np.array(result.history)
+        results = {"gamma_": gamma, "inertia_": result.objective, "history_": history}
+        self.gamma_, self.inertia_, self.history_ = multiplied(results, self._powers, scale).values()
         self.labels_, self.n_iter_, self.converged_ = labels, len(result.history) - 1, result.converged
         self._n_features_out = self.n_clusters
         warn_of_empty_clusters(result.stats, "X has too few distinct rows for more")
@@ -250,20 +218,16 @@ class KernelKMeans(Partitional):
 
     def _descend_exactly(self, kernel: Kernel, source: Any, engine: Engine, **options: Any) -> tuple[Any, np.ndarray]:
         source = with_kernel_parts(source)
-        fits_in_memory = source.shape[0] ** 2 * source.dtype.itemsize <= STORED
-        matrix = (
-            source
-            if isinstance(kernel, Precomputed)
-            else kernel_matrix(kernel, source, engine)
-            if fits_in_memory
-            else None
-        )
+        matrix = source if isinstance(kernel, Precomputed) else None
+        if matrix is None and source.shape[0] ** 2 * source.dtype.itemsize <= STORED:
+            matrix = kernel_matrix(kernel, source, engine)
         model_class = KernelLloyd if kernel.is_definite else IndefiniteKernelLloyd
         init = partial(self.init, source.X) if callable(self.init) else self.init
         model = model_class(self.n_clusters, kernel, init, matrix is not None, float(self.tol))
         result, labels = self._descend(model, source if matrix is None else matrix, engine, **options)
         rows = None if isinstance(kernel, Precomputed) else kernel.prepare(source.X).copy()
-        self._centers, self._features = result.params._replace(rows=rows), None
+        self._centers: Any = result.params._replace(rows=rows)
+        self._features: Any = None  # only the Nyström approximation has features
         self.landmarks_ = np.zeros(0, np.int64)
         # The objective of the nearest means is never larger than that of the partition.
         inertia = KernelLloyd.objective(model, result.params, result.stats)

@@ -17,7 +17,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import InputError
-from coterie.kmeans.kernel_functions import COLUMNS, Kernel, first_equal_rows
+from coterie.kmeans.kernel_functions import COLUMNS, Kernel, check_kernel_values, first_equal_rows
 from coterie.kmeans.kernel_hartigan import (
     best_moves,
     duplicate_weights,
@@ -191,7 +191,7 @@ class KernelLloyd:
 
     def _diagonal(self, chunk: Chunk) -> np.ndarray:
         if not self.stored:
-            return _finite(self.kernel.diagonal(self._rows(chunk)))
+            return check_kernel_values(self.kernel.diagonal(self._rows(chunk)))
         return np.full(chunk.X.shape[0], np.nan) if chunk.y is None else chunk.y[:, 0]
 
     def _first_equal_rows(self, rows: Any, source: Source, engine: Engine) -> np.ndarray:
@@ -199,21 +199,17 @@ class KernelLloyd:
             return first_equal_rows(rows)
         return np.concatenate(engine.map(attrgetter("y"), source))[:, 1].astype(np.int64)
 
-    def _products(self, X: Any, rows: Any, columns: slice) -> np.ndarray:
-        """Kernel values of prepared rows with the rows `columns` of the fit."""
-        return X[:, columns] if self.stored else self.kernel.block(X, rows[columns])
-
     def _sums(self, rows: Any, columns: np.ndarray, shares: np.ndarray, chunk: Chunk) -> np.ndarray:
         """Sums of the kernel values with the rows `columns` of the fit, weighted by `shares` (m, k): float64 (n, k)."""
         X = self._rows(chunk)
         total = np.zeros((X.shape[0], shares.shape[1]))
         shares = shares.astype(chunk.X.dtype)
         for tile, inside in tiles(columns):
-            block = self._products(X, rows, tile)
+            block = X[:, tile] if self.stored else self.kernel.block(X, rows[tile])
             if inside.stop - inside.start < block.shape[1]:
                 block = np.ascontiguousarray(block[:, columns[inside] - tile.start])
             total += block @ shares[inside]
-        return _finite(total)
+        return check_kernel_values(total)
 
     def _new_memo(self, means: Means, chunk: Chunk) -> KernelMemo:
         columns = np.flatnonzero(means.labels >= 0)
@@ -352,7 +348,7 @@ class KernelLloyd:
 
     def _columns(self, source: Source, engine: Engine, rows: np.ndarray) -> np.ndarray:
         prepared = None if self.stored else self._rows(source.pick(rows))
-        return _finite(np.concatenate(engine.map(partial(self._column_part, prepared, rows), source)))
+        return check_kernel_values(np.concatenate(engine.map(partial(self._column_part, prepared, rows), source)))
 
     def _column_part(self, prepared: Any, rows: np.ndarray, chunk: Chunk) -> np.ndarray:
         X = self._rows(chunk)
@@ -411,9 +407,3 @@ def one_hot(labels: np.ndarray, counts: np.ndarray, k: int) -> np.ndarray:
 
 def stacked(pieces: list[Any]) -> Any:
     return sparse.vstack(pieces, format="csr") if is_sparse(pieces[0]) else np.concatenate(pieces)
-
-
-def _finite(values: np.ndarray) -> np.ndarray:
-    if not np.isfinite(values).all():
-        raise InputError("the kernel returns NaN or infinity for rows of X: scale the columns, or use another kernel")
-    return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from sklearn.base import clone
 
 from coterie.base import CENTERS_STORED, Summary
 from coterie.core import loop
-from coterie.core.arguments import as_floats, one_of
+from coterie.core.arguments import as_numbers, one_of
 from coterie.core.checkpoint import Store
 from coterie.core.progress import Callback
 from coterie.core.protocols import Engine, Source
@@ -29,6 +30,7 @@ from coterie.traces import Trace
 
 
 @stored(**CENTERS_STORED, _roots="none | real D", _scaled_centers="none | real K D")
+@dataclass(eq=False, repr=False, kw_only=True)
 class KMeans(CenterEstimator):
     r"""K-means clustering: find `n_clusters` centers that minimise the squared distances of the rows to them.
 
@@ -97,8 +99,7 @@ class KMeans(CenterEstimator):
     callback : callable or None, default=None
         Called after every iteration with a `coterie.core.Progress`. A true return value stops the fit.
     verbose : int, default=0
-        1 prints a line from time to time, with the remaining time if it can be estimated. 2 prints a line for every
-        iteration.
+        1 shows a progress bar with the remaining time, if it can be estimated. 2 prints a line for every iteration.
     checkpoint : str, Path or None, default=None
         File in which the state of the fit is saved about once a second. If the file exists, the fit resumes from it and
         returns the same result as an uninterrupted fit. The file is deleted when the fit completes.
@@ -152,46 +153,13 @@ class KMeans(CenterEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        init="k-means++",
-        n_init="auto",
-        search="none",
-        search_budget=None,
-        algorithm="auto",
-        max_iter=300,
-        tol=1e-4,
-        metric_weights=None,
-        frozen_centers=None,
-        missing="error",
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-        copy_x=True,
-    ):
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.search = search
-        self.search_budget = search_budget
-        self.algorithm = algorithm
-        self.max_iter = max_iter
-        self.tol = tol
-        self.metric_weights = metric_weights
-        self.frozen_centers = frozen_centers
-        self.missing = missing
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.copy_x = copy_x
+    search: str = "none"
+    search_budget: Any = None
+    algorithm: str = "auto"
+    metric_weights: Any = None
+    frozen_centers: Any = None
+    missing: str = "error"
+    copy_x: bool = True
 
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1, "frozen_centers": 1}
     _searches = ("none", *MULTIPLES)
@@ -234,9 +202,8 @@ class KMeans(CenterEstimator):
         """Model of a fit (with `summary`), or of later calls, whose rows may have missing values in any case."""
         if summary is None:
             return (MissingLloyd if self._allows_missing else Lloyd)(len(self.cluster_centers_), bounds=False)
-        tol = float(self.tol) * float(summary.variance.mean())
         frozen = as_frozen(self.frozen_centers, self.n_clusters, len(summary.variance))
-        options = (self.n_clusters, self.init, summary.unit, tol)
+        options = (self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol))
         if summary.n_missing:
             return MissingLloyd(*options, bounds=False, frozen=frozen, fill=summary.mean)
         return Lloyd(*options, bounds=self.algorithm != "lloyd", frozen=frozen)
@@ -290,10 +257,7 @@ def as_frozen(frozen_centers: Any, k: int, d: int) -> np.ndarray | None:
     """Fixed centers as an array (f, d), or None if there are none."""
     if frozen_centers is None:
         return None
-    try:
-        centers = as_floats(frozen_centers)
-    except (TypeError, ValueError):
-        raise ParameterError(f"frozen_centers must be None or numbers (f, {d}); got {frozen_centers!r}") from None
+    centers = as_numbers("frozen_centers", frozen_centers, f"None or numbers (f, {d})")
     if centers.ndim != 2 or centers.shape[1] != d or not 1 <= len(centers) <= k:
         raise ParameterError(
             f"frozen_centers must be None or 1 to n_clusters={k} centers of {d} columns; its shape is {centers.shape}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from coterie.base import CENTERS_STORED, Summary
+from coterie.base import CENTERS_STORED, Summary, powers_of_fit
 from coterie.core.arguments import one_of
-from coterie.core.scale import LENGTHS, Powers
+from coterie.core.scale import Powers
 from coterie.core.stored import stored
 from coterie.kmeans.center_estimator import CenterEstimator
 from coterie.kmeans.median_models import Euclidean, Manhattan
@@ -15,6 +16,7 @@ METRICS = {"l1": Manhattan, "l2": Euclidean}
 
 
 @stored(**CENTERS_STORED)
+@dataclass(eq=False, repr=False, kw_only=True)
 class KMedians(CenterEstimator):
     r"""K-medians clustering: find `n_clusters` centers that minimise the distances of the rows to them, not squared.
 
@@ -108,50 +110,17 @@ class KMedians(CenterEstimator):
     [[9.0, 3.0]]
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        metric="l1",
-        init="k-means++",
-        n_init="auto",
-        search="auto",
-        max_iter=300,
-        tol=1e-4,
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-    ):
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.init = init
-        self.n_init = n_init
-        self.search = search
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    metric: str = "l1"
+    search: str = "auto"
 
     _sparse = False
     _objective = "objective_"
-    _powers: ClassVar[dict[str, Powers]] = {
-        "cluster_centers_": LENGTHS,
-        "objective_": Powers(1, 1),
-        "history_": Powers(1, 1),
-    }
+    _powers: ClassVar[dict[str, Powers]] = powers_of_fit("objective_", Powers(1, 1))
 
     def _model(self, summary: Summary | None = None) -> Manhattan | Euclidean:
         if summary is None:
             return METRICS[self.metric](len(self.cluster_centers_))
-        tol = float(self.tol) * float(summary.variance.mean())
-        return METRICS[self.metric](self.n_clusters, self.init, summary.unit, tol)
+        return METRICS[self.metric](self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol))
 
     def _check_options(self) -> tuple[int, int, Any]:
         one_of("metric", self.metric, tuple(METRICS))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie.base import Summary
-from coterie.core.arguments import as_floats
+from coterie.core.arguments import as_numbers
 from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import WeightedSums
@@ -25,16 +25,13 @@ def as_roots(metric_weights: Any, d: int) -> np.ndarray | None:
     """Square roots of the column weights (d,), or None if there are no weights."""
     if metric_weights is None:
         return None
-    expected = f"metric_weights must be None or {d} numbers >= 0, one per column, not all 0"
-    try:
-        weights = as_floats(metric_weights)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{expected}; got {metric_weights!r}") from None
+    expected = f"None or {d} numbers >= 0, one per column, not all 0"
+    weights = as_numbers("metric_weights", metric_weights, expected)
     if weights.shape != (d,):
         shape = f"its shape is {weights.shape}" if weights.ndim else f"got {metric_weights!r}"
-        raise ParameterError(f"{expected}; {shape}")
+        raise ParameterError(f"metric_weights must be {expected}; {shape}")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ParameterError(f"{expected}; got {weights.tolist()}")
+        raise ParameterError(f"metric_weights must be {expected}; got {weights.tolist()}")
     return np.sqrt(weights)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -27,6 +28,7 @@ from coterie.traces import Traced
 
 
 @stored(**CENTERS_STORED, _state="<online.State>", _random="generator", counts_="real K")
+@dataclass(eq=False, repr=False, kw_only=True)
 class MiniBatchKMeans(Traced, Partitional):
     r"""Mini-batch K-means: update the centers from small random batches of rows.
 
@@ -100,40 +102,13 @@ class MiniBatchKMeans(Traced, Partitional):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        init="k-means++",
-        n_init="auto",
-        max_iter=100,
-        batch_size=1024,
-        tol=0.0,
-        max_no_improvement=10,
-        init_size=None,
-        reassignment_ratio=0.01,
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-    ):
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.tol = tol
-        self.max_no_improvement = max_no_improvement
-        self.init_size = init_size
-        self.reassignment_ratio = reassignment_ratio
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    max_iter: int = 100
+    batch_size: int = 1024
+    tol: float = 0.0
+    max_no_improvement: int | None = 10
+    init_size: int | None = None
+    reassignment_ratio: float = 0.01
+    checkpoint: Any = None
 
     _powers: ClassVar[dict[str, Powers]] = {
         "cluster_centers_": LENGTHS,
@@ -359,7 +334,7 @@ class _Stopping:
     def __init__(self, options: MiniBatchKMeans, summary: Summary, share: float):
         self.alpha = min(1.0, 2.0 * share)
         self.patience = options.max_no_improvement
-        self.tol = float(options.tol) * float(summary.variance.mean())
+        self.tol = summary.tolerance(options.tol)
         self.cost: float | None = None
         self.step: float | None = None
         self.best, self.failures, self.batches = np.inf, 0, 0

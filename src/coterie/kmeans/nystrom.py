@@ -13,8 +13,7 @@ import numpy as np
 from coterie.core.protocols import Chunk, Engine
 from coterie.core.stats import WeightedSums
 from coterie.core.stored import stored
-from coterie.errors import InputError
-from coterie.kmeans.kernel_functions import Kernel, first_equal_rows
+from coterie.kmeans.kernel_functions import Kernel, check_kernel_values, first_equal_rows
 from coterie.kmeans.kernel_seeding import draw, draw_distinct
 from coterie.kmeans.lloyd import Lloyd
 
@@ -36,11 +35,7 @@ class Features:
     def of(self, X: Any) -> np.ndarray:
         """Features (n, r), in the dtype of the rows."""
         features = self.kernel.block(self.kernel.prepare(X), self.landmarks) @ self.root
-        if not np.isfinite(features).all():
-            raise InputError(
-                "the kernel returns NaN or infinity for rows of X: scale the columns, or use another kernel"
-            )
-        return features.astype(X.dtype, copy=False)
+        return check_kernel_values(features).astype(X.dtype, copy=False)
 
     def source(self, source: Any, engine: Engine) -> Any:
         """Source of the features, stored if they take at most `STORED` bytes."""
@@ -168,9 +163,7 @@ def _choose(kernel: Kernel, m: int, seed: int, pool: Chunk) -> np.ndarray:
 
 def _whitened(kernel: Kernel, landmarks: Chunk) -> Features:
     rows = kernel.prepare(landmarks.X)
-    K = kernel.block(rows, rows)
-    if not np.isfinite(K).all():
-        raise InputError("the kernel returns NaN or infinity for rows of X: scale the columns, or use another kernel")
+    K = check_kernel_values(kernel.block(rows, rows))
     root = inverse_root(K, np.finfo(K.dtype).eps) * np.sqrt(kernel.factor)
     return Features(kernel, rows.copy(), root)
 

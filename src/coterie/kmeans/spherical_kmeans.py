@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie.base import CENTERS_STORED, Summary
+from coterie.base import CENTERS_STORED, Summary, powers_of_fit
 from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers
@@ -67,6 +67,7 @@ class Spherical(Lloyd):
 
 
 @stored(**CENTERS_STORED)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SphericalKMeans(CenterEstimator):
     r"""Spherical K-means: find `n_clusters` directions that minimise the cosine distances of the rows to them.
 
@@ -139,41 +140,10 @@ class SphericalKMeans(CenterEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        init="k-means++",
-        n_init="auto",
-        search="auto",
-        max_iter=300,
-        tol=1e-4,
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-    ):
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.search = search
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    search: str = "auto"
 
     _remedy = "X has too few distinct directions for more"
-    _powers: ClassVar[dict[str, Powers]] = {
-        "cluster_centers_": Powers(0, 0),
-        "inertia_": Powers(0, 1),
-        "history_": Powers(0, 1),
-    }
+    _powers: ClassVar[dict[str, Powers]] = powers_of_fit("inertia_", Powers(0, 1), centers=Powers(0, 0))
     _powers_of_options: ClassVar[dict[str, int]] = {}
     _powers_of_outputs: ClassVar[dict[str, int]] = {}
     _rescales = False  # every row is divided by its own length, so any scale is safe
@@ -181,8 +151,7 @@ class SphericalKMeans(CenterEstimator):
     def _model(self, summary: Summary | None = None) -> Spherical:
         if summary is None:
             return Spherical(len(self.cluster_centers_), bounds=False)
-        tol = float(self.tol) * float(summary.variance.mean())
-        return Spherical(self.n_clusters, self.init, summary.unit, tol)
+        return Spherical(self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol))
 
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         zeros = int(engine.sum(_zero_rows, source))

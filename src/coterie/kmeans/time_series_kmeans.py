@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -46,6 +46,7 @@ def _is_center(center: Any, channels: int) -> bool:
     _channels="positive",
     labels_="index<K *",
 )
+@dataclass(eq=False, repr=False, kw_only=True)
 class TimeSeriesKMeans(Traced, Partitional):
     r"""K-means for time series: find `n_clusters` average series by dynamic time warping (DTW).
 
@@ -129,43 +130,13 @@ class TimeSeriesKMeans(Traced, Partitional):
     0.0
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        metric="dtw",
-        window=None,
-        gamma=1.0,
-        init="k-means++",
-        n_init="auto",
-        max_iter=100,
-        tol=1e-4,
-        max_iter_barycenter=5,
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-    ):
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.window = window
-        self.gamma = gamma
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_iter_barycenter = max_iter_barycenter
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    metric: str = "dtw"
+    window: Any = None
+    gamma: float = 1.0
+    max_iter: int = 100
+    max_iter_barycenter: int = 5
+    checkpoint: Any = None
 
-    inertia_: float
-    history_: np.ndarray
     _sparse = False
     _allows_missing = True  # shorter series are padded with NaN
 
@@ -206,7 +177,7 @@ class TimeSeriesKMeans(Traced, Partitional):
             times_power(scale.rows, result.params), channels, with_channels=channels > 1 or getattr(X, "ndim", 2) == 3
         )
         objectives = {"inertia_": result.objective, "history_": np.array(result.history)}
-        self.__dict__.update(multiplied(objectives, self._powers, scale))
+        self.inertia_, self.history_ = multiplied(objectives, self._powers, scale).values()
         self.labels_, self.n_iter_, self.converged_ = labels, len(result.history) - 1, result.converged
         self._store_scale(scale)
         self._channels, self._n_features_out = channels, self.n_clusters
@@ -223,8 +194,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         gamma = self._gamma(self._scale.rows if exponent is None else exponent) if self.metric == "softdtw" else None
         if summary is None:
             return DTWLloyd(len(self.cluster_centers_), channels=self._channels, window=window, gamma=gamma)
-        tol = float(self.tol) * float(summary.variance.mean())
-        steps = self.max_iter_barycenter
+        tol, steps = summary.tolerance(self.tol), self.max_iter_barycenter
         return DTWLloyd(self.n_clusters, self.init, summary.unit, tol, window=window, gamma=gamma, steps=steps)
 
     # rows and weights out of range

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,7 +33,8 @@ EXACT_ROWS = 100_000  # with more rows, distances that do not fit in memory are 
 
 
 @stored(_medoids="<medoids.Columns> | <medoids.Rows>", medoid_indices_="index K", labels_="index<K *")
-class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DistanceEstimator):
+@dataclass(eq=False, repr=False)
+class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstimator):
     r"""K-medoids clustering: choose `n_clusters` rows that minimise the distances of all rows to them.
 
     .. math:: J = \sum_i w_i \min_k d(x_i, x_{m_k})
@@ -132,38 +134,21 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     True
     """
 
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        metric="euclidean",
-        metric_params=None,
-        objective="deviation",
-        max_clusters=16,
-        init="lab",
-        n_init="auto",
-        search="auto",
-        max_iter=100,
-        approximation="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-    ):
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.metric_params = metric_params
-        self.objective = objective
-        self.max_clusters = max_clusters
-        self.init = init
-        self.n_init = n_init
-        self.search = search
-        self.max_iter = max_iter
-        self.approximation = approximation
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    n_clusters: Any = 8
+    _: KW_ONLY
+    metric: Any = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    objective: str = "deviation"
+    max_clusters: int = 16
+    init: Any = "lab"
+    n_init: int | str = "auto"
+    search: str = "auto"
+    max_iter: int = 100
+    approximation: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    callback: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the medoids of `X`.
@@ -213,10 +198,6 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 stacklevel=2,
             )
         return self
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit and return the cluster of every row."""
-        return self.fit(X, sample_weight=sample_weight).labels_
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Array:
         """Fit and return the distance of every row to every medoid."""

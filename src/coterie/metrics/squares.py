@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.arguments import as_floats
+from coterie.core.arguments import as_numbers
 from coterie.core.protocols import Source
 from coterie.core.scale import SQUARES, Scale, multiplied
 from coterie.errors import InputError, ParameterError
@@ -134,10 +134,7 @@ def _rescaled(name: str, squares: float, scale: Scale) -> float:
 
 def _centers_of_labels(centers: Any, labels: Labels, source: Source) -> np.ndarray:
     """The center of each label (k, d)."""
-    try:
-        rows: np.ndarray = as_floats(centers)
-    except (TypeError, ValueError):
-        raise ParameterError(f"centers must be an array of numbers (k, {source.shape[1]}); got {centers!r}") from None
+    rows: np.ndarray = as_numbers("centers", centers, f"an array of numbers (k, {source.shape[1]})")
     if rows.ndim != 2 or rows.shape[1] != source.shape[1] or not np.isfinite(rows).all():
         raise ParameterError(
             f"centers must be finite numbers, one row for each cluster and {source.shape[1]} columns; "

@@ -23,6 +23,7 @@ _PREPROCESSING = {  # transformers of scikit-learn: module, private attributes, 
 }  # fmt: skip
 PREPROCESSING = tuple(_PREPROCESSING)
 PIPELINE = "Pipeline"
+_OF_SKLEARN = _PREPROCESSING | {PIPELINE: ("sklearn.pipeline", (), {})}
 PRIVATE = frozenset({"_exponents", "_n_features_out", "_sklearn_output_config"})  # attributes of any estimator
 _PUBLIC = re.compile(r"[a-z][a-z0-9_]*_")
 
@@ -52,7 +53,7 @@ def _import_all() -> None:
 def model_name(model: Any) -> str | None:
     """The tag of the class of an estimator; None if files cannot contain it."""
     kind, name = type(model), type(model).__name__
-    if name == PIPELINE or name in _PREPROCESSING:
+    if name in _OF_SKLEARN:
         return name if model_class(name) is kind else None
     declaration = declaration_of(kind)
     return declaration.tag if declaration is not None and issubclass(kind, BaseEstimator) else None
@@ -60,21 +61,20 @@ def model_name(model: Any) -> str | None:
 
 def model_class(name: str) -> type | None:
     """The class of estimators with this tag; None if there is none."""
-    if name == PIPELINE or name in _PREPROCESSING:
-        home = "sklearn.pipeline" if name == PIPELINE else _PREPROCESSING[name][0]
-        return getattr(import_module(home), name)
+    if name in _OF_SKLEARN:
+        return getattr(import_module(_OF_SKLEARN[name][0]), name)
     kind = class_of(name)
     return kind if kind is not None and issubclass(kind, BaseEstimator) else None
 
 
 def model_declaration(name: str) -> Declaration:
     """The declaration of an estimator that files can contain."""
-    if name in _PREPROCESSING:
-        _, optional, rules = _PREPROCESSING[name]
+    if name in _OF_SKLEARN:
+        _, optional, rules = _OF_SKLEARN[name]
         return Declaration(name, rules, None, optional, None, in_checkpoints=False)
-    kind = class_of(name)
-    declaration = None if kind is None else declaration_of(kind)
-    return Declaration(name, {}, None, (), None, in_checkpoints=False) if declaration is None else declaration
+    kind: Any = class_of(name)
+    declaration: Any = declaration_of(kind)
+    return declaration
 
 
 def can_be_state(attribute: str, name: str, kind: type) -> bool:

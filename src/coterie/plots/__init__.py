@@ -1,6 +1,7 @@
 """Figures of data, models and results with matplotlib.
 
-Each function draws into matplotlib Axes and returns them; it does not show or save the figure. `animate` returns an
+Each function draws into matplotlib Axes and returns a `Display` with `ax_` and `figure_`, as scikit-learn does. A
+notebook shows a display in the last line of a cell; its methods are also those of the Axes. `animate` returns an
 `Animation`, which notebooks show as a player and whose `save` writes a file. matplotlib is imported only for drawing.
 """
 

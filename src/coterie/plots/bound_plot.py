@@ -115,7 +115,8 @@ def bound(trace: Trace, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    Axes
+    BoundDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -127,4 +128,4 @@ def bound(trace: Trace, *, ax: Any = None) -> Any:
     >>> ax.get_ylabel()
     'penalised log-likelihood'
     """
-    return BoundDisplay.from_result(trace, ax=ax).ax_
+    return BoundDisplay.from_result(trace, ax=ax)._drawn()

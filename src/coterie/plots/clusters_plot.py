@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 from coterie.core.arguments import in_order
 from coterie.core.formatting import count
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import axes_of, caption
+from coterie.plots.display import caption, drawn_display
 from coterie.plots.projection import Groups, Rows, RowsDisplay, View
 
 
@@ -53,7 +53,8 @@ def clusters(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = No
 
     Returns
     -------
-    Axes
+    ClustersDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -64,4 +65,4 @@ def clusters(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = No
     >>> ax.get_title(loc="left")
     '2 clusters, 6 rows'
     """
-    return axes_of(ClustersDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)
+    return drawn_display(ClustersDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)

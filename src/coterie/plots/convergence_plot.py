@@ -121,7 +121,8 @@ def convergence(model: Any, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    Axes
+    ConvergenceDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -134,5 +135,5 @@ def convergence(model: Any, *, ax: Any = None) -> Any:
     5
     """
     if isinstance(model, Starts):
-        return ConvergenceDisplay.from_result(model, ax=ax).ax_
-    return ConvergenceDisplay.from_estimator(model, ax=ax).ax_
+        return ConvergenceDisplay.from_result(model, ax=ax)._drawn()
+    return ConvergenceDisplay.from_estimator(model, ax=ax)._drawn()

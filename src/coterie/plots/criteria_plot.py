@@ -77,18 +77,19 @@ def criteria(result: ChooseK, *, axes: Any = None) -> Any:
 
     Returns
     -------
-    array of Axes
+    CriteriaDisplay
+        Notebooks show it as a picture. `axes_` and `figure_` are its Axes and figure.
 
     Examples
     --------
     >>> from coterie import choose_k
     >>> from coterie.datasets import make_blobs
     >>> X, _ = make_blobs(200, 2, centers=3, cluster_std=0.3, random_state=0)
-    >>> axes = choose_k(X, budget="quick", random_state=0).plot()
-    >>> axes[0].get_ylabel()
+    >>> display = choose_k(X, budget="quick", random_state=0).plot()
+    >>> display.axes_[0].get_ylabel()
     'support'
     """
-    return CriteriaDisplay.from_result(result, axes=axes).axes_
+    return CriteriaDisplay.from_result(result, axes=axes)._drawn()
 
 
 def panels(chosen: ChooseK) -> list[Panel]:

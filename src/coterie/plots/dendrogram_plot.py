@@ -171,7 +171,8 @@ def dendrogram(
 
     Returns
     -------
-    Axes
+    DendrogramDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -183,5 +184,5 @@ def dendrogram(
     """
     options: dict[str, Any] = {"n_clusters": n_clusters, "merges": merges, "names": names, "ax": ax}
     if is_estimator(model):
-        return DendrogramDisplay.from_estimator(model, **options).ax_
-    return DendrogramDisplay.from_result(model, **options).ax_
+        return DendrogramDisplay.from_estimator(model, **options)._drawn()
+    return DendrogramDisplay.from_result(model, **options)._drawn()

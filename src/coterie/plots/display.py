@@ -1,5 +1,6 @@
 """The base class of all figures, which separates data from drawing, and helpers for text and numbers."""
 
+import sys
 from dataclasses import fields, is_dataclass
 from textwrap import fill
 from typing import Any, ClassVar, Self
@@ -18,7 +19,8 @@ class Display:
 
     A subclass is a dataclass of the arrays, strings and numbers that the figure shows. `plot` draws them with
     matplotlib; `to_dict` returns them for another renderer. `plot` sets `ax_`, `figure_` and the artists. Accessing one
-    of these attributes earlier draws into a new figure. The figure is not shown, and not registered with pyplot.
+    of these attributes earlier draws into a new figure. The figure is not registered with pyplot: a notebook shows the
+    display in the last line of a cell, and nothing else does. Other attributes, such as `set_title`, are of `ax_`.
     """
 
     kind: ClassVar[str]  # type of the figure, in one word
@@ -52,25 +54,41 @@ class Display:
         """Draw now if `ax` is given; otherwise when an attribute such as `ax_` is accessed."""
         return self if ax is None else self.plot(ax)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not name.endswith("_") or "ax_" in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self.plot(), name)
+    def _drawn(self) -> Self:
+        """The display, drawn now if it is not yet, so that errors are those of the call."""
+        return self if "ax_" in self.__dict__ else self.plot()
 
-    def _repr_png_(self) -> bytes:
-        """PNG for notebooks."""
+    def __getattr__(self, name: str) -> Any:
+        is_artist = name.endswith("_")
+        if name.startswith("_") or (is_artist and "ax_" in self.__dict__):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.plot() if is_artist else self.ax_, name)
+
+    def _repr_png_(self) -> bytes | None:
+        """PNG for notebooks; None if matplotlib shows the figure itself at the end of the cell."""
         from io import BytesIO
 
+        if is_shown_by_backend(self.figure_):
+            return None
         file = BytesIO()
         self.figure_.savefig(file, format="png", dpi=100)
         return file.getvalue()
 
 
-def axes_of(display: Any, result: Any, X: Any, **options: Any) -> Any:
-    """Draw the display of a fitted estimator, or of labels or shares of the rows, and return its Axes."""
+def is_shown_by_backend(figure: Any) -> bool:
+    """Whether the figure is of pyplot, and its backend shows all figures of pyplot in a notebook."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None or getattr(figure, "number", None) not in pyplot.get_fignums():
+        return False
+    backend = pyplot.get_backend().lower()
+    return any(name in backend for name in ("inline", "ipympl", "nbagg", "widget"))
+
+
+def drawn_display(display: Any, result: Any, X: Any, **options: Any) -> Any:
+    """Draw the display of a fitted estimator, or of labels or shares of the rows, and return it."""
     if is_estimator(result):
-        return display.from_estimator(result, X, **options).ax_
-    return display.from_predictions(X, result, **options).ax_
+        return display.from_estimator(result, X, **options)._drawn()
+    return display.from_predictions(X, result, **options)._drawn()
 
 
 def check_axes(name: str, ax: Any) -> Any:

@@ -96,8 +96,8 @@ def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared", ax: A
 
     Returns
     -------
-    Axes
-        The Axes of the cost matrix.
+    DTWPathDisplay
+        Notebooks show it as a picture. `ax_` are the Axes of the cost matrix, and `figure_` is the figure.
 
     Examples
     --------
@@ -106,4 +106,4 @@ def dtw_path(x: Any, y: Any, *, window: Any = None, cost: str = "squared", ax: A
     >>> ax.lines[0].get_xydata().tolist()
     [[0.0, 0.0], [1.0, 1.0], [2.0, 1.0], [3.0, 2.0]]
     """
-    return DTWPathDisplay.from_predictions(x, y, window=window, cost=cost, ax=ax).ax_
+    return DTWPathDisplay.from_predictions(x, y, window=window, cost=cost, ax=ax)._drawn()

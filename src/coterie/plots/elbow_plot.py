@@ -55,7 +55,8 @@ def elbow(result: Any, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    Axes
+    ElbowDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -67,4 +68,4 @@ def elbow(result: Any, *, ax: Any = None) -> Any:
     >>> ax.texts[0].get_text()
     'knee at K = 3'
     """
-    return ElbowDisplay.from_result(result, ax=ax).ax_
+    return ElbowDisplay.from_result(result, ax=ax)._drawn()

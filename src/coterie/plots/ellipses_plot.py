@@ -13,7 +13,7 @@ from coterie.errors import ParameterError
 from coterie.families.structures import as_structure
 from coterie.palette import INK
 from coterie.plots.cloud import Bars, Cloud
-from coterie.plots.display import axes_of, caption
+from coterie.plots.display import caption, drawn_display
 from coterie.plots.projection import Groups, Rows, RowsDisplay, View, grid_centers
 
 CELLS = 120  # cells of the density along each axis
@@ -192,7 +192,8 @@ def ellipses(
 
     Returns
     -------
-    Axes
+    EllipsesDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -205,4 +206,4 @@ def ellipses(
     4
     """
     options: dict[str, Any] = {"deviations": deviations, "columns": columns, "sample_weight": sample_weight, "ax": ax}
-    return axes_of(EllipsesDisplay, model, X, **options)
+    return drawn_display(EllipsesDisplay, model, X, **options)

@@ -53,7 +53,8 @@ def gap(result: Any, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    Axes
+    GapDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -65,4 +66,4 @@ def gap(result: Any, *, ax: Any = None) -> Any:
     >>> ax.texts[0].get_text()
     'K = 3 by tibs2001SEmax'
     """
-    return GapDisplay.from_result(result, ax=ax).ax_
+    return GapDisplay.from_result(result, ax=ax)._drawn()

@@ -72,7 +72,8 @@ def information(result: Any, *, criterion: str = "bic", ax: Any = None) -> Any:
 
     Returns
     -------
-    Axes
+    InformationDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -84,4 +85,4 @@ def information(result: Any, *, criterion: str = "bic", ax: Any = None) -> Any:
     >>> ax.texts[0].get_text()
     'EII, K = 3'
     """
-    return InformationDisplay.from_result(result, criterion=criterion, ax=ax).ax_
+    return InformationDisplay.from_result(result, criterion=criterion, ax=ax)._drawn()

@@ -147,7 +147,8 @@ def plate(model: Any, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    Axes
+    PlateDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -156,4 +157,4 @@ def plate(model: Any, *, ax: Any = None) -> Any:
     >>> "Σₖ = Σ" in ax.texts[-1].get_text()
     True
     """
-    return PlateDisplay.from_estimator(model, ax=ax).ax_
+    return PlateDisplay.from_estimator(model, ax=ax)._drawn()

@@ -9,7 +9,7 @@ from coterie.core.arguments import in_order
 from coterie.core.arrays import Array
 from coterie.core.formatting import count, truncate
 from coterie.palette import as_rgb, luminance
-from coterie.plots.display import axes_of, caption, format_number
+from coterie.plots.display import caption, drawn_display, format_number
 from coterie.plots.projection import Groups, Rows, RowsDisplay
 
 MAX_COLUMNS = 30  # that are drawn
@@ -110,7 +110,8 @@ def profiles(model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -
 
     Returns
     -------
-    Axes
+    ProfilesDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -121,4 +122,4 @@ def profiles(model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -
     >>> np.abs(ax.images[0].get_array()).round(3).tolist()
     [[1.0, 0.0], [1.0, 0.0]]
     """
-    return axes_of(ProfilesDisplay, model, X, sample_weight=sample_weight, ax=ax)
+    return drawn_display(ProfilesDisplay, model, X, sample_weight=sample_weight, ax=ax)

@@ -13,7 +13,7 @@ from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
-from coterie.plots.display import Display, axes_of, caption
+from coterie.plots.display import Display, caption, drawn_display
 from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, as_rows, call_method, check_fitted, grid_centers
 
 MAX_VALUES = 400_000  # maximum number of responsibilities that are stored
@@ -174,7 +174,8 @@ def responsibilities(model: Any, X: Any, *, columns: Any = None, sample_weight: 
 
     Returns
     -------
-    Axes
+    ResponsibilitiesDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -186,4 +187,4 @@ def responsibilities(model: Any, X: Any, *, columns: Any = None, sample_weight: 
     >>> ax.get_title(loc="left")
     'responsibilities as colours; 6 rows, 0 % of them below 0.9'
     """
-    return axes_of(ResponsibilitiesDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)
+    return drawn_display(ResponsibilitiesDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)

@@ -202,7 +202,8 @@ def silhouette(
 
     Returns
     -------
-    Axes
+    SilhouetteDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -213,5 +214,5 @@ def silhouette(
     """
     options: dict[str, Any] = {"sample_weight": sample_weight, "n_jobs": n_jobs, "ax": ax}
     if is_estimator(model):
-        return SilhouetteDisplay.from_estimator(model, X, metric=metric, **options).ax_
-    return SilhouetteDisplay.from_predictions(X, model, metric=metric or "euclidean", **options).ax_
+        return SilhouetteDisplay.from_estimator(model, X, metric=metric, **options)._drawn()
+    return SilhouetteDisplay.from_predictions(X, model, metric=metric or "euclidean", **options)._drawn()

@@ -61,7 +61,8 @@ def stability(result: Any, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    Axes
+    StabilityDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -73,4 +74,4 @@ def stability(result: Any, *, ax: Any = None) -> Any:
     >>> ax.get_title(loc="left")
     'stability'
     """
-    return StabilityDisplay.from_result(result, ax=ax).ax_
+    return StabilityDisplay.from_result(result, ax=ax)._drawn()

@@ -13,7 +13,7 @@ from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.palette import INK, as_rgb
 from coterie.plots.cloud import Cloud
-from coterie.plots.display import axes_of, caption
+from coterie.plots.display import caption, drawn_display
 from coterie.plots.projection import Groups, Rows, RowsDisplay, View, as_groups, call_method, grid_centers
 
 CELLS = 300  # cells along each axis
@@ -140,7 +140,8 @@ def voronoi(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = Non
 
     Returns
     -------
-    Axes
+    VoronoiDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
 
     Examples
     --------
@@ -151,4 +152,4 @@ def voronoi(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = Non
     >>> ax.get_title(loc="left")
     'cells of 2 clusters; 6 rows'
     """
-    return axes_of(VoronoiDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)
+    return drawn_display(VoronoiDisplay, model, X, columns=columns, sample_weight=sample_weight, ax=ax)

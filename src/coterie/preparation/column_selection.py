@@ -19,6 +19,7 @@ from coterie.preparation.name_lists import shell_names
 LABEL = "cluster"
 DISTANCE = "cluster_distance"
 PROBABILITY = "cluster_probability"
+NAME = "cluster_name"
 
 EXCLUDED = "excluded"
 NOT_SELECTED = "not asked for"
@@ -135,7 +136,7 @@ def column_kind(table: Table, name: str) -> str:
 
 def reason_to_skip(table: Table, name: str) -> str | None:
     """Why the column is not used by default; None if it is used."""
-    if name in (LABEL, DISTANCE, PROBABILITY):
+    if name in (LABEL, DISTANCE, PROBABILITY, NAME):
         return "an earlier result"
     has_id_name = IDENTIFIER.fullmatch(name) is not None and table.schema[name].is_integer()
     if has_id_name and table.column(name).drop_nulls().is_unique().all():

@@ -88,7 +88,7 @@ def load_preparation(saved: PreparedModel, table: Table, missing: ModelMissing) 
             raise InputError(f"{table.name} has {len(names)} numeric columns; the model takes {expected}.")
     numbers, categories = _mixed_columns(saved.model, table) if saved.mixed else _columns(names, table)
     n_numbers = len(numbers)
-    fill, shift, spread = _combined(saved.steps, n_numbers + sum(map(len, categories.values())))
+    fill, shift, spread = combined(saved.steps, n_numbers + sum(map(len, categories.values())))
     return Preparation(
         numbers=numbers,
         categories=categories,
@@ -150,7 +150,7 @@ def _fill_values(step: Any) -> np.ndarray:
     return np.asarray(getattr(step, "statistics_", 0.0), dtype=np.float64)
 
 
-def _combined(steps: tuple[Any, ...], n_columns: int) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+def combined(steps: tuple[Any, ...], n_columns: int) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
     """Fill values, shift and spread of all steps together."""
     fill, shift, spread = None, np.zeros(n_columns), np.ones(n_columns)
     for step in steps:

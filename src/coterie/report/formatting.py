@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 from coterie.core.formatting import truncate
+from coterie.report.results import ClusterSummary, Trait
 
 MINUS = "−"
 # Characters that are invisible, or that change the direction of the text
@@ -39,6 +40,21 @@ def compact(value: float | None) -> str:
         if abs(value) >= least:
             return f"{value / unit:.3g}{name}".replace("-", MINUS)
     return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", MINUS)
+
+
+def trait_text(trait: Trait) -> str:
+    """What sets a cluster apart in one column: standard deviations, or shares of categories."""
+    if trait.share is None:
+        return f"{trait.column} {signed(trait.deviation)} s.d."
+    name = trait.column if trait.category is None else f"{trait.category[0]}: {trait.category[1]}"
+    separator = ":" if trait.category is None else ""
+    return f"{name}{separator} {percent(trait.share, 0)}, overall {percent(trait.overall, 0)}"
+
+
+def without_traits(cluster: ClusterSummary) -> str:
+    """What is said of a cluster whose means are near those of all rows."""
+    is_described = cluster.rule is not None and cluster.rule.describes
+    return "no single mean: see its rule" if is_described else "nothing: close to the average"
 
 
 def short_name(text: object, max_length: int = 40) -> str:

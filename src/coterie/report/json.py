@@ -3,6 +3,8 @@
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from coterie.explanation import Rule
+
 # Fields with tuples of pairs, which become mappings
 PAIRS = {"skipped": ("name", "reason"), "stands_out_by": ("column", "deviation")}
 RENAMED = {"label": "cluster"}
@@ -23,12 +25,21 @@ def _fields(value: Any) -> dict[str, Any]:
         item = getattr(value, name)
         if name in PAIRS and isinstance(item, tuple):
             key, content = PAIRS[name]
-            item = {getattr(pair, key): getattr(pair, content) for pair in item}
+            item = {getattr(pair, key): _content(pair, content) for pair in item}
         result[RENAMED.get(name, name)] = _plain(item)
     return result
 
 
+def _content(pair: Any, name: str) -> Any:
+    """The content of a pair; of a category, the shares of its cluster and of all rows."""
+    if getattr(pair, "share", None) is not None:
+        return {"share": pair.share, "overall": pair.overall}
+    return getattr(pair, name)
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, Rule):
+        return {name: each for name, each in value.to_dict().items() if name != "label"}
     if is_dataclass(value):
         return _fields(value)
     if isinstance(value, dict):

@@ -3,14 +3,26 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.preparation import SkippedColumn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coterie.explanation import Rule
 
-@dataclass(frozen=True, kw_only=True)
-class TableResult:
+
+class TextResult(ReprHTMLMixin):
+    """The result of a job, whose text is that of the terminal."""
+
+    def __str__(self) -> str:
+        from coterie.report.text import as_text
+
+        return as_text(self)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TableResult(TextResult):
     """The table of a result, and how it was prepared."""
 
     source: str  # name of the input file
@@ -56,7 +68,7 @@ class Choice:
     warnings: tuple[str, ...] = ()  # of `choose_k`
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ChoiceResult(TableResult):
     """The result of ``coterie choose-k``."""
 
@@ -66,10 +78,16 @@ class ChoiceResult(TableResult):
 
 @dataclass(frozen=True)
 class Trait:
-    """Difference of the mean of a cluster from the mean of all rows, in standard deviations of all rows."""
+    """Difference of the mean of a cluster from the mean of all rows, in standard deviations of all rows.
+
+    Of a category, or of a column of zeros and ones, also the shares of the rows that have it.
+    """
 
     column: str
     deviation: float
+    share: float | None = None  # of the cluster; None for numbers
+    overall: float | None = None  # of all rows
+    category: tuple[str, str] | None = None  # column and value, if `column` stands for one value of a column
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,7 @@ class ClusterSummary:
     stands_out_by: tuple[Trait, ...]
     silhouette: float | None = None  # mean of its rows; None if it is not defined or was not computed
     name: str | None = None  # None if clusters have no names
+    rule: "Rule | None" = None  # conditions that describe it; None if they were not searched
 
     @property
     def display_name(self) -> str:
@@ -90,7 +109,7 @@ class ClusterSummary:
         return str(self.label) if self.name is None else self.name
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class JobResult(TableResult):
     """The result of a fit."""
 
@@ -109,8 +128,10 @@ class JobResult(TableResult):
     output: str | None = None  # output file, if one was written
     added: tuple[str, ...] = ()  # columns of `output` that the source does not have
     model: str | None = None  # model file, if one was written
+    profiles: str | None = None  # table of profiles, if one was written
     animation: str | None = None  # animation of the fit, if one was written
     choice: Choice | None = None  # the choice of `k`, if it was chosen automatically
+    rule_cost_ratio: float | None = None  # K-means cost of a threshold tree over that of the clusters
 
 
 @dataclass(frozen=True)
@@ -128,7 +149,7 @@ class Contestant:
     best: bool  # whether it has the highest silhouette of the runs of its algorithm
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ComparisonResult(TableResult):
     """The result of ``coterie compare``."""
 
@@ -136,8 +157,29 @@ class ComparisonResult(TableResult):
     agreement: tuple[tuple[float, ...], ...]  # adjusted Rand index of the best runs of each pair of algorithms
 
 
-@dataclass(frozen=True)
-class PredictionResult:
+@dataclass(frozen=True, repr=False)
+class LabelComparison(TextResult):
+    """The result of ``coterie compare-labels``."""
+
+    source: str
+    other: str
+    columns: tuple[str, str]  # of labels, in both tables
+    rows: int  # that are in both tables
+    rows_compared: int  # that have a cluster in both
+    unmatched: tuple[int, int]  # rows of each table that are not in the other
+    adjusted_rand: float
+    adjusted_mutual_information: float
+    agreement: float  # share of rows in matched clusters, under the best one-to-one matching
+    moved: int  # rows that are not
+    labels_before: tuple[str, ...]  # of the rows of `table`
+    labels_after: tuple[str, ...]  # of the columns of `table`, matched ones first
+    table: tuple[tuple[int, ...], ...]  # number of rows with each pair of labels
+    matching: dict[str, str]  # label before of each label after
+    output: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class PredictionResult(TextResult):
     """The result of ``coterie predict``; the other fields have the same meaning as in `JobResult`."""
 
     source: str
@@ -154,3 +196,17 @@ class PredictionResult:
     warnings: tuple[str, ...] = ()
     output: str | None = None
     added: tuple[str, ...] = ()
+    names: dict[int, str] | None = None  # of the clusters, by label; None if the model has none
+
+
+@dataclass(frozen=True, repr=False)
+class ExportResult(TextResult):
+    """The result of ``coterie export``."""
+
+    model: str  # the model file
+    estimator: str  # the class of the model
+    clusters: int
+    columns: tuple[str, ...]  # columns that a row must have
+    to: str  # format: ``sql``, ``onnx`` or ``python``
+    output: str
+    size: int  # bytes

@@ -5,9 +5,18 @@ from functools import singledispatch
 from typing import Any
 
 from coterie.core.formatting import count, first_names, format_bytes, table_lines
-from coterie.report.formatting import number, signed, two_places
+from coterie.report.formatting import number, trait_text, two_places, without_traits
 from coterie.report.inspection import CompiledKernels, MachineInfo, ModelInfo, TableInfo
-from coterie.report.results import Choice, ChoiceResult, ComparisonResult, JobResult, PredictionResult, TableResult
+from coterie.report.results import (
+    Choice,
+    ChoiceResult,
+    ComparisonResult,
+    ExportResult,
+    JobResult,
+    LabelComparison,
+    PredictionResult,
+    TableResult,
+)
 
 MARK = " ◀"
 RUN_HEADER = ["run", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest", "seconds"]
@@ -26,12 +35,14 @@ def as_text(result: object) -> str:
 def _(result: JobResult) -> str:
     """The data and its preparation, the fit, the clusters, and the files written."""
     lines = [*_heading(result), *([] if result.choice is None else _choice_lines(result.choice)), _fit_line(result)]
-    lines += ["", *_cluster_table(result)]
+    lines += ["", *_cluster_table(result), *_rule_lines(result)]
     if result.output is not None:
         n_unlabelled = result.rows - result.rows_used
         lines.append(_output_line(result, f"; {count(n_unlabelled)} left without a cluster" if n_unlabelled else ""))
     if result.model is not None:
         lines.append(f"wrote {result.model} (model)")
+    if result.profiles is not None:
+        lines.append(f"wrote {result.profiles} (profiles, {count(len(result.clusters), 'cluster')})")
     if result.animation is not None:
         lines.append(f"wrote {result.animation} (animation of the fit)")
     return "\n".join([*lines, *_page_lines(result)])
@@ -72,7 +83,11 @@ def _(result: ComparisonResult) -> str:
 @as_text.register
 def _(result: PredictionResult) -> str:
     """The table, and the number of rows in each cluster."""
-    rows = [[str(label), f"{size:,}", f"{size / result.rows_used:.1%}"] for label, size in result.sizes.items()]
+    names = result.names or {}
+    rows = [
+        [names.get(label, str(label)), f"{size:,}", f"{size / result.rows_used:.1%}"]
+        for label, size in result.sizes.items()
+    ]
     lines = [
         f"{result.source}  {count(result.rows)} · {result.estimator} of {result.model}",
         f"missing: {result.missing}",
@@ -80,6 +95,38 @@ def _(result: PredictionResult) -> str:
         *table_lines([["cluster", "rows", "share"], *rows]),
     ]
     return "\n".join([*lines, *([] if result.output is None else [_output_line(result)])])
+
+
+@as_text.register
+def _(result: LabelComparison) -> str:
+    """The agreement, the table of both labels, and the number of rows that moved."""
+    rows = [[label, *(f"{cell:,}" for cell in cells)] for label, cells in
+            zip(result.labels_before, result.table, strict=True)]  # fmt: skip
+    header = [f"{result.source} ↓ {result.other} →", *result.labels_after]
+    left_out = result.rows - result.rows_compared
+    lines = [
+        f"{result.source} ({result.columns[0]}) and {result.other} ({result.columns[1]})  {count(result.rows_compared)}"
+        + (f" · {count(left_out)} without a cluster left out" if left_out else ""),
+        f"adjusted Rand index {two_places(result.adjusted_rand)} · adjusted mutual information "
+        f"{two_places(result.adjusted_mutual_information)} · {result.agreement:.1%} of rows in matched clusters",
+        "",
+        *table_lines([header, *rows], left=[0]),
+        "",
+        f"{count(result.moved)} moved to another cluster",
+    ]
+    if any(result.unmatched):
+        lines.append(f"rows without a match: {result.unmatched[0]:,} and {result.unmatched[1]:,}")
+    return "\n".join([*lines, *([] if result.output is None else [f"wrote {result.output} (rows that moved)"])])
+
+
+@as_text.register
+def _(result: ExportResult) -> str:
+    """The model, the columns that it needs, and the file."""
+    return (
+        f"{result.model}  {result.estimator} · {count(result.clusters, 'cluster')}\n"
+        f"needs {count(len(result.columns), 'column')}: {first_names(result.columns)}\n"
+        f"wrote {result.output} ({format_bytes(result.size)})"
+    )
 
 
 @as_text.register
@@ -185,10 +232,20 @@ def _cluster_table(result: JobResult) -> list[str]:
     rows = [["cluster", "rows", share, *(["silhouette"] if has_silhouettes else []), "stands out by"]]
     for cluster in result.clusters:
         silhouette = [two_places(cluster.silhouette)] if has_silhouettes else []
-        traits = ", ".join(f"{trait.column} {signed(trait.deviation)} s.d." for trait in cluster.stands_out_by)
+        separator = ", " if all(trait.share is None for trait in cluster.stands_out_by) else "; "
+        traits = separator.join(map(trait_text, cluster.stands_out_by))
         sizes = [f"{cluster.rows:,}", f"{cluster.share:.1%}"]
-        rows.append([cluster.display_name, *sizes, *silhouette, traits or "nothing: close to the average"])
+        rows.append([cluster.display_name, *sizes, *silhouette, traits or without_traits(cluster)])
     return table_lines(rows, left=[len(rows[0]) - 1])
+
+
+def _rule_lines(result: JobResult) -> list[str]:
+    """The rule of each cluster, if rules were searched."""
+    rules = [[cluster.display_name, str(cluster.rule)] for cluster in result.clusters if cluster.rule is not None]
+    if not rules:
+        return []
+    title = "rule, in the units of the table"
+    return ["", *table_lines([["cluster", title], *rules], left=[1])]
 
 
 def _choice_lines(choice: Choice) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.arguments import as_floats, is_integer
+from coterie.core.arguments import as_numbers, is_integer
 from coterie.core.protocols import Engine, Source
 from coterie.errors import ParameterError
 from coterie.seeding.costs import SQUARES, Cost
@@ -80,12 +80,7 @@ def check_start(init: Any, source: Source, k: int, n_frozen: int = 0) -> Any:
     if callable(init):
         return init
     shape = (k, source.shape[1])
-    try:
-        centers = as_floats(init)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"init must be the name of a method, a callable or an array of numbers; got {init!r}"
-        ) from None
+    centers = as_numbers("init", init, "the name of a method, a callable or an array of numbers")
     if centers.shape != shape:
         count = f"n_clusters={k}" if not n_frozen else f"{k}, n_clusters={k + n_frozen} minus {n_frozen} frozen"
         raise ParameterError(

@@ -7,6 +7,7 @@ import numpy as np
 from coterie import interrupts
 from coterie.core.arguments import as_rng, in_order, one_of
 from coterie.core.progress import Callback, check_callback
+from coterie.core.progress_bar import with_verbose
 from coterie.errors import ParameterError, ScaleError
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.choose_k_criteria import CRITERIA, CriteriaRun, Effort
@@ -28,6 +29,7 @@ EFFORTS = {
 
 
 @in_order("choose_k(X, ks, criteria='auto', estimator=None)")
+@with_verbose
 def choose_k(
     X: Any,
     ks: Any = "auto",
@@ -39,6 +41,7 @@ def choose_k(
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callback | None = None,
+    verbose: int = 0,
 ) -> ChooseK:
     r"""Choose the number of clusters from many criteria, with a measure of confidence.
 
@@ -93,6 +96,8 @@ def choose_k(
     callback : callable or None, default=None
         Called with a `coterie.selection.Progress` after each criterion. If it returns True, `choose_k` stops and
         returns the result of the criteria evaluated so far.
+    verbose : int, default=0
+        1 shows a progress bar, 2 prints every step.
 
     Returns
     -------

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import coterie
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.selection.reasons import reason_for
 from coterie.selection.sweep import Sweep
 from coterie.selection.tendency import Tendency
@@ -13,8 +14,8 @@ from coterie.selection.text_table import aligned
 from coterie.selection.votes import NAMES, Vote, total_support
 
 
-@dataclass(frozen=True)
-class ChooseK:
+@dataclass(frozen=True, repr=False)
+class ChooseK(ReprHTMLMixin):
     """Result of `choose_k`: the recommended number of clusters and the vote of each criterion."""
 
     ks: np.ndarray  # (m,) numbers of clusters that were compared

@@ -10,6 +10,7 @@ from coterie import metrics
 from coterie.core.arguments import as_rng, one_of
 from coterie.core.arrays import Array
 from coterie.core.protocols import parameters_of
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.data import as_source
 from coterie.data.memory import as_weights
 from coterie.errors import InputError
@@ -25,8 +26,8 @@ SILHOUETTE_ROWS = 2_000  # size of that sample for silhouettes
 NAMES = ("objective", "inertia", "silhouette", "calinski_harabasz", "davies_bouldin", "dunn")
 
 
-@dataclass(frozen=True)
-class Curve:
+@dataclass(frozen=True, repr=False)
+class Curve(ReprHTMLMixin):
     """Values of a criterion at the K where it is defined and finite; the result of `Sweep.curve`."""
 
     name: str

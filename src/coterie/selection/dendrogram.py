@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import one_of, whole_number
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.hierarchy.tree import as_tree
 from coterie.selection.text_table import aligned
 
 
-@dataclass(frozen=True)
-class DendrogramGap:
+@dataclass(frozen=True, repr=False)
+class DendrogramGap(ReprHTMLMixin):
     """Result of `dendrogram_gap`."""
 
     ks: np.ndarray  # (m,) numbers of clusters, from 2

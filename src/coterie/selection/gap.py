@@ -12,6 +12,8 @@ from coterie import machine, metrics
 from coterie.core.arguments import as_rng, in_order, not_negative, one_of, whole_number
 from coterie.core.arrays import Array, is_sparse
 from coterie.core.progress import Callback, check_callback, reported
+from coterie.core.progress_bar import with_verbose
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.core.scale import UNIT, Scale, times_power
 from coterie.data import as_source
 from coterie.data.memory import MemorySource
@@ -32,8 +34,8 @@ ROUNDING = 1e-26  # sums of squares below this share of the total variance are r
 MIN_REFERENCES = 2  # a standard deviation needs two values
 
 
-@dataclass(frozen=True)
-class Gap:
+@dataclass(frozen=True, repr=False)
+class Gap(ReprHTMLMixin):
     """Result of `gap_statistic`."""
 
     ks: Array  # (m,)
@@ -90,6 +92,7 @@ class Gap:
 
 
 @in_order("gap_statistic(X, ks, estimator=None)")
+@with_verbose
 def gap_statistic(
     X: Any,
     ks: Any = range(1, 11),
@@ -104,6 +107,7 @@ def gap_statistic(
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callback | None = None,
+    verbose: int = 0,
 ) -> Gap:
     r"""Compute the gap statistic [1]_ and the number of clusters it recommends.
 
@@ -150,6 +154,8 @@ def gap_statistic(
     callback : callable or None, default=None
         Called with a `Progress` after the data and after every reference. If it returns True, the computation stops
         and uses the references so far, but at least two.
+    verbose : int, default=0
+        1 shows a progress bar, 2 prints every step.
 
     Returns
     -------

@@ -13,7 +13,9 @@ from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, in_order, one_of, whole_number
 from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback, reported
+from coterie.core.progress_bar import with_verbose
 from coterie.core.protocols import Chunk
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.core.scale import UNIT, Scale
 from coterie.data import as_source
 from coterie.errors import ParameterError, ScaleError
@@ -49,8 +51,8 @@ class Choice(NamedTuple):
         return f"{self.structure},{self.k}"
 
 
-@dataclass(frozen=True)
-class MixtureTable:
+@dataclass(frozen=True, repr=False)
+class MixtureTable(ReprHTMLMixin):
     """Result of `mixture_table`: one row per number of components, one column per covariance structure."""
 
     ks: Array  # (m,) numbers of components
@@ -89,6 +91,7 @@ class MixtureTable:
 
 
 @in_order("mixture_table(X, ks, structures='all')")
+@with_verbose
 def mixture_table(
     X: Any,
     ks: Iterable[int] = range(1, 10),
@@ -101,6 +104,7 @@ def mixture_table(
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callback | None = None,
+    verbose: int = 0,
 ) -> MixtureTable:
     r"""Compute BIC, AIC and ICL of Gaussian mixtures over the number of components and the covariance structure.
 
@@ -143,6 +147,8 @@ def mixture_table(
     callback : callable or None, default=None
         Called with a `Progress` after every cell. If it returns True, the computation stops and returns the cells so
         far.
+    verbose : int, default=0
+        1 shows a progress bar, 2 prints every step.
 
     Returns
     -------

@@ -11,6 +11,8 @@ from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.arrays import Array, as_dense
 from coterie.core.progress import Callback, Progress, check_callback
+from coterie.core.progress_bar import with_verbose
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.core.scale import Scale
 from coterie.data import as_source
 from coterie.data.scale_check import divide_by_scale
@@ -42,8 +44,8 @@ class Split:
     split: bool  # X-means also splits all clusters to look ahead, if no statistic is above the threshold
 
 
-@dataclass(frozen=True)
-class Splitting:
+@dataclass(frozen=True, repr=False)
+class Splitting(ReprHTMLMixin):
     """Result of `x_means` and `g_means`."""
 
     n_clusters: int
@@ -77,6 +79,7 @@ class SplitTest(NamedTuple):
     p_value: float | None = None
 
 
+@with_verbose
 def x_means(
     X: Any,
     k_min: int = 1,
@@ -87,6 +90,7 @@ def x_means(
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callback | None = None,
+    verbose: int = 0,
 ) -> Splitting:
     r"""Choose the number of clusters with X-means [1]_: split clusters as long as that lowers BIC.
 
@@ -130,6 +134,8 @@ def x_means(
         deterministic.
     callback : callable or None, default=None
         Called with a `Progress` after every round. If it returns True, no further round runs.
+    verbose : int, default=0
+        1 shows a progress bar, 2 prints every step.
 
     Returns
     -------
@@ -158,6 +164,7 @@ def x_means(
     return rounds.result(min(rounds.models, key=rounds.bic))
 
 
+@with_verbose
 def g_means(
     X: Any,
     k_min: int = 1,
@@ -169,6 +176,7 @@ def g_means(
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callback | None = None,
+    verbose: int = 0,
 ) -> Splitting:
     r"""Choose the number of clusters with G-means [1]_: split clusters as long as their rows do not look Gaussian.
 
@@ -184,7 +192,7 @@ def g_means(
 
     Parameters
     ----------
-    X, k_min, k_max, sample_weight, search, n_jobs, random_state, callback
+    X, k_min, k_max, sample_weight, search, n_jobs, random_state, callback, verbose
         As in `x_means`. If more than `k_max` allows should be split, those with the largest statistic are.
     significance : float, default=1e-4
         Significance level: the probability of splitting a Gaussian cluster in one test. It is small because there are

@@ -10,7 +10,9 @@ from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, in_order, one_of, whole_number
 from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback, reported
+from coterie.core.progress_bar import with_verbose
 from coterie.core.protocols import can_predict
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.errors import InputError, ParameterError
 from coterie.selection import agreement
 from coterie.selection.resampling import RESAMPLINGS, Resample, ResamplingData, between_0_and_1, count_option
@@ -21,8 +23,8 @@ MAX_ROWS = 10_000  # labels are compared on at most this many rows
 THRESHOLDS = {"adjusted_rand": 0.75, "jaccard": 0.75, "prediction_strength": 0.8}
 
 
-@dataclass(frozen=True)
-class Stability:
+@dataclass(frozen=True, repr=False)
+class Stability(ReprHTMLMixin):
     """Result of `stability`; larger values are more stable, and 1 is the maximum."""
 
     ks: Array  # (m,) numbers of clusters
@@ -93,6 +95,7 @@ class Stability:
 
 
 @in_order("stability(estimator, X, ks)")
+@with_verbose
 def stability(
     estimator: Any,
     X: Any,
@@ -107,6 +110,7 @@ def stability(
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callback | None = None,
+    verbose: int = 0,
 ) -> Stability:
     r"""Measure the stability of clusters under resampling, for each number of clusters.
 
@@ -159,6 +163,8 @@ def stability(
         Seed or random generator of resamples and fits. All K use the same resamples.
     callback : callable or None, default=None
         Called with a `Progress` after every K. If it returns True, the computation stops and returns the K so far.
+    verbose : int, default=0
+        1 shows a progress bar, 2 prints every step.
 
     Returns
     -------

@@ -9,6 +9,8 @@ from coterie import interrupts
 from coterie.core.arguments import in_order, is_integer
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress, check_callback
+from coterie.core.progress_bar import with_verbose
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.data import opened
 from coterie.errors import ParameterError
 from coterie.selection.criteria import Curve, curve_of
@@ -17,8 +19,8 @@ from coterie.selection.resampling import count_option
 from coterie.selection.text_table import aligned
 
 
-@dataclass(frozen=True)
-class Sweep:
+@dataclass(frozen=True, repr=False)
+class Sweep(ReprHTMLMixin):
     """Result of `sweep`: the fitted estimator, its objective and its labels for every K."""
 
     ks: np.ndarray  # (m,) ascending
@@ -67,7 +69,10 @@ class Sweep:
 
 
 @in_order("sweep(estimator, X, ks, sample_weight=None)")
-def sweep(estimator: Any, X: Any, ks: Any, *, sample_weight: Any = None, callback: Callback | None = None) -> Sweep:
+@with_verbose
+def sweep(
+    estimator: Any, X: Any, ks: Any, *, sample_weight: Any = None, callback: Callback | None = None, verbose: int = 0
+) -> Sweep:
     r"""Fit an estimator for many numbers of clusters K, sharing work between the fits.
 
     The optimal objective never rises with K: :math:`J_K \ge J_{K'}` for :math:`K < K'`. Independent fits can break this
@@ -88,6 +93,8 @@ def sweep(estimator: Any, X: Any, ks: Any, *, sample_weight: Any = None, callbac
         Row weights.
     callback : callable or None, default=None
         Called with a `Progress` after each step. If it returns True, the sweep stops and returns the K fitted so far.
+    verbose : int, default=0
+        1 shows a progress bar, 2 prints every step.
 
     Returns
     -------

@@ -11,6 +11,8 @@ from coterie import machine
 from coterie.core.arguments import as_rng, in_order, whole_number
 from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback, reported
+from coterie.core.progress_bar import with_verbose
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.errors import InputError, ScaleError
 from coterie.metrics.silhouette_labelings import silhouette_scores
 from coterie.selection.gap import MIN_REFERENCES, box_about, divided_rows, kmeans_path
@@ -20,8 +22,8 @@ SIGNIFICANCE = 0.01
 MAX_ROWS = 2_000  # larger data are sampled
 
 
-@dataclass(frozen=True)
-class Tendency:
+@dataclass(frozen=True, repr=False)
+class Tendency(ReprHTMLMixin):
     """Result of `tendency`."""
 
     ks: Array  # (m,) numbers of clusters
@@ -50,6 +52,12 @@ class Tendency:
         silhouettes = max(self.even, self.normal, key=np.mean)
         return float(silhouettes.mean()), float(silhouettes.std(ddof=1))
 
+    def __str__(self) -> str:
+        mean, deviation = self.by_chance
+        verdict = "clusters" if self.clustered else "no evidence of clusters"
+        reference = f"{mean:.3g} ± {deviation:.2g} without clusters"
+        return f"{verdict}: p = {self.p_value:.2g}, silhouette {self.best:.3g} ({reference})"
+
     def _tail_probability(self, silhouettes: Array) -> float:
         """Probability of a value as large as `best`, by the t distribution of a new observation of a normal sample."""
         spread = float(silhouettes.std(ddof=1)) * np.sqrt(1 + 1 / len(silhouettes))
@@ -60,6 +68,7 @@ class Tendency:
 
 
 @in_order("tendency(X, ks)")
+@with_verbose
 def tendency(
     X: Any,
     ks: Any = (2, 3, 4, 5, 7, 10),
@@ -69,6 +78,7 @@ def tendency(
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callback | None = None,
+    verbose: int = 0,
 ) -> Tendency:
     r"""Test whether data have clusters.
 
@@ -97,6 +107,8 @@ def tendency(
     callback : callable or None, default=None
         Called with a `Progress` after every data set. If it returns True, the computation stops and uses the references
         so far, but at least two of each type.
+    verbose : int, default=0
+        1 shows a progress bar, 2 prints every step.
 
     Returns
     -------

@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.stats import Stats
+from coterie.core.stats import Stats, WeightedSums
 
 
 @dataclass(frozen=True)
@@ -17,14 +17,6 @@ class Assignment(Stats):
 
     sizes: Any  # (k,) weight of the rows of each cluster
     changed: Any  # number of rows
-
-
-@dataclass(frozen=True)
-class Sums(Stats):
-    """Sums of rows, weighted by responsibilities, without missing values."""
-
-    weight: Any  # (k, d)
-    sum_x: Any  # (k, d)
 
 
 class RowPasses:
@@ -68,11 +60,11 @@ def _assignment(
     return Assignment(sizes, int(np.count_nonzero(labels != np.asarray(model.assign(previous, chunk)))))
 
 
-def _sums(model: Any, params: Any, chunk: Chunk) -> Sums:
+def _sums(model: Any, params: Any, chunk: Chunk) -> WeightedSums:
     r = np.asarray(model.probabilities(params, chunk), dtype=np.float64)
     r = (r if chunk.w is None else chunk.w[:, None] * r).T
     if is_sparse(chunk.X):
         weight = np.broadcast_to(r.sum(axis=1)[:, None], (len(r), chunk.X.shape[1]))
-        return Sums(weight, np.asarray((chunk.X.T @ r.T).T, dtype=np.float64))
+        return WeightedSums(weight, np.asarray((chunk.X.T @ r.T).T, dtype=np.float64))
     is_known = ~np.isnan(chunk.X)
-    return Sums(r @ is_known, r @ np.where(is_known, chunk.X, 0.0))
+    return WeightedSums(r @ is_known, r @ np.where(is_known, chunk.X, 0.0))

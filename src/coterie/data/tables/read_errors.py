@@ -9,6 +9,7 @@ from pathlib import Path
 from coterie.errors import InputError, ParameterError
 
 STANDARD_INPUT = Path("-")
+DATA_FRAME = Path("data frame")  # a table in memory
 
 
 def check_file(path: Path) -> None:
@@ -51,7 +52,8 @@ def first_line(error: Exception) -> str:
 
 def table_name(path: Path | None) -> str:
     """How messages refer to a table."""
-    return "the table" if path is None else "standard input" if path == STANDARD_INPUT else path.name
+    names = {None: "the table", STANDARD_INPUT: "standard input", DATA_FRAME: "the data frame"}
+    return names[path] if path is None or path in names else path.name
 
 
 def _no_such_file(path: Path) -> str:

@@ -13,6 +13,7 @@ from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import EXCLUDED, NOT_SELECTED, ROW_NAMES, ROW_WEIGHTS
 from coterie.preparation.fit_preparation import CONSTANT, PreparedTable
+from coterie.preparation.preparation import Preparation
 from coterie.report.build.cluster_moments import moments
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.html.report import Absent
@@ -21,6 +22,7 @@ from coterie.report.results import ClusterSummary, Trait
 TRAITS_SHOWN = 3
 NOTABLE_DEVIATION = 0.5
 SMALL_SHARE = 0.01
+SHARE_TOLERANCE = 1e-6
 EXPECTED = (EXCLUDED, NOT_SELECTED, CONSTANT, ROW_NAMES, ROW_WEIGHTS)  # reasons without a note
 
 
@@ -34,12 +36,19 @@ def summaries(
     sizes, means = np.bincount(labels, minlength=k), clusters.means * spread + shift
     with np.errstate(invalid="ignore", divide="ignore"):
         deviations = np.nan_to_num((clusters.means - clusters.mean) / np.sqrt(clusters.variance))
+    categories, overall = _categories(prepared.preparation), clusters.mean * spread + shift
+    is_share = _is_share(categories, means, overall, clusters.variance * spread**2)
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
     mean_silhouettes = [] if isinstance(silhouettes, Absent) else silhouettes.means.tolist()
     result = []
     for i, label in enumerate(np.flatnonzero(sizes).tolist()):
-        strongest = np.argsort(-np.abs(deviations[label]), kind="stable")[:TRAITS_SHOWN]
-        traits = [Trait(names[j], float(deviations[label, j])) for j in strongest]
+        strongest = _strongest(deviations[label], categories)
+        traits = [
+            Trait(names[j], float(deviations[label, j]), float(means[label, j]), float(overall[j]), categories[j])
+            if is_share[j]
+            else Trait(names[j], float(deviations[label, j]))
+            for j in strongest
+        ]
         cluster = ClusterSummary(
             label=label,
             rows=int(sizes[label]),
@@ -50,6 +59,39 @@ def summaries(
         )
         result.append(cluster)
     return tuple(result)
+
+
+def _strongest(deviations: NDArray[np.floating], categories: Sequence[tuple[str, str] | None]) -> list[int]:
+    """The columns with the largest deviations; of a categorical column one value, rather a frequent than a rare one."""
+    sizes = np.abs(deviations)
+    order = np.lexsort((deviations < 0, -np.round(sizes, 9)))
+    result: list[int] = []
+    seen = set()
+    for j in order.tolist():
+        category = categories[j]
+        if category is None or category[0] not in seen:
+            result.append(j)
+            seen.update(() if category is None else (category[0],))
+        if len(result) == TRAITS_SHOWN:
+            break
+    return result
+
+
+def _categories(preparation: Preparation) -> list[tuple[str, str] | None]:
+    """Column and value of each one-hot column of the matrix; None for numbers."""
+    one_hot = [(name, value) for name, values in preparation.categories.items() for value in values]
+    return [*[None] * len(preparation.numbers), *one_hot]
+
+
+def _is_share(
+    categories: Sequence[object], means: NDArray[np.floating], overall: NDArray[np.floating],
+    variance: NDArray[np.floating],
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Whether means of a column are shares: of one-hot columns, and of numbers that are all 0 or 1."""
+    with np.errstate(invalid="ignore"):
+        in_range = ~((means < -SHARE_TOLERANCE) | (means > 1 + SHARE_TOLERANCE)).any(axis=0)
+        is_binary = in_range & (np.abs(variance - overall * (1 - overall)) < SHARE_TOLERANCE)
+    return np.array([category is not None for category in categories]) | is_binary
 
 
 def table_fields(table: Table, prepared: PreparedTable, weight: str | None, seed: int) -> dict[str, Any]:

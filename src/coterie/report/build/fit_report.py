@@ -15,6 +15,7 @@ from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build import profiles, reliability
 from coterie.report.build.cluster_moments import Moments, closest
 from coterie.report.build.cluster_tree import RowNames, cluster_tree
+from coterie.report.build.command_remedies import with_command_remedies
 from coterie.report.build.criteria import criteria
 from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluster_points, feature_space, map_note
 from coterie.report.build.fitted_model import FittedModel
@@ -49,6 +50,8 @@ def build(
     stability = reliability.resampling_stability(prepared, len(names), model, seed, threads)
     callback(Progress("report: checks"))
     diagnosis = reliability.diagnosis(prepared, codes, model, seed, threads)
+    if not (source.in_python or isinstance(diagnosis, Absent)):
+        diagnosis = with_command_remedies(diagnosis)
     callback(Progress("report: pictures"))
     clusters = cluster_points(space, codes, len(names))
     columns = profiles.by_difference(means)

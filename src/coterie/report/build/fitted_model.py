@@ -1,5 +1,6 @@
 """A fitted model with its results, from which reports are built."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.core.protocols import can_predict
 from coterie.plots.convergence_plot import Starts
-from coterie.preparation.column_selection import DISTANCE, LABEL, PROBABILITY
+from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
 
 BLOCK_ROWS = 8192
 
@@ -30,10 +31,12 @@ class FittedModel:
     restarts: Starts | None = None  # the objectives of every restart, if there were several
     sweep_ks: tuple[int, ...] | None = None  # numbers of clusters of the sweep that it is from
 
-    def columns(self, X: Any, rows: slice) -> dict[str, NDArray[Any]]:
-        """Labels of some rows, with distances and probabilities if the model has them."""
+    def columns(self, X: Any, rows: slice, *, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
+        """Labels of some rows, with names if there are any, and distances and probabilities if the model has them."""
         labels = self.labels[rows]
         columns: dict[str, NDArray[Any]] = {LABEL: labels.astype(np.int64)}
+        if names is not None:
+            columns[NAME] = np.array(names)[labels]
         for name, method in {DISTANCE: "transform", PROBABILITY: "predict_proba"}.items():
             values = self._of_assigned(method, X[rows], labels)
             if values is not None:

@@ -12,7 +12,7 @@ from coterie.algorithms import algorithm_of, parameters
 from coterie.core.protocols import parameters_of
 from coterie.data.tables import delimited_text
 from coterie.data.tables.file_formats import TEXT
-from coterie.data.tables.read_errors import STANDARD_INPUT
+from coterie.data.tables.read_errors import DATA_FRAME, STANDARD_INPUT
 from coterie.data.tables.reader import Table
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build.fitted_model import FittedModel
@@ -112,6 +112,8 @@ def _code(source: ReportSource, last: list[str]) -> str | Absent:
     table, prepared = source.table, source.prepared
     if table.path == STANDARD_INPUT:
         return Absent("The table came from standard input: save it as a file to have code that reads it.")
+    if table.path == DATA_FRAME:
+        return Absent("The table is a data frame in memory: save it as a file to have code that reads it.")
     read_lines, is_text = _read_lines(table, prepared)
     is_weighted = source.weight is not None
     if prepared.preparation.mixed:

@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import coterie
 from coterie.core.formatting import count
-from coterie.data.tables.read_errors import STANDARD_INPUT
+from coterie.data.tables.read_errors import DATA_FRAME, STANDARD_INPUT
 from coterie.data.tables.reader import Table
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.html.report import Absent, Reproduce
@@ -22,11 +22,12 @@ class ReportSource:
     table: Table
     prepared: PreparedTable
     k: str  # number of clusters as requested: a number, a range or auto
-    command: str  # command line that gives the same result
+    command: str | Absent  # command line that gives the same result
     seed: int
     threads: int | None = None
     weight: str | None = None  # column of row weights
     row_id: str | None = None  # column of row names
+    in_python: bool = False  # whether remedies name parameters of Python instead of options of the command line
 
 
 def reproducibility(source: ReportSource, python: str | Absent) -> Reproduce:
@@ -36,8 +37,8 @@ def reproducibility(source: ReportSource, python: str | Absent) -> Reproduce:
 
 
 def fingerprint(table: Table) -> str:
-    """Rows, columns and SHA-256 of the file, or of the table from standard input."""
-    if table.path == STANDARD_INPUT:
+    """Rows, columns and SHA-256 of the file, or of the table from standard input or memory."""
+    if table.path in (STANDARD_INPUT, DATA_FRAME):
         hasher, subject = hashlib.sha256(), "SHA-256 of the table as CSV"
         for i, batch in enumerate(table.raw_batches()):
             hasher.update(batch.write_csv(include_header=i == 0).encode())

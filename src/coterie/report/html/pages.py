@@ -62,7 +62,7 @@ def as_html(report: Any, *, static: bool = False) -> str:
 @as_html.register
 def _(report: Report, *, static: bool = False) -> str:
     result = report.result
-    title = f"Clusters in {short_name(result.source, 80)}"
+    title = report.title or f"Clusters in {short_name(result.source, 80)}"
     origins = {str(result.k): "as requested", "given": "given"}
     facts = [result.title, f"K = {result.k:,} ({origins.get(report.requested_k, f'requested: {report.requested_k}')})"]
     facts += [f"row weights: {short_name(report.weight)}"] if report.weight else []
@@ -161,16 +161,21 @@ def _convergence(report: Report) -> Markup:
 def _reproduce(data: Reproduce) -> Markup:
     """Python code, a command line, the fingerprint of the data, and the versions of the packages."""
     versions = ", ".join(f"{name} {version}" for name, version in data.versions.items())
-    code = tag("pre", tag("code", data.python), tabindex=0, aria_label="Python code")
     return section(
         "reproduce",
         SECTIONS["reproduce"],
         tag("h3", "In Python"),
-        absent(data.python) if isinstance(data.python, Absent) else code,
+        _code(data.python, "Python code"),
         tag("h3", "On the command line"),
-        tag("pre", tag("code", data.command), tabindex=0, aria_label="Command line"),
+        _code(data.command, "Command line"),
         tag("dl", tag("dt", "data"), tag("dd", data.fingerprint), tag("dt", "versions"), tag("dd", versions)),
     )
+
+
+def _code(text: str | Absent, label: str) -> Markup:
+    if isinstance(text, Absent):
+        return absent(text)
+    return tag("pre", tag("code", text), tabindex=0, aria_label=label)
 
 
 @cache

@@ -141,7 +141,7 @@ class Reproduce:
     """Information to reproduce the result."""
 
     python: str | Absent  # code that gives the same labels
-    command: str
+    command: str | Absent
     fingerprint: str  # of the data
     versions: dict[str, str]
 
@@ -173,6 +173,7 @@ class Report:
     checked_rows: int  # number of rows that were diagnosed
     reproduce: Reproduce
     animation: dict[str, Any] | None = None  # the data of the player, see `coterie.web.player`
+    title: str | None = None  # of the page; None: from the name of the table
 
 
 @dataclass(frozen=True)

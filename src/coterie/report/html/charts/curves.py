@@ -39,11 +39,20 @@ class Choice:
 
 
 def curves(
-    title: str, axis: str, lines: Sequence[Line], *, choice: Choice | None = None, also: Choice | None = None,
-    threshold: tuple[float, str] | None = None, dots: Sequence[tuple[int, float]] = (), note: Any = None,
-    along: str = "number of clusters K",
+    title: str, axis: str, lines: Sequence[Line], *, choice: Choice | None = None, note: Any = None, **options: Any
 ) -> Markup:  # fmt: skip
-    """Curves over K with error bars, a dashed line at the selected K, and a table of all numbers.
+    """Curves over K as a figure with a note and a table of all numbers; other options are those of `drawn_curves`."""
+    ks = sorted({k for curve in lines for k in curve.ks})
+    drawn = drawn_curves(title, axis, lines, choice=choice, **options)
+    return figure(title, drawn, _table(lines, ks, choice), note=note)
+
+
+def drawn_curves(
+    title: str, axis: str, lines: Sequence[Line], *, choice: Choice | None = None, also: Choice | None = None,
+    threshold: tuple[float, str] | None = None, dots: Sequence[tuple[int, float]] = (),
+    along: str = "number of clusters K",
+) -> list[Markup | None]:  # fmt: skip
+    """The legend, if there are several curves, and the picture: error bars, and a dashed line at the selected K.
 
     `also` is the K of a second rule that is not used in the choice; its line is fainter.
     """
@@ -76,8 +85,7 @@ def curves(
         [_curve(of, j, curve, len(lines) > 1) for j, curve in enumerate(lines)],
         ring,
     )
-    legend = _legend(lines) if len(lines) > 1 else None
-    return figure(title, [legend, drawn], _table(lines, ks, choice), note=note)
+    return [_legend(lines) if len(lines) > 1 else None, drawn]
 
 
 def _curve(of: Plane, j: int, curve: Line, with_name: bool) -> Markup:

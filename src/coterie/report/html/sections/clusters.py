@@ -1,21 +1,20 @@
 """The table of clusters."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coterie.palette import colours
-from coterie.report.formatting import compact, percent, short_name, signed, two_places
+from coterie.report.formatting import compact, percent, short_name, signed, two_places, without_traits
 from coterie.report.html.charts.figure import cluster_name
 from coterie.report.html.report import Report
 from coterie.report.html.sections.section import boxed, section
-from coterie.report.results import Trait
+from coterie.report.results import ClusterSummary, Trait
 from coterie.web import Markup, tag
 
 PAGE = 30  # clusters on a page of the table
 
 
 def clusters(report: Report) -> Markup:
-    """A row for each cluster: colour and name, size, mean silhouette, distinctive columns, typical rows.
+    """A row for each cluster: colour and name, size, mean silhouette, rule and distinctive columns, typical rows.
 
     On small screens each cluster is a card, with the distinctive columns directly below its name.
     """
@@ -42,22 +41,43 @@ def clusters(report: Report) -> Markup:
             tag("td", f"{cluster.rows:,}", cls="num rows", data_value=cluster.rows, data_label="rows"),
             tag("td", bar, percent(cluster.share), cls="num share", data_value=cluster.share),
             silhouette,
-            tag("td", _traits(cluster.stands_out_by, cluster.means, report.result.columns), cls="apart"),
+            tag("td", _rule(cluster), _traits(cluster), cls="apart"),
             tag("td", ", ".join(short_name(each, 24) for each in ids), cls="ids", data_label=typical),
         )
         rows.append(tag("tr", cells))
     table = tag("table", tag("thead", tag("tr", header)), tag("tbody", rows), cls="sortable clusters", data_page=PAGE)
     note = "s.d.: standard deviations of all rows. Typical rows are nearest to the center of their cluster."
+    if any(cluster.rule is not None for cluster in clusters):
+        note = f"Rules are conditions that describe a cluster; they are approximate. {note}"
     return section("clusters", "Clusters", boxed(table, note))
 
 
-def _traits(traits: Sequence[Trait], means: Mapping[str, float], columns: Sequence[str]) -> Markup:
+def _rule(cluster: ClusterSummary) -> Markup | None:
+    """The conditions that describe a cluster, and how well; or that there is no short rule."""
+    rule = cluster.rule
+    if rule is None:
+        return None
+    if not rule.describes:
+        return tag("div", "no short rule", cls="rule muted")
+    conditions: list[Any] = []
+    for i, condition in enumerate(rule.conditions):
+        conditions += [" and " if i else "", tag("bdi", short_name(condition, 80))]
+    return tag("div", tag("strong", conditions, ": "), tag("span", rule.evidence, cls="muted"), cls="rule")
+
+
+def _traits(cluster: ClusterSummary) -> Markup:
     """The columns in which a cluster deviates most from the mean of all rows; for categories, shares of rows."""
-    if not traits:
-        return tag("span", "nothing: close to the average", cls="muted")
+    if not cluster.stands_out_by:
+        return tag("span", without_traits(cluster), cls="muted")
     parts: list[Any] = []
-    for i, trait in enumerate(traits):
-        mean = means.get(trait.column)
-        value = compact(mean) if trait.column in columns else percent(mean, 0)
-        parts += [", " if i else "", tag("bdi", short_name(trait.column)), f" {value} ({signed(trait.deviation)} s.d.)"]
+    for i, trait in enumerate(cluster.stands_out_by):
+        parts += ["; " if i else "", *_trait(trait, cluster.means.get(trait.column))]
     return tag("span", parts)
+
+
+def _trait(trait: Trait, mean: float | None) -> tuple[Markup, str]:
+    if trait.share is None:
+        return tag("bdi", short_name(trait.column)), f" {compact(mean)} ({signed(trait.deviation)} s.d.)"
+    column, value = trait.category or (trait.column, "")
+    name = [tag("bdi", short_name(column)), ": ", tag("bdi", short_name(value)) if value else None]
+    return tag("span", name), f" {percent(trait.share, 0)}, overall {percent(trait.overall, 0)}"

@@ -18,10 +18,11 @@ def diagnosis(report: Report) -> Markup:
     if not isinstance(report.diagnosis, Absent) and checked != n:
         sample = tag("p", f"Checked on a random sample of {checked:,} of {n:,} rows.", cls="muted")
     warning_list = tag("ul", warnings, cls="panel warnings") if warnings else None
-    return section("watch", "What to watch for", warning_list, sample, *_findings(report.diagnosis))
+    return section("watch", "What to watch for", warning_list, sample, *findings(report.diagnosis))
 
 
-def _findings(diagnosis: Diagnosis | Absent) -> list[Markup]:
+def findings(diagnosis: Diagnosis | Absent) -> list[Markup]:
+    """A sentence and a remedy for each finding, and a table of all checks."""
     if isinstance(diagnosis, Absent):
         return [absent(diagnosis)]
     if not diagnosis.findings:

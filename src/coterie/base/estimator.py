@@ -1,8 +1,7 @@
-"""Base classes of the estimators: they implement the scikit-learn API with a source, an engine and a model."""
+"""The base class of estimators with a model: the scikit-learn API with a source, an engine and a model."""
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,28 +18,19 @@ from coterie.core import loop
 from coterie.core.arguments import as_rng
 from coterie.core.arrays import is_sparse
 from coterie.core.checkpoint import Checkpointer, HistoryRecorder, Store
-from coterie.core.clock import Now, time_left_text
-from coterie.core.progress import Callback, Progress, check_callback
 from coterie.core.protocols import Chunk, Engine, Model, Source
-from coterie.core.scale import LENGTHS, SQUARES, Powers, Scale, is_numbers, multiplied, times_power
+from coterie.core.repr_html import EstimatorHTMLMixin
+from coterie.core.scale import LENGTHS, Powers, Scale, is_numbers, multiplied, times_power
 from coterie.data import as_source, opened
 from coterie.data.frames import empty_frame, is_frame
 from coterie.data.memory import MemorySource
 from coterie.data.scale_check import check_weights, divide_by_scale
-from coterie.data.summary import Summary as Summary
-from coterie.data.summary import summarize as summarize
-from coterie.distances.distance import Distance, as_distance
+from coterie.data.summary import Summary, summarize
 from coterie.engines import as_engine, local
-from coterie.errors import InputError, ParameterError, ScaleError
-from coterie.kernels import compile_notice
+from coterie.errors import InputError, ScaleError
 from coterie.sklearn_export import SklearnExport
 
-PRINT_INTERVAL = 1.0  # minimum number of seconds between two printed lines
-
-
 COLUMNS = ("n_features_in_", "feature_names_in_")
-CENTERS_STORED: dict[str, Any] = {"cluster_centers_": "real K D", "labels_": "index<K *"}
-CENTERS = {"cluster_centers_": LENGTHS, "inertia_": SQUARES, "history_": SQUARES}  # fitted attributes of K-means
 
 
 def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
@@ -48,7 +38,7 @@ def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
     return MemorySource(chunk.X, chunk.w), local.Serial()
 
 
-class Estimator(SklearnExport, BaseEstimator):
+class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     """Base class of estimators with a model: it opens the data, runs the loop, and predicts with the model.
 
     A subclass has the options `engine`, `n_jobs` and `random_state`. Its method `_model` returns the model, and its
@@ -318,140 +308,3 @@ class Estimator(SklearnExport, BaseEstimator):
         tags.input_tags.sparse = self._sparse
         tags.input_tags.allow_nan = self._allows_missing
         return tags
-
-
-class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
-    """Base class of estimators with centers, which return labels and distances to centers."""
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fit, and return the cluster of every row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : ignored
-        sample_weight : array-like of shape (n,), default=None
-            Weight of each row; None means 1 for all.
-
-        Returns
-        -------
-        array of shape (n,)
-            The attribute `labels_`.
-        """
-        return self.fit(X, sample_weight=sample_weight).labels_
-
-    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
-        """Fit, and return the distance of every row to every center.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : ignored
-        **options
-            Other arguments of `fit`, such as `sample_weight`.
-
-        Returns
-        -------
-        array of shape (n, K)
-        """
-        return super().fit_transform(opened(X), y, **options)
-
-    def transform(self, X: Any) -> Any:
-        """Compute the distance of every row to every center.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Rows with the same columns as in `fit`.
-
-        Returns
-        -------
-        array of shape (n, K)
-        """
-        return self._map(X, "distances")
-
-    _objective: ClassVar[str] = "inertia_"  # fitted attribute that holds the objective
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Compute the negative objective of `X`: larger is better.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Rows with the same columns as in `fit`.
-        y : ignored
-        sample_weight : array-like of shape (n,), default=None
-            Weight of each row; None means 1 for all.
-
-        Returns
-        -------
-        float
-        """
-        model, stats = self._sum(X, sample_weight)
-        name = self._objective
-        objective = {name: model.objective(self._params, stats)}
-        return -multiplied(objective, self._powers or {}, self._scale_of(sample_weight))[name]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-class DistanceEstimator(SklearnExport, BaseEstimator):
-    """Base class of estimators that use only distances: those of a `metric`, or precomputed ones."""
-
-    metric: Any
-    metric_params: Any
-
-    @property
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    def _as_distance(self) -> Distance | None:
-        """The distance; None if distances are precomputed."""
-        if not self._is_precomputed:
-            return as_distance(self.metric, **(self.metric_params or {}))
-        if self.metric_params:
-            raise ParameterError(
-                f"metric='precomputed' takes no metric_params; got {self.metric_params!r}: set metric_params=None"
-            )
-        return None
-
-    def _check_columns(self, X: Any, reset: bool) -> None:
-        """Check, or with `reset` store, number and names of the columns; series of different lengths have none."""
-        if isinstance(X, list) and len({np.shape(row) for row in X}) > 1:
-            return
-        names = getattr(X, "columns", None)
-        columns = X if is_frame(X) else np.asarray(X) if names is None else empty_frame(names)
-        validate_data(self, columns, reset=reset, skip_check_array=True)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_precomputed
-        return tags
-
-
-def callbacks(callback: Any, verbose: Any, *others: Callback) -> Callback:
-    """One callback that calls `others`, the user's `callback`, and, if `verbose`, a printer of progress."""
-    checked = check_callback(callback)
-    printer = ProgressPrinter(every=int(verbose) > 1) if verbose else None
-    if verbose:
-        compile_notice.print_when_compiling()
-    functions = [function for function in (*others, checked, printer) if function is not None]
-    return lambda progress: bool(sum(bool(function(progress)) for function in functions))
-
-
-class ProgressPrinter:
-    """Prints the progress of a fit: about once a second, or after `every` iteration."""
-
-    def __init__(self, every: bool = False, now: Now = time.monotonic) -> None:
-        self.every, self.now, self.last = every, now, -np.inf
-
-    def __call__(self, progress: Progress) -> None:
-        if not self.every and self.now() - self.last < PRINT_INTERVAL:
-            return
-        self.last = self.now()
-        left = time_left_text(progress.left)
-        line = f"restart {progress.run + 1}, iteration {progress.iteration}: objective {progress.objective:.6g}"
-        print(f"{line}, {left}" if left else line)

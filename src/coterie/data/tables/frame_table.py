@@ -1,0 +1,58 @@
+"""Data frames and arrays in memory as tables."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from coterie.core.arrays import is_sparse
+from coterie.data.frames import check_columns, is_frame
+from coterie.data.tables.array_files import array_frame
+from coterie.data.tables.read_errors import DATA_FRAME, readable
+from coterie.data.tables.reader import WholeTable
+from coterie.data.tables.vector_columns import flatten
+from coterie.data.tensors import as_array
+from coterie.errors import InputError
+
+
+@dataclass(frozen=True)
+class FrameTable(WholeTable):
+    """A data frame, or an array, in memory."""
+
+    array: bool = False  # columns have no names, and the same unit
+
+    @property
+    def is_array(self) -> bool:
+        return self.array
+
+
+def frame_table(data: Any) -> FrameTable:
+    """The table of a data frame of any library, or of an array of rows."""
+    frame = as_polars(data)
+    if frame.height == 0:
+        raise InputError("the data frame has no rows.")
+    is_array = not is_frame_like(data)
+    return FrameTable(DATA_FRAME, dict(frame.schema), frame.height, (), frame, frame, is_array)
+
+
+def is_frame_like(data: Any) -> bool:
+    """Whether `data` is a data frame, or a Polars LazyFrame."""
+    return isinstance(data, pl.LazyFrame) or is_frame(data)
+
+
+def as_polars(data: Any) -> pl.DataFrame:
+    """A data frame of any library, or an array of rows, as a Polars frame."""
+    if not is_frame_like(data):
+        if is_sparse(data):
+            raise InputError("X is sparse, but a table is expected: pass X.toarray(), or fewer columns")
+        return array_frame(np.asarray(as_array(data)), "X")
+    with readable(None):
+        if isinstance(data, pl.LazyFrame):
+            data = data.collect()
+        if not isinstance(data, pl.DataFrame):
+            import narwhals.stable.v2 as nw
+
+            check_columns(data)
+            data = nw.from_native(data, eager_only=True).to_polars()
+        return flatten(data)

@@ -1,0 +1,136 @@
+"""Conditions, rules and explanations: plain data, and their text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.core.formatting import count, join_words, truncate
+
+MIN_PHI, MIN_COVERAGE, MIN_PRECISION = 0.5, 0.5, 0.5
+LONGEST_VALUE = 40  # characters of a category in a text
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on one column: ``lower < x``, ``x <= upper``, both, or ``x`` is one of `values`.
+
+    Missing values satisfy no condition. Numbers are compared in the precision of the column.
+    """
+
+    column: str
+    lower: float | None = None
+    upper: float | None = None
+    values: tuple[str, ...] | tuple[float, ...] = ()  # categories, or one number
+
+    def __str__(self) -> str:
+        if self.values:
+            return f"{self.column} = {join_words([_value_text(value) for value in self.values], 'or')}"
+        if self.lower is None:
+            return f"{self.column} ≤ {number_text(self.upper)}"
+        if self.upper is None:
+            return f"{self.column} > {number_text(self.lower)}"
+        return f"{number_text(self.lower)} < {self.column} ≤ {number_text(self.upper)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The condition as JSON can hold it."""
+        return {"column": self.column, "lower": self.lower, "upper": self.upper, "values": list(self.values)}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """All conditions together, and how well they describe one cluster."""
+
+    label: str  # of the cluster
+    conditions: tuple[Condition, ...]
+    rows: int  # in the cluster
+    fitting: int  # rows that satisfy all conditions
+    correct: int  # rows that satisfy all conditions and are in the cluster
+    coverage: float  # share of the cluster that satisfies the conditions; weighted if rows have weights
+    precision: float  # share of the rows that satisfy the conditions that is in the cluster; weighted
+    phi: float  # correlation of "satisfies the conditions" and "is in the cluster", from -1 to 1
+
+    @property
+    def describes(self) -> bool:
+        """Whether the rule is good enough to stand for the cluster."""
+        return (
+            bool(self.conditions)
+            and self.phi >= MIN_PHI
+            and self.coverage >= MIN_COVERAGE
+            and self.precision >= MIN_PRECISION
+        )
+
+    @property
+    def text(self) -> str:
+        """The conditions in words: ``Cylinders = 6 and Weight > 3,200``."""
+        return " and ".join(map(str, self.conditions))
+
+    @property
+    def evidence(self) -> str:
+        """How well the conditions describe the cluster, in words."""
+        return f"{self.correct:,} of {count(self.rows)}, {self.precision:.0%} of rows that fit the rule"
+
+    def __str__(self) -> str:
+        if self.describes:
+            return f"{self.text}: {self.evidence}"
+        return f"no short rule (best: {self.text}: {self.evidence})" if self.conditions else "no short rule"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rule as JSON can hold it."""
+        names = ("label", "describes", "text", "rows", "fitting", "correct", "coverage", "precision", "phi")
+        return {name: getattr(self, name) for name in names} | {
+            "conditions": [condition.to_dict() for condition in self.conditions]
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The result of `explain`.
+
+    ``explanation["2"]`` is the rule of the cluster with this label. ``print(explanation)`` shows all rules.
+    """
+
+    rules: tuple[Rule, ...]  # one for each cluster, in the order of the labels
+    cost_ratio: float | None  # K-means cost of a threshold tree with a leaf for each cluster, over that of the clusters
+    tree: str  # the cuts of this tree; empty if there is none
+    rows: int
+    searched_rows: int  # rows of the sample in which rules were searched; they are counted in all rows
+    noise: int  # rows in no cluster
+
+    def __getitem__(self, label: object) -> Rule:
+        for rule in self.rules:
+            if rule.label == str(label):
+                return rule
+        raise KeyError(f"no cluster {label!r}; clusters: {', '.join(rule.label for rule in self.rules)}")
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON can hold it."""
+        names = ("cost_ratio", "tree", "rows", "searched_rows", "noise")
+        return {"rules": [rule.to_dict() for rule in self.rules]} | {name: getattr(self, name) for name in names}
+
+    def __str__(self) -> str:
+        width = max((len(rule.label) for rule in self.rules), default=0)
+        lines = [f"{rule.label:>{width}}  {rule}" for rule in self.rules]
+        if self.cost_ratio is not None:
+            lines.append(f"A tree of thresholds with {count(len(self), 'leaf', 'leaves')} has {self.cost_text}.")
+        return "\n".join(lines)
+
+    @property
+    def cost_text(self) -> str:
+        """The cost ratio in words."""
+        return f"{self.cost_ratio:.2f} times the K-means cost of the clusters"
+
+
+def number_text(value: float | None) -> str:
+    """A number with all its digits, so that the text converts back to it: ``3,200``, ``0.25``, ``1e-07``."""
+    assert value is not None
+    return f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else f"{value:,}"
+
+
+def _value_text(value: object) -> str:
+    return number_text(value) if isinstance(value, float) else truncate(str(value), LONGEST_VALUE)

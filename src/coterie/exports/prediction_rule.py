@@ -1,0 +1,129 @@
+"""How a model predicts, as plain data: columns of a table become features, and scores of the features give the cluster.
+
+Each writer of this package turns a `PredictionRule` into one format.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+LARGEST = 1e150  # features up to this size have squares and sums of squares in range
+
+MissingPolicy: TypeAlias = Literal["none", "fill", "ignore"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """The feature ``(value - shift) / spread * weight`` of a numeric column; a missing value is replaced by `fill`."""
+
+    column: str
+    shift: float = 0.0
+    spread: float = 1.0
+    weight: float = 1.0
+    fill: float | None = None
+
+
+@dataclass(frozen=True)
+class Indicator:
+    """The feature of a category: `size` if the text of the column is `value`, otherwise 0."""
+
+    column: str
+    value: str
+    size: float = 1.0
+
+
+@dataclass(frozen=True)
+class NearestCenter:
+    """The first of the nearest centers.
+
+    `metric` is ``squares`` (squared Euclidean distances), ``absolute`` (Manhattan distances) or ``directions`` (squared
+    distances of the row at unit length).
+    """
+
+    metric: Literal["squares", "absolute", "directions"]
+    centers: np.ndarray  # (k, d) float64
+
+
+@dataclass(frozen=True)
+class CenterTree:
+    """The leaf that a row reaches if it goes to the nearer of two children at every node, the first if equal."""
+
+    children: tuple[int, ...]  # (m,) index of the first child; the second one follows it; -1 for a leaf
+    centers: np.ndarray  # (m, d) float64
+    clusters: tuple[int, ...]  # (m,) cluster of a leaf, otherwise -1
+
+
+@dataclass(frozen=True)
+class MostProbable:
+    """The first component with the largest ``offset - |U'(x - mean)|² / 2``.
+
+    `factor` U is (k, d, d) upper triangular if `form` is ``full``, (d, d) if ``tied``, (k, d) if ``diag``, (k,) if
+    ``spherical``.
+    """
+
+    form: str
+    offset: np.ndarray  # (k,) minus infinity for a component of weight 0
+    means: np.ndarray  # (k, d)
+    factor: np.ndarray
+
+    @property
+    def log_scales(self) -> np.ndarray:
+        """Terms of `offset` that belong to single columns (k, d): those of missing values are left out."""
+        k, d = self.means.shape
+        if self.form in ("full", "tied"):
+            factor = np.diagonal(self.factor, axis1=-2, axis2=-1)
+        else:
+            factor = self.factor[:, None] if self.form == "spherical" else self.factor
+        return np.broadcast_to(np.log(factor) - 0.5 * np.log(2 * np.pi), (k, d))
+
+    @property
+    def column_factors(self) -> np.ndarray:
+        """Factors (k, d) of a diagonal or spherical form."""
+        return np.broadcast_to(self.factor[:, None] if self.form == "spherical" else self.factor, self.means.shape)
+
+
+@dataclass(frozen=True)
+class PredictionRule:
+    """Everything that a prediction needs.
+
+    `missing` says what a row with missing values gets: no cluster (``none``), the cluster of the filled row (``fill``),
+    or that of its observed values (``ignore``).
+    """
+
+    estimator: str  # name of the class
+    numbers: tuple[Number, ...]  # the first features
+    indicators: tuple[Indicator, ...]  # the other features, those of a column together
+    missing: MissingPolicy
+    score: NearestCenter | CenterTree | MostProbable
+
+    @property
+    def categories(self) -> dict[str, tuple[Indicator, ...]]:
+        """Indicators of each categorical column."""
+        columns = dict.fromkeys(each.column for each in self.indicators)
+        return {name: tuple(each for each in self.indicators if each.column == name) for name in columns}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the table: numbers first, then categories."""
+        return (*(number.column for number in self.numbers), *self.categories)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.numbers) + len(self.indicators)
+
+    @property
+    def n_clusters(self) -> int:
+        if isinstance(self.score, CenterTree):
+            return 1 + max(self.score.clusters)
+        centers = self.score.centers if isinstance(self.score, NearestCenter) else self.score.means
+        return len(centers)
+
+    @property
+    def limit(self) -> float:
+        """Size of a feature above which squares could overflow; such rows have no cluster."""
+        if not isinstance(self.score, MostProbable):
+            return LARGEST
+        return LARGEST / max(1.0, self.n_features * float(np.abs(self.score.factor).max()))

@@ -1,0 +1,13 @@
+"""The table of a job: a file, or a data frame in memory."""
+
+from coterie.core.progress import Callback, Progress
+from coterie.data.tables.frame_table import frame_table
+from coterie.data.tables.read_errors import table_name
+from coterie.data.tables.reader import Table, read
+from coterie.jobs import TableJob
+
+
+def job_table(job: TableJob, callback: Callback) -> Table:
+    """Read the file of the job, or take its data frame."""
+    callback(Progress(f"reading {table_name(job.path)}"))
+    return read(job.path, job.batch_rows) if job.frame is None else frame_table(job.frame)

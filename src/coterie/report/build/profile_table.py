@@ -1,0 +1,60 @@
+"""Profiles of clusters as a table: one row for each cluster, in the units of the table."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from coterie.preparation.fit_preparation import PreparedTable
+from coterie.preparation.scaling import quantiles
+from coterie.report.results import ClusterSummary
+
+DIGITS = 12  # significant digits of means and medians, so that 3.55e-15 is 0
+
+
+def profile_table(
+    prepared: PreparedTable, labels: NDArray[np.integer], clusters: tuple[ClusterSummary, ...]
+) -> pl.DataFrame:
+    """Sizes, rules, means and medians of numbers, and shares of categories; means and shares are weighted."""
+    preparation = prepared.preparation
+    codes = np.searchsorted([one.label for one in clusters], labels)
+    columns: dict[str, list[Any]] = {"cluster": [one.label for one in clusters]}
+    if any(one.name is not None for one in clusters):
+        columns["name"] = [one.display_name for one in clusters]
+    columns |= {"rows": [one.rows for one in clusters], "share": [one.share for one in clusters]}
+    if any(one.silhouette is not None for one in clusters):
+        columns["silhouette"] = [one.silhouette for one in clusters]
+    if any(one.rule is not None for one in clusters):
+        rules = [one.rule if one.rule is not None and one.rule.describes else None for one in clusters]
+        columns["rule"] = [None if rule is None else rule.text for rule in rules]
+        columns["rule coverage"] = [None if rule is None else rule.coverage for rule in rules]
+        columns["rule precision"] = [None if rule is None else rule.precision for rule in rules]
+    shift, spread = preparation.units
+    members = [np.flatnonzero(codes == j) for j in range(len(clusters))]
+    for j, name in enumerate(preparation.numbers):
+        x = np.asarray(prepared.rows.X[:, j], dtype=np.float64)
+        medians = [_median(x[rows], None if prepared.weight is None else prepared.weight[rows]) for rows in members]
+        means = [one.means.get(name) for one in clusters]
+        columns[f"{name} mean"] = [_rounded(mean, spread[j]) for mean in means]
+        columns[f"{name} median"] = [
+            None if median is None else _rounded(median * spread[j] + shift[j], spread[j]) for median in medians
+        ]
+    for column, values in preparation.categories.items():
+        for value in values:
+            columns[f"{column}: {value}"] = [one.means.get(f"{column}={value}") for one in clusters]
+    return pl.DataFrame(columns, strict=False)
+
+
+def _median(x: NDArray[np.float64], w: NDArray[np.float64] | None) -> float | None:
+    present = ~np.isnan(x) if w is None else ~np.isnan(x) & (w > 0)
+    if not present.any():
+        return None
+    return float(quantiles(x[present, np.newaxis], [0.5], None if w is None else w[present])[0, 0])
+
+
+def _rounded(value: float | None, spread: float) -> float | None:
+    """The value without the rounding errors of scaling: 0 if it is tiny compared with the spread of the column."""
+    if value is None:
+        return None
+    return 0.0 if abs(value) < 10.0**-DIGITS * spread else float(f"{value:.{DIGITS}g}")

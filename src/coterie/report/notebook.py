@@ -1,0 +1,302 @@
+"""Results and fitted estimators in notebooks: HTML without scripts, in the colours of the notebook."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache, singledispatch
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from coterie.core.formatting import count
+from coterie.core.protocols import is_estimator
+from coterie.diagnosis.diagnosis import Diagnosis
+from coterie.hierarchy.linkage_matrix import LinkageMatrix
+from coterie.palette import colours
+from coterie.plots import DendrogramDisplay
+from coterie.plots.display import plain
+from coterie.report.build.fitted_clusters import FittedClusters, fitted_clusters
+from coterie.report.formatting import number, percent, short_name, two_places
+from coterie.report.html.charts.curves import Choice, Line, drawn_curves
+from coterie.report.html.charts.dendrogram import dendrogram
+from coterie.report.html.charts.figure import cluster_name, numbers
+from coterie.report.html.charts.svg import scrollable
+from coterie.report.html.pages import stylesheet as report_stylesheet
+from coterie.report.html.sections.diagnosis import findings
+from coterie.report.results import TextResult
+from coterie.report.text import CRITERIA, as_text
+from coterie.selection import (
+    ChooseK,
+    Curve,
+    DendrogramGap,
+    Gap,
+    MixtureTable,
+    Splitting,
+    Stability,
+    Sweep,
+    Tendency,
+)  # fmt: skip
+from coterie.selection.mixture_table import CRITERIA as INFORMATION_CRITERIA
+from coterie.selection.votes import NAMES
+from coterie.web import Markup, tag
+from coterie.web.page import stylesheet as page_stylesheet
+
+CLASS = "coterie-result"  # of the element that contains a result; every rule of the style is inside of it
+# Rules of the pages about charts and tables, which are the same in notebooks.
+SHARED = re.compile(
+    r"^(?:svg\.chart|\.chart|\.axis|line\.grid|ul\.legend|\.legend|\.swatch|\.who |\.severity|\.findings|\.numbers|"
+    r"\.drawn\.slim)[^{}]*\{[^{}]*\}$",
+    re.MULTILINE,
+)
+MAX_CLUSTERS = 30  # rows of the table of clusters
+MAX_ROWS = 60  # rows of other tables
+HEADERS = {"k": "K", "left": "ratio to the K before", "log_w": "log W", "se": "standard error", "p_value": "p-value"}
+
+
+@singledispatch
+def as_html(result: Any) -> str | None:
+    """Render a result or a fitted estimator as HTML for a notebook; None if there is nothing to show.
+
+    The HTML has its own style and no scripts. It loads nothing, and all text of the data is escaped.
+    """
+    clusters = fitted_clusters(result) if is_estimator(result) else None
+    if clusters is None:
+        return None
+    Z = getattr(result, "linkage_matrix_", None)
+    tree = None if Z is None or len(Z) == 0 else DendrogramDisplay.from_estimator(result)
+    return _block(*_clusters(clusters), None if tree is None else _tree(tree, str(getattr(result, "linkage", ""))))
+
+
+@as_html.register
+def _(result: ChooseK) -> str:
+    sample = "" if result.rows == result.n else f" (from a sample of {result.rows:,} of {result.n:,} rows)"
+    table = result.table()
+    cells = {name: cell for name, cell in CRITERIA.items() if any(cell(row) != "–" for row in table)}
+    rows = [[str(row["k"]), *(cell(row) for cell in cells.values())] for row in table]
+    votes = [
+        [NAMES[vote.criterion], "–" if vote.k is None else str(vote.k), two_places(vote.confidence),
+         f"{vote.weight:g}", vote.note or ""]
+        for vote in sorted(result.votes, key=lambda vote: -vote.weight)
+    ]  # fmt: skip
+    chart = drawn_curves(
+        "Support", "support of all criteria", [Line("support", result.ks.tolist(), result.support.tolist())],
+        choice=Choice(result.recommended, f"K = {result.recommended}"),
+    )  # fmt: skip
+    best = [row["recommended"] for row in table].index(True)
+    return _block(
+        tag("p", tag("strong", f"K = {result.recommended}"), f"{sample}: {result.reason}"),
+        _beside(_numbers(["K", *cells], rows, best), chart),
+        tag("details", tag("summary", "Votes of the criteria"),
+            _numbers(["criterion", "K", "margin", "weight", "note"], votes, left=(0, 4))),
+    )  # fmt: skip
+
+
+@as_html.register
+def _(result: Sweep) -> str:
+    line = Line("objective", result.ks.tolist(), result.objectives.tolist())
+    model = type(result.models[0]).__name__
+    ks = count(len(result.ks), "number of clusters", "numbers of clusters")
+    note = f": {ks}, {count(len(result.labels[0]))}. The objective falls with K, so it does not choose K."
+    return _block(
+        tag("p", tag("strong", f"Sweep of {model}"), note),
+        _beside(_dicts(result.table()), drawn_curves("Objective", "objective", [line])),
+    )  # fmt: skip
+
+
+@as_html.register
+def _(result: Curve) -> str:
+    errors = None if result.errors is None else result.errors.tolist()
+    name = result.name.replace("_", " ")
+    choice = None if result.best is None else Choice(result.best, f"best at K = {result.best}")
+    line = Line(name, result.ks.tolist(), result.values.tolist(), errors)
+    direction = "Higher is better." if result.higher_is_better else "Lower is better."
+    note = f"{direction} {result.note[:1].upper()}{result.note[1:]}." if result.note else direction
+    chart = drawn_curves(name, name, [line], choice=choice) if len(result.ks) else None
+    return _block(tag("p", tag("strong", name), f": {note}"), _beside(_dicts(result.table()), chart))
+
+
+@as_html.register
+def _(result: Gap) -> str:
+    k = result.recommended
+    line = Line("gap", result.ks.tolist(), result.gap.tolist(), result.se.tolist())
+    chart = drawn_curves("Gap statistic", "gap ± standard error", [line], choice=Choice(k, f"K = {k}"))
+    references = count(len(result.reference_log_w), "reference data set")
+    return _block(
+        tag("p", tag("strong", f"K = {k}"), f" by the gap statistic (rule {result.rule}, {references})"),
+        _beside(_dicts(result.table()), chart),
+    )
+
+
+@as_html.register
+def _(result: Stability) -> str:
+    line = Line("stability", result.ks.tolist(), result.mean.tolist(), result.standard_error.tolist())
+    pairs = zip(result.ks.tolist(), result.clusters, strict=True)
+    dots = [(k, float(value)) for k, values in pairs for value in values if np.isfinite(value)]
+    best = result.best
+    chart = drawn_curves(
+        "Stability", "agreement of resamples", [line], dots=dots, threshold=(result.threshold, "stable above"),
+        choice=None if best is None else Choice(best, f"stable: K = {best}"),
+    )  # fmt: skip
+    verdict = f"No K reaches {result.threshold:g}." if best is None else f"{best} clusters are stable."
+    measure = result.measure.replace("_", " ")
+    note = f" Mean {measure} of {count(result.values.shape[1], 'resample')} ({result.resampling})."
+    return _block(tag("p", tag("strong", verdict), note), _beside(_dicts(result.table()), chart))
+
+
+@as_html.register
+def _(result: MixtureTable) -> str:
+    best = result.best(3)
+    lines = []
+    for name, colour, values in zip(result.structures, colours(len(result.structures)), result.bic.T, strict=True):
+        known = np.isfinite(values)
+        if known.any():
+            lines.append(Line(name, result.ks[known].tolist(), values[known].tolist(), None, colour))
+    chart = None
+    if best:
+        choice = Choice(best[0].k, f"{best[0].structure}, K = {best[0].k}")
+        chart = drawn_curves("BIC", "BIC, lower is better", lines, choice=choice, along="number of components K")
+    first = [
+        [name.upper(), *(f"{choice} ({number(choice.value)})" for choice in result.best(3, name))]
+        for name in INFORMATION_CRITERIA
+    ]
+    first = [[*row, *[""] * (4 - len(row))] for row in first]
+    heading = "no valid fit" if not best else f"{best[0].structure} with {count(best[0].k, 'component')}"
+    table = _numbers(["criterion", "best (value)", "second", "third"], first)
+    bic = _dicts(result.table(), best=None if not best else result.ks.tolist().index(best[0].k))
+    return _block(
+        tag("p", tag("strong", heading), " by BIC; lower is better."),
+        _beside([table, tag("details", tag("summary", "BIC of all mixtures"), bic)], chart),
+    )
+
+
+@as_html.register
+def _(result: Tendency) -> str:
+    mean, deviation = result.by_chance
+    verdict = "The data have clusters." if result.clustered else "No evidence of clusters."
+    rows = [
+        ["best silhouette of the data", two_places(result.best)],
+        ["best silhouette without clusters", f"{two_places(mean)} ± {deviation:.2f}"],
+        ["p-value", number(result.p_value)],
+    ]
+    return _block(tag("p", tag("strong", verdict)), _numbers(["measure", "value"], rows))
+
+
+@as_html.register
+def _(result: DendrogramGap) -> str:
+    k = result.best
+    line = Line("jump", result.ks.tolist(), result.jumps.tolist())
+    chart = drawn_curves("Jumps", "jump of the merge heights", [line], choice=Choice(k, f"K = {k}"))
+    note = f", the largest jump of the merge heights (clarity {result.clarity:.2g})"
+    best = result.ks.tolist().index(k) if k in result.ks else None
+    return _block(tag("p", tag("strong", f"K = {k}"), note), _beside(_dicts(result.table(), best=best), chart))
+
+
+@as_html.register
+def _(result: Splitting) -> str:
+    note = f", inertia {number(result.inertia)}, BIC {number(result.bic)}"
+    return _block(tag("p", tag("strong", count(result.n_clusters, "cluster")), note), _dicts(result.table()))
+
+
+@as_html.register
+def _(result: Diagnosis) -> str:
+    facts = [count(result.rows), count(result.columns, "column")]
+    facts += [f"sample of {result.sample:,}"] if result.sample < result.rows else []
+    facts += [result.clusters] if result.clusters else []
+    return _block(tag("p", " · ".join(facts), cls="muted"), *findings(result))
+
+
+@as_html.register
+def _(result: LinkageMatrix) -> str | None:
+    if not result.is_tree():
+        return None  # a slice, or the result of arithmetic: notebooks show its text
+    display = DendrogramDisplay.from_result(result)
+    title = tag("strong", f"Tree of {count(display.n)}")
+    return _block(tag("p", title, f": a matrix {result.shape} in SciPy's format."), _tree(display, result.method))
+
+
+@as_html.register
+def _(result: TextResult) -> str:
+    return _block(tag("pre", as_text(result)))
+
+
+def _tree(display: DendrogramDisplay, method: str) -> Markup:
+    data = plain(display)
+    if display.k == 1:  # no cut: leaves have no colours of clusters
+        data["leaf_cluster"] = [-1] * len(data["leaf_cluster"])
+    return dendrogram(data, of_centers=False, method=f"{method} linkage".strip())
+
+
+def _clusters(clusters: FittedClusters) -> list[Markup]:
+    """The clusters of a fitted model: sizes, and the columns in which each stands out."""
+    shown = sorted(range(clusters.k), key=lambda j: -clusters.shares[j])[:MAX_CLUSTERS]
+    shown = sorted(shown)
+    header = ["cluster", *(["rows"] if clusters.sizes is not None else []), "share"]
+    largest = max(clusters.shares) or 1.0
+    shades = colours(clusters.k)
+    rows: list[list[Any]] = []
+    for j in shown:
+        bar = tag("rect", width=round(60 * clusters.shares[j] / largest, 1), height=8, rx=2, fill=shades[j])
+        bar = tag("svg", bar, viewBox="0 0 60 8", width=60, height=8, cls="portion", aria_hidden="true")
+        sizes = [] if clusters.sizes is None else [f"{clusters.sizes[j]:,}"]
+        rows.append([cluster_name(shades[j], str(j)), *sizes, [bar, percent(clusters.shares[j])]])
+    if clusters.traits is not None:
+        header.append("stands out by")
+        for row, j in zip(rows, shown, strict=True):
+            row.append(_traits(clusters.traits[j]))
+    table = _numbers(header, rows, left=(0, *([len(header) - 1] if clusters.traits is not None else [])))
+    notes = []
+    if clusters.traits is not None:
+        notes.append("Value of the center, and mean of all centers, in the units of X.")
+    if len(shown) < clusters.k:
+        notes.append(f"The {len(shown)} largest of {clusters.k:,} clusters.")
+    note = tag("p", " ".join(notes), cls="muted") if notes else None
+    return [tag("p", " · ".join(clusters.facts)), scrollable(table), note or Markup()]
+
+
+def _traits(traits: Sequence[tuple[str, float, float]]) -> Markup:
+    parts: list[Any] = []
+    for i, (column, value, mean) in enumerate(traits):
+        parts += [", " if i else "", tag("bdi", short_name(column)), f" {number(value)} (mean {number(mean)})"]
+    return tag("span", parts or "nothing: close to the mean", cls="prose" if parts else "muted")
+
+
+def _dicts(rows: Sequence[Mapping[str, Any]], best: int | None = None) -> Markup:
+    """A table of dictionaries with the same keys; the row whose `best` or `recommended` is true is marked."""
+    marks = [i for i, row in enumerate(rows) if row.get("best") or row.get("recommended")]
+    keys = [key for key in (rows[0] if rows else {}) if key not in ("best", "recommended")]
+    header = [HEADERS.get(key, key.replace("_", " ")) for key in keys]
+    cells = [[_cell(row[key]) for key in keys] for row in rows]
+    return _numbers(header, cells, marks[0] if marks else best)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number(value) if value is None or isinstance(value, int | float) else str(value)
+
+
+def _numbers(
+    header: Sequence[str], rows: Sequence[Sequence[Any]], best: int | None = None, left: Sequence[int] = (0,)
+) -> Markup:
+    """A table whose row `best` is marked, shortened to `MAX_ROWS` rows."""
+    marked = [[f"{row[0]} ◀", *row[1:]] if i == best else row for i, row in enumerate(rows)]
+    n_hidden = len(rows) - MAX_ROWS
+    note = tag("p", f"… and {n_hidden:,} more rows: see table()", cls="muted") if n_hidden > 0 else None
+    return tag("div", numbers(header, marked[:MAX_ROWS], left), note, cls="scroll")
+
+
+def _beside(table: Any, chart: Any) -> Markup:
+    """A table and a chart, side by side where there is space."""
+    return tag("div", tag("div", table), tag("div", chart, cls="drawing") if chart is not None else None, cls="side")
+
+
+def _block(*content: Any) -> str:
+    return f'<div class="{CLASS}"><style>{_style()}</style>{tag("div", *content)}</div>'
+
+
+@cache
+def _style() -> str:
+    """The rules of charts and tables, nested so that they apply to results only."""
+    shared = "\n".join(SHARED.findall(page_stylesheet() + report_stylesheet()))
+    own = files("coterie.report").joinpath("notebook.css").read_text(encoding="utf-8")
+    return f".{CLASS} {{\n{shared}\n}}\n{own}"

@@ -1,0 +1,95 @@
+"""Names of columns and values from data cannot change the meaning of an export."""
+
+import sqlite3
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import coterie
+from coterie import jobs
+from coterie.errors import ParameterError
+from coterie.exports.sql import SQLITE, identifier, literal_of, string
+from exports.engines import ENGINES
+
+NAMES = (
+    'a"b', "it's", 'x"; DROP TABLE "the table"; --', "new\nline", "tab\tand\rreturn", "\x1b[31mred\x1b[0m",
+    "back\\slash", "'''", '"""', "%s {0} {} $1 :a ?", "/* comment */", "-- comment", "ünïcödé ☃", "t", "f0", "select", " ",
+    "\u202eabc",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_hostile_names_of_columns(engine):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({name: rng.normal(size=80) for name in NAMES})
+    model = coterie.KMeans(3, random_state=0).fit(frame)
+    assert ENGINES[engine](model, frame) == model.labels_.tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_hostile_categories(engine, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"x": rng.normal(size=180), 'kind"; --': [NAMES[i % len(NAMES)] for i in range(180)]})
+    frame.write_parquet(tmp_path / "table.parquet")
+    model = tmp_path / "model.safetensors"
+    result = jobs.run(jobs.Job(tmp_path / "table.parquet", k=5, one_hot=('kind"; --',), model=model))
+    assert ENGINES[engine](model, frame) == result.labels.tolist()
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_quoted_names_and_strings_are_read_as_they_are(text):
+    with sqlite3.connect(":memory:") as connection:
+        cursor = connection.execute(f"SELECT {string(text)} AS {identifier(text or 'x')}")
+        assert cursor.fetchall() == [(text,)]
+        assert cursor.description[0][0] == (text or "x")
+
+
+def test_null_characters_are_rejected_in_sql_and_escaped_in_python():
+    model = coterie.KMeans(2, random_state=0).fit(pl.DataFrame({"a\0b": [1.0, 2.0, 8.0, 9.0]}))
+    for dialect in ("duckdb", "sqlite", "postgresql"):
+        with pytest.raises(ParameterError, match=r"'a\\x00b' contains a null character"):
+            coterie.export(model, "sql", dialect=dialect)
+    assert ENGINES["python"](model, pl.DataFrame({"a\0b": [1.5]})) == [int(model.labels_[0])]
+
+
+def test_names_that_differ_by_case_only():
+    frame = pl.DataFrame({"a": [1.0, 2.0, 8.0, 9.0], "A": [5.0, 6.0, 1.0, 2.0]})
+    model = coterie.KMeans(2, random_state=0).fit(frame)
+    for dialect in ("duckdb", "sqlite"):
+        with pytest.raises(ParameterError, match=f"columns 'a' and 'A' are the same in {dialect}"):
+            coterie.export(model, "sql", dialect=dialect)
+    assert '"A"' in coterie.export(model, "sql", dialect="postgresql")
+    assert ENGINES["python"](model, frame) == model.labels_.tolist()
+
+
+def test_python_code_is_ascii():
+    frame = pl.DataFrame({name: [0.0, 1.0, 5.0, 6.0] for name in NAMES})
+    code = coterie.export(coterie.KMeans(2, random_state=0).fit(frame), "python")
+    assert code.isascii()
+    assert not any(ord(character) < 32 and character != "\n" for character in code)
+
+
+def test_a_table_in_a_schema_and_a_hostile_table_name():
+    model = coterie.KMeans(2, random_state=0).fit([[1.0], [2.0], [8.0]])
+    assert coterie.export(model, "sql", table="sales.orders").endswith('FROM "sales"."orders" AS t\n')
+    assert coterie.export(model, "sql", table='x"; --').endswith('FROM "x""; --" AS t\n')
+
+
+def test_text_in_a_numeric_column_of_sqlite():
+    """Columns of SQLite can contain any value. Text of a number is that number, as for `coterie predict`."""
+    model = coterie.KMeans(2, random_state=0).fit([[1.0], [2.0], [8.0], [9.0]])
+    near, far = model.predict([[1.0], [9.0]]).tolist()
+    values = [1, 9, 9.0, "9", " 9.0 ", "9e0", "", None, "9 apples", "abc", b"9", float("inf"), 2**53 + 1]
+    frame = pl.DataFrame({"x0": values}, schema={"x0": pl.Object})
+    labels = ENGINES["sqlite"](model, frame)
+    assert labels == [near, far, far, far, far, far, None, None, None, None, None, None, far]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_of_sqlite_are_exact(number):
+    literal = literal_of(number, SQLITE)
+    with sqlite3.connect(":memory:") as connection:
+        assert connection.execute(f"SELECT {literal}").fetchone() == (number,)

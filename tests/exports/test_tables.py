@@ -1,0 +1,110 @@
+"""Models of `coterie fit`: the stored preparation is exported, and labels are those of `coterie predict`."""
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.datasets import load_iris
+
+from coterie import jobs
+from coterie.datasets import write_demo
+from exports.engines import ENGINES, in_python, in_sqlite
+
+NUMBERS = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
+N_NEW = 2000
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Penguins, and random penguins with missing values and islands that the fit has not seen."""
+    folder = tmp_path_factory.mktemp("tables")
+    frame = pl.read_csv(write_demo("penguins", folder / "penguins.csv"), null_values="NA").drop("year")
+    frame.write_parquet(folder / "penguins.parquet")
+    rng = np.random.default_rng(3)
+    columns = {}
+    for name in NUMBERS:
+        low, high = frame[name].min(), frame[name].max()
+        values = rng.uniform(low - 0.3 * (high - low), high + 0.3 * (high - low), N_NEW)
+        columns[name] = np.where(rng.random(N_NEW) < 0.1, np.nan, values)
+    columns["sex"] = rng.choice(["male", "female", "unknown", None], N_NEW).tolist()
+    columns["island"] = rng.choice(["Biscoe", "Dream", "Torgersen", "Anvers", "dream", None], N_NEW).tolist()
+    new = pl.DataFrame(columns, schema_overrides={"sex": pl.String, "island": pl.String}).fill_nan(None)
+    new.write_parquet(folder / "new.parquet")
+    return folder, frame, new
+
+
+def export_agrees(folder, frames, engine, missing, **options):
+    """Whether an export gives the labels of `coterie predict` for all tables; -1 is no cluster."""
+    path = folder / "model.safetensors"
+    jobs.run(jobs.Job(folder / "penguins.parquet", model=path, force=True, **options))
+    for name, frame in frames.items():
+        job = jobs.PredictJob(path, folder / name, missing=missing)
+        expected = [None if label < 0 else label for label in jobs.predict(job).labels.tolist()]
+        assert ENGINES[engine](path, frame) == expected, name
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("scale", ["standard", "robust", "minmax", "none"])
+def test_scaling_and_categories(tables, engine, scale):
+    folder, frame, new = tables
+    export_agrees(
+        folder, {"penguins.parquet": frame, "new.parquet": new}, engine, "drop", k=4, columns=NUMBERS, missing="drop",
+        one_hot=("sex", "island"), scale=scale,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("missing", ["mean", "median", "ignore"])
+def test_missing_values(tables, engine, missing):
+    folder, frame, new = tables
+    export_agrees(
+        folder, {"penguins.parquet": frame, "new.parquet": new}, engine, "auto", k=4, columns=NUMBERS, missing=missing,
+        one_hot=("sex", "island"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "method, options",
+    [
+        ("minibatch", {}), ("bisecting", {}), ("balanced", {}), ("spherical", {}), ("kmedians", {}), ("kmedoids", {}),
+        ("fuzzy", {}), ("gmm", {}), ("gmm", {"covariance": "EEE"}), ("gmm", {"covariance": "VEI"}), ("bayes-gmm", {}),
+    ],
+)  # fmt: skip
+def test_algorithms(tables, engine, method, options):
+    folder, frame, new = tables
+    export_agrees(
+        folder, {"penguins.parquet": frame, "new.parquet": new}, engine, "drop", k=3, columns=NUMBERS, missing="drop",
+        method=method, options=options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_iris_and_float32(tmp_path, engine):
+    X = load_iris().data
+    for dtype in (pl.Float64, pl.Float32):
+        frame = pl.DataFrame({f"column {j}": X[:, j] for j in range(4)}).cast(dtype)
+        frame.write_parquet(tmp_path / "iris.parquet")
+        model = tmp_path / "iris.safetensors"
+        for method in ("kmeans", "gmm"):
+            result = jobs.run(jobs.Job(tmp_path / "iris.parquet", method=method, k=3, model=model, force=True))
+            assert ENGINES[engine](model, frame) == result.labels.tolist()
+
+
+def test_a_column_of_numbers_with_an_equals_sign_is_not_a_category(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": rng.normal(size=60), "b=c": rng.normal(size=60), "=d": rng.random(60)})
+    frame.write_parquet(tmp_path / "table.parquet")
+    model = tmp_path / "model.safetensors"
+    for scale in ("standard", "none"):
+        result = jobs.run(jobs.Job(tmp_path / "table.parquet", k=3, model=model, force=True, scale=scale))
+        assert in_python(model, frame) == in_sqlite(model, frame) == result.labels.tolist()
+
+
+def test_true_and_false_are_categories(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": rng.normal(size=60), "flag": rng.random(60) < 0.5})
+    frame.write_parquet(tmp_path / "table.parquet")
+    model = tmp_path / "model.safetensors"
+    result = jobs.run(jobs.Job(tmp_path / "table.parquet", k=4, model=model, one_hot=("flag",), scale="none"))
+    for engine in ENGINES:
+        assert ENGINES[engine](model, frame) == result.labels.tolist(), engine
