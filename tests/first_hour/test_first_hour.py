@@ -1,8 +1,8 @@
 """The first hour of a new user: real tables through the whole command line, and what one would check by hand.
 
-Each table is clustered with the defaults. Its clusters, rules, profiles, report and model must agree with each other and
-with the file. What is known about a table is in `TABLES`: the numbers of clusters that one can defend, columns that must
-be used, and columns that must not be.
+Each table is clustered with the defaults. Its clusters, rules, profiles, report and model must agree with each other
+and with the file. What is known about a table is in `TABLES`: the numbers of clusters that one can defend, columns that
+must be used, and columns that must not be.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ TABLES = {
     "vega:seattle-weather.csv": Known(range(1, 6), ("temp_max", "wind"), ("weather",)),
     "vega:stocks.csv": Known(range(1, 7), ("price",), ("symbol",)),
     "vega:airports.csv": Known(range(1, 11), ("latitude", "longitude"), ("iata", "name", "city")),
-    "r:MASS/Cars93": Known(range(1, 6), ("Price", "Horsepower", "Weight"), ("", "Make", "Model")),
-    "r:MASS/survey": Known(range(1, 6), ("Height", "Wr.Hnd", "Pulse"), ("",)),
-    "r:MASS/birthwt": Known(range(1, 11), ("bwt", "age", "lwt"), ("",)),
-    "r:MASS/Boston": Known(range(2, 7), ("crim", "rm", "medv"), ("",)),
-    "r:datasets/USArrests": Known(range(1, 5), ("Murder", "Assault", "Rape"), ("",)),
-    "r:datasets/swiss": Known(range(1, 5), ("Fertility", "Education"), ("",)),
-    "r:datasets/airquality": Known(range(1, 6), ("Ozone", "Temp"), ("",)),
-    "r:ggplot2/mpg": Known(range(1, 6), ("displ", "cty", "hwy"), ("",)),
-    "r:ggplot2/msleep": Known(range(1, 6), ("sleep_total", "bodywt"), ("", "name")),
-    "r:Ecdat/Caschool": Known(range(1, 7), ("enrltot", "testscr"), ("",)),
+    "r:MASS/Cars93": Known(range(1, 6), ("Price", "Horsepower", "Weight"), ("unnamed_1", "Make", "Model")),
+    "r:MASS/survey": Known(range(1, 6), ("Height", "Wr.Hnd", "Pulse"), ("unnamed_1",)),
+    "r:MASS/birthwt": Known(range(1, 11), ("bwt", "age", "lwt"), ("unnamed_1",)),
+    "r:MASS/Boston": Known(range(2, 7), ("crim", "rm", "medv"), ("unnamed_1",)),
+    "r:datasets/USArrests": Known(range(1, 5), ("Murder", "Assault", "Rape"), ("unnamed_1",)),
+    "r:datasets/swiss": Known(range(1, 5), ("Fertility", "Education"), ("unnamed_1",)),
+    "r:datasets/airquality": Known(range(1, 6), ("Ozone", "Temp"), ("unnamed_1",)),
+    "r:ggplot2/mpg": Known(range(1, 6), ("displ", "cty", "hwy"), ("unnamed_1",)),
+    "r:ggplot2/msleep": Known(range(1, 6), ("sleep_total", "bodywt"), ("unnamed_1", "name")),
+    "r:Ecdat/Caschool": Known(range(1, 7), ("enrltot", "testscr"), ("unnamed_1",)),
     "sklearn:wine": Known(range(3, 5), ("proline",)),
     "sklearn:breast_cancer": Known(range(1, 4), ("mean radius",)),
     "sklearn:diabetes": Known(range(1, 4), ("bmi",)),
@@ -83,20 +83,23 @@ def check(source: str, folder, capsys, *more: str) -> dict:
     known = TABLES[source]
     write(source, folder / "table.csv")
     files = [
-        "--output", "labelled.csv", "--model", "model.safetensors", "--report", "report.html", "--profiles", "profiles.csv",
+        "--output", "labelled.csv", "--model", "model.safetensors", "--report", "report.html",
+        "--profiles", "profiles.csv",
     ]  # fmt: skip
     result = fit(capsys, "--missing", "median", *files, *known.options, *more)
     labelled = pd.read_csv("labelled.csv", keep_default_na=False)
     table = pd.read_csv("table.csv", keep_default_na=False)
-    table.columns = ["" if name.startswith("Unnamed:") else name for name in table.columns]
+    table.columns = ["unnamed_1" if name.startswith("Unnamed:") else name for name in table.columns]
 
     k, clusters = result["k"], result["clusters"]
     assert k in known.k
-    assert len(clusters) == k and sum(each["rows"] for each in clusters) == len(labelled) == len(table)
+    assert len(clusters) == k
+    assert sum(each["rows"] for each in clusters) == len(labelled) == len(table)
     assert np.bincount(labelled["cluster"], minlength=k).tolist() == [each["rows"] for each in clusters]
     assert {*known.used} <= {*result["columns"]}
     assert not {*known.left_out} & {*result["columns"]}
-    assert {*known.left_out} <= {*result["skipped"]} and all(result["skipped"].values())
+    assert {*known.left_out} <= {*result["skipped"]}
+    assert all(result["skipped"].values())
 
     as_read = pd.read_csv("table.csv")
     as_read.columns = table.columns
@@ -112,7 +115,8 @@ def check(source: str, folder, capsys, *more: str) -> dict:
     assert (again["cluster"] == labelled["cluster"]).all()
 
     profiles = pd.read_csv("profiles.csv")
-    assert len(profiles) == k and profiles["rows"].tolist() == [each["rows"] for each in clusters]
+    assert len(profiles) == k
+    assert profiles["rows"].tolist() == [each["rows"] for each in clusters]
 
     page = (folder / "report.html").read_text("utf-8")
     text = re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)

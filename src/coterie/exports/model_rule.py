@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.core.formatting import first_names, join_words
+from coterie.core.formatting import join_words
 from coterie.errors import ParameterError
 from coterie.exports.prediction_rule import (
     CenterTree,

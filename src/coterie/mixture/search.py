@@ -156,7 +156,8 @@ class Search:
             patience = self.effort.patience * (2 if self.has_few_rows else 1)
         while self.steps_left > 0 and idle < patience:
             count = max(4, min(self.n_starts // 2, self.steps_left // (4 * SHORT)))
-            splits = split_and_merge(self.trials, select(candidates.params, [0]), int(np.ceil(self.effort.splits * count)), skip)
+            n_splits = int(np.ceil(self.effort.splits * count))
+            splits = split_and_merge(self.trials, select(candidates.params, [0]), n_splits, skip)
             count_of_others = max(1, min(count // 3, (count - len(splits)) // 2))
             moves = [splits, relocate(self.trials, candidates.params, count_of_others)]
             if len(candidates.objective) > 1:
