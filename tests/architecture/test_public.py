@@ -173,14 +173,11 @@ def test_arguments_have_one_order():
 
 
 def test_method_means_the_way_a_tree_is_built():
-    """SciPy's word; others are `algorithm`, `approximation`, `criteria` and `resampling`.
-
-    `Job.method` is older: the name of the algorithm on the command line.
-    """
+    """SciPy's word; others are `algorithm`, `approximation`, `criteria` and `resampling`."""
     names = {
         name.split(".")[-1] for name, parameters in signatures() if "method" in parameters or "methods" in parameters
     }
-    assert names == {"linkage", "DivisiveClustering", "Job"}
+    assert names == {"linkage", "DivisiveClustering"}
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ class Job(TableJob):
     [3, 3]
     """
 
-    method: str = "kmeans"  # one of `coterie.algorithms.ALGORITHMS`
+    algorithm: str = "kmeans"  # one of `coterie.algorithms.ALGORITHMS`
     k: Number = "auto"  # number of clusters, or the smallest and largest to choose from
     options: Mapping[str, Any] = field(default_factory=dict)  # of the algorithm, by their names on the command line
     budget: Budget = "normal"  # effort spent on choosing K
@@ -147,7 +147,7 @@ class PredictJob:
 class ChooseJob(TableJob):
     """A table whose number of clusters is chosen by `criteria`; by default by those of the `budget`."""
 
-    method: str = "kmeans"
+    algorithm: str = "kmeans"
     k: Number = "auto"
     criteria: tuple[str, ...] = ()
     budget: Budget = "normal"
@@ -160,7 +160,7 @@ class ChooseJob(TableJob):
 class CompareJob(TableJob):
     """A table, and the algorithms to compare on it, each with every number of clusters."""
 
-    methods: tuple[str, ...] = ()
+    algorithms: tuple[str, ...] = ()
     k: Number = "auto"
     budget: Budget = "quick"
     report: Path | None = None

@@ -27,9 +27,9 @@ def command_line(job: TableJob) -> str:
     """The command line of a job, without its output files."""
     words = ["coterie", COMMANDS[type(job)], str(job.path)]
     if isinstance(job, Job | ChooseJob):
-        words += ["-k", _k_text(job.k), "-a", job.method]
+        words += ["-k", _k_text(job.k), "-a", job.algorithm]
     if isinstance(job, CompareJob):
-        words += ["-k", _k_text(job.k), *(word for name in job.methods for word in ("-a", name))]
+        words += ["-k", _k_text(job.k), *(word for name in job.algorithms for word in ("-a", name))]
     if isinstance(job, ReportJob):
         words += ["--model", str(job.model)] if job.model is not None else ["--labels", str(job.labels)]
     if isinstance(job, ChooseJob) and job.criteria:
