@@ -38,17 +38,18 @@ def class_of(tag: str) -> type | None:
     """The class with this tag; None if there is none."""
     if tag in ESTIMATORS:
         import_module(ESTIMATORS[tag])  # and with it most classes that it stores
-    if tag not in CLASSES:
-        _import_all()
+    for package in PACKAGES:
+        if tag in CLASSES:
+            break
+        _import_modules(package)
     return CLASSES.get(tag)
 
 
 @cache
-def _import_all() -> None:
-    for package in PACKAGES:
-        home = import_module(f"coterie.{package}")
-        for module in iter_modules(home.__path__):
-            import_module(f"{home.__name__}.{module.name}")
+def _import_modules(package: str) -> None:
+    home = import_module(f"coterie.{package}")
+    for module in iter_modules(home.__path__):
+        import_module(f"{home.__name__}.{module.name}")
 
 
 def model_name(model: Any) -> str | None:

@@ -35,7 +35,7 @@ from coterie.preparation.transforms import NO_TRANSFORM, TRANSFORMS, choose_tran
 CONSTANT = "constant"
 NEAR_DUPLICATE = 0.999  # absolute correlation of columns of which one is left out
 MIN_CORRELATED, MAX_CORRELATED = 30, 1000  # rows and columns for which correlations are computed
-CORRELATED_ROWS = 100_000
+CORRELATED_ROWS = SKEWNESS_ROWS = 100_000
 MIN_VECTOR = 16  # columns that are elements of one vector, if their names say so
 ONE_UNIT = 20.0  # largest standard deviation of columns of one unit, as a multiple of their median
 
@@ -285,9 +285,13 @@ def _with_transforms(
         raise ParameterError("--transform is for rows of numbers: leave it out for mixture and kmeans-dtw.")
     chosen: dict[str, str] = {}
     if options.scale == "auto" and scale == "standard":
+        sample = sample_rows(len(raw.X), SKEWNESS_ROWS)
+        minima = extremes(raw.X[:, : len(preparation.numbers)])[0]
         for j, name in enumerate(preparation.numbers):
-            transform = None if name in requested else choose_transform(raw.X, j, weight)
-            chosen |= {} if transform is None else {name: transform}
+            if name not in requested and minima[j] >= 0:
+                mass = None if weight is None else weight[sample]
+                transform = choose_transform(raw.X[sample, j], float(minima[j]), mass)
+                chosen |= {} if transform is None else {name: transform}
     order = {name: j for j, name in enumerate(preparation.numbers)}
     transforms = dict(sorted((transforms | chosen).items(), key=lambda item: order[item[0]]))
     by_index = {order[name]: transform for name, transform in transforms.items()}

@@ -12,6 +12,7 @@ from coterie.preparation.scaling import Matrix, Vector, blocks, quantiles
 MIN_ROWS = 50
 MIN_SKEWNESS = 2.0  # that of an exponential distribution, whose logarithm is also skewed
 MAX_SKEWNESS = 1.0  # after the transform
+MAX_FIRST = 3.0  # smallest value above zero, if there are zeros
 MIN_RATIO = 30.0  # of the quantiles 97.5 % and 2.5 %: values extend over more than one order of magnitude
 
 
@@ -69,17 +70,20 @@ def first_invalid(X: Matrix, j: int, name: str) -> int | None:
     return None
 
 
-def choose_transform(X: Matrix, j: int, weight: Vector | None = None) -> str | None:
-    """The logarithm, if column `j` is positive, strongly skewed and spread over orders of magnitude, and its logarithm
-    is nearly symmetric; None otherwise. With zeros among the values it is that of 1 + x, if other values are above 1.
+def choose_transform(column: Vector, minimum: float, weight: Vector | None = None) -> str | None:
+    """The logarithm, if a column is positive, strongly skewed and spread over orders of magnitude, and its logarithm is
+    nearly symmetric; None otherwise. With zeros it is that of 1 + x, if the smallest other value is about 1.
+
+    `column` may be a sample; `minimum` is that of all rows.
     """
-    values = np.asarray(X[:, j], dtype=np.float64)
+    values = np.asarray(column, dtype=np.float64)
     mask = ~np.isnan(values) if weight is None else ~np.isnan(values) & (weight > 0)
     values, mass = values[mask], None if weight is None else weight[mask]
-    if len(values) < MIN_ROWS or values.min() < 0 or not np.isfinite(values).all():
+    if len(values) < MIN_ROWS or minimum < 0 or not np.isfinite(values).all():
         return None
-    name = "log" if values.min() > 0 else "log1p"
-    if name == "log1p" and values[values > 0].min(initial=np.inf) < 1:  # 1 + x would hide small values
+    name = "log" if minimum > 0 else "log1p"
+    # 1 + x would hide values far below 1, and leave a gap between zero and values far above.
+    if name == "log1p" and not 1 <= values[values > 0].min(initial=np.inf) <= MAX_FIRST:
         return None
     offset = 0.0 if name == "log" else 1.0
     low, high = quantiles(values[:, np.newaxis], [0.025, 0.975], mass)[:, 0]
