@@ -124,4 +124,6 @@ def a_trace_ends_with_the_fit(case: Case) -> None:
     require(len(trace.steps) > 0, "a trace without steps")
     require_same(trace.model.labels_ if hasattr(trace.model, "labels_") else traced.labels_, model.labels_, "labels_")
     if isinstance(model, coterie.KMeans):
-        require_close(trace.steps[-1].objective, model.inertia_, "objective of the last step", 1e-9)
+        with np.errstate(over="ignore", under="ignore"):
+            objective = np.ldexp(trace.steps[-1].objective, 2 * trace.scale.rows + trace.scale.weights)
+        require_close(objective, model.inertia_, "objective of the last step", 1e-9)
