@@ -82,8 +82,8 @@ def pages(tmp_path_factory):
                 blobs(place, 400, 4, 40, 0.1), k=40, options={"n_init": 1}, report=place / "r.html"
             ),
             "one column": lambda: Job(blobs(place, d=1), k=3, report=place / "r.html"),
-            "several kinds": lambda: Job(mixed(place), method="mixture", k=3, report=place / "r.html"),
-            "a tree": lambda: Job(blobs(place), method="ward", k=4, report=place / "r.html"),
+            "several kinds": lambda: Job(mixed(place), algorithm="mixture", k=3, report=place / "r.html"),
+            "a tree": lambda: Job(blobs(place), algorithm="ward", k=4, report=place / "r.html"),
             "hostile text": lambda: ReportJob(
                 blobs(place, label=[HOSTILE[i % 5] for i in range(300)]), labels="label", output=place / "r.html"
             ),
