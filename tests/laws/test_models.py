@@ -128,10 +128,10 @@ def test_engines_agree_to_the_last_bit(model, X, part_rows):
 def test_the_best_of_several_starts_is_kept(model, X, part_rows):
     rng = np.random.default_rng(1)
     src = source(X, part_rows)
-    several = fit(model, src, Serial(), n_init=2, max_iter=4)
+    several = fit(model, src, Serial(), n_init=2, max_iter=2)
     ends = []
     for run, child in enumerate(rng.spawn(2)):
-        *_, last = loop.Descent(model, src, Serial(), run, accelerate=False).iterations(child, max_iter=4)
+        *_, last = loop.Descent(model, src, Serial(), run, accelerate=False).iterations(child, max_iter=2)
         ends.append(last.objective)
     assert several.objective == min(ends)
 

@@ -14,7 +14,6 @@ import pytest
 from coterie import jobs
 from coterie.datasets import make_blobs
 from coterie.jobs import output_files
-from coterie.report.html import as_html
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
 HOSTILE = (
@@ -151,5 +150,5 @@ def run(job: jobs.Job) -> tuple[Any, Any]:
 def page_of(job: jobs.Job) -> tuple[Any, Any, str, Node]:
     """The result, the report, the page as text, and the page as a tree."""
     result, report = run(job)
-    html = as_html(report)
+    html = (job.output if isinstance(job, jobs.ReportJob) else job.report).read_text(encoding="utf-8")
     return result, report, html, read(html)
