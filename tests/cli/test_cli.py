@@ -33,7 +33,7 @@ def test_demo_then_fit_labels_every_complete_penguin(penguins, folder, capsys):
 def test_results_go_to_stdout_and_notes_to_stderr(penguins, capsys):
     main(FIT)
     captured = capsys.readouterr()
-    assert "note: skipped as text: species, island, sex." in captured.err
+    assert "note: skipped as text: species, island, sex (to use one: --one-hot species)." in captured.err
     assert "note" not in captured.out
     assert "stands out by" in captured.out
 

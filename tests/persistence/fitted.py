@@ -10,9 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import coterie
+from coterie.data.tables.readings import Reading
 from coterie.distances.windows import Itakura
 from coterie.families import DirichletPrior, GammaPrior, Gaussian, Poisson, Product, StudentT
 from coterie.families.normal_prior import Prior
+from coterie.preparation.column_reader import ColumnReader
 from short_searches import short_searches
 
 rng = np.random.default_rng(0)
@@ -26,6 +28,8 @@ POSITIVE = COUNTS + 0.5
 SERIES = [row[: 2 + i % 2] for i, row in enumerate(X)]
 CHANNELS = rng.normal(size=(30, 6, 2))
 FRAME = pd.DataFrame({"a": COUNTS[:, 0], "b": COUNTS[:, 1], "c": COUNTS[:, 2]})
+WRITTEN = FRAME.assign(a=[f"${value}" for value in COUNTS[:, 0]])
+AMOUNTS = {"a": Reading(column="a", kind="number", unit="$").as_dict()}
 MIXED = pd.DataFrame(
     {"visits": rng.integers(0, 9, 80), "kind": rng.choice(["x", "y", "z"], 80), "size": rng.normal(size=80)}
 )
@@ -131,6 +135,7 @@ UNFITTED = {  # name: model, rows
     "StandardScaler": (make_pipeline(StandardScaler(), coterie.KMeans(**K)), X),
     "MinMaxScaler": (make_pipeline(MinMaxScaler(), coterie.GaussianMixture(**C)), FRAME),
     "RobustScaler": (make_pipeline(RobustScaler(), StandardScaler(), coterie.BisectingKMeans(**K)), SINGLE),
+    "ColumnReader": (make_pipeline(ColumnReader(list("abc"), AMOUNTS, {"c": "log1p"}), coterie.KMeans(**K)), WRITTEN),
 }  # fmt: skip
 FITTED = {"Mixture frame": MIXED, "Mixture frame auto": MIXED}
 NAMES = (*UNFITTED, *FITTED)

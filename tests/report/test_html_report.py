@@ -187,7 +187,7 @@ def test_examples_are_the_rows_nearest_to_the_means(tmp_path):
     for label, ids in enumerate(report.examples):
         rows = np.flatnonzero(result.labels == label)
         distances = ((X[rows] - X[rows].mean(axis=0)) ** 2).sum(axis=1)
-        assert ids == [str(place) for place in rows[np.argsort(distances, kind="stable")[:3]]]
+        assert ids == [f"r{place}" for place in rows[np.argsort(distances, kind="stable")[:3]]]  # by their identifiers
 
 
 def test_a_column_named_by_id_names_the_examples(tmp_path):
@@ -277,7 +277,7 @@ def test_whole_numbers_that_the_model_takes_as_categories_are_shown_as_such(tmp_
 def test_the_tree_of_an_agglomeration_has_the_colours_of_its_clusters(tmp_path):
     result, report = run(Job(blobs(tmp_path, n=40), algorithm="average", k=3, report=tmp_path / "r.html"))
     display = report.tree.display
-    labels = {str(i): label for i, label in enumerate(result.labels.tolist())}
+    labels = {f"r{i}": label for i, label in enumerate(result.labels.tolist())}
     assert not report.tree.of_centers
     for name, size, cluster in zip(display.leaves, display.sizes, display.leaf_cluster, strict=True):
         assert size != 1 or labels[name] == cluster
