@@ -58,8 +58,11 @@ class Choice:
     """The recommended number of clusters, the votes, and the values of the criteria."""
 
     recommended: int  # 1 means that no cluster structure was found
+    strength: str  # how clear it is: ``clear``, ``weak`` or ``none``
+    runner_up: int | None  # the number with the next largest support; None if no other has any
     confidence: float  # combined support of `recommended` by all criteria, from 0 to 1
-    reason: str  # in two sentences
+    heading: str  # "K = 4 (weak; runner-up 3)"
+    reason: str  # in a few sentences
     votes: tuple[CriterionVote, ...]  # one for each criterion
     table: tuple[dict[str, Any], ...]  # a row for each K with the values of all criteria; None where there is no value
     clusters_by: str  # the algorithm whose clusters were evaluated
@@ -192,6 +195,7 @@ class PredictionResult(TextResult):
     seed: Any  # of the fit; None if the model has none
     sizes: dict[int, int]  # number of rows in each cluster, by its label
     labels: "NDArray[Any]" = field(repr=False, compare=False)
+    unusual: int | None = None  # number of rows that are unlike the training data; None if the model cannot tell
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     output: str | None = None
