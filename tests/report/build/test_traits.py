@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from coterie.report.build.cluster_summaries import _is_share, _strongest, _without_noise
+from coterie.report.build.cluster_summaries import _is_share, _strongest
 
 
 def test_one_value_of_a_category_is_named_and_rather_the_frequent_one():
@@ -16,9 +16,3 @@ def test_means_are_shares_if_all_values_are_zeros_and_ones():
     means = np.array([[0.0, 0.2, 2.0, -1.0], [0.5, 0.3, 4.0, 2.0]])
     assert _is_share([None] * 4, means, overall, variance).tolist() == [True, False, False, False]
     assert _is_share([None, ("a", "b"), None, None], means, overall, variance).tolist() == [True, True, False, False]
-
-
-def test_rounding_errors_of_scaling_are_zero():
-    means = np.array([[2.0, 1e-20, np.nan], [-2.0, 3e-20, 5.0], [3.55e-15, 2e-20, np.nan]])
-    expected = np.array([[2.0, 1e-20, np.nan], [-2.0, 3e-20, 5.0], [0.0, 2e-20, np.nan]])
-    np.testing.assert_array_equal(_without_noise(means), expected)

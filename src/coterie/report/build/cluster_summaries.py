@@ -23,7 +23,6 @@ TRAITS_SHOWN = 3
 NOTABLE_DEVIATION = 0.5
 SMALL_SHARE = 0.01
 SHARE_TOLERANCE = 1e-6
-NOISE = 1e-12  # of the largest mean
 EXPECTED = (EXCLUDED, NOT_SELECTED, CONSTANT, ROW_NAMES, ROW_WEIGHTS)  # reasons without a note
 
 
@@ -42,7 +41,6 @@ def summaries(
     is_share = _is_share(categories, means, overall, width**2)
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
     mean_silhouettes = [] if isinstance(silhouettes, Absent) else silhouettes.means.tolist()
-    means = _without_noise(means)
     result = []
     for i, label in enumerate(np.flatnonzero(sizes).tolist()):
         strongest = _strongest(deviations[label], categories)
@@ -62,12 +60,6 @@ def summaries(
         )
         result.append(cluster)
     return tuple(result)
-
-
-def _without_noise(means: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Means (k, d) in which rounding errors of scaling are 0: numbers that are tiny beside those of other clusters."""
-    largest = np.nan_to_num(np.abs(means)).max(axis=0, initial=0.0)
-    return np.where(np.abs(means) < NOISE * largest, 0.0, means)
 
 
 def _strongest(deviations: NDArray[np.floating], categories: Sequence[tuple[str, str] | None]) -> list[int]:
