@@ -129,6 +129,9 @@ def test_many_clusters_of_many_columns_stay_below_a_megabyte(tmp_path, monkeypat
     assert len(html.encode()) < 920_000  # 10,000 rows would add 60 KB to the map
     assert result.report_size == (tmp_path / "r.html").stat().st_size
     assert len(report.profiles.shown) * len(report.names) <= 900
+    differences = np.abs(report.profiles.scores).max(axis=0)[report.profiles.shown]
+    assert (np.diff(differences) <= 0).all()
+    assert "Columns that differ most come first." in html
 
 
 def test_the_static_page_has_no_script_and_the_same_text(penguins):

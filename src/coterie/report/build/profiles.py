@@ -49,7 +49,8 @@ def means(
     order = np.argsort(-np.abs(scores).max(axis=0, initial=0.0), kind="stable")
     sizes = np.array([one.rows for one in clusters])
     n_shown = min(MAX_COLUMNS, max(MIN_COLUMNS, CELLS // len(clusters)))
-    return ProfilesDisplay(names, sizes, columns, cluster_means, scores, np.sort(order[:n_shown]))
+    shown = order[:n_shown] if len(columns) >= MAX_COLUMNS else np.sort(order[:n_shown])
+    return ProfilesDisplay(names, sizes, columns, cluster_means, scores, shown)
 
 
 def by_difference(profiles: ProfilesDisplay) -> NDArray[np.integer]:

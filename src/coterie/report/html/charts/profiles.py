@@ -28,6 +28,7 @@ def means(display: Mapping[str, Any]) -> Markup:
     table, slim = _mean_table(display, rows), grid.slim()
     note = "Numbers are means in the units of the table. Colours show the difference from the mean of all rows in s.d."
     note += _left_out(len(columns), len(display["columns"]), len(rows), len(display["names"]))
+    note += " Columns that differ most come first." if list(columns) != sorted(columns) else ""
     return figure("Means", [_key(), grid.drawn()], table, note=note, slim=None if slim is None else [_key(), slim])
 
 
