@@ -101,9 +101,10 @@ def test_numbers_of_sqlite_are_exact(number):
 
 
 def test_numbers_that_sqlite_would_round_are_exact():
-    """SQLite rounds about one of a thousand decimals with 17 digits to another number."""
+    """Versions of SQLite read about one of twenty thousand decimals as a neighbour of the number."""
     rng = np.random.default_rng(0)
-    numbers = (rng.normal(size=5000) * 10.0 ** rng.integers(-8, 9, 5000)).tolist()
+    misread = [-0.0949079371633735, -9920468.47345741, 0.002357098520853605, 1.604320944184687e-11, 0.1, 1e22, 1e23]
+    numbers = [*misread, *(rng.normal(size=5000) * 10.0 ** rng.integers(-12, 13, 5000)).tolist()]
     with sqlite3.connect(":memory:") as connection:
         rows = connection.execute("VALUES " + ", ".join(f"({literal_of(number, SQLITE)})" for number in numbers))
         assert [number for (number,) in rows] == numbers
