@@ -129,13 +129,17 @@ def predict(
     )] = "auto",
     output: cli.TableOptions = TABLE,
     force: cli.Force = False,
+    sheet: cli.Sheet = None,
+    header_row: cli.HeaderRow = None,
+    sql: cli.Sql = None,
     batch_rows: cli.BatchRows = None,
     printing: cli.PrintOptions = PRINTING,
 ) -> None:  # fmt: skip
     """Assign the rows of a table to the clusters of a fitted model."""
     _run(
         jobs.predict, jobs.PredictJob, printing, output, model=model, path=data, proba=proba, distance=distance,
-        missing=missing, force=force, batch_rows=batch_rows,
+        missing=missing, force=force, batch_rows=batch_rows, sheet=sheet, header_row=header_row,
+        sql=sql,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from coterie.core.progress import Callback, Progress, silent
 from coterie.exports import Dialect, ExportFormat
-from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
+from coterie.preparation import Dates, DecimalMark, Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
     from coterie.report import inspection, results
@@ -23,6 +23,8 @@ __all__ = [
     "ChooseJob",
     "CompareJob",
     "CompareLabelsJob",
+    "Dates",
+    "DecimalMark",
     "Device",
     "Dialect",
     "ExportFormat",
@@ -67,6 +69,9 @@ class TableJob(PreparationOptions):
     # Rows of the table in memory at a time; the matrix is then in a temporary file. None reads all rows at once, unless
     # the table is too large for memory. The result does not depend on it.
     batch_rows: int | None = None
+    sheet: str | None = None  # of a workbook; by default the first
+    header_row: int | None = None  # line or row of the column names, counted from 1; None finds it
+    sql: str | None = None  # query in a DuckDB database, or about the table ``data`` in the file
     frame: Any = field(default=None, repr=False, compare=False)  # data frame in memory
 
     def __post_init__(self) -> None:
@@ -130,6 +135,9 @@ class PredictJob:
     distance: bool = False  # write the distance to every center
     missing: ModelMissing = "auto"  # ``auto``: fill or ignore missing values if the fit did, otherwise an error
     batch_rows: int | None = None
+    sheet: str | None = None
+    header_row: int | None = None
+    sql: str | None = None
     output: Path | None = None
     safe_csv: bool = False
     force: bool = False

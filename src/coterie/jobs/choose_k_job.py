@@ -39,7 +39,7 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
         **table_fields(table, prepared, job.weight, job.seed),
         method=job.method,
         choice=choice,
-        notes=(*table.notes, *notes(prepared.skipped)),
+        notes=(*table.notes, *notes(prepared)),
         warnings=(*prepared.warnings, *choice.warnings),
     )
 

@@ -40,10 +40,21 @@ def command_line(job: TableJob) -> str:
         words += ["--engine", job.engine] if job.engine != "local" else []
     if isinstance(job, Job | ChooseJob) and job.budget != "normal":
         words += ["--budget", job.budget]
-    for name in ("columns", "exclude", "one_hot"):
+    for name in ("columns", "exclude", "include", "one_hot", "transform", "na_values"):
         if getattr(job, name):
             words += [_option(name), join_names(getattr(job, name))]
-    for name, default in {"id": None, "weight": None, "scale": "auto", "missing": "error"}.items():
+    defaults = {
+        "sheet": None,
+        "header_row": None,
+        "sql": None,
+        "id": None,
+        "weight": None,
+        "scale": "auto",
+        "dates": "age",
+        "decimal": "auto",
+        "missing": "error",
+    }
+    for name, default in defaults.items():
         if getattr(job, name) != default:
             words += [_option(name), str(getattr(job, name))]
     return shlex.join([*words, "--seed", str(job.seed)])

@@ -57,7 +57,7 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
         agreement=tuple(
             tuple(float(adjusted_rand_score(one, other)) for other in best.values()) for one in best.values()
         ),
-        notes=(*table.notes, *notes(prepared.skipped), *k_notes),
+        notes=(*table.notes, *notes(prepared), *k_notes),
         warnings=(*prepared.warnings, *warnings),
     )
 

@@ -17,6 +17,7 @@ from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.job_table import job_table
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
+from coterie.jobs.training_summary import summarize_training
 from coterie.persistence import save
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
 from coterie.preparation.fit_preparation import PreparedTable, prepare
@@ -68,6 +69,9 @@ def execute(job: Job, callback: Callback) -> JobResult:
             files.write(job.output, writer)
         if job.model is not None:
             callback(Progress(f"writing {job.model.name}"))
+            summary = summarize_training(prepared, fitted.model, fitted.labels, method)
+            if summary is not None:
+                fitted.model.training_summary_ = summary
             if names is not None:
                 setattr(fitted.model, ATTRIBUTE, names)
             pipeline = as_pipeline(fitted.model, prepared.preparation)
@@ -162,7 +166,7 @@ def _result(
         clusters=clusters,
         rule_cost_ratio=cost_ratio,
         labels=prepared.rows.expand(fitted.labels),
-        notes=(*table.notes, *notes(prepared.skipped), *choice_notes, *fitted.notes),
+        notes=(*table.notes, *notes(prepared), *choice_notes, *fitted.notes),
         warnings=(
             *prepared.warnings,
             *(() if choice is None else choice.warnings),

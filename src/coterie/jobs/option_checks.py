@@ -8,7 +8,20 @@ from typing import get_args
 from coterie.algorithms import ALGORITHMS, Algorithm, algorithm_of
 from coterie.core.protocols import Traceable
 from coterie.errors import ParameterError
-from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, PredictJob, Scale, TableJob
+from coterie.jobs import (
+    Budget,
+    ChooseJob,
+    CompareJob,
+    Dates,
+    DecimalMark,
+    Device,
+    Job,
+    Missing,
+    Number,
+    PredictJob,
+    Scale,
+    TableJob,
+)
 
 LARGEST_SEED = 2**32 - 1  # of random states of scikit-learn
 
@@ -16,11 +29,14 @@ LARGEST_SEED = 2**32 - 1  # of random states of scikit-learn
 def check_table_options(job: TableJob) -> None:
     one_of("scale", job.scale, get_args(Scale))
     one_of("missing", job.missing, get_args(Missing))
+    one_of("dates", job.dates, get_args(Dates))
+    one_of("decimal", job.decimal, get_args(DecimalMark))
     at_least("seed", job.seed, 0)
     if job.seed > LARGEST_SEED:
         raise ParameterError(f"seed must be at most {LARGEST_SEED}; got {job.seed}.")
     at_least("threads", job.threads, 1)
     at_least("batch_rows", job.batch_rows, 1)
+    at_least("header_row", job.header_row, 1)
     one_of("device", job.device, get_args(Device))
     if job.device == "cuda":
         raise ParameterError("--device cuda is not supported yet. Use --device cpu, or leave it out.")

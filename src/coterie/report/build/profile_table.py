@@ -30,7 +30,7 @@ def profile_table(
         columns["rule"] = [None if rule is None else rule.text for rule in rules]
         columns["rule coverage"] = [None if rule is None else rule.coverage for rule in rules]
         columns["rule precision"] = [None if rule is None else rule.precision for rule in rules]
-    shift, spread = preparation.units
+    spread = preparation.units[1]
     members = [np.flatnonzero(codes == j) for j in range(len(clusters))]
     for j, name in enumerate(preparation.numbers):
         x = np.asarray(prepared.rows.X[:, j], dtype=np.float64)
@@ -38,7 +38,8 @@ def profile_table(
         means = [one.means.get(name) for one in clusters]
         columns[f"{name} mean"] = [_rounded(mean, spread[j]) for mean in means]
         columns[f"{name} median"] = [
-            None if median is None else _rounded(median * spread[j] + shift[j], spread[j]) for median in medians
+            None if median is None else _rounded(preparation.in_units(np.array([median]), [j])[0], spread[j])
+            for median in medians
         ]
     for column, values in preparation.categories.items():
         for value in values:
