@@ -17,7 +17,7 @@ from coterie.datasets import make_blobs
 
 X, _ = make_blobs(300, 2, centers=5, cluster_std=0.4, random_state=1)
 clear = choose_k(X, range(1, 9), budget="quick", random_state=0)
-print(clear.recommended, f"support {clear.confidence:.2f}")
+print(clear.recommended, clear.strength, f"support {clear.confidence:.2f}")
 print(clear.reason)
 panels = clear.plot()
 figure = panels[0].figure
@@ -25,8 +25,8 @@ figure = panels[0].figure
 # %%
 # Pairs of clusters
 # -----------------
-# There are three pairs: three clusters, or six? The criteria look at different scales and disagree. The curves show
-# both answers.
+# There are three pairs: three clusters, or six? The criteria look at different scales and disagree, so the result is
+# weak and names the runner-up. The curves show both answers.
 
 rng = np.random.default_rng(0)
 centers = np.array([[0, 0], [3, 0], [20, 0], [23, 0], [10, 16], [13, 16]])

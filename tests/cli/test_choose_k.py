@@ -24,6 +24,8 @@ def test_it_says_what_the_library_says(blobs, capsys):
     assert plain["recommended"] == expected.recommended == 4
     assert plain["choice"]["table"] == expected.table()
     assert plain["choice"]["reason"] == expected.reason
+    assert plain["choice"]["strength"] == expected.strength == "clear"
+    assert plain["choice"]["runner_up"] == expected.runner_up
     assert plain["seed"] == 3
 
 
@@ -32,12 +34,22 @@ def test_the_text_has_a_line_for_every_number_and_every_vote(blobs, capsys):
     out = capsys.readouterr().out
     assert "K inertia silhouette gap ± se BIC ICL support" in " ".join(out.split())
     assert "\n4 ◀" in out
-    assert "✓ K = 4" in out
-    assert [line.split()[0] for line in out.splitlines() if line.endswith((" 1", " 0.5"))] == [
+    assert "✓ K = 4 (clear): " in out
+    assert [line.split()[0] for line in out.splitlines() if line.endswith((" 1", " 0.5", " 0.1"))] == [
         "silhouette",
         "gap",
         "BIC",
     ]
+
+
+def test_a_number_that_is_not_clear_has_no_tick(folder, capsys):
+    np.save(folder / "x.npy", np.random.default_rng(0).uniform(size=(200, 3)))
+    assert main(["choose-k", "x.npy", "-k", "2:5", "--criteria", "tendency,silhouette,valleys"]) == 0
+    captured = capsys.readouterr()
+    assert "✓" not in captured.out
+    assert "\n? K = " in captured.out
+    assert "(no clear number; runner-up " in captured.out
+    assert "warning: no clear number of clusters between 2 and 5: " in captured.err
 
 
 def test_clusters_of_another_algorithm_can_be_judged(blobs, capsys):

@@ -104,7 +104,7 @@ def test_without_a_number_it_is_chosen_and_the_table_marks_it(blobs, capsys):
     assert main(["fit", "blobs.csv", "--budget", "quick"]) == 0
     out = capsys.readouterr().out
     assert "\n 3 ◀ " in out
-    assert "✓ K = 3: " in out
+    assert "✓ K = 3 (clear): " in out
     assert "inertia  silhouette" in out
     assert "K-means, k = 3" in out
 

@@ -61,11 +61,13 @@ def test_missing_values_and_categories(tables, missing):
 
 @pytest.mark.parametrize("method", ["spherical", "bisecting", "kmedoids"])
 def test_other_algorithms(tables, method):
-    check_labels(tables, "drop", k=3, method=method, missing="drop")
+    check_labels(tables, "drop", k=3, algorithm=method, missing="drop")
 
 
 def test_mixtures(tables):
-    check_labels(tables, "auto", k=3, method="gmm", missing="median", one_hot=("sex",), options={"covariance": "EEE"})
+    check_labels(
+        tables, "auto", k=3, algorithm="gmm", missing="median", one_hot=("sex",), options={"covariance": "EEE"}
+    )
 
 
 def test_iris_and_float32(tmp_path):
@@ -75,7 +77,7 @@ def test_iris_and_float32(tmp_path):
         frame.write_parquet(tmp_path / "iris.parquet")
         model = tmp_path / "iris.safetensors"
         for method in ("kmeans", "gmm"):
-            result = jobs.run(jobs.Job(tmp_path / "iris.parquet", method=method, k=3, model=model, force=True))
+            result = jobs.run(jobs.Job(tmp_path / "iris.parquet", algorithm=method, k=3, model=model, force=True))
             for engine, labels_of in ENGINES.items():
                 assert labels_of(model, frame) == result.labels.tolist(), engine
 

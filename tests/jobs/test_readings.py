@@ -200,7 +200,7 @@ def test_amounts_in_several_currencies_are_skipped_with_the_reason(tmp_path):
 
 
 def test_a_mixture_reads_amounts_and_leaves_words_to_their_family(people):
-    result = run(Job(people, k=2, method="mixture"))
+    result = run(Job(people, k=2, algorithm="mixture"))
     assert (result.columns, result.categories) == (("money", "share", "since"), ("member",))
 
 

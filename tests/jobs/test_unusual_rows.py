@@ -34,7 +34,7 @@ def write(path, rows):
 @pytest.mark.parametrize("method", ["kmeans", "gmm", "ward", "kmedoids", "mixture", "spherical", "fuzzy"])
 def test_rows_far_from_all_of_the_fit_are_unusual_and_few_others(folder, tmp_path, method):
     model, out = tmp_path / "m.safetensors", tmp_path / "out.csv"
-    run(Job(folder / "fit.parquet", k=3, method=method, model=model))
+    run(Job(folder / "fit.parquet", k=3, algorithm=method, model=model))
     usual = predict(PredictJob(model, folder / "new.parquet"))
     assert usual.unusual <= 0.02 * 2000
     assert not any("moved" in warning for warning in usual.warnings)

@@ -114,7 +114,7 @@ def test_bad_transforms_are_rejected(spending):
     with pytest.raises(InputError, match=r'no column "spent"\. Did you mean "spend"'):
         run(Job(spending, k=2, transform=("log:spent",)))
     with pytest.raises(ParameterError, match="for rows of numbers"):
-        run(Job(spending, k=2, method="mixture", transform=("log:spend",)))
+        run(Job(spending, k=2, algorithm="mixture", transform=("log:spend",)))
 
 
 def test_elements_of_vectors_and_directions_are_not_scaled(tmp_path):
@@ -128,7 +128,7 @@ def test_elements_of_vectors_and_directions_are_not_scaled(tmp_path):
     named = tmp_path / "named.parquet"
     pl.DataFrame(X[:, :3], schema=["a", "b", "c"]).write_parquet(named)
     assert run(Job(named, k=2)).scale == "standard"
-    assert run(Job(named, k=2, method="spherical")).scale == "none"
+    assert run(Job(named, k=2, algorithm="spherical")).scale == "none"
     units = tmp_path / "units.parquet"
     pl.DataFrame(X * np.array([1000.0, *[1.0] * 15]), schema=[f"e{j}" for j in range(16)]).write_parquet(units)
     assert run(Job(units, k=2)).scale == "standard"

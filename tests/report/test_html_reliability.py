@@ -36,10 +36,10 @@ def test_unstable_clusters_are_a_reason_to_doubt(penguins, mean, weak):
     assert [sentence.weak for sentence in items if "under resampling" in sentence.text] == [weak]
 
 
-@pytest.mark.parametrize("support, weak", [(0.9, False), (0.7, False), (0.3, True)])
-def test_criteria_that_disagree_are_a_reason_to_doubt(penguins, support, weak):
+@pytest.mark.parametrize("strength, weak", [("clear", False), ("weak", True), ("none", True)])
+def test_a_number_that_is_not_clear_is_a_reason_to_doubt(penguins, strength, weak):
     report = penguins[1]
-    items = sentences(replace(report, criteria=replace(report.criteria, confidence=support)))
+    items = sentences(replace(report, criteria=replace(report.criteria, strength=strength)))
     assert items[0].weak == weak
     assert report.criteria.reason in items[0].text
 
@@ -51,7 +51,7 @@ def test_a_fit_that_did_not_converge_says_so(tmp_path):
 
 
 def test_a_mixture_of_mixed_columns_lists_the_measures_that_are_not_available(tmp_path):
-    job = Job(mixed(tmp_path), method="mixture", k=3, report=tmp_path / "r.html")
+    job = Job(mixed(tmp_path), algorithm="mixture", k=3, report=tmp_path / "r.html")
     _, report, _, tree = page_of(job)
     block = tree.one("section", id="sure")
     doubtful = (report.certainty.below * report.certainty.sizes).sum() / report.certainty.sizes.sum()
@@ -64,7 +64,7 @@ def test_a_mixture_of_mixed_columns_lists_the_measures_that_are_not_available(tm
 
 
 def test_uncertain_rows_of_a_mixture_are_a_reason_to_doubt(tmp_path):
-    _, report = run(Job(blobs(tmp_path), method="gmm", k=3, report=tmp_path / "r.html"))
+    _, report = run(Job(blobs(tmp_path), algorithm="gmm", k=3, report=tmp_path / "r.html"))
     for share, weak in [(0.01, False), (0.2, False), (0.5, True)]:
         unsure = replace(report, certainty=replace(report.certainty, below=np.full(3, share)))
         items = [sentence for sentence in sentences(unsure) if "The model is" in sentence.text]

@@ -36,6 +36,7 @@ RESULTS = {
     "dendrogram_gap": lambda: selection.dendrogram_gap(linkage(X, "ward"), 8),
     "x_means": lambda: selection.x_means(X, random_state=0),
     "diagnose": lambda: coterie.diagnose(FRAME * [1, 1, 1e6], model=coterie.KMeans(3, random_state=0).fit(FRAME)),
+    "explain": lambda: coterie.explain(coterie.KMeans(3, random_state=0).fit(FRAME), FRAME),
     "job": lambda: coterie.Job(FRAME, k=3).run(),
 }
 ESTIMATORS = {
@@ -111,7 +112,7 @@ def test_the_text_of_a_result_is_a_short_table(name):
 def test_choose_k_shows_its_recommendation_and_marks_it():
     html = result("choose_k")._repr_html_()
     k = result("choose_k").recommended
-    assert f"<strong>K = {k}</strong>" in html
+    assert f"<strong>{result('choose_k').heading}</strong>" in html
     assert f">{k} ◀</td>" in html
     assert coterie.web.markup.escape(result("choose_k").reason) in html
 

@@ -27,7 +27,7 @@ def apart(k, n):
     return np.repeat(centers, n, axis=0) + rng.normal(size=(n * k, 3))
 
 
-def test_the_coarse_fits_are_used_again_if_no_other_k_is_needed(monkeypatch):
+def test_the_coarse_grid_is_evaluated_on_a_sample_and_only_the_ks_that_are_compared_are_fitted(monkeypatch):
     fitted = []
 
     def counted(estimator, X, ks, **options):
@@ -36,8 +36,21 @@ def test_the_coarse_fits_are_used_again_if_no_other_k_is_needed(monkeypatch):
 
     monkeypatch.setattr(choose_k_criteria, "sweep", counted)
     result = choose_k(blobs(), criteria=(*CHEAP, "tendency", "calinski_harabasz"), budget="quick", random_state=0)
-    assert len(fitted) == 1
+    assert fitted == [list(range(1, 11))]
     assert result.ks.tolist() == result.sweep.ks.tolist() == list(range(1, 11))
+
+
+def test_the_coarse_fits_of_other_estimators_are_used_again(monkeypatch):
+    fitted = []
+
+    def counted(estimator, X, ks, **options):
+        fitted.append(list(ks))
+        return sweep(estimator, X, ks, **options)
+
+    monkeypatch.setattr(choose_k_criteria, "sweep", counted)
+    options = {"criteria": (*CHEAP, "tendency", "calinski_harabasz"), "budget": "quick", "random_state": 0}
+    result = choose_k(blobs(), estimator=KMedians(random_state=1, search="none"), **options)
+    assert len(fitted) == 1
     assert set(result.ks.tolist()) < set(fitted[0])
     for name in ("silhouette", "davies_bouldin", "calinski_harabasz"):
         curve, again = result.results[name], result.sweep.curve(name, random_state=0)
@@ -103,7 +116,7 @@ def test_overlap_is_named_where_bic_and_icl_differ():
     said = {each.criterion: each.k for each in result.votes}
     assert result.recommended == 2
     assert (said["icl"], said["bic"]) == (2, 3)
-    assert "BIC and prediction strength prefer 3" in result.reason
+    assert "Prediction strength and BIC prefer 3" in result.reason
     assert "overlap" in result.reason
 
 
@@ -269,7 +282,7 @@ def test_perfect_clusters_have_all_the_support():
 
 def test_votes_add_up_by_weight():
     a = vote("silhouette", KS, np.array([0.0, 1.0, 0.5]))
-    b = vote("bic", KS, np.array([0.0, 0.2, 1.0]))
+    b = vote("gap", KS, np.array([0.0, 0.2, 1.0]))
     assert (a.k, a.confidence, b.k) == (2, 0.5, 3)
     np.testing.assert_allclose(total_support([a, b], KS), [0.0, 1.1 / 1.5, 1.0 / 1.5])
     np.testing.assert_array_equal(total_support([a.without("no")], KS), np.zeros(3))

@@ -47,6 +47,10 @@ class Dialect:
     has_nan: bool = True  # whether NaN is a value
     ignores_case: bool = True  # of quoted names of columns
 
+    @property
+    def is_sqlite(self) -> bool:
+        return self.name == "sqlite"
+
 
 DUCKDB = Dialect("duckdb", "VARCHAR", "", terms=40)
 POSTGRESQL = Dialect("postgresql", "TEXT", " OFFSET 0", terms=40, ignores_case=False)
@@ -140,10 +144,10 @@ class _Writer:
     def _indicator(self, each: Indicator) -> str:
         column = f"t.{identifier(each.column)}"
         value, zero = string(each.value), self.literal(0.0)
-        if self.dialect is SQLITE:
+        if self.dialect.is_sqlite:
             value += " COLLATE BINARY"  # not the collation of the column
         condition = f"CAST({column} AS {self.dialect.text}) = {value}"
-        if self.dialect is SQLITE and each.value in BOOLEANS:
+        if self.dialect.is_sqlite and each.value in BOOLEANS:
             condition += f" OR {column} = {BOOLEANS[each.value]}"
         is_value = f"WHEN {condition} THEN {self.literal(each.size)} ELSE {zero}"
         if self.rule.missing == "none":
@@ -290,7 +294,7 @@ def literal_of(number: float, dialect: Dialect) -> str:
     """A literal of exactly this double. Without an exponent it would be a decimal in DuckDB."""
     text = repr(number)
     text = text if "e" in text else f"{text.removesuffix('.0')}e0"
-    return exact_quotient(number) if dialect is SQLITE and not is_exact(text, number) else text
+    return exact_quotient(number) if dialect.is_sqlite and not is_exact(text, number) else text
 
 
 def exact_quotient(number: float) -> str:

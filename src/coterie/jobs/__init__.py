@@ -95,11 +95,11 @@ class Job(TableJob):
     >>> from coterie import Job
     >>> frame = pd.DataFrame({"age": [21, 22, 23, 60, 61, 62], "visits": [9, 8, 9, 1, 2, 1]})
     >>> result = Job(frame, k=2).run()
-    >>> result.labels.tolist()
-    [0, 0, 0, 1, 1, 1]
+    >>> [cluster.rows for cluster in result.clusters]
+    [3, 3]
     """
 
-    method: str = "kmeans"  # one of `coterie.algorithms.ALGORITHMS`
+    algorithm: str = "kmeans"  # one of `coterie.algorithms.ALGORITHMS`
     k: Number = "auto"  # number of clusters, or the smallest and largest to choose from
     options: Mapping[str, Any] = field(default_factory=dict)  # of the algorithm, by their names on the command line
     budget: Budget = "normal"  # effort spent on choosing K
@@ -147,7 +147,7 @@ class PredictJob:
 class ChooseJob(TableJob):
     """A table whose number of clusters is chosen by `criteria`; by default by those of the `budget`."""
 
-    method: str = "kmeans"
+    algorithm: str = "kmeans"
     k: Number = "auto"
     criteria: tuple[str, ...] = ()
     budget: Budget = "normal"
@@ -160,7 +160,7 @@ class ChooseJob(TableJob):
 class CompareJob(TableJob):
     """A table, and the algorithms to compare on it, each with every number of clusters."""
 
-    methods: tuple[str, ...] = ()
+    algorithms: tuple[str, ...] = ()
     k: Number = "auto"
     budget: Budget = "quick"
     report: Path | None = None

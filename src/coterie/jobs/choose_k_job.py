@@ -20,24 +20,22 @@ from coterie.selection import ChooseK, Sweep, choose_k
 from coterie.selection.reasons import describe_votes
 from coterie.selection.votes import NAMES
 
-DISAGREEMENT = 0.4  # share of the weight of votes for other numbers, from which there is a warning
-
 
 def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_table_options(job)
     check_k(job.k, job.budget)
     if isinstance(job.k, int):
         raise ParameterError(f"-k takes a range (2:12) or auto here, not {job.k}.")
-    check_k_can_be_chosen(job.method)
+    check_k_can_be_chosen(job.algorithm)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
     table = job_table(job, callback)
-    prepared = prepare(table, job, algorithm_of(job.method), callback)
+    prepared = prepare(table, job, algorithm_of(job.algorithm), callback)
     X = prepared.rows.model_input
-    choice, details = choose(job, job.method, X, prepared.weight, prepared, callback, criteria=job.criteria)
+    choice, details = choose(job, job.algorithm, X, prepared.weight, prepared, callback, criteria=job.criteria)
     result = ChoiceResult(
         **table_fields(table, prepared, job.weight, job.seed),
-        method=job.method,
+        method=job.algorithm,
         choice=choice,
         notes=(*table.notes, *notes(prepared)),
         warnings=(*prepared.warnings, *choice.warnings),
@@ -48,7 +46,7 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
         from coterie.report.build.criteria import choice_report
 
         source = report_source(job, table, prepared)
-        code = python_code.choice_code(source, job.method, job.k, job.criteria, job.budget)
+        code = python_code.choice_code(source, job.algorithm, job.k, job.criteria, job.budget)
         return choice_report(result, source, details, code)
 
     return with_report(job, result, build_report, callback)
@@ -87,7 +85,10 @@ def choose(
         )
     choice = Choice(
         recommended=result.recommended,
+        strength=result.strength,
+        runner_up=result.runner_up,
         confidence=result.confidence,
+        heading=result.heading,
         reason=result.reason,
         votes=tuple(
             CriterionVote(NAMES[vote.criterion], vote.k, vote.confidence, vote.weight, vote.note)
@@ -108,12 +109,16 @@ def reusable_sweep(result: ChooseK) -> Sweep | None:
 
 
 def _choice_warnings(result: ChooseK) -> tuple[str, ...]:
-    """Warnings if there are no clusters, or if criteria disagree."""
+    """A warning if the number of clusters is not clear."""
+    if result.strength == "clear":
+        return ()
     if result.recommended == 1:
         return ("the table seems to have no clusters; use -k N to request them anyway.",)
     votes = [vote for vote in result.votes if vote.k is not None and vote.weight > 0]
-    against = sum(vote.weight for vote in votes if vote.k != result.recommended)
-    if against < DISAGREEMENT * sum(vote.weight for vote in votes):
-        return ()
-    preferences = describe_votes(votes)
-    return (f"criteria disagree: {preferences}. Look at more than one K, and set the one you want with -k.",)
+    preferences = f": {describe_votes(votes)}" if votes else ""
+    remedy = "Look at more than one K, and set the one you want with -k."
+    if result.strength == "none":
+        return (f"no clear number of clusters {result.range_text}{preferences}. {remedy}",)
+    if len({vote.k for vote in votes}) > 1:
+        return (f"criteria disagree{preferences}. {remedy}",)
+    return (f"the evidence for K = {result.recommended} is weak. {remedy}",)

@@ -70,9 +70,9 @@ def check_long_work(job: Job) -> None:
     if suffix == ".mp4" and which("ffmpeg") is None:
         raise ParameterError("an .mp4 needs the program ffmpeg, which is not installed: write a .gif or an .html.")
     for option, supports in supported.items():
-        if getattr(job, option) is not None and not supports(algorithm_of(job.method)):
+        if getattr(job, option) is not None and not supports(algorithm_of(job.algorithm)):
             others = ", ".join(name for name, method in ALGORITHMS.items() if supports(method))
-            raise ParameterError(f"--{option} belongs to {others}; not to {job.method}.")
+            raise ParameterError(f"--{option} belongs to {others}; not to {job.algorithm}.")
     if job.animate is not None and job.checkpoint is not None:
         raise ParameterError("--animate plays a fit from its start: leave out --checkpoint.")
 

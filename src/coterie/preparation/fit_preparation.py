@@ -58,8 +58,9 @@ class PreparedTable:
 
         Those of transformed columns are computed from the rows: the exponential of a mean is not the mean.
         """
-        shift, spread = (each[: means.shape[1]] for each in self.preparation.units)
-        result, widths = means * spread + shift, spread * (np.zeros_like(means) if deviations is None else deviations)
+        columns = slice(means.shape[1])
+        result, spread = self.preparation.unscaled(means, columns), self.preparation.units[1][columns]
+        widths = spread * (np.zeros_like(means) if deviations is None else deviations)
         codes = np.zeros(self.rows.n, dtype=np.int64) if labels is None else labels
         weight = np.ones(self.rows.n) if self.weight is None else self.weight
         for j in self.preparation.transformed:

@@ -26,6 +26,8 @@ FILL_VALUES = {  # strategies of SimpleImputer in scikit-learn
 
 Mask = NDArray[np.bool_]
 
+ROUNDING = {"float32": 2.0**-20, "float64": 2.0**-40}  # of scaling, relative to shift and spread
+
 
 @dataclass(frozen=True)
 class Preparation:
@@ -79,12 +81,18 @@ class Preparation:
 
     def in_units(self, values: NDArray[np.floating], columns: Any = slice(None)) -> NDArray[np.float64]:
         """Scaled values (..., columns) in the units of the table."""
-        shift, spread = (each[columns] for each in self.units)
-        result = np.asarray(values * spread + shift, dtype=np.float64)
+        result = self.unscaled(values, columns)
         for i, j in enumerate(np.arange(len(self.names))[columns].tolist()):
             if j in self.transformed:
                 result[..., i] = TRANSFORMS[self.transformed[j]].inverse(result[..., i])
         return result
+
+    def unscaled(self, values: NDArray[np.floating], columns: Any = slice(None)) -> NDArray[np.float64]:
+        """Scaled values (..., columns) before scaling; what is 0 but for rounding is 0."""
+        shift, spread = (each[columns] for each in self.units)
+        result = np.asarray(values * spread + shift, dtype=np.float64)
+        rounding = ROUNDING["float32" if self.single else "float64"] * (np.abs(shift) + spread)
+        return np.where(np.abs(result) <= rounding, 0.0, result)
 
     def apply(self, table: Table, callback: Callback = silent) -> "PreparedRows":
         """The rows of `table`, prepared like those to which this was fitted."""

@@ -58,8 +58,11 @@ class Choice:
     """The recommended number of clusters, the votes, and the values of the criteria."""
 
     recommended: int  # 1 means that no cluster structure was found
+    strength: str  # how clear it is: ``clear``, ``weak`` or ``none``
+    runner_up: int | None  # the number with the next largest support; None if no other has any
     confidence: float  # combined support of `recommended` by all criteria, from 0 to 1
-    reason: str  # in two sentences
+    heading: str  # "K = 4 (weak; runner-up 3)"
+    reason: str  # in a few sentences
     votes: tuple[CriterionVote, ...]  # one for each criterion
     table: tuple[dict[str, Any], ...]  # a row for each K with the values of all criteria; None where there is no value
     clusters_by: str  # the algorithm whose clusters were evaluated

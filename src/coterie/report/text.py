@@ -19,6 +19,7 @@ from coterie.report.results import (
 )
 
 MARK = " ◀"
+CHOICE_MARKS = {"clear": "✓", "weak": "?", "none": "?"}  # a tick only where there is no doubt
 RUN_HEADER = ["run", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest", "seconds"]
 COLUMN_HEADER = ["column", "kind", "missing", "distinct", "min", "mean", "max", ""]
 
@@ -259,7 +260,7 @@ def _choice_lines(choice: Choice) -> list[str]:
     names = ["objective" if name == "inertia" and not is_inertia else name for name in cells]
     sample = f" (from a random sample of {choice.rows_looked_at:,} rows)" if choice.rows_looked_at < choice.rows else ""
     table = table_lines([["K" + " " * len(MARK), *names], *rows])
-    return [*table, f"✓ K = {choice.recommended}: {choice.reason}{sample}"]
+    return [*table, f"{CHOICE_MARKS[choice.strength]} {choice.heading}: {choice.reason}{sample}"]
 
 
 def _gap(row: dict[str, Any]) -> str:
@@ -273,6 +274,7 @@ CRITERIA: dict[str, Callable[[dict[str, Any]], str]] = {
     "BIC": lambda row: number(row.get("bic")),
     "ICL": lambda row: number(row.get("icl")),
     "pred. strength": lambda row: two_places(row.get("prediction_strength")),
+    "valleys": lambda row: two_places(row.get("valleys")),
     "stability": lambda row: two_places(row.get("stability")),
     "support": lambda row: two_places(row.get("support")),
 }

@@ -4,6 +4,7 @@ from coterie.core.progress import Progress
 from coterie.selection.choose_k import choose_k
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.criteria import Curve
+from coterie.selection.decision import Decision
 from coterie.selection.dendrogram import DendrogramGap, dendrogram_gap
 from coterie.selection.gap import Gap, gap_statistic
 from coterie.selection.knee import Knee, kneedle, second_derivative
@@ -12,11 +13,13 @@ from coterie.selection.splitting import Split, Splitting, g_means, x_means
 from coterie.selection.stability import Stability, stability
 from coterie.selection.sweep import Sweep, sweep
 from coterie.selection.tendency import Tendency, tendency
+from coterie.selection.valleys import Valleys
 from coterie.selection.votes import Vote
 
 __all__ = [
     "ChooseK",
     "Curve",
+    "Decision",
     "DendrogramGap",
     "Gap",
     "Knee",
@@ -27,6 +30,7 @@ __all__ = [
     "Stability",
     "Sweep",
     "Tendency",
+    "Valleys",
     "Vote",
     "choose_k",
     "dendrogram_gap",

@@ -17,14 +17,16 @@ from coterie.selection.resampling import count_option
 from coterie.selection.sweep import as_ks
 from coterie.selection.tendency import row_sample
 
-QUICK = ("tendency", "silhouette", "calinski_harabasz", "davies_bouldin", "elbow", "icl")
-NORMAL = (*QUICK, "bic", "gap", "prediction_strength", "dirichlet")
+QUICK = (
+    "tendency", "silhouette", "calinski_harabasz", "davies_bouldin", "elbow", "gap", "prediction_strength", "valleys",
+    "icl",
+)  # fmt: skip
+NORMAL = (*QUICK, "bic")
+THOROUGH = (*NORMAL, "dirichlet", "dunn", "stability", "dendrogram", "x_means", "g_means")
 EFFORTS = {
     "quick": Effort(3_000, 2_000, 10, 5, ("EII", "VVV"), True, QUICK),
-    "normal": Effort(10_000, 4_000, 20, 10, ("EII", "VVI", "EEE", "VVV"), True, NORMAL),
-    "thorough": Effort(
-        50_000, 20_000, 50, 25, "all", False, (*NORMAL, "dunn", "stability", "dendrogram", "x_means", "g_means")
-    ),
+    "normal": Effort(10_000, 2_000, 20, 10, ("EII", "VVI", "EEE", "VVV"), True, NORMAL),
+    "thorough": Effort(50_000, 20_000, 50, 25, "all", False, THOROUGH),
 }
 
 
@@ -43,31 +45,39 @@ def choose_k(
     callback: Callback | None = None,
     verbose: int = 0,
 ) -> ChooseK:
-    r"""Choose the number of clusters from many criteria, with a measure of confidence.
+    r"""Choose the number of clusters from many criteria, and say how clear it is.
 
     All criteria use the same fits. A criterion gives every K a support from 0 to 1: 1 for the K it prefers, and less
     for K with worse values. The recommended K has the largest weighted sum of supports. No single criterion decides,
     because each has its own scale and its own weaknesses. The result can be one cluster: this happens if the rows split
     no better than data without clusters (see `coterie.selection.tendency`), unless other criteria clearly disagree.
 
-    =======================  ======  ====================================================================
-    criterion                weight  measures
-    =======================  ======  ====================================================================
-    ``tendency``             2       whether there are clusters; votes for K = 1, or not at all
-    ``icl``                  3/2     integrated completed likelihood of Gaussian mixtures
-    ``silhouette``           1       distance to the cluster compared with the nearest other cluster
-    ``prediction_strength``  1       largest K whose clusters one half of the rows predicts for the other
-    ``dirichlet``            1       number of components of a Dirichlet process mixture of Gaussians
-    ``calinski_harabasz``    1/2     ratio of the variances between and within clusters
-    ``davies_bouldin``       1/2     ratio of cluster spread to the distance between clusters
-    ``gap``                  1/2     gap statistic: dispersion compared with that of uniform data
-    ``bic``                  1/2     Bayesian information criterion of Gaussian mixtures
-    ``dunn``                 1/4     smallest distance between clusters divided by the largest diameter
-    ``stability``            1/4     stability of the clusters under resampling
-    ``dendrogram``           1/4     largest jump of the merge heights of Ward linkage
-    ``x_means, g_means``     1/4     K at which recursive splitting of clusters stops
-    ``elbow``                0       knee of the inertia curve: shown for reference, not used in the choice
-    =======================  ======  ====================================================================
+    The result has a strength. 'clear' means that the criteria agree and no other K comes close, 'weak' that there is a
+    reason for doubt. 'none' means that no number of clusters is clear; the recommended K is then the best of several
+    similar ones, or 1. `ChooseK.reason` says why, names the runner-up, and says what would decide.
+
+    =======================  ======  ========  ==============================================================
+    criterion                weight  mixtures  measures
+    =======================  ======  ========  ==============================================================
+    ``tendency``             1.5     1.5       whether there are clusters; votes for K = 1, or not at all
+    ``silhouette``           1       0.5       distance to the cluster compared with the nearest other cluster
+    ``prediction_strength``  1       1         clusters that one half of the rows predicts for the other
+    ``valleys``              1       1         clusters with fewer rows around them than at their centers
+    ``gap``                  0.5     0.25      gap statistic: dispersion compared with that of uniform data
+    ``calinski_harabasz``    0.25    0.25      ratio of the variances between and within clusters
+    ``davies_bouldin``       0.25    0.25      ratio of cluster spread to the distance between clusters
+    ``icl``                  0.4     1.5       integrated completed likelihood of Gaussian mixtures
+    ``bic``                  0.1     0.5       Bayesian information criterion of Gaussian mixtures
+    ``dirichlet``            0.2     1         number of components of a Dirichlet process mixture of Gaussians
+    ``stability``            0.25    0.25      stability of the clusters under resampling
+    ``dunn``                 0.1     0.1       smallest distance between clusters divided by the largest diameter
+    ``dendrogram``           0.1     0.1       largest jump of the merge heights of Ward linkage
+    ``x_means, g_means``     0.1     0.1       K at which recursive splitting of clusters stops
+    ``elbow``                0       0         knee of the inertia curve: shown for reference, not used
+    =======================  ======  ========  ==============================================================
+
+    The second column of weights is for an `estimator` that is a mixture. Other estimators do not assume Gaussian
+    components: ICL, BIC and the Dirichlet process then only advise.
 
     Do not use it for rings, moons and similar shapes, because no criterion here recognises them (`coterie.diagnose`
     reports such shapes). Do not use it for columns with different units that were not scaled.
@@ -77,14 +87,16 @@ def choose_k(
     X : array, frame, LazyFrame or path of a file (n, d)
         Rows, prepared as for clustering.
     ks : 'auto' or iterable of int, default='auto'
-        Numbers of clusters to compare. 'auto' fits every K from 1 to 10 and a coarse grid of larger K. It then adds
-        the K near the optimum of each index.
+        Numbers of clusters to compare. 'auto' fits every K from 1 to 10, and the K near the optimum of an index if that
+        is larger. If the recommended K is at the edge of the range, the range is extended, up to a tenth of the rows
+        and at most 180. A recommended K at the edge of other `ks` is never clear.
     criteria : 'auto', str or iterable of str, default='auto'
         Criteria, by their names in the table above. 'auto' uses the criteria of `budget`.
     budget : {'quick', 'normal', 'thorough'}, default='normal'
-        Number of rows, reference data sets and criteria. 'normal' uses the criteria from ``tendency`` to ``bic`` in the
-        table above, and ``elbow``. 'quick' leaves out the slowest. 'thorough' uses all criteria and all fourteen
-        covariance structures. The budget is not a time limit, so the result does not depend on the machine.
+        Number of rows, reference data sets, resamples and criteria. 'quick' uses the criteria from ``tendency`` to
+        ``icl`` in the table above and ``elbow``, on at most 3000 rows; 'normal' also uses ``bic``, on at most 10 000.
+        'thorough' uses all criteria and all fourteen covariance structures, on at most 50 000. The budget is not a time
+        limit, so the result does not depend on the machine.
     estimator : estimator of coterie or None, default=None
         Estimator whose clusters the indices evaluate; None uses `KMeans`.
     sample_weight : array (n,) or None, default=None
@@ -102,7 +114,8 @@ def choose_k(
     Returns
     -------
     ChooseK
-        Has `recommended`, `votes`, `reason`, `table()` and `plot()`, and the results of all criteria.
+        Has `recommended`, `strength`, `runner_up`, `reason`, `votes`, `table()` and `plot()`, and the results of all
+        criteria.
 
     Notes
     -----
@@ -122,11 +135,11 @@ def choose_k(
     >>> from coterie.datasets import make_blobs
     >>> X, _ = make_blobs(300, 2, centers=4, cluster_std=0.3, random_state=0)
     >>> result = choose_k(X, budget="quick", random_state=0)
-    >>> result.recommended
-    4
+    >>> result.recommended, result.strength
+    (4, 'clear')
     >>> print(result.reason.replace(". ", ".\n"))
-    All 4 criteria with a weight prefer 4; elbow prefers 3 but is not counted.
-    The best silhouette is 0.93; for data without clusters it is 0.55 ± 0.02.
+    All 7 criteria with a weight prefer 4; elbow prefers 3 but is not counted.
+    The best silhouette is 0.93; for data without clusters it is 0.56 ± 0.02.
     """
     effort = EFFORTS[one_of("budget", budget, tuple(EFFORTS))]
     names, callback = _criterion_names(criteria, effort), check_callback(callback)
@@ -140,10 +153,14 @@ def choose_k(
     estimator = KMeans() if estimator is None else estimator
     count_option(estimator)  # raises an error if the estimator has no number of clusters
     run = CriteriaRun(rows, w, estimator, effort, n_jobs, rng)
-    k_values = run.automatic_ks(names) if requested_ks is None else run.fit_requested(requested_ks)
+    k_values: list[int] | None = run.automatic_ks(names) if requested_ks is None else run.fit_requested(requested_ks)
     with interrupts.outermost():
-        votes = run.collect_votes(np.array(k_values), names, callback)
-    return ChooseK(np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows))
+        while k_values is not None:
+            votes = run.collect_votes(np.array(k_values), names, callback)
+            result = ChooseK(np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows))
+            is_final = requested_ks is not None or run.is_stopped
+            k_values = None if is_final else run.extended_ks(k_values, result.recommended)
+    return result
 
 
 def _criterion_names(criteria: Any, effort: Effort) -> tuple[str, ...]:

@@ -10,26 +10,34 @@ from sklearn.base import clone
 from coterie.core.arrays import Array
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
+from coterie.core.protocols import can_predict
 from coterie.errors import InputError
 from coterie.families import Gaussian
 from coterie.hierarchy import linkage
+from coterie.kmeans.kmeans import KMeans
 from coterie.mixture.family_mixture import Mixture
 from coterie.selection import votes as voting
 from coterie.selection.criteria import Curve
 from coterie.selection.dendrogram import dendrogram_gap
-from coterie.selection.gap import gap_statistic
+from coterie.selection.gap import divided_rows, gap_statistic, kmeans_path
 from coterie.selection.knee import kneedle
 from coterie.selection.mixture_table import MixtureTable, mixture_table
+from coterie.selection.resampling import count_option
 from coterie.selection.splitting import g_means, x_means
-from coterie.selection.stability import stability
+from coterie.selection.stability import HalfFits, stability
 from coterie.selection.sweep import Sweep, sweep
-from coterie.selection.tendency import Tendency, row_sample, tendency
-from coterie.selection.votes import BY_SPLITS, Vote
+from coterie.selection.tendency import Tendency, early_tendency, row_sample
+from coterie.selection.votes import BY_SPLITS, MODEL_WEIGHTS, WEIGHTS, Vote
 
 MAX_DENSE_K = 10  # every K up to this one is fitted
 GROWTH = 1.2  # ratio of consecutive K beyond that, in the coarse grid
+FIRST_GRID = 18  # K of the coarse grid that are evaluated first: up to 31
+INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin")
+COARSE_ROWS = 2_000  # maximum number of rows of the coarse grid
 MAX_K = 180
+MAX_ADVICE_K = 30  # mixture criteria that only advise are not computed for more components
 MIN_CLUSTER_ROWS = 10  # rows per cluster on average, at the largest K of ks='auto'
+EXTENSION = 1.5  # ratio of the largest K after and before the range is extended
 MARGIN = 0.1  # every K within this relative distance of the optimum of an index is fitted
 NO_SPLIT = "too few distinct rows to split"
 COSTS = {"tendency": 5.0, "icl": 2.5, "gap": 0.5, "prediction_strength": 4.0, "stability": 4.0, "dirichlet": 1.0}
@@ -59,19 +67,25 @@ class CriteriaRun:
         self.X, self.w, self.effort, self.n_jobs = X, w, effort, n_jobs
         self.distinct = len(np.unique(X, axis=0))
         self.weight = float(len(X) if w is None else w.sum())
-        self.rngs = dict(zip(("sweep", "few", *CRITERIA), rng.spawn(2 + len(CRITERIA)), strict=True))
+        self.rngs = dict(zip(("sweep", "few", "coarse", *CRITERIA), rng.spawn(3 + len(CRITERIA)), strict=True))
         parameters = estimator.get_params()
         unset = {"random_state": int(self.rngs["sweep"].integers(2**31)), "n_jobs": n_jobs}
         unset = {name: value for name, value in unset.items() if name in parameters and parameters[name] is None}
         self.estimator = clone(estimator).set_params(**unset)
+        self.weights = MODEL_WEIGHTS if count_option(estimator) == "n_components" else WEIGHTS
+        self.is_plain_kmeans = _has_default_options(self.estimator)
         self.subset = row_sample(len(X), effort.mixture_rows, self.rngs["few"])
         self.few = X[self.subset], None if w is None else w[self.subset]
         self.distinct_few = len(np.unique(self.few[0], axis=0))
         self.sweep: Sweep  # set by `fit`
-        self.curves: dict[str, Curve]  # set by `fit`
+        self.is_fitted = False
+        self.curves: dict[str, Curve] = {}
+        self.coarse_sweep: Sweep | None = None
+        self.best_split: int | None = None  # K of the best silhouette of the coarse grid
         self.results: dict[str, Any] = {}
+        self.halves: HalfFits | None = None
         self.clock = Clock()
-        self.unbounded: set[str] = set()  # indices whose optimum is the largest K that was tried
+        self.unbounded: set[str] = set()  # indices whose optimum is the largest K, or a large K of no other index
 
     def fit_requested(self, ks: list[int]) -> list[int]:
         if ks[-1] > self.distinct:
@@ -81,34 +95,80 @@ class CriteriaRun:
         self.fit(ks)
         return ks
 
+    @property
+    def max_k(self) -> int:
+        """Largest K of ks='auto'."""
+        return min(MAX_K, max(MAX_DENSE_K, len(self.X) // MIN_CLUSTER_ROWS), max(1, self.distinct - 1))
+
     def automatic_ks(self, names: tuple[str, ...]) -> list[int]:
-        """Fit a coarse grid of K, then every K near the optimum of an index.
+        """Evaluate a coarse grid of K, then fit every K near the optimum of an index.
 
         If the rows split no better than data without clusters, only small K are fitted: the optima are then arbitrary.
         """
-        top = min(MAX_K, max(MAX_DENSE_K, len(self.X) // MIN_CLUSTER_ROWS), max(1, self.distinct - 1))
-        coarse = list(range(1, min(MAX_DENSE_K, top) + 1))
-        while coarse[-1] < top:
-            coarse.append(min(top, int(coarse[-1] * GROWTH)))
-        self.fit(coarse)
+        top = self.max_k
         ks = set(range(1, min(MAX_DENSE_K, top) + 1))
-        if coarse[-1] > MAX_DENSE_K and ("tendency" not in names or self.clustered):
-            for name in ("silhouette", "calinski_harabasz", "davies_bouldin"):
-                best = self.curve(name).best
-                if best == top:
-                    self.unbounded.add(name)
-                elif best is not None:
-                    reach = max(2, round(MARGIN * best))
-                    ks |= set(range(max(1, best - reach), min(top, best + reach) + 1))
-        if ks <= set(coarse):
+        if top > MAX_DENSE_K:
+            optima = self._coarse_optima(top)
+            self.best_split = optima.get("silhouette")
+            if "tendency" not in names or self.clustered:
+                near = {name: _near(best, top) for name, best in optima.items()}
+                for name, best in optima.items():
+                    is_alone = best != self.best_split and not any(
+                        best in ks_near for other, ks_near in near.items() if other != name
+                    )
+                    if best == top or (best > MAX_DENSE_K and is_alone):
+                        self.unbounded.add(name)
+                    else:
+                        ks |= near[name]
+        if self.is_fitted and ks <= set(self.sweep.ks.tolist()):
             self._restrict_to(sorted(ks))
         else:
             self.fit(sorted(ks))
         return sorted(ks)
 
+    def _coarse_optima(self, top: int) -> dict[str, int]:
+        """Optimum of each index on a grid of K; the grid ends early if all optima are far from its end."""
+        grid = list(range(1, MAX_DENSE_K + 1))
+        while grid[-1] < top:
+            grid.append(min(top, max(grid[-1] + 1, int(grid[-1] * GROWTH))))
+        optima: dict[str, int] = {}
+        for ks in (grid[:FIRST_GRID], grid):
+            if self.is_plain_kmeans:
+                curves = {name: self._path_sweep(ks).curve(name, random_state=0) for name in INDICES}
+            else:
+                self.fit(ks)
+                curves = {name: self.curve(name) for name in INDICES}
+            optima = {name: curve.best for name, curve in curves.items() if curve.best is not None}
+            if max(optima.values(), default=1) < ks[-2]:
+                break
+        return optima
+
+    def _path_sweep(self, ks: list[int]) -> Sweep:
+        """K-means for all K on a sample of the rows, in one compiled call."""
+        if self.coarse_sweep is None or self.coarse_sweep.ks[-1] != ks[-1]:
+            rng = self.rngs["coarse"]
+            sample = row_sample(len(self.X), COARSE_ROWS, rng)
+            rows, w, _ = divided_rows(self.X[sample], None if self.w is None else self.w[sample])
+            distinct = len(np.unique(rows, axis=0))
+            usable = [k for k in ks if k < distinct]
+            path = kmeans_path(rows, w, usable, rng)
+            models, labels = [self.estimator] * len(usable), list(path.clusters)
+            self.coarse_sweep = Sweep(np.array(usable), models, path.squares, labels, rows, w)
+        return self.coarse_sweep
+
+    def extended_ks(self, ks: list[int], recommended: int) -> list[int] | None:
+        """Fit larger K if the recommended K is at the edge of the range; None if it is not, or cannot be extended."""
+        if recommended + 1 in ks or recommended >= self.max_k:
+            return None
+        last = min(self.max_k, max(recommended + 2, round(EXTENSION * recommended)))
+        extended = sorted({*ks, *range(recommended + 1, last + 1)})
+        self.fit(extended)
+        self.results = {name: self.results[name] for name in ("tendency", "dirichlet") if name in self.results}
+        return extended
+
     def fit(self, ks: list[int]) -> None:
         self.sweep = sweep(self.estimator, self.X, ks, sample_weight=self.w)
-        self.curves = {}
+        self.curves, self.is_fitted = {}, True
 
     def _restrict_to(self, ks: list[int]) -> None:
         """Use only some of the fits."""
@@ -134,30 +194,41 @@ class CriteriaRun:
     def tendency_test(self) -> Tendency | None:
         """Test for clusters with small K and the K of the best silhouette; None if there are too few distinct rows."""
         if "tendency" not in self.results:
-            best = self.curve("silhouette").best
+            best = self.curve("silhouette").best if self.is_fitted else self.best_split
             ks = sorted({k for k in range(2, MAX_DENSE_K + 1) if k < self.distinct} | ({best} if best else set()))
-            references, options = self.effort.references, self.random_options("tendency")
-            test = tendency(self.X, ks, n_references=references, sample_weight=self.w, **options) if ks else None
-            self.results["tendency"] = test
+            options = (self.effort.references, self.w, self.n_jobs, self.rngs["tendency"])
+            self.results["tendency"] = early_tendency(self.X, ks, *options) if ks else None
         result: Tendency | None = self.results["tendency"]
         return result
 
     def collect_votes(self, ks: Array, names: tuple[str, ...], callback: Callback | None) -> tuple[Vote, ...]:
         """Evaluate the criteria one after another, until `callback` returns True."""
         costs = {**COSTS, **({} if self.effort.coarse else dict.fromkeys(("icl", "bic"), ALL_MIXTURES_COST))}
+        self.is_stopped = False
         votes, work = [], [SWEEP_COST, *(costs.get(name, OTHER_COST) for name in names)]
         for done, name in enumerate(names, start=1):
             votes.append(CRITERIA[name](self, name, ks))
             left = self.clock.left(sum(work[: done + 1]) / sum(work))
             if callback is not None and callback(Progress(name, done, len(names), left)):
+                self.is_stopped = True
                 break
-        return _weighted_votes(votes, self.results.get("tendency"), ks)
+        return _weighted_votes(votes, self.results.get("tendency"), ks, self.weights)
 
     def cached(self, name: str, compute: Callable[[], Any]) -> Any:
         """Result called `name`, computed at the first call only."""
         if name not in self.results:
             self.results[name] = compute()
         return self.results[name]
+
+    def half_fits(self, ks: list[int]) -> HalfFits:
+        """Fits to halves of the rows, computed at the first call only."""
+        if self.halves is None or self.halves.ks != ks:
+            rows, w = self.few
+            self.halves = HalfFits(
+                self.estimator, rows, ks, self.effort.resamples, w, self.n_jobs, self.rngs["prediction_strength"],
+                plain_kmeans=self.is_plain_kmeans,
+            )  # fmt: skip
+        return self.halves
 
     @property
     def structures(self) -> tuple[str, ...] | str:
@@ -168,14 +239,31 @@ class CriteriaRun:
         return {"n_jobs": self.n_jobs, "random_state": self.rngs[name]}
 
 
-def _weighted_votes(votes: list[Vote], tendency: Tendency | None, ks: Array) -> tuple[Vote, ...]:
-    """Without clusters, do not count indices that cannot choose K = 1. With clusters, exclude K = 1."""
-    if tendency is None:
-        return tuple(votes)
-    if not tendency.clustered:
+def _near(k: int, top: int) -> set[int]:
+    """Numbers of clusters near k, at most `top`."""
+    reach = max(2, round(MARGIN * k))
+    return set(range(max(1, k - reach), min(top, k + reach) + 1))
+
+
+def _has_default_options(estimator: Any) -> bool:
+    """Whether it is K-means with the default options, except those that do not change what is fitted."""
+    if type(estimator) is not KMeans:
+        return False
+    defaults, varying = KMeans().get_params(), ("n_clusters", "random_state", "n_jobs", "engine", "verbose", "copy_x")
+    options = {name: value for name, value in estimator.get_params().items() if name not in varying}
+    return all(type(value) is type(defaults[name]) and value == defaults[name] for name, value in options.items())
+
+
+def _weighted_votes(
+    votes: list[Vote], tendency: Tendency | None, ks: Array, weights: dict[str, float]
+) -> tuple[Vote, ...]:
+    """With clusters, exclude K = 1. Without, do not count indices that cannot choose it, if it is one of `ks`."""
+    if tendency is not None and tendency.clustered:
+        votes = [vote.among(ks > 1, ks) for vote in votes]
+    elif tendency is not None and (ks == 1).any():
         note = "not counted: data without clusters split as well"
-        return tuple(vote.without(note) if vote.criterion in BY_SPLITS else vote for vote in votes)
-    return tuple(vote.among(ks > 1, ks) for vote in votes)
+        votes = [vote.without(note) if vote.criterion in BY_SPLITS else vote for vote in votes]
+    return tuple(replace(vote, weight=weights[vote.criterion] if vote.weight > 0 else 0.0) for vote in votes)
 
 
 def _tendency(run: CriteriaRun, name: str, ks: Array) -> Vote:
@@ -195,7 +283,9 @@ def _below(ks: Array, limit: int) -> list[int]:
 
 def _curve(run: CriteriaRun, name: str, ks: Array) -> Vote:
     vote = voting.by_curve(run.cached(name, lambda: run.curve(name)), ks)
-    return vote.without("not counted: best at the largest K that was tried") if name in run.unbounded else vote
+    return (
+        vote.without("not counted: best at a much larger K, where no other index is") if name in run.unbounded else vote
+    )
 
 
 def _elbow(run: CriteriaRun, name: str, ks: Array) -> Vote:
@@ -231,6 +321,8 @@ def _gap(run: CriteriaRun, name: str, ks: Array) -> Vote:
 def _information(run: CriteriaRun, name: str, ks: Array) -> Vote:
     rows, w = run.few
     starts: Sweep | str = "search"
+    if run.weights is WEIGHTS and ks.max() > MAX_ADVICE_K:
+        return voting.single_choice(name, ks, None, f"not computed for more than {MAX_ADVICE_K} clusters")
     if run.effort.coarse:
         labels = [np.asarray(values)[run.subset] for values in run.sweep.labels]
         starts = replace(run.sweep, labels=labels, X=rows, sample_weight=w)
@@ -243,18 +335,27 @@ def _information(run: CriteriaRun, name: str, ks: Array) -> Vote:
     return voting.by_mixtures(table, name, ks, float(len(rows) if w is None else w.sum()))
 
 
-def _resampled(run: CriteriaRun, name: str, ks: Array) -> Vote:
-    """Vote of a stability measure; K is limited, so that resamples have enough distinct rows."""
-    rows, w = run.few
-    is_strength = name == "prediction_strength"
-    max_k = run.distinct_few // (4 if is_strength else 2)
-    usable_ks = [k for k in _below(ks, max_k + 1) if k > 1]
+def _halves(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    """Vote of a criterion that evaluates fits to halves of the rows; K is limited, so that these have enough rows."""
+    usable_ks = [k for k in _below(ks, run.distinct_few // 4 + 1) if k > 1]
     if not usable_ks:
         return voting.single_choice(name, ks, None, NO_SPLIT)
-    options = {"measure": "prediction_strength" if is_strength else "adjusted_rand", **run.random_options(name)}
-    options |= {"n_resamples": run.effort.resamples, "sample_weight": w}
-    result = run.cached(name, lambda: stability(run.estimator, rows, usable_ks, **options))
-    return (voting.by_strength if is_strength else voting.by_stability)(result, ks)
+    if not can_predict(run.estimator):
+        return voting.single_choice(name, ks, None, "the clusters of one half do not predict those of the other")
+    fits = run.half_fits(usable_ks)
+    if name == "valleys":
+        return voting.by_valleys(run.cached(name, fits.valleys), ks)
+    return voting.by_strength(run.cached(name, fits.prediction_strength), ks)
+
+
+def _stability(run: CriteriaRun, name: str, ks: Array) -> Vote:
+    """Vote of the stability; K is limited, so that resamples have enough distinct rows."""
+    rows, w = run.few
+    usable_ks = [k for k in _below(ks, run.distinct_few // 2 + 1) if k > 1]
+    if not usable_ks:
+        return voting.single_choice(name, ks, None, NO_SPLIT)
+    options = {"n_resamples": run.effort.resamples, "sample_weight": w, **run.random_options(name)}
+    return voting.by_stability(run.cached(name, lambda: stability(run.estimator, rows, usable_ks, **options)), ks)
 
 
 def _dendrogram(run: CriteriaRun, name: str, ks: Array) -> Vote:
@@ -294,8 +395,9 @@ CRITERIA: dict[str, Callable[[CriteriaRun, str, Array], Vote]] = {
     "gap": _gap,
     "bic": _information,
     "icl": _information,
-    "prediction_strength": _resampled,
-    "stability": _resampled,
+    "prediction_strength": _halves,
+    "valleys": _halves,
+    "stability": _stability,
     "dirichlet": _dirichlet,
     "dendrogram": _dendrogram,
     "x_means": _splitting,

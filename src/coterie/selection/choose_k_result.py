@@ -1,13 +1,15 @@
 """`ChooseK`: the result of `choose_k`."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 import coterie
 from coterie.core.repr_html import ReprHTMLMixin
-from coterie.selection.reasons import reason_for
+from coterie.selection.decision import Decision, decide
+from coterie.selection.reasons import reasons_for
 from coterie.selection.sweep import Sweep
 from coterie.selection.tendency import Tendency
 from coterie.selection.text_table import aligned
@@ -30,15 +32,35 @@ class ChooseK(ReprHTMLMixin):
         """Support of each K by all votes together (m,), from 0 to 1."""
         return total_support(self.votes, self.ks)
 
+    @cached_property
+    def decision(self) -> Decision:
+        """The recommended K, its strength, the runner-up, and the reasons for doubt."""
+        return decide(self)
+
     @property
     def recommended(self) -> int:
         """Recommended number of clusters; 1 means that there are no separate clusters."""
-        return int(self.ks[self.support.argmax()])
+        return self.decision.recommended
+
+    @property
+    def strength(self) -> str:
+        """How clear the recommended K is.
+
+        'clear': the criteria that judge the clusters agree, and no other K comes close. 'weak': K is the best, but
+        there is a reason for doubt. 'none': no number of clusters is clear; `recommended` is then the best of several
+        similar numbers, or 1 if the rows split no better than data without clusters.
+        """
+        return self.decision.strength
+
+    @property
+    def runner_up(self) -> int | None:
+        """The number of clusters with the next largest support; None if no other has any."""
+        return self.decision.runner_up
 
     @property
     def confidence(self) -> float:
         """Support of the recommended K, from 0 to 1; 1 if every criterion with a weight prefers it."""
-        return float(self.support.max())
+        return float(self.support[self.ks == self.recommended].max())
 
     @property
     def tendency(self) -> Tendency | None:
@@ -46,9 +68,27 @@ class ChooseK(ReprHTMLMixin):
         return self.results.get("tendency")
 
     @property
+    def heading(self) -> str:
+        """The recommended K with its strength and, if it is not clear, the runner-up: "K = 4 (weak; runner-up 3)"."""
+        strength = "no clear number" if self.strength == "none" else self.strength
+        runner_up = "" if self.runner_up is None or self.strength == "clear" else f"; runner-up {self.runner_up}"
+        return f"K = {self.recommended} ({strength}{runner_up})"
+
+    @property
     def reason(self) -> str:
-        """Explanation in two sentences: which criteria agree, and why others differ."""
-        return reason_for(self)
+        """Explanation in a few sentences: which criteria agree, why others differ, and what would decide it."""
+        return " ".join(self.reasons)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The sentences of `reason`."""
+        return reasons_for(self)
+
+    @property
+    def range_text(self) -> str:
+        """The numbers of clusters that were compared, in words: "between 2 and 10"."""
+        several = self.ks[self.ks > 1]
+        return f"between {several.min()} and {several.max()}" if len(several) else "above 1"
 
     def table(self) -> list[dict[str, Any]]:
         """One row per K: the value of every criterion and the support; None where a criterion has no value."""
@@ -75,6 +115,8 @@ class ChooseK(ReprHTMLMixin):
                 columns |= {name: _by_k(result.ks, getattr(result, name).min(axis=1)) for name in ("bic", "icl")}
             elif name in ("prediction_strength", "stability"):
                 columns[name] = _by_k(result.ks, result.mean)
+            elif name == "valleys":
+                columns[name] = _by_k(result.ks, result.apart)
         return columns
 
     def plot(self, axes: Any = None) -> Any:
@@ -88,7 +130,7 @@ class ChooseK(ReprHTMLMixin):
         ]
         notes = [f"  {NAMES[vote.criterion]}: {vote.note}" for vote in self.votes if vote.note]
         sample_note = "" if self.rows == self.n else f" (from a sample of {self.rows} of {self.n} rows)"
-        return "\n".join([f"K = {self.recommended}{sample_note}: {self.reason}", "", aligned(rows), *notes])
+        return "\n".join([f"{self.heading}{sample_note}: {self.reason}", "", aligned(rows), *notes])
 
 
 def _by_k(ks: np.ndarray, values: np.ndarray) -> dict[int, float]:

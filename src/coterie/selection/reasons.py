@@ -6,15 +6,25 @@ import numpy as np
 
 from coterie.core.formatting import join_words
 from coterie.metrics import purity_score
+from coterie.selection.decision import TINY, smallest_share, value_at
 from coterie.selection.votes import NAMES
 
 NESTED = 0.97  # purity from which the clusters of one fit count as subsets of the clusters of another
-TINY = 0.01  # share of all rows below which a cluster is called a few outliers
 SPHERICAL = ("EII", "VII", "E", "V")
 
 
-def reason_for(choice: Any) -> str:
-    """Explain which criteria prefer the recommended K, and why others differ."""
+def reasons_for(choice: Any) -> tuple[str, ...]:
+    """Sentences: which criteria prefer the recommended K, why others differ, and what would decide it."""
+    sentences = _agreement(choice)
+    if choice.strength == "none" and choice.recommended > 1:
+        sentences = [f"No clear number of clusters {choice.range_text}.", *sentences]
+    if choice.strength != "clear":
+        sentences += [*_doubts(choice), *_what_would_decide(choice)]
+    return tuple(sentences)
+
+
+def _agreement(choice: Any) -> list[str]:
+    """Two sentences about the votes."""
     k, test = choice.recommended, choice.tendency
     votes = [vote for vote in choice.votes if vote.k is not None]
     counted = [vote for vote in votes if vote.weight > 0]
@@ -25,19 +35,21 @@ def reason_for(choice: Any) -> str:
         if against:
             preferences = _capitalize(describe_votes(against))
             others = f"{preferences}: this describes the shape of the data, not separate groups."
-        return f"{_one_cluster(test, agreeing)} {others}"
+        return [_one_cluster(test, agreeing), others]
+    if not counted:
+        return ["No criterion has a result for these data."]
     if not against:
         uncounted = [vote for vote in votes if vote.weight == 0]
-        text = _unanimous(k, agreeing, uncounted)
-        if test is None:
-            return text
-        best, (mean, deviation) = f"The best silhouette is {test.best:.2f}", test.by_chance
-        return f"{text} {best}; for data without clusters it is {mean:.2f} ± {deviation:.2f}."
+        sentences = [_unanimous(k, agreeing, uncounted)]
+        if test is not None:
+            best, (mean, deviation) = f"The best silhouette is {test.best:.2f}", test.by_chance
+            sentences.append(f"{best}; for data without clusters it is {mean:.2f} ± {deviation:.2f}.")
+        return sentences
     if agreeing:
         first = f"{join_words(agreeing)} {_verb('prefer', agreeing)} {k}."
     else:
         first = f"No criterion prefers {k}, but most rank it high."
-    return f"{_capitalize(first)} {_capitalize(describe_votes(against))}: {_cause(choice, against)}."
+    return [_capitalize(first), f"{_capitalize(describe_votes(against))}: {_cause(choice, against)}."]
 
 
 def _unanimous(k: int, agreeing: list[str], uncounted: list[Any]) -> str:
@@ -75,6 +87,45 @@ def describe_votes(against: list[Any]) -> str:
     )
 
 
+def _doubts(choice: Any) -> list[str]:
+    """Reasons for doubt that the votes do not show."""
+    k, doubts, results = choice.recommended, choice.decision.doubts, choice.results
+    sentences = []
+    if "tendency" in doubts:
+        sentences.append("Data without clusters split as well.")
+    if "tiny" in doubts:
+        sentences.append(f"The smallest of the {k} clusters has less than 1 % of the rows.")
+    if "stability" in doubts:
+        strength = value_at(results["prediction_strength"].ks, results["prediction_strength"].mean, k)
+        sentences.append(f"The {k} clusters are not stable under resampling (prediction strength {strength:.2f}).")
+    if "valleys" in doubts:
+        sentences.append("Some of them are parts of one dense region: there are as many rows between them as inside.")
+    return sentences
+
+
+def _what_would_decide(choice: Any) -> list[str]:
+    """One sentence on how to decide between the recommended K and the runner-up; none if there is no runner-up."""
+    k, other = choice.recommended, choice.runner_up
+    advice = {vote.criterion: vote.k for vote in choice.votes}
+    if k == 1:
+        components = max(advice.get("icl") or 1, advice.get("bic") or 1)
+        if components == 1:
+            return []
+        return [f"A Gaussian mixture of {components} components would show whether there are elongated clusters."]
+    if "edge" in choice.decision.doubts:
+        return [f"{k} is the largest number that was compared: larger numbers would decide it."]
+    if other is None:
+        return []
+    few, many = sorted((k, other))
+    if _is_nested(choice.sweep, few, many):
+        return [f"{few} or {many} depends on the detail you need: the {many} clusters are parts of the {few}."]
+    if smallest_share(choice.sweep, many) < TINY:
+        return [f"The runner-up is {other}. A comparison without outliers would decide it."]
+    if advice.get("icl") == other:
+        return [f"The runner-up is {other}. A Gaussian mixture would decide it, because it prefers {other}."]
+    return [f"The runner-up is {other}. More rows, or the use of the clusters, would decide it."]
+
+
 def _cause(choice: Any, against: list[Any]) -> str:
     """Explain from the fits why criteria disagree."""
     k = choice.recommended
@@ -82,7 +133,7 @@ def _cause(choice: Any, against: list[Any]) -> str:
     causes = []
     if any(_is_nested(choice.sweep, few, k) for few in smaller):
         causes.append(f"the {k} clusters are subsets of fewer, larger clusters")
-    if any(_smallest_share(choice.sweep, many) < TINY for many in larger):
+    if any(smallest_share(choice.sweep, many) < TINY for many in larger):
         causes.append("with more clusters, some contain only a few outliers")
     preferred = {vote.criterion: vote.k for vote in choice.votes}
     if "bic" in preferred and "icl" in preferred and (preferred["bic"] or 0) > (preferred["icl"] or 0):
@@ -103,15 +154,6 @@ def _is_nested(sweep: Any, few: int, many: int) -> bool:
     if few not in labels or many not in labels or few < 2:
         return False
     return purity_score(labels[few], labels[many], sample_weight=sweep.sample_weight) >= NESTED
-
-
-def _smallest_share(sweep: Any, k: int) -> float:
-    """Share of the rows in the smallest of k clusters; 1 if k was not fitted."""
-    position = np.flatnonzero(sweep.ks == k)
-    if len(position) == 0:
-        return 1.0
-    weight = np.bincount(np.asarray(sweep.labels[int(position[0])]), sweep.sample_weight)
-    return float(weight.min() / weight.sum())
 
 
 def _verb(verb: str, subjects: list[str]) -> str:

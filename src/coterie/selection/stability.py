@@ -15,9 +15,11 @@ from coterie.core.protocols import can_predict
 from coterie.core.repr_html import ReprHTMLMixin
 from coterie.errors import InputError, ParameterError
 from coterie.selection import agreement
+from coterie.selection.gap import divided_rows, kmeans_path
 from coterie.selection.resampling import RESAMPLINGS, Resample, ResamplingData, between_0_and_1, count_option
 from coterie.selection.sweep import as_ks
 from coterie.selection.text_table import aligned
+from coterie.selection.valleys import Valleys, count_apart, valleys_of
 
 MAX_ROWS = 10_000  # labels are compared on at most this many rows
 THRESHOLDS = {"adjusted_rand": 0.75, "jaccard": 0.75, "prediction_strength": 0.8}
@@ -221,18 +223,29 @@ def stability(
         )
     share = between_0_and_1("share", share)
     resamples = _Resamples(data, measure, resampling, n_resamples, share, as_rng(random_state), n_jobs)
-    with interrupts.outermost():
-        results = list(reported(map(resamples.evaluate, k_values), [f"K = {k}" for k in k_values], callback, k_values))
-    values, clusters, labels, divisions = zip(*results, strict=True)
-    fitted_ks = np.array(k_values[: len(results)])
-    mean = np.mean(values, axis=1)
-    error = np.std(values, axis=1, ddof=1) / np.sqrt(n_resamples) * (2 if measure == "adjusted_rand" else 1)
-    min_stability = THRESHOLDS[measure] if threshold is None else float(threshold)
-    best = _best(fitted_ks, mean, error, min_stability, measure)
-    return Stability(
-        fitted_ks, mean, error, best, measure, resampling, min_stability, np.array(values), clusters, labels, divisions,
-        resamples.rows,
-    )  # fmt: skip
+    return resamples.stability(k_values, THRESHOLDS[measure] if threshold is None else float(threshold), callback)
+
+
+class HalfFits:
+    """Fits of an estimator to random halves of the rows, from which two criteria of `choose_k` are computed."""
+
+    def __init__(
+        self, estimator: Any, X: Array, ks: list[int], n_pairs: int, w: Array | None, n_jobs: int | None,
+        rng: np.random.Generator, *, plain_kmeans: bool,
+    ):  # fmt: skip
+        self.ks = ks
+        rows, weights, _ = divided_rows(X, w) if plain_kmeans else (X, w, None)
+        resamples = _PathResamples if plain_kmeans else _Resamples
+        data = ResamplingData(estimator, rows, weights)
+        self.resamples = resamples(data, "prediction_strength", "halves", n_pairs, 0.5, rng, n_jobs)
+        self.resamples.fit_all(ks)
+
+    def prediction_strength(self) -> Stability:
+        return self.resamples.stability(self.ks, THRESHOLDS["prediction_strength"], None)
+
+    def valleys(self) -> Valleys:
+        """Numbers of separate clusters, by the densities of the half that was not fitted."""
+        return valleys_of(self.ks, np.array([self.resamples.counts_apart(k) for k in self.ks]))
 
 
 class _Resamples:
@@ -242,7 +255,7 @@ class _Resamples:
         self, data: ResamplingData, measure: str, resampling: str, n_resamples: int, share: float,
         rng: np.random.Generator, n_jobs: int | None,
     ):  # fmt: skip
-        self.data, self.measure, self.n_jobs = data, measure, n_jobs
+        self.data, self.measure, self.resampling, self.n_jobs = data, measure, resampling, n_jobs
         first, *children = rng.spawn(n_resamples + 1)
         self.full_sample = data.full_sample(first)
         self.resamples: list[Resample] = [
@@ -256,12 +269,37 @@ class _Resamples:
         self.is_sampled = np.stack(
             [np.isin(self.rows, resample.rows, assume_unique=True) for resample in self.resamples]
         )
+        self.labels_by_k: dict[int, list[Array]] = {}
+
+    def fit_all(self, ks: list[int]) -> None:
+        """Fit all K, and keep the labels."""
+        self.labels_by_k = {k: self.labels(k) for k in ks}
+
+    def stability(self, ks: list[int], threshold: float, callback: Callback | None) -> Stability:
+        """Evaluate all K, until `callback` returns True."""
+        with interrupts.outermost():
+            results = list(reported(map(self.evaluate, ks), [f"K = {k}" for k in ks], callback, ks))
+        values, clusters, labels, divisions = zip(*results, strict=True)
+        fitted_ks = np.array(ks[: len(results)])
+        mean, spread = np.mean(values, axis=1), np.std(values, axis=1, ddof=1)
+        error = spread / np.sqrt(np.shape(values)[1]) * (2 if self.measure == "adjusted_rand" else 1)
+        best = _best(fitted_ks, mean, error, threshold, self.measure)
+        return Stability(
+            fitted_ks, mean, error, best, self.measure, self.resampling, threshold, np.array(values), clusters, labels,
+            divisions, self.rows,
+        )  # fmt: skip
+
+    def labels(self, k: int) -> list[Array]:
+        """Labels of the fit to all rows, then of each resample."""
+        if k in self.labels_by_k:
+            return self.labels_by_k[k]
+        calls = [(k, resample, self.rows) for resample in (self.full_sample, *self.resamples)]
+        with machine.one_blas_thread:
+            return list(machine.in_threads(self.data.labels, calls, self.n_jobs))
 
     def evaluate(self, k: int) -> tuple[Array, Array, Array, Array]:
         """Measure of every resample, stability of every cluster, labels of the fit to all rows and of each resample."""
-        calls = [(k, resample, self.rows) for resample in (self.full_sample, *self.resamples)]
-        with machine.one_blas_thread:
-            labels, *resampled = machine.in_threads(self.data.labels, calls, self.n_jobs)
+        labels, *resampled = self.labels(k)
         divisions = np.stack(resampled)
         overlap = self._overlaps(labels, divisions)
         if self.measure == "jaccard":
@@ -297,6 +335,50 @@ class _Resamples:
             table = agreement.contingency_table(labels[sampled], divisions[i ^ 1][sampled], w)
             values.append(agreement.prediction_strengths(table, unit).min())
         return np.array(values).reshape(-1, 2).mean(axis=1)
+
+    def counts_apart(self, k: int) -> list[int]:
+        """Number of clusters with density valleys around them, for every half."""
+        X = self.data.X[self.rows]
+        halves = zip(self.labels(k)[1:], self.is_sampled, strict=True)
+        return [count_apart(X, labels, sampled, self.w) for labels, sampled in halves]
+
+
+class _PathResamples(_Resamples):
+    """Resamples that are fitted for all numbers of clusters at once."""
+
+    def fit_all(self, ks: list[int]) -> None:
+        calls = [(ks, resample) for resample in (self.full_sample, *self.resamples)]
+        with machine.one_blas_thread:
+            fits = machine.in_threads(self._path_labels, calls, self.n_jobs)
+        self.labels_by_k = {k: list(labels) for k, labels in zip(ks, zip(*fits, strict=True), strict=True)}
+
+    def _path_labels(self, ks: list[int], resample: Resample) -> list[Array]:
+        """Labels of the compared rows for each K: the nearest centers of the clusters of the resample."""
+        X, w = self.data.X[resample.rows], resample.weights
+        rng, possible = np.random.default_rng(resample.seed), ks
+        try:
+            path = kmeans_path(X, w, ks, rng)
+        except InputError:  # fewer distinct rows than clusters
+            distinct = len(np.unique(X, axis=0))
+            possible = sorted({min(k, distinct) for k in ks})
+            path = kmeans_path(X, w, possible, rng)
+        rows = self.data.X[self.rows].astype(np.float64)
+        labels = [_nearest(rows, _means(X, w, clusters)) for clusters in path.clusters]
+        return [labels[min(i, len(possible) - 1)] for i in range(len(ks))]
+
+
+def _means(X: Array, w: Array | None, labels: Array) -> Array:
+    """Means of the clusters that have rows (k, d)."""
+    weight = np.bincount(labels, w)
+    sums = np.stack([np.bincount(labels, column if w is None else column * w) for column in X.T], axis=1)
+    means: Array = sums[weight > 0] / weight[weight > 0, None]
+    return means
+
+
+def _nearest(X: Array, centers: Array) -> Array:
+    middle = centers.mean(axis=0)  # distances from centers are not lost beside distances from the origin
+    shifted = centers - middle
+    return ((shifted**2).sum(axis=1) - 2 * ((X - middle) @ shifted.T)).argmin(axis=1).astype(np.int32)
 
 
 def _best(ks: Array, mean: Array, error: Array, threshold: float, measure: str) -> int | None:

@@ -1,5 +1,6 @@
 """Test for clusters (clustering tendency): the best silhouette compared with that of data without clusters."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +21,8 @@ from coterie.selection.sweep import as_ks
 
 SIGNIFICANCE = 0.01
 MAX_ROWS = 2_000  # larger data are sampled
+# An early test stops after this many references of each type, if the p-value is outside of these limits.
+EARLY_REFERENCES, EARLY_CLUSTERED, EARLY_NOT_CLUSTERED = 5, 1e-4, 0.3
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,28 +142,59 @@ def tendency(
     """
     requested_ks, callback = as_ks(ks), check_callback(callback)
     whole_number("n_references", n_references, MIN_REFERENCES)
-    rng = as_rng(random_state)
-    rows, w, scale = divided_rows(X, sample_weight)
-    if scale.weights:  # silhouettes compare the weight of a cluster with one row
-        raise ScaleError(weights=scale.weights)
-    sample = row_sample(len(rows), MAX_ROWS, rng)
-    rows, w = rows[sample], None if w is None else w[sample]
-    distinct = len(np.unique(rows, axis=0))
-    k_values = [k for k in requested_ks if 2 <= k < distinct]
-    if not k_values:
-        raise InputError(
-            f"ks={ks!r} has no usable number: X has {distinct} distinct rows, so K must be at least 2 and at most "
-            f"{distinct - 1}"
-        )
-    generators = (partial(box_about(rows, w, "pca").draw, len(rows), rows.dtype), partial(_normal_rows, rows, w))
-    sources = [None, *generators * n_references]
-    names = ["data", *(f"reference {b}" for b in range(1, len(sources)))]
     stop = callback and (lambda step: bool(callback(step)) and step.done > 2 * MIN_REFERENCES)
+    silhouettes = _Silhouettes(X, requested_ks, n_references, sample_weight, as_rng(random_state))
     with machine.one_blas_thread:
-        calls = [(rows, w, k_values, draw, child) for draw, child in zip(sources, rng.spawn(len(sources)), strict=True)]
-        silhouettes = np.array(list(reported(machine.in_threads(_silhouettes, calls, n_jobs), names, stop)))
-    best = silhouettes[1:].max(axis=1)
-    return Tendency(np.array(k_values), silhouettes[0], best[::2], best[1::2])
+        names = ["data", *(f"reference {b}" for b in range(1, 1 + 2 * n_references))]
+        return silhouettes.test(list(reported(silhouettes.compute(n_jobs), names, stop)))
+
+
+def early_tendency(
+    X: Array, ks: list[int], n_references: int, w: Array | None, n_jobs: int | None, rng: np.random.Generator
+) -> Tendency:
+    """The same test with fewer references, if these decide it: `n_references` of each type are the maximum."""
+    silhouettes = _Silhouettes(X, ks, n_references, w, rng)
+    results: list[Array] = []
+    with machine.one_blas_thread:
+        for result in silhouettes.compute(n_jobs):
+            results.append(result)
+            n_pairs, odd = divmod(len(results) - 1, 2)
+            if n_pairs >= EARLY_REFERENCES and not odd:
+                test = silhouettes.test(results)
+                if test.p_value < EARLY_CLUSTERED or test.p_value > EARLY_NOT_CLUSTERED:
+                    return test
+    return silhouettes.test(results)
+
+
+class _Silhouettes:
+    """Silhouettes of the data, and of reference data of both types in turn."""
+
+    def __init__(self, X: Any, ks: list[int], n_references: int, sample_weight: Any, rng: np.random.Generator):
+        rows, w, scale = divided_rows(X, sample_weight)
+        if scale.weights:  # silhouettes compare the weight of a cluster with one row
+            raise ScaleError(weights=scale.weights)
+        sample = row_sample(len(rows), MAX_ROWS, rng)
+        self.rows, self.w = rows[sample], None if w is None else w[sample]
+        distinct = len(np.unique(self.rows, axis=0))
+        self.ks = [k for k in ks if 2 <= k < distinct]
+        if not self.ks:
+            raise InputError(
+                f"ks={ks!r} has no usable number: X has {distinct} distinct rows, so K must be at least 2 and at most "
+                f"{distinct - 1}"
+            )
+        box = box_about(self.rows, self.w, "pca")
+        generators = (partial(box.draw, len(self.rows), self.rows.dtype), partial(_normal_rows, self.rows, self.w))
+        self.sources, self.rng = [None, *generators * n_references], rng
+
+    def compute(self, n_jobs: int | None) -> Iterator[Array]:
+        """Yield the silhouettes of the data, then of each reference."""
+        children = self.rng.spawn(len(self.sources))
+        calls = [(self.rows, self.w, self.ks, draw, rng) for draw, rng in zip(self.sources, children, strict=True)]
+        return machine.in_threads(_silhouettes, calls, n_jobs)
+
+    def test(self, silhouettes: list[Array]) -> Tendency:
+        best = np.array(silhouettes[1:]).max(axis=1)
+        return Tendency(np.array(self.ks), silhouettes[0], best[::2], best[1::2])
 
 
 def row_sample(n: int, max_rows: int, rng: np.random.Generator) -> Any:

@@ -10,6 +10,7 @@ from coterie.selection.criteria import Curve
 from coterie.selection.gap import Gap
 from coterie.selection.mixture_table import MixtureTable
 from coterie.selection.stability import Stability
+from coterie.selection.valleys import Valleys
 
 # Scales of the supports: a K whose value is worse than the best by one scale has the support 1 / e.
 SILHOUETTE = 0.1
@@ -17,27 +18,36 @@ RATIO = 0.3  # difference of logarithms, for indices that are ratios
 NATS = 0.05  # per row, for information criteria
 GAP = 0.1
 FEWER = 0.3  # support of a K below the largest K with stable clusters: it is stable as well, but too small
+APART = 2.0  # separate clusters fewer than the maximum, from which a K has no support
 WEAK, STRONG = 0.5, 0.8  # prediction strengths at which a K has no support, and full support
 
+# By criterion: title, weight if the clusters are those of centers or distances, and if they are those of a mixture
 TITLES_AND_WEIGHTS = {
-    "tendency": ("test for clusters", 2.0),
-    "silhouette": ("silhouette", 1.0),
-    "calinski_harabasz": ("Calinski–Harabasz", 0.5),
-    "davies_bouldin": ("Davies–Bouldin", 0.5),
-    "dunn": ("Dunn", 0.25),
-    "elbow": ("elbow", 0.0),
-    "gap": ("gap", 0.5),
-    "bic": ("BIC", 0.5),
-    "icl": ("ICL", 1.5),
-    "prediction_strength": ("prediction strength", 1.0),
-    "dirichlet": ("Dirichlet process", 1.0),
-    "stability": ("stability", 0.25),
-    "dendrogram": ("dendrogram", 0.25),
-    "x_means": ("X-means", 0.25),
-    "g_means": ("G-means", 0.25),
+    "tendency": ("test for clusters", 1.5, 1.5),
+    "silhouette": ("silhouette", 1.0, 0.5),
+    "calinski_harabasz": ("Calinski–Harabasz", 0.25, 0.25),
+    "davies_bouldin": ("Davies–Bouldin", 0.25, 0.25),
+    "dunn": ("Dunn", 0.1, 0.1),
+    "elbow": ("elbow", 0.0, 0.0),
+    "gap": ("gap", 0.5, 0.25),
+    "bic": ("BIC", 0.1, 0.5),
+    "icl": ("ICL", 0.4, 1.5),
+    "prediction_strength": ("prediction strength", 1.0, 1.0),
+    "valleys": ("density valleys", 1.0, 1.0),
+    "dirichlet": ("Dirichlet process", 0.2, 1.0),
+    "stability": ("stability", 0.25, 0.25),
+    "dendrogram": ("dendrogram", 0.1, 0.1),
+    "x_means": ("X-means", 0.1, 0.1),
+    "g_means": ("G-means", 0.1, 0.1),
 }
-NAMES = {name: title for name, (title, _) in TITLES_AND_WEIGHTS.items()}
-WEIGHTS = {name: weight for name, (_, weight) in TITLES_AND_WEIGHTS.items()}
+NAMES = {name: title for name, (title, _, _) in TITLES_AND_WEIGHTS.items()}
+WEIGHTS = {name: weight for name, (_, weight, _) in TITLES_AND_WEIGHTS.items()}
+MODEL_WEIGHTS = {name: weight for name, (_, _, weight) in TITLES_AND_WEIGHTS.items()}
+ADVICE = (
+    "icl",
+    "bic",
+    "dirichlet",
+)  # criteria of Gaussian mixtures: advice, unless the clusters are those of a mixture
 BY_SPLITS = ("silhouette", "calinski_harabasz", "davies_bouldin", "dunn", "dendrogram")  # these cannot choose K = 1
 
 
@@ -108,6 +118,14 @@ def by_strength(result: Stability, ks: Array) -> Vote:
     last = int(ks[strength >= STRONG].max(initial=0))
     above = np.clip((strength - WEAK) / (STRONG - WEAK), 0.0, 1.0)
     return vote("prediction_strength", ks, np.where(ks == last, 1.0, np.where(ks < last, FEWER, above * FEWER)))
+
+
+def by_valleys(result: Valleys, ks: Array) -> Vote:
+    """Vote of the valleys: the support falls with the number of separate clusters that are missing."""
+    apart = _values_at(ks, result.ks, np.where(result.is_possible, result.apart, np.nan))
+    apart[ks == 1] = 1.0
+    missing = np.nanmax(apart, initial=1.0) - apart
+    return vote("valleys", ks, np.nan_to_num(np.clip(1 - missing / APART, 0.0, 1.0), nan=0.0))
 
 
 def by_stability(result: Stability, ks: Array) -> Vote:

@@ -67,7 +67,7 @@ def _strongest(deviations: NDArray[np.floating], categories: Sequence[tuple[str,
     sizes = np.abs(deviations)
     order = np.lexsort((deviations < 0, -np.round(sizes, 9)))
     result: list[int] = []
-    seen = set()
+    seen: set[str] = set()
     for j in order.tolist():
         category = categories[j]
         if category is None or category[0] not in seen:

@@ -11,6 +11,7 @@ from coterie.report.results import ChoiceResult
 from coterie.selection import ChooseK, Curve
 from coterie.selection.choose_k import EFFORTS
 from coterie.selection.choose_k_criteria import CRITERIA
+from coterie.selection.valleys import Valleys
 from coterie.selection.votes import NAMES
 
 INDICES = {"silhouette": "mean silhouette", "calinski_harabasz": "index", "davies_bouldin": "index", "dunn": "index"}
@@ -46,6 +47,8 @@ def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
     ]  # fmt: skip
     return Criteria(
         recommended=choice.recommended,
+        strength=choice.strength,
+        runner_up=choice.runner_up,
         confidence=choice.confidence,
         reason=choice.reason,
         rows=choice.rows,
@@ -55,7 +58,8 @@ def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
         elbow=ElbowDisplay.from_result(choice),
         indices=tuple(
             _index(results[name], name) for name in INDICES if results.get(name) is not None and len(results[name].ks)
-        ),
+        )
+        + (() if results.get("valleys") is None else (_valleys(results["valleys"]),)),
         gap=None if gap is None else GapDisplay.from_result(gap),
         information=tuple(
             InformationDisplay.from_result(mixtures, criterion=name)
@@ -75,3 +79,10 @@ def _index(curve: Curve, name: str) -> Index:
     title = NAMES[name][:1].upper() + NAMES[name][1:]
     errors = curve.errors if curve.errors is not None and np.any(curve.errors) else None
     return Index(title, INDICES[name], curve.ks, curve.values, errors, curve.best, curve.higher_is_better, curve.note)
+
+
+def _valleys(result: Valleys) -> Index:
+    note = "number of clusters with fewer rows between them and their neighbours than at their centers"
+    return Index(
+        "Density valleys", "separate clusters", result.ks, result.apart, result.standard_error, result.best, True, note
+    )

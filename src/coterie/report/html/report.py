@@ -108,6 +108,8 @@ class Criteria:
     """The results of `choose_k`, and the criteria that were not computed."""
 
     recommended: int
+    strength: str  # "clear", "weak" or "none"
+    runner_up: int | None
     confidence: float
     reason: str
     rows: int  # rows of the sample that was evaluated

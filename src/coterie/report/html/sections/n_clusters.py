@@ -23,8 +23,7 @@ def n_clusters(criteria: Criteria | Absent, *, with_reason: bool) -> Markup:
     ]
     sample = "" if criteria.rows == criteria.n else f" on a random sample of {criteria.rows:,} of {criteria.n:,} rows"
     text = (
-        f"K = {criteria.recommended} is recommended; its support is {criteria.confidence:.2f} (maximum 1)."
-        f"{f' {criteria.reason}' if with_reason else ''} "
+        f"{_recommendation(criteria)}{f' {criteria.reason}' if with_reason else ''} "
         f"The criteria evaluate clusters of {criteria.clusters_by}{sample}."
     )
     by_option: dict[str, list[str]] = {}
@@ -34,3 +33,14 @@ def n_clusters(criteria: Criteria | Absent, *, with_reason: bool) -> Markup:
     not_computed = tag("p", f"Not computed: {options}.", cls="muted") if options else None
     grid = tag("div", drawn, cls="grid small")
     return section("number", title, tag("p", text), votes(plain(criteria.votes)), grid, not_computed)
+
+
+def _recommendation(criteria: Criteria) -> str:
+    """The recommended K, how clear it is, and the runner-up."""
+    k, support = criteria.recommended, f"its support is {criteria.confidence:.2f} (maximum 1)"
+    runner_up = "" if criteria.runner_up is None else f" The runner-up is K = {criteria.runner_up}."
+    if criteria.strength == "clear":
+        return f"K = {k} is recommended, and it is clear: {support}.{runner_up}"
+    if criteria.strength == "weak":
+        return f"K = {k} is recommended, but the evidence is weak: {support}.{runner_up}"
+    return f"No number of clusters is clear. K = {k} is used: {support}.{runner_up}"

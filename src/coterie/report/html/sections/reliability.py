@@ -13,7 +13,6 @@ from coterie.web import Markup, tag
 STRONG, REASONABLE, WEAK = 0.70, 0.50, 0.25
 STABLE, MOSTLY_STABLE = 0.90, 0.75  # mean adjusted Rand index of resamples, at least
 FEW_UNCERTAIN, SOME_UNCERTAIN = 0.05, 0.25  # share of rows with a probability below 0.9, at most
-STRONG_SUPPORT, SOME_SUPPORT = 0.80, 0.55  # support of the recommended K, at least
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,13 @@ def _n_clusters(report: Report) -> Sentence:
     if criteria.recommended != report.result.k:
         text = f"The result has {k} clusters, but {criteria.recommended} are recommended. {criteria.reason}"
         return Sentence(text, weak=True)
-    if criteria.confidence >= STRONG_SUPPORT:
-        return Sentence(f"{k} clusters, with strong support. {criteria.reason}")
-    if criteria.confidence >= SOME_SUPPORT:
-        return Sentence(f"{k} clusters fit best, but other numbers are plausible. {criteria.reason}")
-    return Sentence(f"{k} clusters, with weak support: the criteria disagree. {criteria.reason}", weak=True)
+    if criteria.strength == "clear":
+        return Sentence(f"{k} clusters: the number is clear. {criteria.reason}")
+    if criteria.strength == "weak":
+        return Sentence(
+            f"{k} clusters fit best, but the evidence for this number is weak. {criteria.reason}", weak=True
+        )
+    return Sentence(f"{k} clusters, but no number of clusters is clear. {criteria.reason}", weak=True)
 
 
 def _separation(report: Report) -> Sentence | None:

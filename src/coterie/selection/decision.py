@@ -1,0 +1,80 @@
+"""The decision of `choose_k`: the recommended number of clusters, how clear it is, and the runner-up."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie.core.arrays import Array
+
+CLEAR_SUPPORT, CLEAR_MARGIN = 0.85, 0.3  # of a clear K, at least: its support, and the distance to the next largest
+SOME_SUPPORT = 0.5  # below this, no number is clear
+TINY = 0.01  # share of all rows below which a cluster is a few outliers
+STABLE = 0.6  # prediction strength of the recommended K, at least
+APART = 0.7  # share of the clusters with density valleys around them, at least
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The recommended K, how clear it is, the runner-up, and the names of the reasons for doubt."""
+
+    recommended: int
+    strength: str  # 'clear', 'weak' or 'none'
+    runner_up: int | None
+    doubts: tuple[str, ...] = ()
+
+
+def decide(choice: Any) -> Decision:
+    """Weigh the votes of a `ChooseK`."""
+    ks, support = choice.ks, choice.support
+    k, runner_up = _two_best(ks, support)
+    if k == 1:
+        return Decision(1, "none", runner_up)
+    doubts, best = _doubts(choice, k, runner_up), float(support.max())
+    valleys = choice.results.get("valleys")
+    has_no_valleys = valleys is not None and valleys.best is None and "support" in doubts
+    is_forced = "tendency" in doubts and ("valleys" in doubts or not (ks == 1).any())
+    if best >= SOME_SUPPORT and not has_no_valleys and not is_forced:
+        return Decision(k, "weak" if doubts else "clear", runner_up, doubts)
+    is_usable = np.array([not {"stability", "tiny"} & set(_doubts(choice, each, None)) for each in ks.tolist()])
+    is_usable &= (ks > 1) & (support > 0)
+    if is_usable.any():
+        k, runner_up = _two_best(ks, np.where(is_usable, support, 0.0))
+    return Decision(k, "none", runner_up, _doubts(choice, k, runner_up))
+
+
+def _two_best(ks: Array, support: Array) -> tuple[int, int | None]:
+    """The K with the largest support, and the next one; None if that has no support."""
+    order = np.argsort(-support, kind="stable")
+    return int(ks[order[0]]), int(ks[order[1]]) if len(ks) > 1 and support[order[1]] > 0 else None
+
+
+def _doubts(choice: Any, k: int, runner_up: int | None) -> tuple[str, ...]:
+    """Names of the reasons why K is not clear; empty if it is."""
+    results, ks, supports = choice.results, choice.ks, choice.support
+    test, strength, valleys = (results.get(name) for name in ("tendency", "prediction_strength", "valleys"))
+    support = value_at(ks, supports, k)
+    checks = {
+        "support": support < CLEAR_SUPPORT,
+        "margin": runner_up is not None and support - value_at(ks, supports, runner_up) < CLEAR_MARGIN,
+        "edge": k == int(ks.max()),
+        "tiny": smallest_share(choice.sweep, k) < TINY,
+        "tendency": test is not None and not test.clustered,
+        "stability": strength is not None and value_at(strength.ks, strength.mean, k) < STABLE,
+        "valleys": valleys is not None and value_at(valleys.ks, valleys.apart, k) < APART * k,
+    }
+    return tuple(name for name, is_doubt in checks.items() if is_doubt)
+
+
+def value_at(ks: Array, values: Array, k: int) -> float:
+    """Value at k; NaN if there is none."""
+    return float(values[ks == k].sum()) if (ks == k).any() else np.nan
+
+
+def smallest_share(sweep: Any, k: int) -> float:
+    """Share of the rows in the smallest of k clusters; 1 if k was not fitted."""
+    positions = np.flatnonzero(sweep.ks == k)
+    if len(positions) == 0:
+        return 1.0
+    weight = np.bincount(np.asarray(sweep.labels[int(positions[0])]), sweep.sample_weight)
+    return float(weight.min() / weight.sum())
