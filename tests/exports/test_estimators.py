@@ -20,7 +20,7 @@ from coterie.algorithms import ESTIMATORS
 from coterie.errors import ParameterError
 from coterie.exports import sql
 from coterie.exports.model_rule import REASONS, SCORES
-from exports.engines import ENGINES
+from exports.engines import ENGINES, WITH_POSTGRESQL
 
 rng = np.random.default_rng(0)
 LABELS = np.repeat([0, 1, 2], 30)
@@ -188,20 +188,20 @@ def test_of_equally_near_centers_the_first_is_chosen(engine):
     assert ENGINES[engine](tree, as_frame(tree, grid)) == predicted(tree, grid)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", WITH_POSTGRESQL)
 def test_rows_that_predict_rejects_have_no_cluster(engine):
     X = np.array([[1.0, 2.0], [2.0, 1.0], [8.0, 9.0], [9.0, 9.5]])
     frame = pl.DataFrame({"x0": [1.0, None, np.inf, 9.0, 0.0], "x1": [1.0, 1.0, 1.0, -np.inf, 0.0]})
     model = coterie.KMeans(2, random_state=0).fit(X)
     near = int(model.predict([[0.0, 0.0]])[0])
-    assert ENGINES[engine](model, frame) == [near, None, None, None, near]
+    assert WITH_POSTGRESQL[engine](model, frame) == [near, None, None, None, near]
     model = coterie.KMeans(2, random_state=0, missing="ignore").fit(X)
-    assert ENGINES[engine](model, frame) == [near, near, None, None, near]
+    assert WITH_POSTGRESQL[engine](model, frame) == [near, near, None, None, near]
     nothing = pl.DataFrame({"x0": [None], "x1": [None]}, schema={"x0": pl.Float64, "x1": pl.Float64})
-    assert ENGINES[engine](model, nothing) == [None]
+    assert WITH_POSTGRESQL[engine](model, nothing) == [None]
     directions = coterie.SphericalKMeans(2, random_state=0).fit(X)
     first = int(directions.predict([[1.0, 1.0]])[0])
-    assert ENGINES[engine](directions, frame) == [first, None, None, None, None]
+    assert WITH_POSTGRESQL[engine](directions, frame) == [first, None, None, None, None]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -233,7 +233,7 @@ def test_sums_in_several_layers(monkeypatch):
     for model in models:
         model.fit(rows)
         for engine in ("sqlite", "duckdb", "postgresql"):
-            assert ENGINES[engine](model, as_frame(model, rows)) == predicted(model, rows), engine
+            assert WITH_POSTGRESQL[engine](model, as_frame(model, rows)) == predicted(model, rows), engine
     assert coterie.export(models[0], "sql").count("FROM (") == 4
 
 

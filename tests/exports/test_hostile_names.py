@@ -14,7 +14,7 @@ from coterie.errors import ParameterError
 from coterie.exports import written
 from coterie.exports.prediction_rule import Indicator, NearestCenter, Number, PredictionRule
 from coterie.exports.sql import SQLITE, identifier, literal_of, string
-from exports.engines import ENGINES
+from exports.engines import ENGINES, WITH_POSTGRESQL
 
 NAMES = (
     'a"b', "it's", 'x"; DROP TABLE "the table"; --', "new\nline", "tab\tand\rreturn", "\x1b[31mred\x1b[0m",
@@ -23,12 +23,12 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", WITH_POSTGRESQL)
 def test_hostile_names_of_columns(engine):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({name: rng.normal(size=80) for name in NAMES})
     model = coterie.KMeans(3, random_state=0).fit(frame)
-    assert ENGINES[engine](model, frame) == model.labels_.tolist()
+    assert WITH_POSTGRESQL[engine](model, frame) == model.labels_.tolist()
 
 
 def test_hostile_categories(tmp_path):

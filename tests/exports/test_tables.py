@@ -11,10 +11,10 @@ import coterie
 from coterie import jobs
 from coterie.datasets import write_demo
 from coterie.errors import ParameterError
-from exports.engines import ENGINES, in_python, in_sqlite
+from exports.engines import ENGINES, WITH_POSTGRESQL, in_python, in_sqlite
 
 NUMBERS = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
-N_NEW = 2000
+N_NEW = 1000
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def check_labels(tables, at_predict, **options):
         labels = jobs.predict(jobs.PredictJob(path, folder / name, missing=at_predict)).labels.tolist()
         expected = [None if label < 0 else label for label in labels]
         assert (None in expected) == (at_predict == "drop")
-        for engine, labels_of in ENGINES.items():
+        for engine, labels_of in WITH_POSTGRESQL.items():
             assert labels_of(path, frame) == expected, (name, engine)
 
 
