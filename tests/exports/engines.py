@@ -77,7 +77,7 @@ def in_onnx(model, frame):
 ENGINES = {
     "sqlite": in_sqlite,
     "duckdb": in_duckdb,
-    "postgresql": in_postgresql_text,
     "python": in_python,
     "onnx": in_onnx,
 }
+WITH_POSTGRESQL = {**ENGINES, "postgresql": in_postgresql_text}

@@ -1,5 +1,6 @@
 """Estimators fitted in Python: each is exported with the labels of `predict`, or rejected with what to do instead."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -17,8 +18,9 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 import coterie
 from coterie.algorithms import ESTIMATORS
 from coterie.errors import ParameterError
+from coterie.exports import sql
 from coterie.exports.model_rule import REASONS, SCORES
-from exports.engines import ENGINES
+from exports.engines import ENGINES, WITH_POSTGRESQL
 
 rng = np.random.default_rng(0)
 LABELS = np.repeat([0, 1, 2], 30)
@@ -186,20 +188,20 @@ def test_of_equally_near_centers_the_first_is_chosen(engine):
     assert ENGINES[engine](tree, as_frame(tree, grid)) == predicted(tree, grid)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", WITH_POSTGRESQL)
 def test_rows_that_predict_rejects_have_no_cluster(engine):
     X = np.array([[1.0, 2.0], [2.0, 1.0], [8.0, 9.0], [9.0, 9.5]])
     frame = pl.DataFrame({"x0": [1.0, None, np.inf, 9.0, 0.0], "x1": [1.0, 1.0, 1.0, -np.inf, 0.0]})
     model = coterie.KMeans(2, random_state=0).fit(X)
     near = int(model.predict([[0.0, 0.0]])[0])
-    assert ENGINES[engine](model, frame) == [near, None, None, None, near]
+    assert WITH_POSTGRESQL[engine](model, frame) == [near, None, None, None, near]
     model = coterie.KMeans(2, random_state=0, missing="ignore").fit(X)
-    assert ENGINES[engine](model, frame) == [near, near, None, None, near]
+    assert WITH_POSTGRESQL[engine](model, frame) == [near, near, None, None, near]
     nothing = pl.DataFrame({"x0": [None], "x1": [None]}, schema={"x0": pl.Float64, "x1": pl.Float64})
-    assert ENGINES[engine](model, nothing) == [None]
+    assert WITH_POSTGRESQL[engine](model, nothing) == [None]
     directions = coterie.SphericalKMeans(2, random_state=0).fit(X)
     first = int(directions.predict([[1.0, 1.0]])[0])
-    assert ENGINES[engine](directions, frame) == [first, None, None, None, None]
+    assert WITH_POSTGRESQL[engine](directions, frame) == [first, None, None, None, None]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -214,27 +216,33 @@ def test_one_cluster_and_one_column(engine):
         assert ENGINES[engine](model, as_frame(model, X)) == predicted(model, X)
 
 
-def test_sums_in_several_layers():
-    rows = np.random.default_rng(0).normal(size=(60, 450))
-    for n_columns, engines in ((450, ("sqlite", "python", "onnx")), (90, ("duckdb", "postgresql"))):
-        part = rows[:, :n_columns]
-        for model in (coterie.KMeans(3, init=part[:3]), coterie.KMeans(3, init=part[:3], missing="ignore")):
-            model.fit(part)
-            for engine in engines:
-                assert ENGINES[engine](model, as_frame(model, part)) == predicted(model, part), engine
-    part = rows[:, :45]
-    for form in ("diag", "tied"):
-        model = coterie.GaussianMixture(2, covariance_type=form, init_params=np.arange(60) % 2, tol=1e9).fit(part)
-        for engine, labels_of in ENGINES.items():
-            assert labels_of(model, as_frame(model, part)) == predicted(model, part), engine
+def test_sums_in_several_layers(monkeypatch):
+    """A layer of a statement adds three terms here, so that few columns need several layers."""
+    dialects = {name: replace(dialect, terms=3) for name, dialect in sql.BY_NAME.items()}
+    monkeypatch.setattr(sql, "BY_NAME", dialects)
+    rows = np.random.default_rng(0).normal(size=(120, 8))
+    labels = {"init_params": np.arange(120) % 2, "tol": 1e9}
+    models = [
+        coterie.KMeans(3, init=rows[:3]),
+        coterie.KMeans(3, init=rows[:3], missing="ignore"),
+        coterie.SphericalKMeans(3, init=rows[:3], search="none"),
+        coterie.BisectingKMeans(4, random_state=0),
+        *(coterie.GaussianMixture(2, covariance_type=form, **labels) for form in ("full", "tied", "diag")),
+        coterie.GaussianMixture(2, covariance_type="diag", missing="ignore", **labels),
+    ]
+    for model in models:
+        model.fit(rows)
+        for engine in ("sqlite", "duckdb", "postgresql"):
+            assert WITH_POSTGRESQL[engine](model, as_frame(model, rows)) == predicted(model, rows), engine
+    assert coterie.export(models[0], "sql").count("FROM (") == 4
 
 
 def test_too_many_columns_for_a_statement():
-    rows = np.random.default_rng(0).normal(size=(200, 1501))
+    rows = np.random.default_rng(0).normal(size=(9, 1501))
     model = coterie.KMeans(2, init=rows[:2]).fit(rows)
     with pytest.raises(ParameterError, match=r"has 1,501 columns and 2 clusters, .* \(1,500 .*: export it to ONNX"):
         coterie.export(model, "sql")
     assert len(coterie.export(model, "python")) > 1501
-    model = coterie.GaussianMixture(1, max_iter=1, tol=1e9).fit(rows[:, :61])
+    model = coterie.GaussianMixture(1, max_iter=0).fit(rows[:, :61])
     with pytest.raises(ParameterError, match=r"has 61 columns and 1 clusters, .* \(60 columns.*: export it to ONNX"):
         coterie.export(model, "sql")

@@ -1,16 +1,20 @@
 """Models of `coterie fit`: the stored preparation is exported, and labels are those of `coterie predict`."""
 
+from datetime import date, timedelta
+
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.datasets import load_iris
 
+import coterie
 from coterie import jobs
 from coterie.datasets import write_demo
-from exports.engines import ENGINES, in_python, in_sqlite
+from coterie.errors import ParameterError
+from exports.engines import ENGINES, WITH_POSTGRESQL, in_python, in_sqlite
 
 NUMBERS = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
-N_NEW = 2000
+N_NEW = 1000
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +45,7 @@ def check_labels(tables, at_predict, **options):
         labels = jobs.predict(jobs.PredictJob(path, folder / name, missing=at_predict)).labels.tolist()
         expected = [None if label < 0 else label for label in labels]
         assert (None in expected) == (at_predict == "drop")
-        for engine, labels_of in ENGINES.items():
+        for engine, labels_of in WITH_POSTGRESQL.items():
             assert labels_of(path, frame) == expected, (name, engine)
 
 
@@ -76,6 +80,44 @@ def test_iris_and_float32(tmp_path):
             result = jobs.run(jobs.Job(tmp_path / "iris.parquet", algorithm=method, k=3, model=model, force=True))
             for engine, labels_of in ENGINES.items():
                 assert labels_of(model, frame) == result.labels.tolist(), engine
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """Amounts over orders of magnitude, counts with missing values, prices as text, and truth values."""
+    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("shop")
+    frame = pl.DataFrame(
+        {
+            "amount": np.exp(rng.normal(3, 2, 200)),
+            "visits": np.where(rng.random(200) < 0.1, np.nan, rng.poisson(5, 200)),
+            "price": rng.uniform(1, 5000, 200).round(2),
+            "member": rng.random(200) < 0.5,
+            "day": [date(2024, 1, 1) + timedelta(days=i) for i in rng.integers(0, 500, 200).tolist()],
+        }
+    ).fill_nan(None)
+    text = pl.Series([f"${price:,.2f}" for price in frame["price"]])
+    frame.with_columns(text.alias("price")).write_csv(folder / "shop.csv")
+    return folder, frame
+
+
+@pytest.mark.parametrize("transform", [(), ("log:amount", "sqrt:visits", "log1p:price"), ("none:amount",)])
+def test_transforms_and_columns_read_from_text(shop, transform):
+    """Where the export runs, prices are numbers; true and false are 1 and 0, or truth values."""
+    folder, frame = shop
+    model = folder / "model.safetensors"
+    options = {"k": 3, "missing": "median", "exclude": ("day",), "transform": transform}
+    result = jobs.run(jobs.Job(folder / "shop.csv", model=model, force=True, **options))
+    assert result.columns == ("amount", "visits", "price", "member")
+    for engine, labels_of in ENGINES.items():
+        assert labels_of(model, frame) == result.labels.tolist(), engine
+
+
+def test_dates_are_rejected(shop):
+    folder, _ = shop
+    model = folder / "dates.safetensors"
+    jobs.run(jobs.Job(folder / "shop.csv", k=3, missing="median", model=model))
+    with pytest.raises(ParameterError, match=r"column 'day' is computed from a date, .*: fit with --dates skip"):
+        coterie.export(model, "sql")
 
 
 def test_a_column_of_numbers_with_an_equals_sign_is_not_a_category(tmp_path):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from coterie.exports.prediction_rule import NearestCenter, Number, PredictionRule
-from exports.engines import ENGINES
+from exports.engines import WITH_POSTGRESQL
 
 CENTERS = np.array([[-1.0, 0.5, 0.2], [0.3, -0.4, 1.1], [1.0, 1.0, -0.5]])
 FILLS = (0.5, 1.5, 2.5)
@@ -44,5 +44,5 @@ def test_values_without_a_logarithm_or_root_have_no_cluster(missing):
     frame = pl.DataFrame(columns).fill_nan(None)
     labels = expected(frame, missing)
     assert {None, 0, 1, 2} == set(labels)
-    for engine, labels_of in ENGINES.items():
+    for engine, labels_of in WITH_POSTGRESQL.items():
         assert labels_of(rule(missing), frame) == labels, engine

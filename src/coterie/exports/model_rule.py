@@ -23,6 +23,7 @@ from coterie.exports.prediction_rule import (
     Number,
     PredictionRule,
 )
+from coterie.preparation.column_reader import ColumnReader
 
 INSTEAD = "Or use coterie predict, or model.predict in Python"
 # Estimators that cannot be exported, with the reason.
@@ -65,7 +66,7 @@ def rule_of(model: Any) -> PredictionRule:
 def _check_steps(steps: list[Any]) -> None:
     for step in steps:
         name = type(step).__name__
-        if hasattr(step, "readings"):
+        if isinstance(step, ColumnReader):
             _check_readings(step.readings or {})
             continue
         if step is not None and step != "passthrough" and not isinstance(step, STEPS):
@@ -79,7 +80,7 @@ def _check_steps(steps: list[Any]) -> None:
 
 
 def _check_readings(readings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Reject columns that are not numbers in any database: amounts, shares and truth values are, dates are not."""
+    """Reject ages and cycles of dates. Amounts, shares and truth values must be numbers where the export runs."""
     dates = [name for name, reading in readings.items() if reading["kind"] == "date"]
     if dates:
         raise ParameterError(
@@ -102,8 +103,9 @@ def _features(
 ) -> tuple[tuple[Number, ...], tuple[Indicator, ...]]:
     """Features of the columns: their names are those of the first step, or ``x0``, ``x1``, …."""
     first = steps[0] if steps else model
-    readings, transforms = (getattr(first, name, None) or {} for name in ("readings", "transforms"))
-    known = first.names if hasattr(first, "readings") else getattr(first, "feature_names_in_", ())
+    is_reader = isinstance(first, ColumnReader)
+    readings, transforms = (first.readings or {}, first.transforms or {}) if is_reader else ({}, {})
+    known = first.names if is_reader else getattr(first, "feature_names_in_", ())
     names = tuple(map(str, known)) or tuple(f"x{j}" for j in range(d))
     if not steps:
         return tuple(Number(name) for name in names), ()

@@ -80,13 +80,16 @@ class MostProbable:
 
     @property
     def log_scales(self) -> np.ndarray:
-        """Terms of `offset` that belong to single columns (k, d): those of missing values are left out."""
+        """Terms of `offset` that belong to single columns (k, d): those of missing values are left out.
+
+        The other constants of a density are the same for all components.
+        """
         k, d = self.means.shape
         if self.form in ("full", "tied"):
             factor = np.diagonal(self.factor, axis1=-2, axis2=-1)
         else:
             factor = self.factor[:, None] if self.form == "spherical" else self.factor
-        return np.broadcast_to(np.log(factor) - 0.5 * np.log(2 * np.pi), (k, d))
+        return np.broadcast_to(np.log(factor), (k, d))
 
     @property
     def column_factors(self) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -29,8 +30,7 @@ from coterie.exports.prediction_rule import (
 MAX_COLUMNS = 1500  # SQLite limits the columns of a query to 2000
 MAX_SCORES = 1900
 MAX_MATRIX = 60  # columns of a mixture with full or tied covariances
-EXACT_DIGITS = 15  # decimal numbers up to this length are exact in SQLite
-EXACT_POWER = 22  # powers of ten up to this one are float64 numbers
+EXACT_DIGITS = 15  # length of decimal numbers up to which SQLite does not drop digits
 LARGEST_INTEGER = 2**53
 FUNCTIONS = {"log": "LN({})", "log1p": "LN(1e0 + {})", "sqrt": "SQRT({})"}  # by transform
 BOOLEANS = {"true": 1, "false": 0}  # in SQLite, which has no type for them
@@ -46,6 +46,10 @@ class Dialect:
     terms: int  # number of terms of a sum that a layer adds
     has_nan: bool = True  # whether NaN is a value
     ignores_case: bool = True  # of quoted names of columns
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.name == "sqlite"
 
 
 DUCKDB = Dialect("duckdb", "VARCHAR", "", terms=40)
@@ -140,10 +144,10 @@ class _Writer:
     def _indicator(self, each: Indicator) -> str:
         column = f"t.{identifier(each.column)}"
         value, zero = string(each.value), self.literal(0.0)
-        if self.dialect is SQLITE:
+        if self.dialect.is_sqlite:
             value += " COLLATE BINARY"  # not the collation of the column
         condition = f"CAST({column} AS {self.dialect.text}) = {value}"
-        if self.dialect is SQLITE and each.value in BOOLEANS:
+        if self.dialect.is_sqlite and each.value in BOOLEANS:
             condition += f" OR {column} = {BOOLEANS[each.value]}"
         is_value = f"WHEN {condition} THEN {self.literal(each.size)} ELSE {zero}"
         if self.rule.missing == "none":
@@ -290,11 +294,11 @@ def literal_of(number: float, dialect: Dialect) -> str:
     """A literal of exactly this double. Without an exponent it would be a decimal in DuckDB."""
     text = repr(number)
     text = text if "e" in text else f"{text.removesuffix('.0')}e0"
-    return exact_quotient(number) if dialect is SQLITE and not is_short(text) else text
+    return exact_quotient(number) if dialect.is_sqlite and not is_exact(text, number) else text
 
 
 def exact_quotient(number: float) -> str:
-    """The number as an integer times or divided by powers of two: SQLite rounds long decimals."""
+    """The number as an integer times or divided by powers of two: SQLite can read a decimal as a neighbour of it."""
     fraction, exponent = math.frexp(number)
     mantissa, exponent = int(fraction * LARGEST_INTEGER), exponent - 53
     while mantissa % 2 == 0:
@@ -308,12 +312,9 @@ def exact_quotient(number: float) -> str:
     return f"({''.join(parts)})"
 
 
-def is_short(text: str) -> bool:
-    """Whether a number has so few digits, and so small an exponent, that every database reads it exactly."""
-    digits, _, exponent = text.lstrip("-").partition("e")
-    whole, _, decimals = digits.partition(".")
-    power = int(exponent) - len(decimals)
-    return len((whole + decimals).strip("0")) <= EXACT_DIGITS and abs(power) <= EXACT_POWER
+def is_exact(text: str, number: float) -> bool:
+    """Whether a decimal is short, and exactly the number, so that every database reads it without rounding."""
+    return len(text) <= EXACT_DIGITS and Fraction(text) == Fraction(number)
 
 
 def identifier(name: str) -> str:
