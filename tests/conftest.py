@@ -1,5 +1,6 @@
 """Settings and fixtures of all tests."""
 
+import gc
 import os
 
 # Set before SciPy is imported, so that scikit-learn's array API check runs instead of being skipped.
@@ -18,6 +19,14 @@ from short_searches import _short_searches, needs_whole_search, short_searches  
 threadpool_limits(1, user_api="blas")
 settings.register_profile("untimed", deadline=None)  # a loaded machine, or a first compilation, is no failure
 settings.load_profile("untimed")
+
+
+gc.disable()  # until all tests are collected: their objects stay, and each pass over them takes half a second
+
+
+def pytest_collection_finish():
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -228,7 +228,4 @@ MODELS = [
     *PROCESSES,
 ]
 
-ENGINES = [  # beside `Serial`
-    pytest.param(Threads(3), id="3-threads"),
-    pytest.param(Threads(8), id="8-threads"),
-]
+ENGINES = [pytest.param(Threads(8), id="8-threads")]  # beside `Serial`

@@ -55,6 +55,8 @@ class Algorithm(NamedTuple):
         Whether it accepts columns of text and categories.
     series : bool
         Whether a row is a time series, which may end with missing values.
+    directions : bool
+        Whether only the direction of a row matters, so that columns must keep their units.
     all_pairs : bool
         Whether it stores the distances of all pairs of rows.
     has_sweep : bool
@@ -72,6 +74,7 @@ class Algorithm(NamedTuple):
     handles_missing: bool = False
     mixed: bool = False
     series: bool = False
+    directions: bool = False
     all_pairs: bool = False
     has_sweep: bool = True
     distributed: bool = False
@@ -110,7 +113,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "spherical": Algorithm(
         "spherical K-means", "kmeans.spherical_kmeans.SphericalKMeans", (*DESCENT, "search"), defaults=_TEN,
-        distributed=True,
+        directions=True, distributed=True,
     ),
     "kmedians": Algorithm(
         "K-medians", "kmeans.kmedians.KMedians", (*DESCENT, "search", "metric"), defaults=_TEN, distributed=True,

@@ -83,9 +83,42 @@ def test_importing_coterie_loads_nothing_heavy():
     assert modules_after("import coterie").isdisjoint(HEAVY)
 
 
-def test_a_textbook_table_is_clustered_without_a_compiler():
-    code = "import numpy as np, coterie; coterie.KMeans(3).fit(np.random.default_rng(0).normal(size=(150, 4)))"
-    assert modules_after(code).isdisjoint({"numba", "llvmlite", "dask", "matplotlib", "polars"})
+SMALL = """
+import coterie, sys
+assert "numpy" not in sys.modules
+assert coterie.metrics.silhouette_score and coterie.selection.sweep and coterie.plots.clusters
+from coterie.kmeans import KMeans
+from coterie.medoids import KMedoids
+from coterie.mixture import GaussianMixture
+assert KMeans is coterie.KMeans and KMedoids is coterie.KMedoids and GaussianMixture is coterie.GaussianMixture
+
+from importlib import import_module
+import numpy as np
+X = np.random.default_rng(0).normal(size=(150, 4))
+steps = {
+    "rows in memory": lambda: import_module("coterie.data").as_source(X),
+    "KMeans": lambda: coterie.KMeans(3).fit(X),
+    "KMeans of one column": lambda: coterie.KMeans(5).fit(np.random.default_rng(0).normal(size=(800, 1))),
+    "KMedians l1": lambda: coterie.KMedians(3, metric="l1").fit(X),
+    "KMedians l2": lambda: coterie.KMedians(3, metric="l2").fit(X),
+    "BalancedKMeans": lambda: coterie.BalancedKMeans(3, cannot_link=[[0, 1]]).fit(X),
+    "linkage": lambda: [coterie.hierarchy.linkage(X, m) for m in coterie.hierarchy.linkage_methods.METHODS],
+    "metrics": lambda: [
+        getattr(coterie.metrics, name)(X[:4], [0, 0, 1, 1])
+        for name in ("silhouette_score", "dunn_score", "davies_bouldin_score", "inertia")
+    ],
+    "displays": lambda: coterie.plots.ClustersDisplay.from_predictions(np.eye(3), [0, 1, 1]).to_dict(),
+}
+for name, step in steps.items():
+    step()
+    heavy = {module.partition(".")[0] for module in sys.modules}
+    assert heavy.isdisjoint({"numba", "llvmlite", "dask", "matplotlib", "polars"}), name
+"""
+
+
+def test_small_tables_need_no_compiler_and_submodules_no_import_of_their_own():
+    """One process for all of them: it takes a second to start."""
+    subprocess.run([sys.executable, "-c", SMALL], check=True)
 
 
 @pytest.mark.parametrize("name", ["coterie.kernels.cpu", "coterie.kernels.plain", "coterie.kernels.sparse"])
@@ -97,19 +130,6 @@ def test_no_file_hides_a_kernel(name):
     body = ast.parse(Path(package.__file__).read_text()).body
     kernels = [node.name for node in body if isinstance(node, ast.FunctionDef)]
     assert [kernel for kernel in kernels if not callable(getattr(package, kernel))] == []
-
-
-def test_submodules_and_their_estimators_need_no_import_of_their_own():
-    code = """
-import coterie, sys
-assert "numpy" not in sys.modules
-assert coterie.metrics.silhouette_score and coterie.selection.sweep and coterie.plots.clusters
-from coterie.kmeans import KMeans
-from coterie.medoids import KMedoids
-from coterie.mixture import GaussianMixture
-assert KMeans is coterie.KMeans and KMedoids is coterie.KMedoids and GaussianMixture is coterie.GaussianMixture
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_exception_and_warning_is_in_errors_or_built_in():

@@ -61,7 +61,7 @@ PLAIN = {
     r"to the eye\b": "visually",
     r"keeps its peace": "gives no warning",
 }
-PHRASE = re.compile("|".join(f"({pattern})" for pattern in PLAIN), re.IGNORECASE)
+PHRASES = {re.compile(pattern): plain for pattern, plain in PLAIN.items()}  # one by one: much faster than together
 GENERATED = {"_build", "auto"}
 PAGES = [
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")),
@@ -82,10 +82,12 @@ def name_of(path: Path) -> str:
 
 
 def test_no_phrase_has_a_plainer_form():
-    plain, matches = list(PLAIN.values()), []
+    matches = []
     for path in PAGES + SOURCES:
-        text = re.sub(r"\s+(?:# )?", " ", path.read_text(encoding="utf-8"))  # a phrase may continue on the next line
-        matches += [f'{name_of(path)}: "{m[0]}": write "{plain[m.lastindex - 1]}"' for m in PHRASE.finditer(text)]
+        text = path.read_text(encoding="utf-8").lower()
+        text = re.sub(r"\s+(?:# )?", " ", text)  # a phrase may continue on the next line
+        for phrase, plain in PHRASES.items():
+            matches += [f'{name_of(path)}: "{match[0]}": write "{plain}"' for match in phrase.finditer(text)]
     assert not matches, "\n".join(matches)
 
 

@@ -21,9 +21,9 @@ def test_the_word_is_told_with_its_row_whatever_is_read_at_a_time(folder, capsys
     values[3] = "unknown"
     assert warned(capsys, values, *rows) == (
         'warning: column "size" was skipped as text because 1 of its 40 values is not a number, "unknown" in row 3 '
-        "(from 0): correct or empty it to use the column."
+        "(from 0): correct or empty it to use the column, or add --na-values unknown."
     )
-    values[30] = "?"
+    values[30] = "many"
     assert '2 of its 40 values are not numbers, such as "unknown" in row 3 (from 0): correct or empty them' in warned(
         capsys, values, *rows
     )

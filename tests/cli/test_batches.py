@@ -228,8 +228,8 @@ def test_a_disk_that_is_full_is_told_of_before_anything_is_written(people, capsy
 
 @pytest.mark.parametrize("rows", [150, 250])
 def test_a_file_that_changes_while_it_is_read_is_told_of(people, capsys, monkeypatch, rows):
-    def changed(path):
-        found = scan(path)
+    def changed(path, header_row):
+        found = scan(path, header_row)
         lines = path.read_text(encoding="utf-8").splitlines()
         path.write_text("\n".join([*lines, *lines[1:]][: rows + 1]) + "\n", encoding="utf-8")
         return found

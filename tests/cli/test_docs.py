@@ -23,7 +23,7 @@ from coterie.cli.options import (
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 # Commands that pages show, each at least once
-COMMANDS = {"demo", "info", "fit", "predict", "choose-k", "compare", "report", "export"}
+COMMANDS = {"demo", "info", "fit", "predict", "choose-k", "compare", "compare-labels", "report", "export"}
 
 
 def with_commands() -> list[Path]:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from zipfile import ZipFile
 
+import polars as pl
 import pytest
 
 from coterie.cli import main
@@ -58,3 +59,54 @@ def test_what_is_no_workbook_is_refused_in_a_line(folder, capsys):
     err = capsys.readouterr().err
     assert err.startswith('Error: cannot read "t.xlsx"')
     assert err.count("\n") == 1
+
+
+def test_sheet_and_header_row_are_chosen_and_the_output_is_a_workbook(folder, capsys):
+    pytest.importorskip("xlsxwriter")
+    from xlsxwriter import Workbook
+
+    with Workbook(folder / "two.xlsx", {"strings_to_formulas": False}) as workbook:
+        workbook.add_worksheet("about").write_row(0, 0, ["nothing", "here"])
+        sheet = workbook.add_worksheet("May")
+        sheet.write_row(0, 0, ["Sales of May"])
+        sheet.write_row(2, 0, ["shop", "amount", "share"])
+        for i in range(30):
+            sheet.write_row(
+                3 + i, 0, [f"=no. {i}", f"${1000 + 5000 * (i % 2) + 90 * (i % 7):,}.50", 0.5 + i % 2 + i / 40]
+            )
+    command = [
+        "fit",
+        "two.xlsx",
+        "-k",
+        "2",
+        "--sheet",
+        "May",
+        "--header-row",
+        "3",
+        "-o",
+        "out.xlsx",
+        "--model",
+        "m.safetensors",
+    ]
+    assert main([*command, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["columns"] == ["amount", "share"]
+    assert sorted(cluster["rows"] for cluster in result["clusters"]) == [15, 15]
+    written = pl.read_excel(folder / "out.xlsx")
+    assert written.columns == ["shop", "amount", "share", "cluster", "cluster_distance"]
+    assert (written["shop"][3], written["cluster"].n_unique()) == ("=no. 3", 2)
+    assert main(["predict", "m.safetensors", "two.xlsx", "--sheet", "May", "--header-row", "3", "-o", "new.xlsx"]) == 0
+    assert pl.read_excel(folder / "new.xlsx")["cluster"].to_list() == written["cluster"].to_list()
+    capsys.readouterr()
+    assert main(["fit", "two.xlsx", "--sheet", "June"]) == 3
+    assert 'two.xlsx has no sheet "June". Sheets: about, May' in capsys.readouterr().err
+    assert main(["fit", "t.csv", "--sheet", "June"]) == 3
+
+
+def test_the_header_row_of_a_text_file_is_chosen(folder, capsys):
+    lines = ["made,by,us", "a,b", "x,y", *(f"{i},{i % 2}" for i in range(9))]
+    (folder / "t.csv").write_text("\n".join(lines), encoding="utf-8")
+    assert main(["fit", "t.csv", "-k", "2", "--header-row", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"] == ["x", "y"]
+    assert main(["fit", "t.csv", "--sheet", "May"]) == 2
+    assert "--sheet is for .xlsx, .xls and .ods" in capsys.readouterr().err

@@ -198,13 +198,13 @@ def test_what_columns_hold_is_told_in_words(folder, capsys):
         "record": [{"c": 1}] * 9, "names": [["a"]] * 9, "raw": [b"a"] * 9, "x": range(9),
     }  # fmt: skip
     pl.DataFrame(columns).write_parquet(folder / "t.parquet")
-    assert main(["fit", "t.parquet", "-k", "2"]) == 0
+    assert main(["fit", "t.parquet", "-k", "2", "--dates", "skip"]) == 0
     told = capsys.readouterr().err
     kinds = ("dates: day", "dates and times: moment", "times: hour", "durations: span", "records: record",
              "lists: names", "bytes: raw")  # fmt: skip
     for kind in kinds:
         assert f"note: skipped as {kind}." in told
-    assert main(["fit", "t.parquet", "-c", "day"]) == 3
+    assert main(["fit", "t.parquet", "-c", "day", "--dates", "skip"]) == 3
     assert 'column "day" holds dates, not numbers.' in capsys.readouterr().err
 
 

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from coterie import GaussianMixture, KMeans, choose_k, diagnose
+from coterie import AgglomerativeClustering, GaussianMixture, KMeans, choose_k, diagnose
 from coterie.core.progress import Progress
 from coterie.core.progress_bar import ERASE, ProgressBar, StepPrinter
 from coterie.hierarchy import linkage
@@ -17,6 +17,7 @@ X = np.random.default_rng(0).normal(size=(80, 2)) + 9 * (np.arange(80) < 40)[:, 
 CALLS = {
     "fit": lambda **options: KMeans(3, random_state=0, **options).fit(X),
     "fit of a mixture": lambda **options: GaussianMixture(2, init_params="kmeans", random_state=0, **options).fit(X),
+    "fit of a tree": lambda **options: AgglomerativeClustering(2, **options).fit(X),
     "sweep": lambda **options: sweep(KMeans(random_state=0), X, [2, 3], **options),
     "choose_k": lambda **options: choose_k(X, [2, 3], criteria=["silhouette", "elbow"], random_state=0, **options),
     "stability": lambda **options: stability(KMeans(), X, [2, 3], n_resamples=2, random_state=0, **options),

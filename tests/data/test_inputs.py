@@ -1,7 +1,6 @@
 """Whatever names the rows, a path, a pattern or a query: the same bits as from the rows themselves."""
 
 import os
-import subprocess
 import sys
 
 import numpy as np
@@ -308,14 +307,6 @@ def test_text_in_a_file_is_refused_with_what_to_do(tmp_path):
     pl.DataFrame({"a": [1.0, 2.0], "name": ["x", "y"]}).write_csv(tmp_path / "t.csv")
     with pytest.raises(InputError, match=r"'name' \(String\)\. Choose others: X=polars\.scan_parquet"):
         KMeans(2).fit(tmp_path / "t.csv")
-
-
-def test_polars_is_not_imported_for_rows_in_memory():
-    code = (
-        "import sys, numpy as np; from coterie.data import as_source\n"
-        "as_source(np.ones((3, 2))); print('polars' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 # tensors and frames of Dask

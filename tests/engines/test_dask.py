@@ -27,14 +27,18 @@ from coterie.kmeans.lloyd import Lloyd  # noqa: E402
 from many_parts import weights_of_many_digits  # noqa: E402
 
 
+def client_of(processes):
+    """A client of a cluster of two workers. Those in this process are sent everything over the network, too."""
+    return distributed.Client(
+        n_workers=2, threads_per_worker=1, processes=processes, protocol="tcp", host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+    )  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def cluster():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-        ) as local,
-        distributed.Client(local) as client,
-    ):
+    """Workers in this process: others would load scikit-learn, and every compiled kernel, anew."""
+    with client_of(processes=False) as client:
         yield client
 
 

@@ -15,7 +15,9 @@ from sklearn.preprocessing import StandardScaler
 import coterie
 from coterie.datasets import load_demo, make_blobs
 from coterie.errors import InputError, ParameterError
+from coterie.explanation import Condition, Rule
 from coterie.explanation.columns import as_columns
+from coterie.explanation.explain import search_sample
 
 NUMBER = r"-?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?"
 
@@ -237,3 +239,35 @@ def test_invalid_tables_are_rejected_with_a_remedy():
         coterie.explain([0, 1], np.eye(2), max_conditions=0)
     with pytest.raises(InputError, match="data frame"):
         as_columns(np.array(["a", "b"]))
+
+
+def test_a_threshold_that_is_a_value_of_the_column_is_compared_exactly():
+    x = np.repeat(np.arange(21.0), 3)[:, np.newaxis]
+    explanation = coterie.explain((x[:, 0] > 12).astype(int), x)
+    assert [rule.text for rule in explanation] == ["column 0 ≤ 12", "column 0 > 12"]
+    assert [(rule.fitting, rule.correct) for rule in explanation] == [(39, 39), (24, 24)]
+
+
+def test_numbers_of_single_precision_are_compared_and_printed_in_it():
+    x = np.repeat(np.array([0.1, 0.2, 0.3], np.float32), 10)[:, np.newaxis]
+    rule = coterie.explain(np.repeat([0, 1, 0], 10), x)[1]
+    assert rule.text == "column 0 = 0.2"
+    assert (rule.fitting, rule.correct) == (10, 10)
+    columns = as_columns(x)
+    assert columns.satisfies(Condition("column 0", lower=0.1)).sum() == 20
+    assert columns.satisfies(Condition("column 0", upper=0.3)).sum() == 30
+
+
+def test_a_rule_must_say_more_than_the_size_of_its_cluster():
+    condition = (Condition("x", lower=0.0),)
+    assert not Rule("0", condition, 95, 90, 86, coverage=0.9, precision=0.95, phi=0.1).describes
+    assert Rule("0", condition, 95, 90, 90, coverage=0.95, precision=1.0, phi=0.8).describes
+
+
+def test_a_sample_has_the_weight_of_each_cluster():
+    codes = np.repeat([-1, 0, 1], [500, 60_000, 50])
+    w = np.random.default_rng(0).random(len(codes))
+    rows, scaled = search_sample(codes, w, 5)
+    assert len(rows) < 21_000
+    assert (codes[rows] == 1).sum() == 50
+    assert np.bincount(codes[rows] + 1, scaled) == pytest.approx(np.bincount(codes + 1, w))

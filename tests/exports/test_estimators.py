@@ -1,43 +1,94 @@
 """Estimators fitted in Python: each is exported with the labels of `predict`, or rejected with what to do instead."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import coterie
 from coterie.algorithms import ESTIMATORS
 from coterie.errors import ParameterError
 from coterie.exports.model_rule import REASONS, SCORES
 from exports.engines import ENGINES
-from persistence.fitted import NAMES, fitted
 
-N_NEW = 1500
-MATRICES_OF_PATTERNS = "GaussianMixture holes"  # only Python can invert the matrices of each pattern
-REJECTED_METRICS = (
-    "chebyshev", "correlation", "cosine", "gower", "hamming", "jaccard", "mahalanobis", "minkowski", "mixed",
-    "precomputed", "series",
+rng = np.random.default_rng(0)
+LABELS = np.repeat([0, 1, 2], 30)
+X = rng.normal(size=(90, 3)) + 3.0 * LABELS[:, None]
+SINGLE = X.astype(np.float32)
+HOLES = np.where(np.arange(270).reshape(90, 3) % 7 == 1, np.nan, X)
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+ROWS = X[[0, 40, 80]]
+STRUCTURES = (
+    "EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV",
 )  # fmt: skip
+N_NEW = 1000
 
 
-def estimator_of(model):
-    return model.steps[-1][1] if hasattr(model, "steps") else model
+def mixture(structure="VVV", **options):
+    """A mixture that starts at the labels and ends after one iteration: no search."""
+    return coterie.GaussianMixture(3, covariance_type=structure, init_params=LABELS, tol=1e9, **options)
 
 
-def is_exported(name):
-    kind, _, option = name.partition(" ")
-    return kind not in REASONS and not (kind == "KMedoids" and option in REJECTED_METRICS)
+def bayesian(form):
+    return coterie.BayesianGaussianMixture(3, covariance_type=form, init_params=LABELS, tol=1e9)
 
 
-def new_rows(rows, seed=0):
-    """Random rows in and around the range of the rows of the fit, in their type, with missing values if these have any."""
-    values = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-    rng = np.random.default_rng(seed)
+KMEANS = coterie.KMeans(3, init=ROWS)
+CASES = {  # name: model, rows of the fit
+    "KMeans": (KMEANS, X),
+    "KMeans float32": (KMEANS, SINGLE),
+    "KMeans frame": (KMEANS, FRAME),
+    "KMeans weights of columns": (coterie.KMeans(3, init=ROWS, metric_weights=[1, 2, 0]), X),
+    "KMeans frozen": (coterie.KMeans(3, init=ROWS[1:], frozen_centers=ROWS[:1]), X),
+    "KMeans missing": (coterie.KMeans(3, init=ROWS, missing="ignore"), HOLES),
+    "MiniBatchKMeans": (coterie.MiniBatchKMeans(3, init=ROWS, random_state=0), X),
+    "BisectingKMeans": (coterie.BisectingKMeans(7, random_state=0), X),
+    "BalancedKMeans": (coterie.BalancedKMeans(3, init=ROWS), X),
+    "SphericalKMeans": (coterie.SphericalKMeans(3, init=ROWS, search="none"), X),
+    "SphericalKMeans float32": (coterie.SphericalKMeans(3, init=ROWS, search="none"), SINGLE),
+    "KMedians": (coterie.KMedians(3, init=ROWS, search="none"), X),
+    "KMedians l2": (coterie.KMedians(3, init=ROWS, search="none", metric="l2"), X),
+    "FuzzyCMeans": (coterie.FuzzyCMeans(3, init=ROWS, search="none"), X),
+    **{
+        f"KMedoids {metric}": (coterie.KMedoids(3, metric=metric, search="none"), X)
+        for metric in ("euclidean", "sqeuclidean", "manhattan")
+    },
+    **{f"GaussianMixture {name}": (mixture(name), X) for name in STRUCTURES},
+    "GaussianMixture float32": (mixture(), SINGLE),
+    "GaussianMixture weight 0": (mixture(fixed="weights", weights_init=[0.5, 0.0, 0.5]), X),
+    **{f"GaussianMixture {name} missing": (mixture(name, missing="ignore"), HOLES) for name in STRUCTURES},
+    **{f"Bayesian {form}": (bayesian(form), X) for form in ("full", "tied", "diag", "spherical")},
+    "SimpleImputer": (make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), KMEANS), HOLES),
+    "SimpleImputer last": (make_pipeline(StandardScaler(), SimpleImputer(), KMEANS), HOLES),
+    "MinMaxScaler": (make_pipeline(MinMaxScaler(), mixture()), FRAME),
+    "RobustScaler": (make_pipeline(RobustScaler(), StandardScaler(), coterie.BisectingKMeans(4, random_state=0)), X),
+    "StandardScaler float32": (make_pipeline(StandardScaler(), KMEANS), SINGLE),
+}
+WITH_MATRICES = [f"GaussianMixture {name} missing" for name in STRUCTURES if not name.endswith("I")]
+METRICS = {  # of K-medoids that cannot be exported, with their parameters
+    "chebyshev": {}, "cosine": {}, "gower": {}, "mahalanobis": {}, "minkowski": {"p": 3}, "precomputed": {},
+    "euclidean": {"w": [1, 2, 1]},
+}  # fmt: skip
+
+
+@cache
+def fitted(name):
+    model, rows = CASES[name]
+    return clone(model).fit(rows), rows
+
+
+def new_rows(rows):
+    """Random rows around the range of the rows of a fit, in their type; with missing values if these have some."""
+    values, rng = np.asarray(rows, dtype=np.float64), np.random.default_rng(0)
     low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     new = rng.uniform(low - 0.2 * (high - low), high + 0.2 * (high - low), (N_NEW, len(low)))
     if np.isnan(values).any():
@@ -56,26 +107,17 @@ def predicted(model, new):
     return model.predict(new if names is None else pd.DataFrame(new, columns=names)).tolist()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", filter(is_exported, NAMES))
-def test_labels_are_those_of_predict(name, engine):
+@pytest.mark.parametrize("name", CASES)
+def test_labels_are_those_of_predict(name):
     model, rows = fitted(name)
-    if name == MATRICES_OF_PATTERNS and engine != "python":
-        with pytest.raises(ParameterError, match=r"missing='ignore' and full or tied .*: export it to Python"):
-            ENGINES[engine](model, as_frame(model, new_rows(rows)))
-        return
     new = new_rows(rows)
-    assert ENGINES[engine](model, as_frame(model, new)) == predicted(model, new)
-
-
-@pytest.mark.parametrize("form", ["EII", "VII", "EEI", "VVI", "VVV", "EEE"])
-def test_mixtures_that_ignore_missing_values(form):
-    rows = fitted("KMeans holes")[1]
-    model = coterie.GaussianMixture(3, covariance_type=form, missing="ignore", random_state=0).fit(rows)
-    new = new_rows(rows)
-    engines = ENGINES if form not in ("VVV", "EEE") else ["python"]
-    for engine in engines:
-        assert ENGINES[engine](model, as_frame(model, new)) == predicted(model, new), engine
+    frame, expected = as_frame(model, new), predicted(model, new)
+    for engine, labels_of in ENGINES.items():
+        if name in WITH_MATRICES and engine != "python":
+            with pytest.raises(ParameterError, match=r"missing='ignore' and full or tied .*: export it to Python"):
+                labels_of(model, frame)
+        else:
+            assert labels_of(model, frame) == expected, engine
 
 
 def test_every_estimator_is_exported_or_rejected():
@@ -83,25 +125,31 @@ def test_every_estimator_is_exported_or_rejected():
     assert not {*SCORES} & {*REASONS}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not is_exported(name)])
+@pytest.mark.parametrize("name", REASONS)
 @pytest.mark.parametrize("to", ["sql", "onnx", "python"])
 def test_what_cannot_be_exported_is_rejected_by_name_with_what_to_do(name, to):
-    model, _ = fitted(name)
-    with pytest.raises(ParameterError, match=rf"^{name.split()[0]} .*cannot be exported: .*Or use coterie predict"):
-        coterie.export(model, to)
+    message = rf"^{name} cannot be exported: .*\. Export (\w*KMeans|GaussianMixture)\b.*\. Or use coterie predict"
+    with pytest.raises(ParameterError, match=message):
+        coterie.export(getattr(coterie, name)(), to)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_other_distances_of_k_medoids_are_rejected(metric):
+    rows = np.abs(X[:, :1] - X[:, 0]) if metric == "precomputed" else X
+    model = coterie.KMedoids(3, metric=metric, metric_params=METRICS[metric], search="none").fit(rows)
+    with pytest.raises(ParameterError, match=f"^KMedoids with metric='{metric}'.* cannot be exported: only euclidean"):
+        coterie.export(model, "sql")
 
 
 def test_other_objects_and_steps_are_rejected():
-    X = fitted("KMeans")[1]
     with pytest.raises(ParameterError, match=r"got OtherModel\. These can be exported: .*KMeans"):
         coterie.export(type("OtherModel", (OtherKMeans,), {})(2).fit(X), "sql")
     with pytest.raises(ParameterError, match=r"^model must be .* got KMeans"):
         coterie.export(OtherKMeans(2).fit(X), "sql")
     with pytest.raises(ParameterError, match="a Pipeline with PCA cannot be exported: only SimpleImputer"):
         coterie.export(make_pipeline(PCA(2), coterie.KMeans(2)).fit(X), "sql")
-    holes = fitted("KMeans holes")[1]
     with pytest.raises(ParameterError, match="without add_indicator"):
-        coterie.export(make_pipeline(SimpleImputer(add_indicator=True), coterie.KMeans(2)).fit(holes), "sql")
+        coterie.export(make_pipeline(SimpleImputer(add_indicator=True), coterie.KMeans(2)).fit(HOLES), "sql")
     with pytest.raises(NotFittedError):
         coterie.export(coterie.KMeans(2), "sql")
     with pytest.raises(ParameterError, match="to must be 'sql' or 'onnx' or 'python'; got 'pmml'"):
@@ -110,21 +158,19 @@ def test_other_objects_and_steps_are_rejected():
         coterie.export(coterie.KMeans(2).fit(X), "sql", dialect="oracle")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("kind", ["far", "tiny", "huge", "wide", "single"])
-def test_tables_of_other_scales_and_sizes(kind, engine):
-    rng = np.random.default_rng(1)
-    rows = {
-        "far": 1e8 + rng.integers(0, 9, (200, 3)),
-        "tiny": 1e-200 * rng.normal(size=(200, 3)),
-        "huge": 1e200 * rng.normal(size=(200, 3)),
-        "wide": rng.normal(size=(200, 300)),
-        "single": (1e3 + rng.normal(size=(200, 4))).astype(np.float32),
-    }[kind]
-    models = [coterie.KMeans(5, random_state=0), coterie.GaussianMixture(2, covariance_type="diag", random_state=0)]
-    for model in models:
+SCALES = {"far": (1e8, 3.0), "tiny": (0.0, 1e-140), "huge": (0.0, 1e140), "single": (1e3, 1.0)}
+
+
+@pytest.mark.parametrize("kind", SCALES)
+def test_rows_far_from_the_origin_and_of_any_scale(kind):
+    offset, scale = SCALES[kind]
+    rows = offset + scale * np.round(X, 1)
+    rows = rows.astype(np.float32) if kind == "single" else rows
+    for model in (coterie.KMeans(3, init=rows[[0, 40, 80]]), mixture("EEI"), coterie.KMedians(3, init=rows[:3])):
         model.fit(rows)
-        assert ENGINES[engine](model, as_frame(model, rows)) == predicted(model, rows)
+        assert (kind in ("tiny", "huge")) == bool(model._scale.rows)
+        for engine, labels_of in ENGINES.items():
+            assert labels_of(model, as_frame(model, rows)) == predicted(model, rows), engine
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -168,16 +214,27 @@ def test_one_cluster_and_one_column(engine):
         assert ENGINES[engine](model, as_frame(model, X)) == predicted(model, X)
 
 
-def test_more_columns_or_clusters_than_a_statement_can_have():
-    rng = np.random.default_rng(0)
-    model = coterie.KMeans(2, random_state=0).fit(rng.normal(size=(5, 901)))
-    with pytest.raises(
-        ParameterError, match=r"the model has 901 columns and 2 clusters.*: export it to ONNX or Python"
-    ):
+def test_sums_in_several_layers():
+    rows = np.random.default_rng(0).normal(size=(60, 450))
+    for n_columns, engines in ((450, ("sqlite", "python", "onnx")), (90, ("duckdb", "postgresql"))):
+        part = rows[:, :n_columns]
+        for model in (coterie.KMeans(3, init=part[:3]), coterie.KMeans(3, init=part[:3], missing="ignore")):
+            model.fit(part)
+            for engine in engines:
+                assert ENGINES[engine](model, as_frame(model, part)) == predicted(model, part), engine
+    part = rows[:, :45]
+    for form in ("diag", "tied"):
+        model = coterie.GaussianMixture(2, covariance_type=form, init_params=np.arange(60) % 2, tol=1e9).fit(part)
+        for engine, labels_of in ENGINES.items():
+            assert labels_of(model, as_frame(model, part)) == predicted(model, part), engine
+
+
+def test_too_many_columns_for_a_statement():
+    rows = np.random.default_rng(0).normal(size=(200, 1501))
+    model = coterie.KMeans(2, init=rows[:2]).fit(rows)
+    with pytest.raises(ParameterError, match=r"has 1,501 columns and 2 clusters, .* \(1,500 .*: export it to ONNX"):
         coterie.export(model, "sql")
-    new = rng.normal(size=(20, 901))
-    for engine in ("python", "onnx"):
-        assert ENGINES[engine](model, as_frame(model, new)) == predicted(model, new)
-    model = coterie.KMeans(2, random_state=0).fit(rng.normal(size=(5, 900)))
-    for engine in ("sqlite", "duckdb"):
-        assert ENGINES[engine](model, as_frame(model, new[:, 1:])) == predicted(model, new[:, 1:])
+    assert len(coterie.export(model, "python")) > 1501
+    model = coterie.GaussianMixture(1, max_iter=1, tol=1e9).fit(rows[:, :61])
+    with pytest.raises(ParameterError, match=r"has 61 columns and 1 clusters, .* \(60 columns.*: export it to ONNX"):
+        coterie.export(model, "sql")

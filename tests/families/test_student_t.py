@@ -97,13 +97,14 @@ def test_threads_change_nothing(monkeypatch):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("scale, shift", [(1e-150, 0.0), (1e150, 0.0), (1.0, 1e9)])
-def test_units_and_places_do_not_matter(scale, shift):
+def test_units_and_places_do_not_matter():
     X = rng.standard_t(4, size=(100, 2)).round(4)
-    one, other = StudentT().fit(X), StudentT().fit(X * scale + shift)
-    assert other.dof_ == pytest.approx(one.dof_, rel=1e-4)
-    np.testing.assert_allclose((other.location_ - shift) / scale, one.location_, atol=1e-5)
-    np.testing.assert_allclose(other.scale_ / scale / scale, one.scale_, rtol=1e-4, atol=1e-5)
+    one = StudentT().fit(X)
+    for scale, shift in ((1e-150, 0.0), (1e150, 0.0), (1.0, 1e9)):
+        other = StudentT().fit(X * scale + shift)
+        assert other.dof_ == pytest.approx(one.dof_, rel=1e-4)
+        np.testing.assert_allclose((other.location_ - shift) / scale, one.location_, atol=1e-5)
+        np.testing.assert_allclose(other.scale_ / scale / scale, one.scale_, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -383,15 +381,6 @@ def test_a_matrix_that_does_not_fit_into_memory_is_an_error(monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"the distances of 60 rows would take 28.8 KB.*float32"):
         linkage(normal(60, 2), "average")
-
-
-def test_a_textbook_table_is_merged_without_a_compiler():
-    code = (
-        "import sys, numpy as np; from coterie.hierarchy import linkage\n"
-        f"for m in {METHODS}: linkage(np.random.default_rng(0).normal(size=(150, 4)), m)\n"
-        "assert 'numba' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("method", METHODS)

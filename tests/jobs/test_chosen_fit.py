@@ -40,7 +40,7 @@ def objective_of(result):
 @pytest.mark.parametrize("method", SWEPT)
 def test_the_fit_is_the_one_that_k_was_chosen_by(table, tmp_path, method):
     out = {"output": tmp_path / "out.npy", "model": tmp_path / "m.safetensors"}
-    result = run(Job(table, method=method, k=(3, 5), budget="quick", **out))
+    result = run(Job(table, algorithm=method, k=(3, 5), budget="quick", **out))
     row = next(row for row in result.choice.table if row["k"] == result.k)
     assert row["recommended"]
     if objective_of(result) is not None:
@@ -74,7 +74,7 @@ def test_a_fit_of_its_own_would_end_elsewhere(tmp_path):
     "method, extra", [("kmeans", "report"), ("gmm", "report"), ("ward", "report"), ("kmeans", "animate")]
 )
 def test_a_file_that_is_asked_for_changes_no_result(table, tmp_path, method, extra):
-    job = Job(table, method=method, k=(3, 5), budget="quick")
+    job = Job(table, algorithm=method, k=(3, 5), budget="quick")
     plain, with_file = run(job), run(Job(**{**vars(job), extra: tmp_path / "x.html"}))
     np.testing.assert_array_equal(plain.labels, with_file.labels)
     assert plain.clusters == with_file.clusters
@@ -83,9 +83,9 @@ def test_a_file_that_is_asked_for_changes_no_result(table, tmp_path, method, ext
 
 @pytest.mark.parametrize("method", METRICS)
 def test_silhouettes_go_by_the_distance_of_the_model(table, method):
-    result = run(Job(table, method=method, k=3))
+    result = run(Job(table, algorithm=method, k=3))
     X = pl.read_parquet(table).to_numpy()
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    X = X if method == "spherical" else (X - X.mean(axis=0)) / X.std(axis=0)  # directions keep their units
     means = [one.silhouette for one in result.clusters]
     overall = np.average(means, weights=[one.rows for one in result.clusters])
     assert overall == pytest.approx(peer(X, result.labels, metric=METRICS[method]), abs=1e-9)
@@ -108,16 +108,16 @@ def test_the_terminal_json_and_the_report_say_the_same_silhouettes(table, tmp_pa
 
 def test_a_comparison_has_the_k_means_that_k_was_chosen_by(table):
     chosen = run(Job(table, budget="quick"))
-    compared = compare(CompareJob(table, methods=("kmeans", "ward")))
+    compared = compare(CompareJob(table, algorithms=("kmeans", "ward")))
     best = next(one for one in compared.runs if one.method == "kmeans")
     assert best.k == chosen.k
     assert best.inertia == pytest.approx(chosen.scores["inertia"], rel=1e-12)
 
 
 def test_options_of_the_algorithm_hold_while_k_is_chosen(table):
-    result = run(Job(table, method="gmm", k=(2, 3), budget="quick", options={"covariance": "diag"}))
+    result = run(Job(table, algorithm="gmm", k=(2, 3), budget="quick", options={"covariance": "diag"}))
     assert result.options["covariance_type"] == "diag"
-    result = run(Job(table, method="gmm", k=(2, 3), budget="quick", options={"covariance": "auto"}))
+    result = run(Job(table, algorithm="gmm", k=(2, 3), budget="quick", options={"covariance": "auto"}))
     assert result.options["covariance_type"] != "auto"
 
 
@@ -129,7 +129,7 @@ def test_two_identical_runs_write_identical_files(table, tmp_path):
             "output": "out.csv", "model": "m.safetensors", "report": "r.html", "animate": "a.html",
         }  # fmt: skip
         run(Job(table, k=(3, 4), budget="quick", **{key: tmp_path / folder / name for key, name in names.items()}))
-        compare(CompareJob(table, methods=("kmeans", "ward"), k=3, report=tmp_path / folder / "c.html"))
+        compare(CompareJob(table, algorithms=("kmeans", "ward"), k=3, report=tmp_path / folder / "c.html"))
         files.append({path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()})
     assert len(files[0]) == 5
     assert files[0] == files[1]

@@ -14,8 +14,14 @@ from jobs.tables import same_partition, write_lines
 def test_identifiers_and_text_are_skipped_with_a_reason(blobs):
     result = run(Job(blobs[0], k=2))
     assert result.columns == ("width", "height")
-    assert {column.name: column.reason for column in result.skipped} == {"id": "identifier", "name": "text"}
-    assert result.notes == ("skipped as identifier: id.", "skipped as text: name.")
+    assert {column.name: column.reason for column in result.skipped} == {
+        "id": "identifier",
+        "name": "text that hardly repeats",
+    }
+    assert result.notes == (
+        "skipped as identifier: id (to use it: --include id).",
+        "skipped as text that hardly repeats: name.",
+    )
 
 
 @pytest.mark.parametrize("name, is_skipped", [("id", True), ("User_ID", True), ("rowid", True), ("width", False)])
@@ -24,9 +30,37 @@ def test_unique_integers_are_an_identifier_only_by_name(tmp_path, name, is_skipp
     assert (name not in run(Job(path, k=2)).columns) is is_skipped
 
 
-def test_an_id_that_repeats_is_a_measure(tmp_path):
-    path = write_lines(tmp_path, "id,x", "1,1", "1,2", "2,3")
-    assert run(Job(path, k=2)).columns == ("id", "x")
+def test_an_id_is_an_identifier_in_any_spelling_also_if_it_repeats(tmp_path):
+    for name in ("id", "CustomerID", "customerId", "customer id", "customerid", "USER_ID", "store-id", "uuid"):
+        path = write_lines(tmp_path, f"{name},x", "1,1", "1,2", "2,3")
+        assert run(Job(path, k=2)).columns == ("x",), name
+        assert run(Job(path, k=2, include=(name,))).columns == (name, "x"), name
+    for name in ("paid", "valid", "humid", "grid", "identity", "number of rooms", "code"):
+        path = write_lines(tmp_path, f"{name},x", "1,1", "1,2", "2,3")
+        assert run(Job(path, k=2)).columns == (name, "x"), name
+
+
+def test_numbers_of_orders_rows_post_and_telephones_are_skipped(tmp_path):
+    for name, values, reason in [
+        ("Order No", [7, 8, 9], "identifier"), ("Nr", [7, 8, 9], "identifier"), ("", [0, 1, 2], "identifier"),
+        ("ZIP", [10115, 10115, 80331], "postal code"), ("postal_code", [10115, 10115, 80331], "postal code"),
+        ("phone", [1705551234, 1705551235, 1705551236], "phone number"),
+        ("Phone Number", ["+1 555 1234"] * 3, "phone number"),
+        ("mobile", [0, 1, 1], None), ("price index", [1.5, 2.5, 3.5], None), ("index", [3, 1, 1], None),
+    ]:  # fmt: skip
+        path = write_lines(tmp_path, f"{name},x", *(f"{value},{i}" for i, value in enumerate(values)))
+        result = run(Job(path, k=2))
+        assert [one.reason for one in result.skipped] == ([] if reason is None else [reason]), name
+
+
+def test_a_copy_of_a_column_in_other_units_is_skipped_unless_asked_for(tmp_path):
+    rows = [(i % 7 + i / 100, (i % 7 + i / 100) * 2.54 + 1, i % 5) for i in range(60)]
+    path = write_lines(tmp_path, "inch,cm,y", *(f"{a},{b:.5f},{c}" for a, b, c in rows))
+    result = run(Job(path, k=2))
+    assert result.columns == ("inch", "y")
+    assert "skipped as near-duplicate of inch: cm (to use it: --include cm)." in result.notes
+    assert run(Job(path, k=2, include=("cm",))).columns == ("inch", "cm", "y")
+    assert run(Job(path, k=2, columns=("cm", "inch"))).columns == ("inch", "cm")
 
 
 def test_the_result_of_an_earlier_run_is_not_a_measure(blobs, tmp_path):
@@ -59,10 +93,10 @@ def test_a_text_column_asked_for_is_refused(penguins):
         run(Job(penguins, columns=("species",)))
 
 
-def test_a_true_false_column_counts_when_asked_for_only(tmp_path):
+def test_a_true_false_column_is_zeros_and_ones(tmp_path):
     path = tmp_path / "flags.parquet"
     pl.DataFrame({"x": [0.0, 0.1, 0.2, 0.3], "flag": [True, True, False, False]}).write_parquet(path)
-    assert run(Job(path, k=2)).columns == ("x",)
+    assert run(Job(path, k=2)).columns == ("x", "flag")
     assert same_partition(run(Job(path, k=2, columns=("flag",))).labels, [0, 0, 1, 1])
 
 

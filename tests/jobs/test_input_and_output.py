@@ -143,7 +143,7 @@ def test_a_table_with_clusters_already_is_not_written_over_them_unless_forced(bl
     assert pl.read_csv(second)["cluster"].n_unique() == 3
 
 
-@pytest.mark.parametrize("name, message", [("out.xlsx", "ends in"), ("nowhere/out.csv", "no folder")])
+@pytest.mark.parametrize("name, message", [("out.pdf", "ends in"), ("nowhere/out.csv", "no folder")])
 def test_an_output_that_cannot_be_written_is_refused_before_the_table_is_read(tmp_path, name, message):
     with pytest.raises(ParameterError, match=message):
         run(Job(tmp_path / "absent.csv", output=tmp_path / name))

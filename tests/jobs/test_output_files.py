@@ -105,7 +105,7 @@ def test_a_file_of_another_that_appears_meanwhile_stays_and_the_others_go(tmp_pa
 @pytest.mark.parametrize(
     "places, message",
     [
-        ({"output": "out.xlsx"}, "an output ends in .csv"),
+        ({"output": "out.pdf"}, "an output ends in .csv"),
         ({"model": "m.pkl"}, "a model ends in .safetensors"),
         ({"report": "r.pdf"}, "a report ends in .html"),
         ({"animate": "p.avi"}, "an animation ends in .html, .gif or .mp4"),

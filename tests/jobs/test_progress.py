@@ -27,7 +27,7 @@ def test_starts_are_counted(rows):
 
 def test_merges_are_counted_to_the_end(rows):
     steps: list[Progress] = []
-    run(Job(rows, method="ward", k=3), steps.append)
+    run(Job(rows, algorithm="ward", k=3), steps.append)
     assert counted(steps, "fitting Ward's linkage")[-1] == (79, 79)
 
 
@@ -49,7 +49,7 @@ def test_rows_are_counted_as_they_are_read_and_written(rows, tmp_path):
 
 def test_runs_of_a_comparison_are_counted(rows):
     steps: list[Progress] = []
-    compare(CompareJob(rows, methods=("kmeans", "single"), k=(2, 3)), steps.append)
+    compare(CompareJob(rows, algorithms=("kmeans", "single"), k=(2, 3)), steps.append)
     assert counted(steps, "fitting") == [(0, 4), (1, 4), (2, 4), (3, 4)]
 
 
@@ -58,8 +58,8 @@ def test_distances_that_do_not_fit_are_refused_with_what_would(rows, monkeypatch
     monkeypatch.setattr(machine, "free_memory", lambda: 50_000)
     message = r"80 rows .* 51.2 KB of memory, but only 50 KB are free: try -a bisecting .* --sample 20000"
     with pytest.raises(InputError, match=message):
-        run(Job(rows, method=method, k=3))
-    run(Job(rows, method=method, k=3, sample=60))
+        run(Job(rows, algorithm=method, k=3))
+    run(Job(rows, algorithm=method, k=3, sample=60))
 
 
 def test_part_of_a_name_is_enough_for_a_suggestion(tmp_path):
@@ -73,7 +73,7 @@ def test_a_mixture_skips_text_that_hardly_repeats(tmp_path):
     path = tmp_path / "people.csv"
     lines = [f"person {i},{'ab'[i % 2]},{i % 2 * 9 + i % 7 / 7}" for i in range(60)]
     path.write_text("\n".join(["name,group,x", *lines]), encoding="utf-8")
-    result = run(Job(path, method="mixture", k=2))
+    result = run(Job(path, algorithm="mixture", k=2))
     assert result.categories == ("group",)
     assert "skipped as text that hardly repeats: name." in result.notes
 

@@ -35,8 +35,9 @@ def nearest(X, centers):
 
 def lloyd(X, w, centers, low):
     labels, lower = np.full(len(X), -1, np.int32), np.zeros(len(X), np.float32)
-    arrays = (cpu.read_only(values) for values in (X, cpu.weights(w), centers, centers))
-    sums = hard_assignment.lloyd(*arrays, labels, lower, cpu.thread_buffer(centers, X.dtype), low)
+    rows, fixed = cpu.read_only(X), cpu.read_only(centers)  # as estimators pass them, so that nothing is compiled
+    buffer = cpu.thread_buffer(centers, X.dtype)
+    sums = hard_assignment.lloyd(rows, cpu.weights(w), fixed, fixed, labels, lower, buffer, low)
     return labels, lower, sums
 
 
@@ -176,8 +177,9 @@ def test_bounds_from_integer_scores_never_change_a_label(apart, step):
     centers, low = X[:300].copy(), workspace(300, 37)
     labels, lower, before = np.full(len(X), -1, np.int32), np.zeros(len(X), np.float32), centers
     for _ in range(8):
-        arrays = (cpu.read_only(values) for values in (X, np.ones(1), centers, before))
-        hard_assignment.lloyd(*arrays, labels, lower, cpu.thread_buffer(centers, X.dtype), low)
+        rows, now, previous = (cpu.read_only(values) for values in (X, centers, before))
+        buffer = cpu.thread_buffer(centers, X.dtype)
+        hard_assignment.lloyd(rows, np.ones(1), now, previous, labels, lower, buffer, low)
         np.testing.assert_array_equal(labels, naive.squares(X, centers).argmin(axis=1))
         before, centers = centers, (centers + step * rng.normal(size=centers.shape)).astype(np.float32)
 

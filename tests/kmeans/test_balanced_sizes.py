@@ -1,8 +1,6 @@
 """Balanced K-means: sizes of clusters, and options of a fit."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -133,12 +131,3 @@ def test_frames_are_read_and_a_pickled_model_predicts_the_same():
     again = pickle.loads(pickle.dumps(model))
     frame = pandas.DataFrame(X[:5], columns=["x", "y"])
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
-
-
-def test_a_textbook_table_is_divided_without_a_compiler():
-    code = (
-        "import sys, numpy as np, coterie; X = np.random.default_rng(0).normal(size=(150, 4))\n"
-        "coterie.BalancedKMeans(3, cannot_link=[[0, 1]]).fit(X); print('numba' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

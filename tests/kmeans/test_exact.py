@@ -1,8 +1,6 @@
 """Exact K-means: one column always, several columns for a few rows."""
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -184,14 +182,6 @@ def test_restarts_find_nothing_better(n):
     check(model, X)
     restarts = KMeans(9, algorithm="lloyd", init="forgy", n_init=20, random_state=0).fit(X)
     assert model.inertia_ <= restarts.inertia_ * (1 + 1e-12)
-
-
-def test_a_column_of_a_few_hundred_values_is_clustered_without_a_compiler():
-    code = "import sys, numpy as np, coterie; coterie.KMeans(5).fit(np.random.default_rng(0).normal(size=(800, 1)))"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\nprint('numba' in sys.modules)"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "False"
 
 
 @pytest.mark.parametrize("n", [300, 20_000])

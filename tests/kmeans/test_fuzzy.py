@@ -278,7 +278,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(m):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("m", [1.3, 2.0])
 def test_any_number_of_threads_gives_the_same_bits(m, dtype, monkeypatch):
-    X = np.random.default_rng(0).normal(size=(8000, 8)).astype(dtype)
+    X = np.random.default_rng(0).normal(size=(2100, 8)).astype(dtype)
     many_parts(monkeypatch, X)
     w = weights_of_many_digits(X)
     models = (FuzzyCMeans(5, fuzzifier=m, random_state=0, n_jobs=n, max_iter=8, tol=1.0) for n in (1, 5))

@@ -1,8 +1,6 @@
 """The K-medians estimator. General laws run over `zoo`."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -102,7 +100,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(X, k, metric):
 @METRICS
 @TYPES
 def test_any_number_of_threads_gives_the_same_bits(metric, dtype, monkeypatch):
-    X = draws(17).normal(size=(6000, 6)).astype(dtype)
+    X = draws(17).normal(size=(2100, 6)).astype(dtype)
     many_parts(monkeypatch, X)
     w = weights_of_many_digits(X)
     ways = {"n_jobs": 5}, {"engine": "serial"}
@@ -199,15 +197,6 @@ def test_a_callback_that_says_stop_ends_the_fit_without_a_warning():
     model = KMedians(4, search="none", random_state=0, callback=lambda progress: progress.iteration == 1).fit(zoo.LARGE)
     assert model.n_iter_ == 1
     assert not model.converged_
-
-
-@METRICS
-def test_a_textbook_table_needs_no_compiler(metric):
-    code = f"""
-import sys, numpy, coterie
-coterie.KMedians(3, metric="{metric}").fit(numpy.random.default_rng(0).normal(size=(150, 4)))
-assert not {{"numba", "dask"}} & set(sys.modules)"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # Errors

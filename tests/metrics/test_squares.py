@@ -13,7 +13,7 @@ from sklearn import metrics as sk
 
 from coterie import metrics
 from coterie.errors import InputError, ParameterError
-from many_parts import has_many_parts, weights_of_many_digits
+from many_parts import many_parts, weights_of_many_digits
 
 rng = np.random.default_rng(1)
 LABELS = rng.integers(0, 4, 700)
@@ -116,10 +116,10 @@ def test_any_source_of_rows_gives_the_same(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", INDICES)
-def test_threads_give_the_same_bits(name):
-    many = np.random.default_rng(2).normal(size=(84_000, 5))
-    labels = np.tile(LABELS, 120)
-    assert has_many_parts(many)
+def test_threads_give_the_same_bits(name, monkeypatch):
+    many = np.random.default_rng(2).normal(size=(2800, 5))
+    labels = np.tile(LABELS, 4)
+    many_parts(monkeypatch, many)
     w = weights_of_many_digits(many)
     one, three = (INDICES[name](many, labels, sample_weight=w, n_jobs=n_jobs) for n_jobs in (1, 3))
     assert one == three

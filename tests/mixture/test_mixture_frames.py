@@ -220,7 +220,7 @@ def test_the_command_line_and_python_give_a_column_the_same_family(tmp_path):
     frame = pl.DataFrame({name: pl.Series(values[:500]) for name, (values, _) in WHOLE.items() if len(values) >= 500})
     frame.write_csv(tmp_path / "t.csv")
     (note,) = (
-        note for note in run(Job(tmp_path / "t.csv", method="mixture", k=1)).notes if note.startswith("families")
+        note for note in run(Job(tmp_path / "t.csv", algorithm="mixture", k=1)).notes if note.startswith("families")
     )
     spoken = {family.split()[0]: family.split(" ", 1)[1].split(", ") for family in note[10:-1].split("; ")}
     families = Mixture.from_frame(frame, 1).families_

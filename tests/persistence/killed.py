@@ -23,8 +23,6 @@ COUNTS = rng.poisson(np.repeat(rng.gamma(1, 4, (3, 4)), 80, axis=0)).astype(floa
 SERIAL = {"random_state": 0, "engine": "serial"}
 CASES = {
     "KMeans": (coterie.KMeans(12, n_init=8, **SERIAL), X),
-    "GaussianMixture": (coterie.GaussianMixture(4, n_init=2, max_iter=15, init_params="random", **SERIAL), X),
-    "stochastic": (coterie.GaussianMixture(3, e_step="stochastic", max_iter=15, n_init=2, **SERIAL), X),
     "accelerated": (coterie.GaussianMixture(4, accelerate=True, max_iter=20, init_params="random", **SERIAL), X),
     "Mixture": (coterie.Mixture(3, "poisson", n_init=3, init_params="random", **SERIAL), COUNTS),
     "MiniBatchKMeans": (coterie.MiniBatchKMeans(8, batch_size=32, max_no_improvement=20, **SERIAL), X),

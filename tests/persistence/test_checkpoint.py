@@ -46,7 +46,7 @@ def test_a_fit_in_pieces_is_the_whole_fit_to_the_last_bit(name, tmp_path, always
 
 def test_a_fit_interrupted_after_a_search_resumes_to_the_last_bit(tmp_path, always):
     """The search is repeated with the same random numbers, and the fit to all rows resumes."""
-    rows, seen = np.random.default_rng(1).normal(size=(30_000, 4)), []
+    rows, seen = np.random.default_rng(1).normal(size=(14_000, 4)), []
     model = coterie.KMedians(5, random_state=0, tol=1e-8)
     whole = clone(model).set_params(callback=seen.append).fit(rows)
     cut_short(model, rows, tmp_path / "c", calls=len(seen) - 1)
@@ -59,9 +59,9 @@ def test_a_fit_that_is_killed_repeatedly_gives_the_same_result(tmp_path):
     done = subprocess.run([sys.executable, program, tmp_path], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert len(lines) == 6
+    assert len(lines) == 4
     assert [line for line in lines if line[2] != "True"] == []
-    assert sum(int(line[1]) for line in lines) >= 6
+    assert sum(int(line[1]) for line in lines) >= 4
 
 
 def test_other_threads_and_engines_can_resume(tmp_path, always, monkeypatch):

@@ -27,7 +27,7 @@ FORGED = (
     "AgglomerativeClustering average", "DivisiveClustering", "DivisiveClustering bisecting", "StandardScaler",
     "KMedoids mixed", "Mixture student_t",
 )  # fmt: skip
-HURRIED = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+HURRIED = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,6 @@
 """Properties that all displays have in common."""
 
 import json
-import subprocess
-import sys
 from dataclasses import fields
 from functools import cache
 from pkgutil import iter_modules
@@ -132,16 +130,6 @@ def test_a_notebook_gets_a_picture():
 def test_an_unknown_attribute_is_an_attribute_error():
     with pytest.raises(AttributeError, match="lines_"):
         MAKERS["plate"]().plot().lines_  # noqa: B018
-
-
-def test_importing_plots_loads_no_matplotlib():
-    code = (
-        "import sys, numpy as np; from coterie import plots\n"
-        "d = plots.ClustersDisplay.from_predictions(np.eye(3), [0, 1, 1]).to_dict()\n"
-        "print([name for name in sys.modules if 'matplotlib' in name])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_results_of_choose_k_are_drawn_by_each_figure():

@@ -1,9 +1,9 @@
 """The best of 200 independent starts of a Gaussian mixture: what a search for starts is compared with.
 
 ``python -m reference.independent_starts`` (in `tests`) computes `independent_starts.json`: the log-likelihood for
-every public table, number of components and covariance structure. Values that the file already has are skipped. Of large
-tables, a random sample of `ROWS` rows with a fixed seed stands for the table: 200 starts then take seconds, and the
-fewer the rows, the more a search depends on its random numbers.
+every public table, number of components and covariance structure. Values that the file already has are skipped. Of
+large tables, a random sample of `ROWS` rows with a fixed seed stands for the table: 200 starts then take seconds, and
+the fewer the rows, the more a search depends on its random numbers.
 """
 
 import json
@@ -17,7 +17,7 @@ from coterie.families.structures import STRUCTURES
 from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_trials import GaussianTrials
 from coterie.mixture.starts import sample
-from coterie.mixture.trials import select
+from coterie.mixture.trials import concatenate, select
 from reference.shared_data import FOLDER, load, read_index
 
 FILE = Path(__file__).with_suffix(".json")
@@ -62,12 +62,16 @@ def best_of_starts(X, structure, k, starts=200, seed=12345, saddle_points=True):
     model, rng = estimator._model(summary, source.dtype), np.random.default_rng(seed)
     trials = GaussianTrials(model, sample(model, source, rng), rng)
     params = trials.first(np.concatenate([trials.starts(method, starts // len(METHODS)) for method in METHODS]))
+    runs = _best_runs(trials, params if k > 1 else select(params, [0]))
+    if not runs:
+        return -np.inf
+    batch = concatenate(runs)
+    noisy = _with_noise(trials, batch)
     likelihoods = []
-    for run in _best_runs(trials, params if k > 1 else select(params, [0])):
-        noisy, _, _ = trials.advance(_with_noise(trials, run), STEPS // 2)
-        for c in (run, noisy) if saddle_points else (noisy,):
+    for each in (batch, noisy) if saddle_points else (noisy,):
+        for run in range(len(runs)):
             fit = GaussianMixture(k, covariance_type=structure, warm_start=True)
-            fit._fitted_model, fit._components = model, trials.result(c, 0)
+            fit._fitted_model, fit._components = model, trials.result(each, run)
             fit.fit(X)
             if is_sound(fit, X):
                 likelihoods.append(fit.log_likelihood_)
@@ -92,9 +96,15 @@ def _best_runs(trials, params):
 
 
 def _with_noise(trials, params):
+    """The runs after a restart from their responsibilities with noise."""
     resp, _ = trials.responsibilities(params)
     noise = trials.rng.random(resp.shape)
-    return trials.first(resp + 1e-3 * (noise / noise.sum(axis=-1, keepdims=True) - resp))
+    params = trials.first(resp + 1e-3 * (noise / noise.sum(axis=-1, keepdims=True) - resp))
+    for _ in range(STEPS // 40):
+        params, _, gains = trials.advance(params, 20)
+        if gains[-1].max() < 1e-9 * trials.w.sum():
+            break
+    return params
 
 
 def stored_values():

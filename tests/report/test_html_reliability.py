@@ -51,7 +51,7 @@ def test_a_fit_that_did_not_converge_says_so(tmp_path):
 
 
 def test_a_mixture_of_mixed_columns_lists_the_measures_that_are_not_available(tmp_path):
-    job = Job(mixed(tmp_path), method="mixture", k=3, report=tmp_path / "r.html")
+    job = Job(mixed(tmp_path), algorithm="mixture", k=3, report=tmp_path / "r.html")
     _, report, _, tree = page_of(job)
     block = tree.one("section", id="sure")
     doubtful = (report.certainty.below * report.certainty.sizes).sum() / report.certainty.sizes.sum()
@@ -64,7 +64,7 @@ def test_a_mixture_of_mixed_columns_lists_the_measures_that_are_not_available(tm
 
 
 def test_uncertain_rows_of_a_mixture_are_a_reason_to_doubt(tmp_path):
-    _, report = run(Job(blobs(tmp_path), method="gmm", k=3, report=tmp_path / "r.html"))
+    _, report = run(Job(blobs(tmp_path), algorithm="gmm", k=3, report=tmp_path / "r.html"))
     for share, weak in [(0.01, False), (0.2, False), (0.5, True)]:
         unsure = replace(report, certainty=replace(report.certainty, below=np.full(3, share)))
         items = [sentence for sentence in sentences(unsure) if "The model is" in sentence.text]

@@ -85,12 +85,12 @@ CASES = {
     "weights": lambda folder: Job(blobs(folder, w=np.arange(300) % 3), k=3, weight="w"),
     "missing values": lambda folder: Job(blobs(folder, y=[None, 1.0, 2.0] * 100), k=3, missing="ignore"),
     "dropped rows": lambda folder: Job(blobs(folder, y=[None, 1.0, 2.0] * 100), k=3, missing="drop"),
-    "mixed column types": lambda folder: Job(mixed(folder), method="mixture", k=3),
+    "mixed column types": lambda folder: Job(mixed(folder), algorithm="mixture", k=3),
     "categories": lambda folder: Job(mixed(folder), k=3, one_hot=("city",)),
-    "a tree": lambda folder: Job(blobs(folder), method="ward", k=4),
-    "a mixture": lambda folder: Job(blobs(folder, n=150), method="gmm", k=2),
+    "a tree": lambda folder: Job(blobs(folder), algorithm="ward", k=4),
+    "a mixture": lambda folder: Job(blobs(folder, n=150), algorithm="gmm", k=2),
     "a sample": lambda folder: Job(blobs(folder), k=3, sample=100),
-    "medoids": lambda folder: Job(blobs(folder), k=3, method="kmedoids", options={"metric": "manhattan"}),
+    "medoids": lambda folder: Job(blobs(folder), k=3, algorithm="kmedoids", options={"metric": "manhattan"}),
     "two rows": lambda folder: Job(blobs(folder, n=2), k=2),
     "animation": lambda folder: Job(blobs(folder), k=3, animate=folder / "play.html"),
 }
@@ -114,7 +114,7 @@ def test_every_kind_of_result_has_a_complete_page(case, tmp_path):
 @pytest.mark.parametrize("method", ALGORITHMS)
 def test_every_algorithm_has_a_page_and_code_that_gives_its_labels(method, tmp_path):
     table = mixed(tmp_path, 60) if ALGORITHMS[method].mixed else blobs(tmp_path, 60)
-    result, report, _, tree = page_of(Job(table, method=method, k=3, report=tmp_path / "r.html"))
+    result, report, _, tree = page_of(Job(table, algorithm=method, k=3, report=tmp_path / "r.html"))
     assert [node.attributes["id"] for node in tree.all("section")] == SECTIONS
     names: dict = {}
     exec(report.reproduce.python, names)
@@ -243,7 +243,7 @@ def test_every_restart_is_drawn_and_the_best_ends_at_the_inertia(tmp_path):
 @pytest.mark.parametrize(
     "job, text",
     [
-        (lambda folder: Job(blobs(folder), method="gmm", k=3), "The log-likelihood stayed at"),
+        (lambda folder: Job(blobs(folder), algorithm="gmm", k=3), "The log-likelihood stayed at"),
         (lambda folder: Job(blobs(folder, d=1), k=3), "The objective stayed at 7.593."),
         (lambda folder: Job(blobs(folder, spread=0.1), k=3), "The objective of the best of 10 restarts went from"),
     ],
@@ -262,7 +262,7 @@ def test_whole_numbers_that_the_model_takes_as_categories_are_shown_as_such(tmp_
     frame = pl.read_parquet(mixed(tmp_path))
     path, model = tmp_path / "years.parquet", tmp_path / "m.safetensors"
     frame.with_columns(year=pl.Series([2007 + i * i % 5 for i in range(len(frame))])).write_parquet(path)
-    result, report = run(Job(path, method="mixture", k=3, model=model, report=tmp_path / "r.html"))
+    result, report = run(Job(path, algorithm="mixture", k=3, model=model, report=tmp_path / "r.html"))
     _, again = run(ReportJob(path, model=model, output=tmp_path / "again.html"))
     assert result.columns == ("age", "visits")
     assert result.categories == ("city", "year")
@@ -275,7 +275,7 @@ def test_whole_numbers_that_the_model_takes_as_categories_are_shown_as_such(tmp_
 
 
 def test_the_tree_of_an_agglomeration_has_the_colours_of_its_clusters(tmp_path):
-    result, report = run(Job(blobs(tmp_path, n=40), method="average", k=3, report=tmp_path / "r.html"))
+    result, report = run(Job(blobs(tmp_path, n=40), algorithm="average", k=3, report=tmp_path / "r.html"))
     display = report.tree.display
     labels = {str(i): label for i, label in enumerate(result.labels.tolist())}
     assert not report.tree.of_centers
@@ -355,7 +355,9 @@ def test_hostile_text_stays_text(hostile, tmp_path, static):
 
 
 def test_rows_of_a_mixture_have_the_probabilities_of_the_model(tmp_path):
-    result, report, _, tree = page_of(Job(blobs(tmp_path, spread=3.0), method="gmm", k=2, report=tmp_path / "r.html"))
+    result, report, _, tree = page_of(
+        Job(blobs(tmp_path, spread=3.0), algorithm="gmm", k=2, report=tmp_path / "r.html")
+    )
     frame = pl.read_parquet(tmp_path / "blobs.parquet").select("x0", "x1", "x2")
     X = frame.to_numpy()
     model = GaussianMixture(2, random_state=0).fit((X - X.mean(axis=0)) / X.std(axis=0))
@@ -451,7 +453,7 @@ def test_the_page_of_a_choice_has_the_criteria(tmp_path):
 
 
 def test_the_page_of_a_comparison_has_runs_agreement_and_two_maps(tmp_path):
-    job = CompareJob(blobs(tmp_path), methods=("kmeans", "ward", "gmm"), k=(3, 4), report=tmp_path / "r.html")
+    job = CompareJob(blobs(tmp_path), algorithms=("kmeans", "ward", "gmm"), k=(3, 4), report=tmp_path / "r.html")
     result, report, html, tree = page_of(job)
     assert [node.attributes["id"] for node in tree.all("section")] == ["runs", "agreement", "maps", "reproduce"]
     assert len(tree.one("section", id="runs").one("table").rows()) == 6

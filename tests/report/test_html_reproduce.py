@@ -45,19 +45,19 @@ CASES = {
         blobs(folder, y=WITH_MISSING, c=["a", "b", None] * 100), k=3, one_hot=("c",), missing="drop"
     ),
     "a sample": lambda folder: Job(blobs(folder, w=np.arange(300) % 4 + 1), k=3, sample=80, weight="w", seed=2),
-    "a mixture": lambda folder: Job(blobs(folder), k=3, method="gmm", options={"covariance": "diag", "n_init": 2}),
-    "mixed column types": lambda folder: Job(mixed(folder), k=3, method="mixture"),
+    "a mixture": lambda folder: Job(blobs(folder), k=3, algorithm="gmm", options={"covariance": "diag", "n_init": 2}),
+    "mixed column types": lambda folder: Job(mixed(folder), k=3, algorithm="mixture"),
     "K-means, K chosen": lambda folder: Job(blobs(folder), k=(2, 5), budget="quick", seed=3),
     "K-means with options, K chosen": lambda folder: Job(
         blobs(folder), k=(2, 4), budget="quick", options={"n_init": 3, "max_iter": 7}
     ),
-    "a mixture, K chosen": lambda folder: Job(blobs(folder), k=(2, 4), method="gmm", budget="quick"),
+    "a mixture, K chosen": lambda folder: Job(blobs(folder), k=(2, 4), algorithm="gmm", budget="quick"),
     "weights of zero, K chosen": lambda folder: Job(
         blobs(folder, w=np.arange(300) % 4), k=(2, 4), weight="w", budget="quick"
     ),
     "a sample, K chosen": lambda folder: Job(blobs(folder), k=(2, 4), sample=80, budget="quick", seed=2),
-    "a tree": lambda folder: Job(blobs(folder), k=3, method="average", options={"metric": "manhattan"}),
-    "medoids": lambda folder: Job(blobs(folder), k=3, method="kmedoids"),
+    "a tree": lambda folder: Job(blobs(folder), k=3, algorithm="average", options={"metric": "manhattan"}),
+    "medoids": lambda folder: Job(blobs(folder), k=3, algorithm="kmedoids"),
     "text with missing values": lambda folder: Job(csv(folder), k=3, missing="drop", exclude=("øid",)),
     "text, semicolons, commas": lambda folder: Job(csv(folder, ";", ","), k=3, missing="mean"),
     "old text": lambda folder: Job(csv(folder, encoding="cp1252"), k=3, missing="drop"),
@@ -89,11 +89,11 @@ def test_the_code_of_arrays_and_of_hostile_names(tmp_path):
 def test_the_code_of_a_choice_and_of_a_comparison(tmp_path):
     path = blobs(tmp_path)
     names: dict = {}
-    job = ChooseJob(path, k=(2, 5), criteria=("silhouette", "elbow"), report=tmp_path / "c.html", method="ward")
+    job = ChooseJob(path, k=(2, 5), criteria=("silhouette", "elbow"), report=tmp_path / "c.html", algorithm="ward")
     result, report = run(job)
     exec(report.reproduce.python.replace("print(choice)", ""), names)
     assert names["choice"].recommended == result.choice.recommended
-    result, report = run(CompareJob(path, methods=("kmeans", "ward"), k=3, report=tmp_path / "d.html"))
+    result, report = run(CompareJob(path, algorithms=("kmeans", "ward"), k=3, report=tmp_path / "d.html"))
     exec(report.reproduce.python, names)
     assert [len(labels) for labels in names["labels"]] == [300, 300]
 
@@ -115,11 +115,11 @@ def test_the_fingerprint_changes_with_the_data(tmp_path):
 OUT = ("report", "static", "output", "model", "animate", "force", "checkpoint", "threads", "strict")
 LINES = {
     "fit": lambda path: Job(
-        path, k=(2, 5), method="gmm", columns=("x0", "x1"), exclude=("x 2",), scale="none", missing="drop", seed=7,
+        path, k=(2, 5), algorithm="gmm", columns=("x0", "x1"), exclude=("x 2",), scale="none", missing="drop", seed=7,
         options={"covariance": "VVE", "n_init": 3}, budget="quick", sample=100, weight="w", id="id",
     ),
     "choose-k": lambda path: ChooseJob(path, k="auto", criteria=("gap", "bic"), one_hot=("c",), budget="thorough"),
-    "compare": lambda path: CompareJob(path, methods=("kmeans", "ward"), k=(2, 4)),
+    "compare": lambda path: CompareJob(path, algorithms=("kmeans", "ward"), k=(2, 4)),
     "report": lambda path: ReportJob(path, labels="it's a label"),
 }  # fmt: skip
 

@@ -36,6 +36,7 @@ RESULTS = {
     "dendrogram_gap": lambda: selection.dendrogram_gap(linkage(X, "ward"), 8),
     "x_means": lambda: selection.x_means(X, random_state=0),
     "diagnose": lambda: coterie.diagnose(FRAME * [1, 1, 1e6], model=coterie.KMeans(3, random_state=0).fit(FRAME)),
+    "explain": lambda: coterie.explain(coterie.KMeans(3, random_state=0).fit(FRAME), FRAME),
     "job": lambda: coterie.Job(FRAME, k=3).run(),
 }
 ESTIMATORS = {

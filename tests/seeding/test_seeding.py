@@ -44,11 +44,20 @@ def test_these_methods_choose_rows_and_no_row_twice(name):
     assert all((center == LARGE).all(axis=1).any() for center in centers)
 
 
-@pytest.mark.parametrize("part_rows", [2, 5], ids=["parts", "whole"])
-def test_plusplus_samples_by_squared_distance(part_rows):
+@pytest.fixture(scope="module")
+def triples():
+    """Three centers of `LINE` in parts, with one candidate each, for many seeds."""
+    return np.array([seed(plusplus, LINE, 3, s, part_rows=2, n_candidates=1).ravel() for s in range(2500)])
+
+
+@pytest.mark.parametrize("in_parts", [True, False], ids=["parts", "whole"])
+def test_plusplus_samples_by_squared_distance(in_parts, triples):
     """With one candidate, the pair (first, second) has probability 1/n d^2 / sum d^2."""
-    runs = 2500
-    drawn = np.array([seed(plusplus, LINE, 2, s, part_rows=part_rows, n_candidates=1).ravel() for s in range(runs)])
+    runs = len(triples)
+    if in_parts:
+        drawn = triples[:, :2]
+    else:
+        drawn = np.array([seed(plusplus, LINE, 2, s, n_candidates=1).ravel() for s in range(runs)])
     squares = (LINE - LINE.T) ** 2
     wanted = squares / squares.sum(axis=1, keepdims=True) / 5
     values = LINE.ravel()
@@ -58,10 +67,8 @@ def test_plusplus_samples_by_squared_distance(part_rows):
     assert stats.chisquare(counted[off], wanted[off] * runs).pvalue > 1e-3
 
 
-def test_rejection_sampling_gives_the_third_center_the_right_probabilities():
-    runs = 2500
-    drawn = np.array([seed(plusplus, LINE, 3, s, part_rows=2, n_candidates=1).ravel() for s in range(runs)])
-    given = drawn[(np.sort(drawn[:, :2], axis=1) == [0.0, 7.0]).all(axis=1)]
+def test_rejection_sampling_gives_the_third_center_the_right_probabilities(triples):
+    given = triples[(np.sort(triples[:, :2], axis=1) == [0.0, 7.0]).all(axis=1)]
     others = np.array([1.0, 3.0, 15.0])
     mass = np.minimum(others**2, (others - 7) ** 2)
     counted = [np.sum(given[:, 2] == value) for value in others]

@@ -82,7 +82,7 @@ def fit(
 ) -> None:  # fmt: skip
     """Cluster the rows of a table."""
     _run(
-        jobs.run, jobs.Job, printing, output, files, page, table, running, place, path=data, method=algorithm,
+        jobs.run, jobs.Job, printing, output, files, page, table, running, place, path=data, algorithm=algorithm,
         k=cli.as_number(k), budget=budget, sample=sample, strict=strict, names=cli.split(names),
         options=options.as_dict(),
     )  # fmt: skip
@@ -109,7 +109,7 @@ def choose_k(
 ) -> None:  # fmt: skip
     """Choose the number of clusters of a table."""
     _run(
-        jobs.choose, jobs.ChooseJob, printing, page, table, running, path=data, method=algorithm, k=cli.as_number(k),
+        jobs.choose, jobs.ChooseJob, printing, page, table, running, path=data, algorithm=algorithm, k=cli.as_number(k),
         criteria=cli.split(criteria), budget=budget,
     )  # fmt: skip
 
@@ -129,13 +129,17 @@ def predict(
     )] = "auto",
     output: cli.TableOptions = TABLE,
     force: cli.Force = False,
+    sheet: cli.Sheet = None,
+    header_row: cli.HeaderRow = None,
+    sql: cli.Sql = None,
     batch_rows: cli.BatchRows = None,
     printing: cli.PrintOptions = PRINTING,
 ) -> None:  # fmt: skip
     """Assign the rows of a table to the clusters of a fitted model."""
     _run(
         jobs.predict, jobs.PredictJob, printing, output, model=model, path=data, proba=proba, distance=distance,
-        missing=missing, force=force, batch_rows=batch_rows,
+        missing=missing, force=force, batch_rows=batch_rows, sheet=sheet, header_row=header_row,
+        sql=sql,
     )  # fmt: skip
 
 
@@ -157,7 +161,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare algorithms on the same rows: scores, times and agreement."""
     _run(
-        jobs.compare, jobs.CompareJob, printing, page, table, running, path=data, methods=tuple(algorithm),
+        jobs.compare, jobs.CompareJob, printing, page, table, running, path=data, algorithms=tuple(algorithm),
         k=cli.as_number(k),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 from cyclopts import Group, Parameter
 
 from coterie.errors import ParameterError
-from coterie.jobs import Device, Missing, Number, Scale
+from coterie.jobs import Dates, DecimalMark, Device, Missing, Number, Scale
 from coterie.preparation.name_lists import split_names
 
 FILES = Group("Files", sort_key=1)
@@ -18,6 +18,13 @@ RUNNING = Group("Running", sort_key=4)
 
 Names = list[str] | None
 Json = Annotated[bool, Parameter(name="--json", help="Print the result as one JSON object.")]
+Sheet = Annotated[str | None, Parameter(group=DATA, help="Sheet of a workbook; default: the first.")]
+HeaderRow = Annotated[int | None, Parameter(
+    group=DATA, help="Line or row with the column names, counted from 1; default: it is found.",
+)]  # fmt: skip
+Sql = Annotated[str | None, Parameter(
+    group=DATA, help="Query in a DuckDB database, or about the table data in a .csv, .parquet or .ndjson file.",
+)]  # fmt: skip
 Force = Annotated[bool, Parameter(group=FILES, help="Overwrite existing files.")]
 BatchRows = Annotated[int | None, Parameter(
     group=RUNNING,
@@ -39,10 +46,16 @@ class OptionGroup:
 class DataOptions(OptionGroup):
     """How the columns of a table become numbers."""
 
+    sheet: Sheet = None
+    header_row: HeaderRow = None
+    sql: Sql = None
     columns: Annotated[Names, Parameter(
         alias="-c", help="Columns to use, separated by commas. Default: all numeric columns except identifiers.",
     )] = None  # fmt: skip
     exclude: Annotated[Names, Parameter(help="Columns to leave out, separated by commas.")] = None
+    include: Annotated[Names, Parameter(
+        help="Columns to use in addition, such as identifiers, separated by commas.",
+    )] = None  # fmt: skip
     id: Annotated[str | None, Parameter(help="Column with names of rows; it is not used for clustering.")] = None
     weight: Annotated[str | None, Parameter(help="Column with sample weights.")] = None
     one_hot: Annotated[Names, Parameter(
@@ -51,12 +64,25 @@ class DataOptions(OptionGroup):
     scale: Annotated[Scale, Parameter(
         help="Scaling of columns. auto: standard for tables, none for arrays.",
     )] = "auto"  # fmt: skip
+    transform: Annotated[Names, Parameter(
+        help="Transforms of columns before scaling: log, log1p, sqrt or none, as in log:amount,sqrt:visits.",
+    )] = None  # fmt: skip
+    dates: Annotated[Dates, Parameter(
+        help="Dates. age: days before the latest one; cyclic: also the time of year, week and day; skip.",
+    )] = "age"  # fmt: skip
+    decimal: Annotated[DecimalMark, Parameter(
+        help="Decimal separator of numbers in text. auto: decided for each column.",
+    )] = "auto"  # fmt: skip
+    na_values: Annotated[Names, Parameter(
+        help="Texts that mean a missing value, separated by commas, besides N/A, -, ? and the like.",
+    )] = None  # fmt: skip
     missing: Annotated[Missing, Parameter(
         help="Missing values. ignore (kmeans, gmm, mixture only): use the other values of the row.",
     )] = "error"  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
-        return super().as_dict() | {name: split(getattr(self, name)) for name in ("columns", "exclude", "one_hot")}
+        lists = ("columns", "exclude", "include", "one_hot", "transform", "na_values")
+        return super().as_dict() | {name: split(getattr(self, name)) for name in lists}
 
 
 @Parameter(name="*", group=ALGORITHM)

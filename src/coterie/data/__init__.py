@@ -23,6 +23,7 @@ def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
       .ods, .npy, .npz or .safetensors file, or a pattern of Parquet files (``"year/*.parquet"``). It is read once, in
       batches if the format allows it, into memory; or into a temporary file in TMPDIR if it needs more than a quarter
       of the free memory;
+    - a relation of DuckDB (``duckdb.sql("SELECT …")``), through Arrow;
     - a Dask array or DataFrame.
 
     float32 stays float32, other numbers become float64. Data is copied only if necessary.
@@ -41,7 +42,7 @@ def opened(X: Any) -> Any:
 
     Functions that use `X` more than once call it first, so that no file is read twice.
     """
-    from coterie.data import tensors
+    from coterie.data import frames, tensors
     from coterie.data.tables import numeric_rows
 
     if isinstance(X, str | PathLike):
@@ -53,4 +54,6 @@ def opened(X: Any) -> Any:
         from coterie.data.tables.vector_columns import flatten
 
         return flatten(X)
+    if frames.is_relation(X):
+        return numeric_rows.relation_rows(X)
     return tensors.as_array(X)

@@ -13,10 +13,16 @@ ENCODE = "Drop them, or encode them first (one column for each category)"
 
 
 def is_frame(X: Any) -> bool:
-    """Whether `X` is a data frame in memory, not of Dask."""
-    if hasattr(X, "__dask_graph__"):
+    """Whether `X` is a data frame in memory, not of Dask or DuckDB."""
+    if hasattr(X, "__dask_graph__") or is_relation(X):
         return False
     return hasattr(X, "__dataframe__") or hasattr(X, "__narwhals_dataframe__") or hasattr(X, "__arrow_c_stream__")
+
+
+def is_relation(X: Any) -> bool:
+    """Whether `X` is a relation of DuckDB."""
+    duckdb = sys.modules.get("duckdb")
+    return duckdb is not None and isinstance(X, duckdb.DuckDBPyRelation)
 
 
 def frame_to_array(X: Any) -> tuple[np.ndarray[Any, Any], list[str]]:

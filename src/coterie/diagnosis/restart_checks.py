@@ -28,8 +28,8 @@ class Restarts(NamedTuple):
     agreement: Array  # (10,) adjusted Rand index with the best run
 
     def excess(self, inertia: Any) -> Any:
-        """Return by which share `inertia` exceeds the best inertia."""
-        return np.minimum(inertia / max(self.inertias.min(), 1e-300), 1e9) - 1
+        """Return by which share `inertia` exceeds the best inertia, without the noise of rounding."""
+        return np.round(np.minimum(inertia / max(self.inertias.min(), 1e-300), 1e9) - 1, 12)
 
 
 def restart_checks(clusters: Partition, rng: np.random.Generator, n_jobs: int | None) -> list[Check]:

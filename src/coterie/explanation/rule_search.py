@@ -63,7 +63,9 @@ def binned(column: Column, codes: Array, k: int) -> BinnedColumn:
     bins[np.isnan(x)] = len(cuts) + 1
     distinct = np.unique(x[np.isfinite(x)])
     has_few = len(distinct) <= QUANTILES and len(distinct) == len(cuts) + 1 <= FEW_VALUES
-    return BinnedColumn(column.name, None, cuts, distinct if has_few else None, len(cuts) + 1, bins)
+    # The shortest text of a number in its precision: 0.1 of float32(0.1), which is 0.10000000149 in float64.
+    values = np.array([float(str(column.dtype(value))) for value in distinct]) if has_few else None
+    return BinnedColumn(column.name, None, cuts, values, len(cuts) + 1, bins)
 
 
 class RuleSearch:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coterie.core.formatting import count, join_words, truncate
+from coterie.core.repr_html import ReprHTMLMixin
 
 MIN_PHI, MIN_COVERAGE, MIN_PRECISION = 0.5, 0.5, 0.5
 LONGEST_VALUE = 40  # characters of a category in a text
@@ -67,7 +68,8 @@ class Rule:
     @property
     def evidence(self) -> str:
         """How well the conditions describe the cluster, in words."""
-        return f"{self.correct:,} of {count(self.rows)}, {self.precision:.0%} of rows that fit the rule"
+        precision = f"{self.precision:.0%}" if self.precision == 1 or self.precision < 0.995 else "over 99%"
+        return f"{self.correct:,} of {count(self.rows)}, {precision} of rows that fit the rule"
 
     def __str__(self) -> str:
         if self.describes:
@@ -82,8 +84,8 @@ class Rule:
         }
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(ReprHTMLMixin):
     """The result of `explain`.
 
     ``explanation["2"]`` is the rule of the cluster with this label. ``print(explanation)`` shows all rules.

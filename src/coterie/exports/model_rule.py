@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +65,9 @@ def rule_of(model: Any) -> PredictionRule:
 def _check_steps(steps: list[Any]) -> None:
     for step in steps:
         name = type(step).__name__
+        if hasattr(step, "readings"):
+            _check_readings(step.readings or {})
+            continue
         if step is not None and step != "passthrough" and not isinstance(step, STEPS):
             known = join_words([kind.__name__ for kind in STEPS])
             raise ParameterError(
@@ -73,6 +76,16 @@ def _check_steps(steps: list[Any]) -> None:
             )
         if getattr(step, "indicator_", None) is not None:
             raise ParameterError("SimpleImputer(add_indicator=True) cannot be exported: fit it without add_indicator.")
+
+
+def _check_readings(readings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Reject columns that are not numbers in any database: amounts, shares and truth values are, dates are not."""
+    dates = [name for name, reading in readings.items() if reading["kind"] == "date"]
+    if dates:
+        raise ParameterError(
+            f"column {dates[0]!r} is computed from a date, which cannot be exported: fit with --dates skip, or compute "
+            "the age in days before. Or use coterie predict."
+        )
 
 
 def _missing(model: Any, numbers: tuple[Number, ...]) -> MissingPolicy:
@@ -88,7 +101,9 @@ def _features(
     model: Any, steps: tuple[Any, ...], d: int, locations: np.ndarray
 ) -> tuple[tuple[Number, ...], tuple[Indicator, ...]]:
     """Features of the columns: their names are those of the first step, or ``x0``, ``x1``, …."""
-    known = getattr(steps[0] if steps else model, "feature_names_in_", ())
+    first = steps[0] if steps else model
+    readings, transforms = (getattr(first, name, None) or {} for name in ("readings", "transforms"))
+    known = first.names if hasattr(first, "readings") else getattr(first, "feature_names_in_", ())
     names = tuple(map(str, known)) or tuple(f"x{j}" for j in range(d))
     if not steps:
         return tuple(Number(name) for name in names), ()
@@ -96,12 +111,18 @@ def _features(
 
     fill, shift, spread = combined(steps, d)
     numbers = [
-        Number(name, float(shift[j]), float(spread[j]), fill=None if fill is None else float(fill[j]))
+        Number(
+            readings[name]["column"] if name in readings else name,
+            float(shift[j]),
+            float(spread[j]),
+            fill=None if fill is None else float(fill[j]),
+            transform=transforms.get(name, ""),
+        )
         for j, name in enumerate(names)
     ]
-    first = _first_indicator(numbers, locations)
-    parts = (name.partition("=") for name in names[first:])
-    return tuple(numbers[:first]), tuple(Indicator(column, value) for column, _, value in parts)
+    stop = _first_indicator(numbers, locations)
+    parts = (name.partition("=") for name in names[stop:])
+    return tuple(numbers[:stop]), tuple(Indicator(column, value) for column, _, value in parts)
 
 
 def _first_indicator(numbers: list[Number], locations: np.ndarray) -> int:
@@ -111,7 +132,7 @@ def _first_indicator(numbers: list[Number], locations: np.ndarray) -> int:
     while first > 0:
         j = first - 1
         number = numbers[j]
-        is_unscaled = number.shift == 0.0 and number.spread == 1.0 and not number.fill
+        is_unscaled = number.shift == 0.0 and number.spread == 1.0 and not (number.fill or number.transform)
         if not ("=" in number.column[1:] and is_unscaled and low[j] >= -ROUNDING and high[j] <= 1 + ROUNDING):
             break
         first = j
@@ -164,9 +185,9 @@ def _medians(model: Any) -> NearestCenter:
 
 def _medoids(model: Any) -> NearestCenter:
     """Medoids of a distance without parameters; others are rejected."""
-    distance = model._medoids.distance
+    distance = getattr(model._medoids, "distance", None)
     name = "precomputed" if distance is None else distance.name
-    has_options = getattr(distance, "w", None) is not None or getattr(distance, "exponent_", 0)
+    has_options = getattr(distance, "w", None) is not None or bool(getattr(distance, "exponent_", 0))
     if name not in METRICS or has_options:
         raise ParameterError(
             f"KMedoids with metric={name!r}{' and parameters' if has_options else ''} cannot be exported: only "

@@ -14,7 +14,7 @@ import numpy as np
 
 import coterie
 from coterie.errors import ParameterError
-from coterie.exports.prediction_rule import CenterTree, MostProbable, NearestCenter, PredictionRule
+from coterie.exports.prediction_rule import DOMAINS, CenterTree, MostProbable, NearestCenter, PredictionRule
 
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8  # of 2022: every runtime since then reads them
 
@@ -42,7 +42,9 @@ class _Graph:
     """Nodes and constants of a model under construction."""
 
     def __init__(self, onnx: Any):
-        self.onnx, self.nodes, self.constants = onnx, [], []
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
         self.valid = ""  # name of the rows that have a cluster (n,)
 
     def add(self, kind: str, inputs: Sequence[str], output: str = "", n_outputs: int = 1, **attributes: Any) -> str:
@@ -62,7 +64,8 @@ class _Graph:
 
     def features(self, rule: PredictionRule) -> str:
         """Features of the rows (n, d); `valid` is set."""
-        parts, invalid = [], []
+        parts: list[str] = []
+        invalid: list[str] = []
         if rule.numbers:
             parts.append(self._numbers(rule, invalid))
         for j, indicators in enumerate(rule.categories.values()):
@@ -78,7 +81,7 @@ class _Graph:
         return features
 
     def _numbers(self, rule: PredictionRule, invalid: list[str]) -> str:
-        values = "numbers"
+        values = self._transformed(rule, invalid)
         if rule.missing == "fill":
             fill = np.array([number.fill for number in rule.numbers], dtype=np.float64)
             values = self.add("Where", [self.add("IsNaN", [values]), self.constant(fill), values])
@@ -97,6 +100,21 @@ class _Graph:
                 invalid.append(self._all(is_missing))
             in_range = self.add("Or", [in_range, is_missing])
         invalid.append(self._any(self.add("Not", [in_range])))
+        return values
+
+    def _transformed(self, rule: PredictionRule, invalid: list[str]) -> str:
+        """Numbers with logarithms and square roots of some columns."""
+        values = "numbers"
+        for name, (minimum, is_accepted) in DOMAINS.items():
+            mask = np.array([number.transform == name for number in rule.numbers])
+            if not mask.any():
+                continue
+            bound, columns = self.constant(minimum), self.constant(mask)
+            is_low = self.add("Less" if is_accepted else "LessOrEqual", ["numbers", bound])
+            invalid.append(self._any(self.add("And", [is_low, columns])))
+            inputs = self.add("Add", ["numbers", self.constant(1.0)]) if name == "log1p" else "numbers"
+            result = self.add("Sqrt" if name == "sqrt" else "Log", [inputs])
+            values = self.add("Where", [columns, result, values])
         return values
 
     def _categories(self, rule: PredictionRule, j: int, indicators: Sequence[Any], invalid: list[str]) -> str:

@@ -15,15 +15,24 @@ LARGEST = 1e150  # features up to this size have squares and sums of squares in 
 MissingPolicy: TypeAlias = Literal["none", "fill", "ignore"]
 
 
+# Minimum of the values that a transform accepts, and whether the minimum itself is accepted; of others there is none.
+DOMAINS = {"log": (0.0, False), "log1p": (-1.0, False), "sqrt": (0.0, True)}
+
+
 @dataclass(frozen=True)
 class Number:
-    """The feature ``(value - shift) / spread * weight`` of a numeric column; a missing value is replaced by `fill`."""
+    """The feature ``(value - shift) / spread * weight`` of a numeric column.
+
+    `transform` is applied to the value first: ``log``, ``log1p``, ``sqrt`` or nothing. A missing value is replaced by
+    `fill`, which is a transformed value.
+    """
 
     column: str
     shift: float = 0.0
     spread: float = 1.0
     weight: float = 1.0
     fill: float | None = None
+    transform: str = ""
 
 
 @dataclass(frozen=True)

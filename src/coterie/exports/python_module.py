@@ -6,7 +6,7 @@ import numpy as np
 
 import coterie
 from coterie.core.formatting import count
-from coterie.exports.prediction_rule import CenterTree, MostProbable, NearestCenter, PredictionRule
+from coterie.exports.prediction_rule import DOMAINS, CenterTree, MostProbable, NearestCenter, PredictionRule
 
 HEAD = '''"""Clusters of {estimator} with {clusters}: predict(row) returns the cluster of one row.
 
@@ -29,10 +29,14 @@ def predict(row):
     if len(values) != len(COLUMNS):
         raise ValueError(f"a row has {{len(COLUMNS)}} values, not {{len(values)}}")
     x = []
-    for value, (shift, spread, weight, fill) in zip(values, NUMBERS):
+    for value, (transform, shift, spread, weight, fill) in zip(values, NUMBERS):
         value = None if value is None or value == "" else float(value)
         if value is None or value != value:
             value = fill
+        elif transform:
+            if value < DOMAINS[transform][0] or (value == DOMAINS[transform][0] and not DOMAINS[transform][1]):
+                return None
+            value = getattr(math, transform)(value)
         if value is None:
             if MISSING != "ignore":
                 return None
@@ -208,15 +212,16 @@ POLICIES = {
 
 def as_python(rule: PredictionRule) -> str:
     """Source code of the module. Names and values of the table appear only as ASCII string literals."""
-    numbers = ((each.shift, each.spread, each.weight, each.fill) for each in rule.numbers)
+    numbers = ((each.transform, each.shift, each.spread, each.weight, each.fill) for each in rule.numbers)
     categories = (
         (tuple(each.value for each in group), tuple(each.size for each in group)) for group in rule.categories.values()
     )
     constants, functions = _score(rule)
     lines = [
         _tuple("COLUMNS", map(ascii, rule.columns)),
-        _tuple("NUMBERS", map(ascii, numbers), "shift, spread, weight and fill value"),
+        _tuple("NUMBERS", map(ascii, numbers), "transform, shift, spread, weight and fill value"),
         _tuple("CATEGORIES", map(ascii, categories), "values, and their features"),
+        f"DOMAINS = {DOMAINS!r}  # minimum of a transform, and whether it is accepted",
         f"MISSING = {rule.missing!r}",
         f"LIMIT = {rule.limit!r}",
         *constants,

@@ -1,14 +1,14 @@
 """A prediction rule as one SELECT statement.
 
-The cluster is a scalar subquery in three layers: features `f` of the row `t`, scores `s` of the features, and a CASE
-that selects the first best score. Every column of the table is referred to as ``t."name"``, so that no name can be
-taken for text or for a column of another layer.
+The cluster is a scalar subquery in layers: features of the row `t`, scores of the features, and a CASE that selects the
+first best score. Scores are sums over the features in order. A layer adds only some of the terms, because databases
+limit the depth of an expression, and their optimisers are slow for long ones. Every column of the table is referred to
+as ``t."name"``, so that no name can be taken for text or for a column of another layer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ import coterie
 from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.exports.prediction_rule import (
+    DOMAINS,
     CenterTree,
     Indicator,
     MostProbable,
@@ -25,11 +26,13 @@ from coterie.exports.prediction_rule import (
     PredictionRule,
 )
 
-MAX_COLUMNS = 900  # SQLite and DuckDB limit the depth of an expression to 1000
-MAX_SCORES = 1900  # SQLite limits the columns of a subquery to 2000
+MAX_COLUMNS = 1500  # SQLite limits the columns of a query to 2000
+MAX_SCORES = 1900
+MAX_MATRIX = 60  # columns of a mixture with full or tied covariances
 EXACT_DIGITS = 15  # decimal numbers up to this length are exact in SQLite
 EXACT_POWER = 22  # powers of ten up to this one are float64 numbers
 LARGEST_INTEGER = 2**53
+FUNCTIONS = {"log": "LN({})", "log1p": "LN(1e0 + {})", "sqrt": "SQRT({})"}  # by transform
 BOOLEANS = {"true": 1, "false": 0}  # in SQLite, which has no type for them
 
 
@@ -40,13 +43,14 @@ class Dialect:
     name: str
     text: str  # type of text
     fence: str  # end of a subquery, so that the optimiser does not repeat its expressions wherever they are used
+    terms: int  # number of terms of a sum that a layer adds
     has_nan: bool = True  # whether NaN is a value
     ignores_case: bool = True  # of quoted names of columns
 
 
-DUCKDB = Dialect("duckdb", "VARCHAR", "")
-POSTGRESQL = Dialect("postgresql", "TEXT", " OFFSET 0", ignores_case=False)
-SQLITE = Dialect("sqlite", "TEXT", " LIMIT 1 OFFSET 0", has_nan=False)
+DUCKDB = Dialect("duckdb", "VARCHAR", "", terms=40)
+POSTGRESQL = Dialect("postgresql", "TEXT", " OFFSET 0", terms=40, ignores_case=False)
+SQLITE = Dialect("sqlite", "TEXT", " LIMIT 1 OFFSET 0", terms=400, has_nan=False)  # its parser limits nested queries
 BY_NAME = {dialect.name: dialect for dialect in (DUCKDB, POSTGRESQL, SQLITE)}
 
 POLICIES = {
@@ -71,13 +75,17 @@ class _Writer:
 
     def statement(self, table: str) -> str:
         source = ".".join(map(identifier, table.split(".")))
-        scores = self._scores()
-        cluster = f"CASE WHEN s.ok THEN {self._cluster()} END"
-        return (
-            f"{self._comment()}SELECT\n  t.*,\n  (\n    SELECT {cluster}\n    FROM (\n      SELECT\n"
-            f"{_list(scores, 8)}\n      FROM (\n{self._features_query()}\n      ) AS f{self.dialect.fence}\n"
-            f"    ) AS s\n  ) AS cluster\nFROM {source} AS t\n"
-        )
+        query = self._features()
+        if self._has_matrices:
+            query = self._query([*self._kept(0), *self._rotated()], query)
+        n = self.rule.n_features
+        for start in range(0, n, self.dialect.terms):
+            stop = min(n, start + self.dialect.terms)
+            query = self._query([*self._kept(stop), *self._sums(start, stop), *self._checks(start, stop)], query)
+        is_valid = "s.valid AND s.present" if self._needs_one else "s.valid"
+        cluster = f"CASE WHEN {is_valid} THEN {self._cluster()} END"
+        subquery = f"SELECT {cluster}\nFROM (\n{query}\n) AS s"  # not indented: names may contain line breaks
+        return f"{self._comment()}SELECT t.*, (\n{subquery}\n) AS cluster\nFROM {source} AS t\n"
 
     def _comment(self) -> str:
         reasons = [POLICIES[self.rule.missing], "a value is infinite"]
@@ -91,20 +99,14 @@ class _Writer:
 
     # features
 
-    def _features_query(self) -> str:
-        numbers = [f"{self._number(number)} AS f{j}" for j, number in enumerate(self.rule.numbers)]
-        indicators = [
-            f"{self._indicator(each)} AS f{j}" for j, each in enumerate(self.rule.indicators, len(self.rule.numbers))
-        ]
-        query = f"        SELECT\n{_list([*numbers, *indicators], 10)}"
-        if not isinstance(self.rule.score, MostProbable) or self.rule.score.form not in ("full", "tied"):
-            return f"{query}{self.dialect.fence}"
-        values = [f"f.f{j} AS f{j}" for j in range(self.rule.n_features)]
-        rotated = [f"{value} AS y{j}_{i}" for j, i, value in self._rotated()]
-        return (
-            f"        SELECT\n{_list([*values, *rotated], 10)}\n        FROM (\n{query}{self.dialect.fence}\n"
-            f"        ) AS f{self.dialect.fence}"
-        )
+    def _features(self) -> str:
+        """The query of the features ``f0``, ``f1``, …."""
+        values = [*map(self._number, self.rule.numbers), *map(self._indicator, self.rule.indicators)]
+        return self._query([f"{value} AS f{j}" for j, value in enumerate(values)])
+
+    def _query(self, columns: list[str], source: str = "") -> str:
+        tail = f"\nFROM (\n{source}\n) AS f" if source else ""
+        return "SELECT\n" + ",\n".join(f"  {column}" for column in columns) + tail + self.dialect.fence
 
     def _number(self, number: Number) -> str:
         value = self._value(number)
@@ -113,16 +115,27 @@ class _Writer:
         return value if number.weight == 1.0 else f"{value} * {self.literal(number.weight)}"
 
     def _value(self, number: Number) -> str:
-        """The value of a numeric column as a double; missing values are filled, or NULL."""
+        """The transformed value of a numeric column as a double; missing values are filled, or NULL."""
         column = f"t.{identifier(number.column)}"
         fill = "NULL" if number.fill is None else self.literal(number.fill)
         value = f"CAST({column} AS DOUBLE PRECISION)"
         if self.dialect.has_nan:
             value = f"NULLIF({value}, CAST('NaN' AS DOUBLE PRECISION))"
+            value = self._transformed(number.transform, value)
             return value if number.fill is None else f"COALESCE({value}, {fill})"
         # In SQLite any column can contain text, and a cast of text that is not a number is 0.
-        is_number = f"typeof({column}) IN ('integer', 'real') OR {column} = {value}"
+        is_number = f"typeof({column}) IN ('integer', 'real') OR {column} = CAST({column} AS NUMERIC)"
+        value = self._transformed(number.transform, value)
         return f"CASE WHEN {column} IS NULL OR {column} = '' THEN {fill} WHEN {is_number} THEN {value} ELSE 9e999 END"
+
+    def _transformed(self, transform: str, value: str) -> str:
+        """A function of the value; infinity if the value has none, so that the row has no cluster."""
+        if not transform:
+            return value
+        minimum, is_accepted = DOMAINS[transform]
+        invalid = "CAST('Infinity' AS DOUBLE PRECISION)" if self.dialect.has_nan else "9e999"
+        bound = f"{value} {'<' if is_accepted else '<='} {self.literal(minimum)}"
+        return f"CASE WHEN {bound} THEN {invalid} ELSE {FUNCTIONS[transform].format(value)} END"
 
     def _indicator(self, each: Indicator) -> str:
         column = f"t.{identifier(each.column)}"
@@ -139,79 +152,97 @@ class _Writer:
 
     # scores
 
-    def _scores(self) -> list[str]:
-        """Scores of the clusters, and whether the row has a cluster."""
-        score = self.rule.score
-        if isinstance(score, NearestCenter):
-            scores = [(j, self._distance(score.metric, center)) for j, center in enumerate(score.centers)]
-        elif isinstance(score, CenterTree):
-            scores = [(j, self._distance("squares", score.centers[j])) for j in range(1, len(score.centers))]
-        else:
-            scores = [(j, self._log_density(score, j)) for j in self._candidates()]
-        return [*(f"{value} AS s{j}" for j, value in scores), f"{self._is_valid()} AS ok"]
+    def _sums(self, start: int, stop: int) -> list[str]:
+        """Sums of the terms of these features, and those of the layer before, for all clusters."""
+        score, columns = self.rule.score, []
+        for label in self._candidates():
+            total = " + ".join(self._term(label, j) for j in range(start, stop))
+            if start > 0:
+                total = f"f.s{label} + {total}"
+            if isinstance(score, MostProbable):
+                if self._adds_scales and start == 0:
+                    total = f"{self.literal(score.offset[label] - score.log_scales[label].sum())} + {total}"
+                elif not self._adds_scales and stop == self.rule.n_features:
+                    total = f"{self.literal(score.offset[label])} - {self.literal(0.5)} * ({total})"
+            columns.append(f"{total} AS s{label}")
+        return columns
 
-    def _distance(self, metric: str, center: np.ndarray) -> str:
-        terms = []
-        for j, mean in enumerate(center.tolist()):
-            difference = self._minus(f"f.f{j}", mean)
-            if metric == "absolute":
-                terms.append(f"ABS({difference})")
-            elif metric == "directions":  # the smallest angle has the largest inner product, for centers of length 1
-                terms.append(f"f.f{j} * ({self.literal(mean)})")
-            else:
-                terms.append(self._if_observed(j, f"({difference}) * ({difference})"))
-        return " + ".join(terms)
+    def _term(self, label: int, j: int) -> str:
+        """The term of feature `j` in the score of a cluster, or of a node of a tree."""
+        score, feature = self.rule.score, f"f.f{j}"
+        if self._has_matrices:
+            return f"f.y{label}_{j} * f.y{label}_{j}"
+        if isinstance(score, MostProbable):
+            y = f"({self._minus(feature, score.means[label, j])}) * {self.literal(score.column_factors[label, j])}"
+            if not self._adds_scales:
+                return f"({y}) * ({y})"
+            term = f"{self.literal(score.log_scales[label, j])} - {self.literal(0.5)} * ({y}) * ({y})"
+            return self._if_observed(j, term)
+        mean = float(score.centers[label, j])
+        difference = self._minus(feature, mean)
+        if isinstance(score, NearestCenter) and score.metric == "absolute":
+            return f"ABS({difference})"
+        if isinstance(score, NearestCenter) and score.metric == "directions":
+            return f"{feature} * ({self.literal(mean)})"  # the smallest angle, because centers have length 1
+        return self._if_observed(j, f"({difference}) * ({difference})")
 
-    def _log_density(self, score: MostProbable, label: int) -> str:
-        if score.form in ("full", "tied"):
-            squares = [f"f.y{label}_{i} * f.y{label}_{i}" for i in range(self.rule.n_features)]
-            return f"{self.literal(score.offset[label])} - {self.literal(0.5)} * ({' + '.join(squares)})"
-        terms, ignores = [], self.rule.missing == "ignore"
-        for j, (mean, factor) in enumerate(zip(score.means[label], score.column_factors[label], strict=True)):
-            y = f"({self._minus(f'f.f{j}', mean)}) * {self.literal(factor)}"
-            square = f"({y}) * ({y})"
-            if ignores:
-                scale = self.literal(score.log_scales[label, j])
-                square = self._if_observed(j, f"{scale} - {self.literal(0.5)} * {square}")
-            terms.append(square)
-        if ignores:
-            offset = score.offset[label] - score.log_scales[label].sum()
-            return f"{self.literal(offset)} + {' + '.join(terms)}"
-        return f"{self.literal(score.offset[label])} - {self.literal(0.5)} * ({' + '.join(terms)})"
-
-    def _rotated(self) -> Iterable[tuple[int, int, str]]:
-        """Component, position and value of U'(x - mean), for matrices U."""
-        score = self.rule.score
+    def _rotated(self) -> list[str]:
+        """Values ``y`` of U'(x - mean), for matrices U: of component `label`, position `i`."""
+        score, columns = self.rule.score, []
         assert isinstance(score, MostProbable)
-        for j in self._candidates():
-            factor = score.factor[j] if score.form == "full" else score.factor
+        for label in self._candidates():
+            factor = score.factor[label] if score.form == "full" else score.factor
             for i in range(self.rule.n_features):
                 terms = (
-                    f"({self._minus(f'f.f{a}', score.means[j, a])}) * ({self.literal(factor[a, i])})"
-                    for a in range(i + 1)
+                    f"({self._minus(f'f.f{j}', score.means[label, j])}) * ({self.literal(factor[j, i])})"
+                    for j in range(i + 1)
                 )
-                yield j, i, " + ".join(terms)
+                columns.append(f"{' + '.join(terms)} AS y{label}_{i}")
+        return columns
+
+    def _kept(self, start: int) -> list[str]:
+        """Columns that later layers need: features from `start` on, and their ``y``."""
+        names = [f"f{j}" for j in range(start, self.rule.n_features)]
+        if start > 0 and self._has_matrices:
+            names += [f"y{label}_{j}" for label in self._candidates() for j in range(start, self.rule.n_features)]
+        return [f"f.{name} AS {name}" for name in names]
 
     def _if_observed(self, j: int, term: str) -> str:
         if self.rule.missing != "ignore" or j >= len(self.rule.numbers):
             return term
         return f"CASE WHEN f.f{j} IS NULL THEN {self.literal(0.0)} ELSE {term} END"
 
-    def _is_valid(self) -> str:
-        """Whether all features are in range, and some of them are observed."""
-        limit, n = repr(self.rule.limit), len(self.rule.numbers)
-        is_ignored = self.rule.missing == "ignore"
-        conditions = [
-            f"({f'f.f{j} IS NULL OR ' if is_ignored else ''}f.f{j} BETWEEN -{limit} AND {limit})" for j in range(n)
-        ]
-        if self.rule.missing == "none":
-            firsts = {each.column: j for j, each in reversed([*enumerate(self.rule.indicators, n)])}
-            conditions += [f"f.f{j} IS NOT NULL" for j in sorted(firsts.values())]
-        if is_ignored and not self.rule.indicators:
-            conditions.append(_any(f"f.f{j} IS NOT NULL" for j in range(n)))
+    def _checks(self, start: int, stop: int) -> list[str]:
+        """Whether these features are valid, and whether one of them is present, if that is needed."""
+        valid = " AND ".join([*(["f.valid"] if start else []), *(f"({self._is_valid(j)})" for j in range(start, stop))])
+        if not self._needs_one:
+            return [f"{valid} AS valid"]
+        present = "IS NOT NULL" if self.rule.missing == "ignore" else f"<> {self.literal(0.0)}"
+        conditions = [*(["f.present"] if start else []), *(f"f.f{j} {present}" for j in range(start, stop))]
+        return [f"{valid} AS valid", f"({' OR '.join(conditions)}) AS present"]
+
+    def _is_valid(self, j: int) -> str:
+        limit = repr(self.rule.limit)
+        if j >= len(self.rule.numbers):
+            return f"f.f{j} IS NOT NULL"
+        in_range = f"f.f{j} BETWEEN -{limit} AND {limit}"
+        return f"f.f{j} IS NULL OR {in_range}" if self.rule.missing == "ignore" else in_range
+
+    @property
+    def _has_matrices(self) -> bool:
+        return isinstance(self.rule.score, MostProbable) and self.rule.score.form in ("full", "tied")
+
+    @property
+    def _adds_scales(self) -> bool:
+        """Whether the constants of a density are added column by column, because values may be missing."""
+        return self.rule.missing == "ignore"
+
+    @property
+    def _needs_one(self) -> bool:
+        """Whether a row needs a value that is not missing, or not 0."""
         if isinstance(self.rule.score, NearestCenter) and self.rule.score.metric == "directions":
-            conditions.append(_any(f"f.f{j} <> {self.literal(0.0)}" for j in range(self.rule.n_features)))
-        return f"({' AND '.join(conditions)})"
+            return True
+        return self.rule.missing == "ignore" and not self.rule.indicators
 
     # cluster
 
@@ -236,10 +267,12 @@ class _Writer:
         return f"CASE WHEN s.s{first} <= s.s{first + 1} THEN {near} ELSE {far} END"
 
     def _candidates(self) -> list[int]:
-        """Clusters that a row can have: components of weight 0 are left out."""
+        """Clusters or nodes that have a score: components of weight 0 are left out, and so is the root of a tree."""
         score = self.rule.score
-        if not isinstance(score, MostProbable):
-            return list(range(self.rule.n_clusters))
+        if isinstance(score, CenterTree):
+            return list(range(1, len(score.centers)))
+        if isinstance(score, NearestCenter):
+            return list(range(len(score.centers)))
         return [int(j) for j in np.flatnonzero(np.isfinite(score.offset))]
 
     # numbers
@@ -293,14 +326,6 @@ def string(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _list(items: list[str], indent: int) -> str:
-    return ",\n".join(" " * indent + item for item in items)
-
-
-def _any(conditions: Iterable[str]) -> str:
-    return f"({' OR '.join(conditions)})"
-
-
 def _check_size(rule: PredictionRule) -> None:
     score = rule.score
     has_matrices = isinstance(score, MostProbable) and score.form in ("full", "tied")
@@ -312,10 +337,11 @@ def _check_size(rule: PredictionRule) -> None:
         )
     n_scores = rule.n_clusters * (rule.n_features + 1 if has_matrices else 1)
     n_scores = len(score.centers) if isinstance(score, CenterTree) else n_scores
-    if rule.n_features > MAX_COLUMNS or n_scores > MAX_SCORES:
+    limit = MAX_MATRIX if has_matrices else MAX_COLUMNS
+    if rule.n_features > limit or n_scores > MAX_SCORES:
         raise ParameterError(
-            f"the model has {rule.n_features:,} columns and {rule.n_clusters:,} clusters, more than one SQL statement "
-            f"can have ({MAX_COLUMNS} columns, {MAX_SCORES:,} scores): export it to ONNX or Python."
+            f"the model has {rule.n_features:,} columns and {rule.n_clusters:,} clusters, more than an SQL statement "
+            f"can have ({limit:,} columns, {MAX_SCORES:,} scores): export it to ONNX or Python."
         )
 
 

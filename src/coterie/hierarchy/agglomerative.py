@@ -84,6 +84,8 @@ class AgglomerativeClustering(TreeEstimator):
     callback : function or None, default=None
         Called from time to time with a `coterie.core.progress.Progress`, whose `done` and `total` count merges. If it
         returns True, `KeyboardInterrupt` is raised, because a part of a tree is not a result.
+    verbose : int, default=0
+        1 shows a progress bar, 2 prints the number of merges from time to time.
 
     Attributes
     ----------
@@ -149,6 +151,7 @@ class AgglomerativeClustering(TreeEstimator):
     compute_distances: bool = False
     n_jobs: int | None = None
     callback: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the tree of the rows of `X`, and its clusters.
@@ -215,8 +218,10 @@ class AgglomerativeClustering(TreeEstimator):
         if self.connectivity is None:
             metric = "precomputed" if objects.distance is None else objects.distance
             rows = objects.A if objects.distance is None else X
-            options = {"sample_weight": weight, "n_jobs": self.n_jobs, "callback": self.callback}
-            Z = self._cached(linkage, "n_jobs", "callback")(rows, self.linkage, metric, **options)
+            without_effect = {"n_jobs": self.n_jobs, "callback": self.callback, "verbose": self.verbose}
+            Z = self._cached(linkage, *without_effect)(
+                rows, self.linkage, metric, sample_weight=weight, **without_effect
+            )
             return np.asarray(Z), 1
         self._check_connectivity(objects)
         if callable(self.connectivity):

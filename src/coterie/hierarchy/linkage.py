@@ -205,7 +205,7 @@ def _prepared(X: Any, distance: Distance, method: str) -> tuple[Distance, Any]:
             f"X looks like a distance matrix of {len(rows)} rows, but its rows are clustered: pass "
             "metric='precomputed', or the condensed matrix squareform(X)",
             ClusterWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return distance, rows
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from coterie.core.progress import Callback, Progress, silent
 from coterie.exports import Dialect, ExportFormat
-from coterie.preparation import Missing, ModelMissing, PreparationOptions, Scale
+from coterie.preparation import Dates, DecimalMark, Missing, ModelMissing, PreparationOptions, Scale
 
 if TYPE_CHECKING:
     from coterie.report import inspection, results
@@ -23,6 +23,8 @@ __all__ = [
     "ChooseJob",
     "CompareJob",
     "CompareLabelsJob",
+    "Dates",
+    "DecimalMark",
     "Device",
     "Dialect",
     "ExportFormat",
@@ -67,6 +69,9 @@ class TableJob(PreparationOptions):
     # Rows of the table in memory at a time; the matrix is then in a temporary file. None reads all rows at once, unless
     # the table is too large for memory. The result does not depend on it.
     batch_rows: int | None = None
+    sheet: str | None = None  # of a workbook; by default the first
+    header_row: int | None = None  # line or row of the column names, counted from 1; None finds it
+    sql: str | None = None  # query in a DuckDB database, or about the table ``data`` in the file
     frame: Any = field(default=None, repr=False, compare=False)  # data frame in memory
 
     def __post_init__(self) -> None:
@@ -90,11 +95,11 @@ class Job(TableJob):
     >>> from coterie import Job
     >>> frame = pd.DataFrame({"age": [21, 22, 23, 60, 61, 62], "visits": [9, 8, 9, 1, 2, 1]})
     >>> result = Job(frame, k=2).run()
-    >>> result.labels.tolist()
-    [0, 0, 0, 1, 1, 1]
+    >>> [cluster.rows for cluster in result.clusters]
+    [3, 3]
     """
 
-    method: str = "kmeans"  # one of `coterie.algorithms.ALGORITHMS`
+    algorithm: str = "kmeans"  # one of `coterie.algorithms.ALGORITHMS`
     k: Number = "auto"  # number of clusters, or the smallest and largest to choose from
     options: Mapping[str, Any] = field(default_factory=dict)  # of the algorithm, by their names on the command line
     budget: Budget = "normal"  # effort spent on choosing K
@@ -130,6 +135,9 @@ class PredictJob:
     distance: bool = False  # write the distance to every center
     missing: ModelMissing = "auto"  # ``auto``: fill or ignore missing values if the fit did, otherwise an error
     batch_rows: int | None = None
+    sheet: str | None = None
+    header_row: int | None = None
+    sql: str | None = None
     output: Path | None = None
     safe_csv: bool = False
     force: bool = False
@@ -139,7 +147,7 @@ class PredictJob:
 class ChooseJob(TableJob):
     """A table whose number of clusters is chosen by `criteria`; by default by those of the `budget`."""
 
-    method: str = "kmeans"
+    algorithm: str = "kmeans"
     k: Number = "auto"
     criteria: tuple[str, ...] = ()
     budget: Budget = "normal"
@@ -152,7 +160,7 @@ class ChooseJob(TableJob):
 class CompareJob(TableJob):
     """A table, and the algorithms to compare on it, each with every number of clusters."""
 
-    methods: tuple[str, ...] = ()
+    algorithms: tuple[str, ...] = ()
     k: Number = "auto"
     budget: Budget = "quick"
     report: Path | None = None

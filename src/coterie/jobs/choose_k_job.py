@@ -26,18 +26,18 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_k(job.k, job.budget)
     if isinstance(job.k, int):
         raise ParameterError(f"-k takes a range (2:12) or auto here, not {job.k}.")
-    check_k_can_be_chosen(job.method)
+    check_k_can_be_chosen(job.algorithm)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
     table = job_table(job, callback)
-    prepared = prepare(table, job, algorithm_of(job.method), callback)
+    prepared = prepare(table, job, algorithm_of(job.algorithm), callback)
     X = prepared.rows.model_input
-    choice, details = choose(job, job.method, X, prepared.weight, prepared, callback, criteria=job.criteria)
+    choice, details = choose(job, job.algorithm, X, prepared.weight, prepared, callback, criteria=job.criteria)
     result = ChoiceResult(
         **table_fields(table, prepared, job.weight, job.seed),
-        method=job.method,
+        method=job.algorithm,
         choice=choice,
-        notes=(*table.notes, *notes(prepared.skipped)),
+        notes=(*table.notes, *notes(prepared)),
         warnings=(*prepared.warnings, *choice.warnings),
     )
 
@@ -46,7 +46,7 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
         from coterie.report.build.criteria import choice_report
 
         source = report_source(job, table, prepared)
-        code = python_code.choice_code(source, job.method, job.k, job.criteria, job.budget)
+        code = python_code.choice_code(source, job.algorithm, job.k, job.criteria, job.budget)
         return choice_report(result, source, details, code)
 
     return with_report(job, result, build_report, callback)

@@ -17,18 +17,19 @@ def report_source(job: TableJob, table: Table, prepared: PreparedTable) -> Repor
     """The prepared table of a job, with the options that its report needs."""
     k = _k_text(getattr(job, "k", "given"))
     command: str | Absent = command_line(job)
-    if job.frame is not None:
+    in_python = job.frame is not None
+    if in_python:
         command = Absent("The table is a data frame in memory: save it as a file to run a command.")
-    return ReportSource(table, prepared, k, command, job.seed, job.threads, job.weight, job.id)
+    return ReportSource(table, prepared, k, command, job.seed, job.threads, job.weight, job.id, in_python)
 
 
 def command_line(job: TableJob) -> str:
     """The command line of a job, without its output files."""
     words = ["coterie", COMMANDS[type(job)], str(job.path)]
     if isinstance(job, Job | ChooseJob):
-        words += ["-k", _k_text(job.k), "-a", job.method]
+        words += ["-k", _k_text(job.k), "-a", job.algorithm]
     if isinstance(job, CompareJob):
-        words += ["-k", _k_text(job.k), *(word for name in job.methods for word in ("-a", name))]
+        words += ["-k", _k_text(job.k), *(word for name in job.algorithms for word in ("-a", name))]
     if isinstance(job, ReportJob):
         words += ["--model", str(job.model)] if job.model is not None else ["--labels", str(job.labels)]
     if isinstance(job, ChooseJob) and job.criteria:
@@ -40,10 +41,21 @@ def command_line(job: TableJob) -> str:
         words += ["--engine", job.engine] if job.engine != "local" else []
     if isinstance(job, Job | ChooseJob) and job.budget != "normal":
         words += ["--budget", job.budget]
-    for name in ("columns", "exclude", "one_hot"):
+    for name in ("columns", "exclude", "include", "one_hot", "transform", "na_values"):
         if getattr(job, name):
             words += [_option(name), join_names(getattr(job, name))]
-    for name, default in {"id": None, "weight": None, "scale": "auto", "missing": "error"}.items():
+    defaults = {
+        "sheet": None,
+        "header_row": None,
+        "sql": None,
+        "id": None,
+        "weight": None,
+        "scale": "auto",
+        "dates": "age",
+        "decimal": "auto",
+        "missing": "error",
+    }
+    for name, default in defaults.items():
         if getattr(job, name) != default:
             words += [_option(name), str(getattr(job, name))]
     return shlex.join([*words, "--seed", str(job.seed)])

@@ -36,7 +36,7 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
     table = job_table(job, callback)
     prepared = prepare(table, job, ALGORITHMS["kmeans"], callback)
     ks, k_notes, sweep = _ks(job, prepared, callback)
-    pairs = [(method, k) for method in dict.fromkeys(job.methods) for k in ks]
+    pairs = [(method, k) for method in dict.fromkeys(job.algorithms) for k in ks]
     runs: list[Contestant] = []
     labels: list[NDArray[np.integer]] = []
     warnings: list[str] = []
@@ -57,7 +57,7 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
         agreement=tuple(
             tuple(float(adjusted_rand_score(one, other)) for other in best.values()) for one in best.values()
         ),
-        notes=(*table.notes, *notes(prepared.skipped), *k_notes),
+        notes=(*table.notes, *notes(prepared), *k_notes),
         warnings=(*prepared.warnings, *warnings),
     )
 
@@ -73,9 +73,9 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
 
 
 def _check_methods(job: CompareJob) -> None:
-    if not job.methods:
+    if not job.algorithms:
         raise ParameterError("compare needs algorithms: -a kmeans -a gmm.")
-    for name in job.methods:
+    for name in job.algorithms:
         method = algorithm_of(name)
         if method.mixed or method.series:
             raise ParameterError(f"{name} cannot be compared: the others do not accept its kind of rows.")

@@ -17,6 +17,7 @@ from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.job_table import job_table
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
+from coterie.jobs.training_summary import summarize_training
 from coterie.persistence import save
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
 from coterie.preparation.fit_preparation import PreparedTable, prepare
@@ -39,19 +40,19 @@ def execute(job: Job, callback: Callback) -> JobResult:
     if job.output is not None:
         new = (LABEL, DISTANCE, PROBABILITY, *((NAME,) if job.names else ()))
         check_new_columns(table, new, force=job.force)
-    method = algorithm_of(job.method)
+    method = algorithm_of(job.algorithm)
     prepared = prepare(table, job, method, callback)
     k, choice, details = _k(job, prepared, callback)
     if isinstance(k, int):
         check_names(job.names, k)
     with _resume_hint(job.checkpoint):
         fitted = fit(
-            job, job.method, k, prepared, job.options, callback, sample=job.sample, engine=job.engine,
+            job, job.algorithm, k, prepared, job.options, callback, sample=job.sample, engine=job.engine,
             checkpoint=job.checkpoint, traced=job.animate is not None,
             sweep=reusable_sweep(details) if details is not None and method.has_sweep else None,
         )  # fmt: skip
     if job.strict and not fitted.converged:
-        raise NotConvergedError(not_converged(job.method, fitted))
+        raise NotConvergedError(not_converged(job.algorithm, fitted))
     callback(Progress("silhouettes"))
     measured = silhouettes(prepared, fitted.labels, fitted.model, job.threads)
     n_clusters = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, method.k_parameter))
@@ -68,6 +69,9 @@ def execute(job: Job, callback: Callback) -> JobResult:
             files.write(job.output, writer)
         if job.model is not None:
             callback(Progress(f"writing {job.model.name}"))
+            summary = summarize_training(prepared, fitted.model, fitted.labels, method)
+            if summary is not None:
+                fitted.model.training_summary_ = summary
             if names is not None:
                 setattr(fitted.model, ATTRIBUTE, names)
             pipeline = as_pipeline(fitted.model, prepared.preparation)
@@ -90,7 +94,7 @@ def execute(job: Job, callback: Callback) -> JobResult:
         report = fit_report.build(
             result, source, silhouettes=measured, fit=fitted, choice=details,
             animation=None if animation is None else animation.to_dict(),
-            python=python_code.fit_code(source, job.method, code_k, fitted, job.sample), callback=callback,
+            python=python_code.fit_code(source, job.algorithm, code_k, fitted, job.sample), callback=callback,
         )  # fmt: skip
         return files.write_report(job.report, report, job.static, report.result)
 
@@ -108,13 +112,13 @@ def _resume_hint(checkpoint: Path | None) -> Iterator[None]:
 
 def _check_options(job: Job) -> None:
     option_checks.check_table_options(job)
-    check_options(job.method, job.options)
+    check_options(job.algorithm, job.options)
     option_checks.check_k(job.k, job.budget)
     if isinstance(job.k, int):
         check_names(job.names, job.k)
-    option_checks.check_engine(job.engine, job.method)
+    option_checks.check_engine(job.engine, job.algorithm)
     option_checks.check_long_work(job)
-    option_checks.check_batches(job.batch_rows, algorithm_of(job.method).mixed)
+    option_checks.check_batches(job.batch_rows, algorithm_of(job.algorithm).mixed)
     option_checks.check_static(job)
     option_checks.check_safe_csv(job)
     for name in ("n_init", "max_iter"):
@@ -129,11 +133,11 @@ def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str
         if job.k > n:
             raise InputError(f"-k {job.k:,} asks for more clusters than there are rows ({n:,}).")
         return job.k, None, None
-    if algorithm_of(job.method).mixed and job.k == "auto":
+    if algorithm_of(job.algorithm).mixed and job.k == "auto":
         return "auto", None, None
-    check_k_can_be_chosen(job.method)
+    check_k_can_be_chosen(job.algorithm)
     X, weight, _ = sample_rows(prepared, job.sample, job.seed)
-    choice, details = choose(job, job.method, X, weight, prepared, callback, options=job.options)
+    choice, details = choose(job, job.algorithm, X, weight, prepared, callback, options=job.options)
     return choice.recommended, choice, details
 
 
@@ -141,7 +145,7 @@ def _result(
     job: Job, table: Table, prepared: PreparedTable, fitted: FittedModel, choice: Choice | None, columns: NewColumns,
     clusters: tuple[ClusterSummary, ...], cost_ratio: float | None, k: int,
 ) -> JobResult:  # fmt: skip
-    method = algorithm_of(job.method)
+    method = algorithm_of(job.algorithm)
     choice_notes: tuple[str, ...] = ()
     if choice is not None and choice.clusters_by != method.title:
         choice_notes = (f"K was chosen with clusters of {choice.clusters_by}, not of {method.title}.",)
@@ -150,7 +154,7 @@ def _result(
         added = (LABEL,) if job.output.suffix.lower() == LABELS_ONLY else columns.names
     return JobResult(
         **table_fields(table, prepared, job.weight, job.seed),
-        method=job.method,
+        method=job.algorithm,
         title=method.title,
         k=k,
         options=fitted.options,
@@ -162,12 +166,12 @@ def _result(
         clusters=clusters,
         rule_cost_ratio=cost_ratio,
         labels=prepared.rows.expand(fitted.labels),
-        notes=(*table.notes, *notes(prepared.skipped), *choice_notes, *fitted.notes),
+        notes=(*table.notes, *notes(prepared), *choice_notes, *fitted.notes),
         warnings=(
             *prepared.warnings,
             *(() if choice is None else choice.warnings),
             *fitted.warnings,
-            *fit_warnings(job.method, fitted, clusters, k),
+            *fit_warnings(job.algorithm, fitted, clusters, k),
         ),
         output=None if job.output is None else str(job.output),
         added=added,

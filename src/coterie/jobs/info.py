@@ -4,9 +4,12 @@ from pathlib import Path
 
 import polars as pl
 
+from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table, read
 from coterie.jobs.prepared_model import is_model, read_model
-from coterie.preparation.column_selection import column_kind, reason_to_skip
+from coterie.preparation import PreparationOptions
+from coterie.preparation.column_selection import column_kind, reading_candidates, reason_to_skip
+from coterie.preparation.detect_readings import detect_readings
 from coterie.report.inspection import ColumnInfo, ModelInfo, TableInfo
 
 EXAMPLES = 3
@@ -36,7 +39,11 @@ def _model_info(path: Path) -> ModelInfo:
 
 
 def _table_info(path: Path) -> TableInfo:
-    table = read(path)
+    original = read(path)
+    options = PreparationOptions()
+    candidates = reading_candidates(original, options)
+    readings = detect_readings(original, options, candidates, ("number", "boolean", "date")).readings
+    table = converted(original, readings)
     incomplete, hashes = 0, []
     for batch in table.batches(table.columns):
         incomplete += int(batch.select(pl.any_horizontal(_is_missing(column) for column in batch)).to_series().sum())
@@ -47,7 +54,7 @@ def _table_info(path: Path) -> TableInfo:
         rows=table.n_rows,
         incomplete_rows=incomplete,
         duplicate_rows=table.n_rows - pl.concat(hashes).n_unique(),
-        columns=tuple(_column_info(table, name) for name in table.columns),
+        columns=tuple(_column_info(table, name, original) for name in table.columns),
     )
 
 
@@ -55,13 +62,14 @@ def _is_missing(column: pl.Series) -> pl.Series:
     return column.is_null() | column.is_nan().fill_null(True) if column.dtype.is_float() else column.is_null()
 
 
-def _column_info(table: Table, name: str) -> ColumnInfo:
+def _column_info(table: Table, name: str, original: Table) -> ColumnInfo:
     column = table.column(name)
+    kind, original_kind = column_kind(table, name), column_kind(original, name)
     present = column.filter(~_is_missing(column))
     numbers = present.cast(pl.Float64) if column.dtype.is_numeric() else present.clear().cast(pl.Float64, strict=False)
     return ColumnInfo(
         name=name,
-        kind=column_kind(table, name),
+        kind=kind if kind in (original_kind, "empty") else f"{original_kind} → {kind}",
         missing=len(column) - len(present),
         distinct=present.n_unique(),
         least=_as_float(numbers.min()),

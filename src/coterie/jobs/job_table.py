@@ -10,4 +10,6 @@ from coterie.jobs import TableJob
 def job_table(job: TableJob, callback: Callback) -> Table:
     """Read the file of the job, or take its data frame."""
     callback(Progress(f"reading {table_name(job.path)}"))
-    return read(job.path, job.batch_rows) if job.frame is None else frame_table(job.frame)
+    if job.frame is not None:
+        return frame_table(job.frame)
+    return read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row, sql=job.sql)

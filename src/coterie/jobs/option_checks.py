@@ -8,7 +8,20 @@ from typing import get_args
 from coterie.algorithms import ALGORITHMS, Algorithm, algorithm_of
 from coterie.core.protocols import Traceable
 from coterie.errors import ParameterError
-from coterie.jobs import Budget, ChooseJob, CompareJob, Device, Job, Missing, Number, PredictJob, Scale, TableJob
+from coterie.jobs import (
+    Budget,
+    ChooseJob,
+    CompareJob,
+    Dates,
+    DecimalMark,
+    Device,
+    Job,
+    Missing,
+    Number,
+    PredictJob,
+    Scale,
+    TableJob,
+)
 
 LARGEST_SEED = 2**32 - 1  # of random states of scikit-learn
 
@@ -16,11 +29,14 @@ LARGEST_SEED = 2**32 - 1  # of random states of scikit-learn
 def check_table_options(job: TableJob) -> None:
     one_of("scale", job.scale, get_args(Scale))
     one_of("missing", job.missing, get_args(Missing))
+    one_of("dates", job.dates, get_args(Dates))
+    one_of("decimal", job.decimal, get_args(DecimalMark))
     at_least("seed", job.seed, 0)
     if job.seed > LARGEST_SEED:
         raise ParameterError(f"seed must be at most {LARGEST_SEED}; got {job.seed}.")
     at_least("threads", job.threads, 1)
     at_least("batch_rows", job.batch_rows, 1)
+    at_least("header_row", job.header_row, 1)
     one_of("device", job.device, get_args(Device))
     if job.device == "cuda":
         raise ParameterError("--device cuda is not supported yet. Use --device cpu, or leave it out.")
@@ -54,9 +70,9 @@ def check_long_work(job: Job) -> None:
     if suffix == ".mp4" and which("ffmpeg") is None:
         raise ParameterError("an .mp4 needs the program ffmpeg, which is not installed: write a .gif or an .html.")
     for option, supports in supported.items():
-        if getattr(job, option) is not None and not supports(algorithm_of(job.method)):
+        if getattr(job, option) is not None and not supports(algorithm_of(job.algorithm)):
             others = ", ".join(name for name, method in ALGORITHMS.items() if supports(method))
-            raise ParameterError(f"--{option} belongs to {others}; not to {job.method}.")
+            raise ParameterError(f"--{option} belongs to {others}; not to {job.algorithm}.")
     if job.animate is not None and job.checkpoint is not None:
         raise ParameterError("--animate plays a fit from its start: leave out --checkpoint.")
 

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -71,6 +72,8 @@ def _check_path(path: Path, kind: OutputKind, force: bool) -> None:
         raise ParameterError(f'cannot write "{path}": it is a folder; add the name of a file.')
     if kind.suffixes and path.suffix.lower() not in kind.suffixes:
         raise ParameterError(f'cannot write "{path}": {kind.description} ends in {join_words(kind.suffixes, "or")}.')
+    if path.suffix.lower() == ".xlsx" and find_spec("xlsxwriter") is None:
+        raise ParameterError('writing .xlsx needs one more package. Run: pip install "coterie[excel]"')
     writing.check_regular(path)
     folder = writing.real_path(path).parent if path.is_symlink() else path.parent
     if not folder.is_dir():

@@ -6,6 +6,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import can_predict, parameters_of
 from coterie.data.tables.reader import read
@@ -15,9 +16,10 @@ from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_wri
 from coterie.jobs.option_checks import at_least, check_batches, check_safe_csv, one_of
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
-from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
+from coterie.jobs.training_summary import drift_warnings, unusual_rows
+from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY, UNUSUAL
 from coterie.preparation.preparation import PreparedRows
-from coterie.preparation.sklearn_steps import load_preparation
+from coterie.preparation.sklearn_steps import load_preparation, read_columns
 from coterie.report.build.cluster_names import names_of_model
 from coterie.report.results import PredictionResult
 
@@ -25,6 +27,7 @@ from coterie.report.results import PredictionResult
 def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     one_of("missing", job.missing, get_args(ModelMissing))
     at_least("batch_rows", job.batch_rows, 1)
+    at_least("header_row", job.header_row, 1)
     check_safe_csv(job)
     check_outputs(job.path, force=job.force, output=job.output)
     callback(Progress(f"reading {job.model.name}"))
@@ -33,15 +36,18 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     _check_model(job, model)
     check_batches(job.batch_rows, saved.mixed)
     callback(Progress(f"reading {job.path.name}"))
-    table = read(job.path, job.batch_rows)
-    preparation = load_preparation(saved, table, job.missing)
-    rows = preparation.apply(table, callback)
+    table = read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row, sql=job.sql)
+    columns_read = read_columns(saved, table)
+    preparation = load_preparation(saved, columns_read, job.missing)
+    rows = preparation.apply(columns_read, callback)
     callback(Progress("predicting"))
     labels = np.asarray(model.predict(rows.model_input))
     names = names_of_model(model, labels, job.model.name)
+    summary = getattr(model, "training_summary_", None)  # models of Python, and of earlier versions, have none
+    unusual = None if summary is None else unusual_rows(summary, model, rows, labels)
     added: tuple[str, ...] = ()
     if job.output is not None:
-        columns = NewColumns(partial(_new_columns, job, model, rows, labels, names), rows.n)
+        columns = NewColumns(partial(_new_columns, job, model, rows, labels, names, unusual), rows.n)
         added = columns.names
         check_new_columns(table, added, force=job.force)
         callback(Progress(f"writing {job.output.name}"))
@@ -59,6 +65,12 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
         sizes=dict(zip(*(part.tolist() for part in np.unique(labels, return_counts=True)), strict=True)),
         names=None if names is None else dict(enumerate(names)),
         labels=rows.expand(labels),
+        unusual=None if unusual is None else int(unusual.sum()),
+        notes=table.notes,
+        warnings=(
+            *_unusual_warnings(unusual),
+            *(() if summary is None else drift_warnings(summary, preparation, rows)),
+        ),
         output=None if job.output is None else str(job.output),
         added=added,
     )
@@ -77,13 +89,9 @@ def _check_model(job: PredictJob, model: Any) -> None:
 
 
 def _new_columns(
-    job: PredictJob,
-    model: Any,
-    rows: PreparedRows,
-    labels: NDArray[np.integer],
-    names: list[str] | None,
-    part: slice,
-) -> dict[str, NDArray[Any]]:
+    job: PredictJob, model: Any, rows: PreparedRows, labels: NDArray[np.integer], names: list[str] | None,
+    unusual: NDArray[np.bool_] | None, part: slice,
+) -> dict[str, NDArray[Any]]:  # fmt: skip
     columns: dict[str, NDArray[Any]] = {LABEL: labels[part].astype(np.int64)}
     if names is not None:
         columns[NAME] = np.array(names)[labels[part]]
@@ -92,4 +100,12 @@ def _new_columns(
         if method:
             values = getattr(model, method)(rows.model_input[part])
             columns |= {f"{name}_{j}": column for j, column in enumerate(values.T)}
-    return columns
+    return columns if unusual is None else columns | {UNUSUAL: unusual[part]}
+
+
+def _unusual_warnings(unusual: NDArray[np.bool_] | None) -> tuple[str, ...]:
+    if unusual is None or not unusual.any():
+        return ()
+    n = int(unusual.sum())
+    are = "is" if n == 1 else "are"
+    return (f"{count(n)} of {len(unusual):,} {are} unlike the training data: see the column {UNUSUAL} of the output.",)

@@ -25,7 +25,7 @@ from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import check_categories
 from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weights
 from coterie.preparation.scaling import Matrix, blocks
-from coterie.preparation.sklearn_steps import load_preparation
+from coterie.preparation.sklearn_steps import load_preparation, read_columns
 from coterie.report.build import fit_report, python_code
 from coterie.report.build.cluster_names import names_of_model
 from coterie.report.build.cluster_rules import with_rules
@@ -80,7 +80,7 @@ def build_report(
         stored = names_of_model(fitted.model, fitted.labels, job.model.name)
         names = [str(label) if stored is None else stored[label] for label in labels.tolist()]
         preparation = prepared.preparation
-        code = python_code.model_code(job.model, table, preparation.names, bool(preparation.categories))
+        code = python_code.model_code(job.model, table, preparation.sources, bool(preparation.categories))
     callback(Progress("silhouettes"))
     measured = silhouettes(prepared, codes, None if fitted is None else fitted.model, job.threads)
     result = _result(job, table, prepared, codes, names, fitted, clusters_by, measured)
@@ -159,7 +159,7 @@ def _copy_rows(X: Matrix, mask: NDArray[np.bool_], target: Matrix) -> None:
 
 def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[PreparedTable, FittedModel, str]:
     """The rows prepared for the model, the model with the clusters that it predicts, and a title."""
-    for name in ("columns", "exclude", "one_hot"):
+    for name in ("columns", "exclude", "include", "one_hot", "transform", "na_values"):
         if getattr(job, name):
             option = f"--{name.replace('_', '-')}"
             raise ParameterError(f"{option} is not for --model, which uses the columns that it was fitted to.")
@@ -173,11 +173,12 @@ def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[Prepa
     if job.missing in ("mean", "median"):
         raise ParameterError(f"--missing {job.missing} is not for --model, which fills values as it was fitted.")
     missing = cast(ModelMissing, "auto" if job.missing == "error" else job.missing)
-    preparation = load_preparation(saved, table, missing)
+    columns_read = read_columns(saved, table)
+    preparation = load_preparation(saved, columns_read, missing)
     preparation = replace(preparation, scale=cast(Scale, saved.scale or "none"))
-    rows = preparation.apply(table, callback)
+    rows = preparation.apply(columns_read, callback)
     skipped = tuple(
-        SkippedColumn(name, "not of the model") for name in table.columns if name not in preparation.columns
+        SkippedColumn(name, "not of the model") for name in table.columns if name not in preparation.sources
     )
     weight = None if job.weight is None else row_weights(table, job.weight, rows.row_mask)
     callback(Progress("predicting"))
@@ -211,6 +212,6 @@ def _result(
         clusters=clusters,
         rule_cost_ratio=cost_ratio,
         labels=prepared.rows.expand(codes),
-        notes=(*table.notes, *notes(prepared.skipped)),
+        notes=(*table.notes, *notes(prepared)),
         warnings=(*prepared.warnings, *warnings),
     )

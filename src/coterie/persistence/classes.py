@@ -13,12 +13,13 @@ from coterie.core.stored import CLASSES, Declaration, declaration_of
 from coterie.errors import ModelFileError
 
 PACKAGES = ("core", "distances", "families", "hierarchy", "kmeans", "medoids", "mixture")  # whose classes are stored
-_PREPROCESSING = {  # transformers of scikit-learn: module, private attributes, rules
+_PREPROCESSING = {  # transformers, of scikit-learn but for one: module, private attributes, rules
     "SimpleImputer": ("sklearn.impute", ("_fill_dtype", "_fit_dtype"), {"statistics_": "float D"}),
     "StandardScaler": (
         "sklearn.preprocessing", (), dict.fromkeys(("mean_", "scale_", "var_"), "none | real D"),
     ),
     "MinMaxScaler": ("sklearn.preprocessing", (), dict.fromkeys(("min_", "scale_"), "real D")),
+    "ColumnReader": ("coterie.preparation.column_reader", (), {}),
     "RobustScaler": ("sklearn.preprocessing", (), dict.fromkeys(("center_", "scale_"), "none | real D")),
 }  # fmt: skip
 PREPROCESSING = tuple(_PREPROCESSING)
@@ -37,17 +38,18 @@ def class_of(tag: str) -> type | None:
     """The class with this tag; None if there is none."""
     if tag in ESTIMATORS:
         import_module(ESTIMATORS[tag])  # and with it most classes that it stores
-    if tag not in CLASSES:
-        _import_all()
+    for package in PACKAGES:
+        if tag in CLASSES:
+            break
+        _import_modules(package)
     return CLASSES.get(tag)
 
 
 @cache
-def _import_all() -> None:
-    for package in PACKAGES:
-        home = import_module(f"coterie.{package}")
-        for module in iter_modules(home.__path__):
-            import_module(f"{home.__name__}.{module.name}")
+def _import_modules(package: str) -> None:
+    home = import_module(f"coterie.{package}")
+    for module in iter_modules(home.__path__):
+        import_module(f"{home.__name__}.{module.name}")
 
 
 def model_name(model: Any) -> str | None:

@@ -1,18 +1,20 @@
 """Which columns of a table are used, and why the others are not."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 import polars as pl
 
 from coterie.core.formatting import first_names, truncate
-from coterie.data.tables import delimited_text, malformed_lines
+from coterie.data.tables import delimited_text
+from coterie.data.tables.converted_table import ConvertedTable
 from coterie.data.tables.reader import Table
+from coterie.data.tables.written_numbers import is_missing_mark, split_numbers
 from coterie.errors import InputError, ParameterError
 from coterie.families.frame_columns import is_categorical
-from coterie.preparation import PreparationOptions, SkippedColumn
+from coterie.preparation import PreparationOptions, SkippedColumn, column_names
+from coterie.preparation.column_names import IDENTIFIER, PHONE_NUMBER, POSTAL_CODE
 from coterie.preparation.name_lists import shell_names
 
 # Columns that a job adds to the output.
@@ -20,17 +22,23 @@ LABEL = "cluster"
 DISTANCE = "cluster_distance"
 PROBABILITY = "cluster_probability"
 NAME = "cluster_name"
+UNUSUAL = "unusual"
 
 EXCLUDED = "excluded"
 NOT_SELECTED = "not asked for"
 ROW_NAMES = "names the rows"
 ROW_WEIGHTS = "weight of the rows"
-IDENTIFIER = re.compile(r"(.+_)?id|row_?id", re.IGNORECASE)
+FREE_TEXT = "text that hardly repeats"
 FEW_VALUES = 20  # a text column with at most this many distinct values is categorical, however few rows there are
 MAX_ONE_HOT = 200  # distinct values of a column that --one-hot accepts
 MOSTLY = 0.9  # share of numbers above which a text column looks like a mistake
+PHONE_DIGITS = 6  # of a telephone number, at least
 LONGEST = 40  # characters of a value that a message quotes
 CATEGORIES = ("text", "true/false", "categories")
+INCLUDE, ONE_HOT = "--include", "--one-hot"
+OPTIONS = {  # options that use columns that are skipped for these reasons
+    IDENTIFIER: INCLUDE, PHONE_NUMBER: INCLUDE, POSTAL_CODE: ONE_HOT, **dict.fromkeys(CATEGORIES, ONE_HOT),
+}  # fmt: skip
 KINDS = {
     pl.String: "text", pl.Boolean: "true/false", pl.Categorical: "categories", pl.Enum: "categories", pl.Date: "dates",
     pl.Datetime: "dates and times", pl.Time: "times", pl.Duration: "durations", pl.List: "lists", pl.Array: "lists",
@@ -48,17 +56,37 @@ class ColumnSelection:
     skipped: tuple[SkippedColumn, ...]
 
 
-def select_columns(table: Table, options: PreparationOptions, *, mixed: bool = False) -> ColumnSelection:
-    """Select the columns named in the options; without names every numeric column that is not an identifier.
-
-    Categorical columns are used if they are one-hot encoded, or if the algorithm accepts categories (`mixed`).
-    """
-    roles = {options.id: ROW_NAMES, options.weight: ROW_WEIGHTS}
-    for name in (*options.columns, *options.exclude, *options.one_hot, *(role for role in roles if role is not None)):
+def check_options(table: Table, options: PreparationOptions, *, mixed: bool = False) -> None:
+    """Reject names of columns that do not exist, and options that contradict each other."""
+    roles = tuple(role for role in (options.id, options.weight) if role is not None)
+    for name in (*options.columns, *options.exclude, *options.include, *options.one_hot, *roles):
         check_column(name, table.columns)
     if mixed and options.one_hot:
         raise ParameterError("--one-hot is not for mixture, which takes categories as they are.")
+
+
+def reading_candidates(table: Table, options: PreparationOptions) -> list[str]:
+    """Columns that may be read as numbers: those that could be used, unless their name is that of a code."""
+    roles = (options.id, options.weight, *options.exclude, *options.one_hot, LABEL, DISTANCE, PROBABILITY, NAME)
+    selected = (*options.columns, *options.include)
+    return [
+        name
+        for name in table.columns
+        if name in selected or not (options.columns or name in roles or _has_name_of_code(name))
+    ]
+
+
+def select_columns(
+    table: Table, options: PreparationOptions, *, mixed: bool = False, known: Mapping[str, str] | None = None
+) -> ColumnSelection:
+    """Select the columns named in the options; without names every numeric column that is not an identifier.
+
+    Categorical columns are used if they are one-hot encoded, or if the algorithm accepts categories (`mixed`).
+    `known` are reasons that have been found already.
+    """
+    roles = {options.id: ROW_NAMES, options.weight: ROW_WEIGHTS}
     reasons = {name: _reason(table, name, options, mixed) for name in table.columns}
+    reasons |= {name: reason for name, reason in (known or {}).items() if reasons[name] is not None}
     reasons |= {name: role for name, role in roles.items() if name is not None}
     reasons |= dict.fromkeys(options.exclude, EXCLUDED)
     used = [name for name, reason in reasons.items() if reason is None]
@@ -68,7 +96,7 @@ def select_columns(table: Table, options: PreparationOptions, *, mixed: bool = F
     return ColumnSelection(
         tuple(name for name in used if name not in categories),
         categories,
-        tuple(SkippedColumn(name, reason) for name, reason in reasons.items() if reason),
+        tuple(SkippedColumn(name, reason, OPTIONS.get(reason, "")) for name, reason in reasons.items() if reason),
     )
 
 
@@ -114,7 +142,7 @@ def _check_cells(table: Table, name: str) -> None:
         is_invalid = delimited_text.is_not_number(batch[name].cast(pl.String))
         if is_invalid.any():
             row = int(is_invalid.arg_max() or 0)
-            line = malformed_lines.line_number(table.path, start + row)
+            line = table.line_number(start + row)
             where = f"row {start + row:,} (from 0)" if line is None else f"line {line:,}"
             value = truncate(str(batch[name][row]), LONGEST)
             raise InputError(
@@ -136,18 +164,58 @@ def column_kind(table: Table, name: str) -> str:
 
 def reason_to_skip(table: Table, name: str) -> str | None:
     """Why the column is not used by default; None if it is used."""
-    if name in (LABEL, DISTANCE, PROBABILITY, NAME):
+    if name in (LABEL, DISTANCE, PROBABILITY, NAME) or (name == UNUSUAL and LABEL in table.columns):
         return "an earlier result"
-    has_id_name = IDENTIFIER.fullmatch(name) is not None and table.schema[name].is_integer()
-    if has_id_name and table.column(name).drop_nulls().is_unique().all():
-        return "identifier"
     kind = column_kind(table, name)
+    if kind == "empty":
+        return kind
+    code = _code_reason(table, name, kind)
+    if code is not None:
+        return code
+    if kind in ("text", "categories"):
+        return FREE_TEXT if _hardly_repeats(table, name) else kind
     return None if kind == "numeric" else kind
+
+
+def _has_name_of_code(name: str) -> bool:
+    """Whether a column of that name contains codes, which are not quantities, even if they are digits."""
+    return any(
+        test(name)
+        for test in (column_names.is_identifier_name, column_names.is_postal_name, column_names.is_phone_name)
+    )
+
+
+def _code_reason(table: Table, name: str, kind: str) -> str | None:
+    """Whether a column is an identifier, a postal code or a telephone number; None if it is neither."""
+    if kind not in ("numeric", "text", "categories") or table.is_array:
+        return None
+    if isinstance(table, ConvertedTable) and name in table.readings and table.readings[name].kind != "number":
+        return None
+    may_be_unique = column_names.is_identifier_name_if_unique(name)
+    if not (may_be_unique or _has_name_of_code(name)):
+        return None
+    column = table.column(name).drop_nulls()
+    if kind == "numeric" and column.dtype.is_float() and not (column == column.round()).all():
+        return None
+    if column_names.is_phone_name(name):
+        digits = column.cast(pl.Int64, strict=False).cast(pl.String) if kind == "numeric" else column.cast(pl.String)
+        has_digits = digits.str.count_matches(r"\d") >= PHONE_DIGITS
+        return PHONE_NUMBER if 2 * int(has_digits.sum()) > len(digits) else None
+    if column_names.is_postal_name(name):
+        return POSTAL_CODE
+    if column_names.is_identifier_name(name):
+        return IDENTIFIER
+    return IDENTIFIER if column.is_unique().all() else None
+
+
+def _hardly_repeats(table: Table, name: str) -> bool:
+    """Whether a column of text has too many different values for categories."""
+    return table.column(name).drop_nulls().n_unique() > max(FEW_VALUES, table.n_rows // 2)
 
 
 def nearly_numeric_warnings(table: Table, skipped: Sequence[SkippedColumn]) -> tuple[str, ...]:
     """Warnings about text columns in which nearly all values are numbers."""
-    counts = {column.name: _FieldCounts() for column in skipped if column.reason == "text"}
+    counts = {column.name: _FieldCounts() for column in skipped if column.reason in ("text", FREE_TEXT)}
     start = 0
     for batch in table.batches(list(counts)) if counts else ():
         for name, fields in counts.items():
@@ -155,7 +223,8 @@ def nearly_numeric_warnings(table: Table, skipped: Sequence[SkippedColumn]) -> t
         start += batch.height
     return tuple(
         f'column "{name}" was skipped as text because {fields.description} in row {fields.row:,} (from 0): correct or '
-        f"empty {'it' if fields.texts == 1 else 'them'} to use the column."
+        f"empty {'it' if fields.texts == 1 else 'them'} to use the column, "
+        f"or add --na-values {shell_names(fields.example)}."
         for name, fields in counts.items()
         if 0 < fields.texts <= (1 - MOSTLY) * (fields.texts + fields.numbers)
     )
@@ -172,12 +241,12 @@ class _FieldCounts:
 
     def add(self, column: pl.Series, start: int) -> None:
         """Count the values of a batch; its first row is row `start` of the table."""
-        is_text = delimited_text.is_not_number(column)
+        is_text = _is_not_number(column)
         if self.texts == 0 and is_text.any():
             row = int(is_text.arg_max() or 0)
             self.row, self.example = start + row, str(column[row])
-        texts = int(is_text.sum())
-        self.texts, self.numbers = self.texts + texts, self.numbers + len(column) - column.null_count() - texts
+        texts, missing = int(is_text.sum()), int(is_missing_mark(column.str.strip_chars()).sum())
+        self.texts, self.numbers = self.texts + texts, self.numbers + len(column) - missing - texts
 
     @property
     def description(self) -> str:
@@ -187,18 +256,24 @@ class _FieldCounts:
         return f'{self.texts:,} of its {total:,} values are not numbers, such as "{self.example}"'
 
 
+def _is_not_number(column: pl.Series) -> pl.Series:
+    """Mask of fields that are neither missing nor numbers, as people write them."""
+    text = column.cast(pl.String).str.strip_chars()
+    parts = split_numbers(text)
+    return ~parts.fits(".") & ~parts.fits(",") & ~is_missing_mark(text)
+
+
 def _reason(table: Table, name: str, options: PreparationOptions, mixed: bool) -> str | None:
     if name in options.one_hot:
         check_categories(table, name)
         _check_one_hot(table.column(name))
         return None
+    if name in options.include:
+        return _selected_reason(table, name, options.include, mixed, INCLUDE)
     if options.columns:
-        return _selected_reason(table, name, options.columns, mixed)
+        return _selected_reason(table, name, options.columns, mixed, "--columns")
     reason = reason_to_skip(table, name)
-    if mixed and reason in CATEGORIES:
-        distinct = table.column(name).drop_nulls().n_unique()
-        return None if distinct <= max(FEW_VALUES, table.n_rows // 2) else "text that hardly repeats"
-    return reason
+    return None if mixed and reason in CATEGORIES else reason
 
 
 def _check_one_hot(column: pl.Series) -> None:
@@ -212,7 +287,7 @@ def _check_one_hot(column: pl.Series) -> None:
         )
 
 
-def _selected_reason(table: Table, name: str, selected: Sequence[str], mixed: bool) -> str | None:
+def _selected_reason(table: Table, name: str, selected: Sequence[str], mixed: bool, option: str) -> str | None:
     if name not in selected:
         return NOT_SELECTED
     kind = column_kind(table, name)
@@ -220,7 +295,7 @@ def _selected_reason(table: Table, name: str, selected: Sequence[str], mixed: bo
         return None
     remedy = f"Use --one-hot {shell_names(name)}, or leave it" if kind in CATEGORIES else "Leave it"
     content = "nothing" if kind == "empty" else kind
-    raise InputError(f'column "{name}" holds {content}, not numbers. {remedy} out of --columns.')
+    raise InputError(f'column "{name}" holds {content}, not numbers. {remedy} out of {option}.')
 
 
 def _is_categorical(table: Table, name: str) -> bool:
@@ -235,7 +310,7 @@ def _is_categorical(table: Table, name: str) -> bool:
 
 def _nothing_to_use(table: Table, reasons: dict[str, str | None]) -> str:
     listed = first_names([f"{name}: {reason}" for name, reason in reasons.items()])
-    texts = [name for name, reason in reasons.items() if reason in CATEGORIES]
+    texts = [name for name, reason in reasons.items() if reason in (*CATEGORIES, FREE_TEXT)]
     fewest = min(texts, key=lambda name: table.column(name).n_unique(), default=None)
     remedy = f" Use --one-hot {shell_names(fewest)}, or pass embeddings." if fewest is not None else ""
     return f"no numeric columns in {table.name} ({listed}).{remedy}"

@@ -1,5 +1,6 @@
 """Fit a preparation to a table: missing values, constant columns, categories and scales."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,14 +10,34 @@ from numpy.typing import NDArray
 from coterie.algorithms import Algorithm
 from coterie.core.formatting import count
 from coterie.core.progress import Callback, silent
+from coterie.data.row_sample import sample_rows
+from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table
+from coterie.data.tables.readings import Reading
 from coterie.errors import InputError, ParameterError
 from coterie.preparation import DUPLICATE_SHARE, Missing, PreparationOptions, Scale, SkippedColumn
-from coterie.preparation.column_selection import ColumnSelection, nearly_numeric_warnings, select_columns
+from coterie.preparation.column_names import is_series_of_names
+from coterie.preparation.column_selection import (
+    INCLUDE,
+    ColumnSelection,
+    check_column,
+    check_options,
+    nearly_numeric_warnings,
+    reading_candidates,
+    select_columns,
+)
+from coterie.preparation.detect_readings import detect_readings
+from coterie.preparation.name_lists import shell_names
 from coterie.preparation.preparation import Preparation, PreparedRows, RawRows
 from coterie.preparation.scaling import Matrix, Vector, blocks, extremes, fill_rows, fit_scale, means, quantiles
+from coterie.preparation.transforms import NO_TRANSFORM, TRANSFORMS, choose_transform, parse_transforms
 
 CONSTANT = "constant"
+NEAR_DUPLICATE = 0.999  # absolute correlation of columns of which one is left out
+MIN_CORRELATED, MAX_CORRELATED = 30, 1000  # rows and columns for which correlations are computed
+CORRELATED_ROWS = SKEWNESS_ROWS = 100_000
+MIN_VECTOR = 16  # columns that are elements of one vector, if their names say so
+ONE_UNIT = 20.0  # largest standard deviation of columns of one unit, as a multiple of their median
 
 
 @dataclass(frozen=True)
@@ -28,13 +49,42 @@ class PreparedTable:
     weight: NDArray[np.float64] | None  # (n,)
     skipped: tuple[SkippedColumn, ...]
     warnings: tuple[str, ...]
+    notes: tuple[str, ...] = ()  # how columns were read, transformed and scaled
+
+    def moments_in_units(
+        self, means: Matrix, deviations: Matrix | None = None, labels: NDArray[np.integer] | None = None
+    ) -> tuple[Matrix, Matrix]:
+        """Means (k, d) and standard deviations of scaled rows in the units of the table, for clusters or for all rows.
+
+        Those of transformed columns are computed from the rows: the exponential of a mean is not the mean.
+        """
+        columns = slice(means.shape[1])
+        result, spread = self.preparation.unscaled(means, columns), self.preparation.units[1][columns]
+        widths = spread * (np.zeros_like(means) if deviations is None else deviations)
+        codes = np.zeros(self.rows.n, dtype=np.int64) if labels is None else labels
+        weight = np.ones(self.rows.n) if self.weight is None else self.weight
+        for j in self.preparation.transformed:
+            values = self.preparation.in_units(self.rows.X[:, [j]], [j])[:, 0]
+            w = np.where(np.isnan(values), 0.0, weight)
+            values = np.nan_to_num(values)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                mass = np.bincount(codes, w, len(means))
+                result[:, j] = np.bincount(codes, w * values, len(means)) / mass
+                squares = np.bincount(codes, w * (values - result[codes, j]) ** 2, len(means))
+                widths[:, j] = np.sqrt(squares / mass)
+        return result, widths
 
 
 def prepare(table: Table, options: PreparationOptions, method: Algorithm, callback: Callback = silent) -> PreparedTable:
     """Select columns, fit a preparation for `method`, and apply it."""
     _check_missing(options.missing, method)
     scale = _resolve_scale(options.scale, table, method)
-    selection = select_columns(table, options, mixed=method.mixed)
+    check_options(table, options, mixed=method.mixed)
+    kinds = ("number",) if method.series else ("number", "date") if method.mixed else ("number", "boolean", "date")
+    detected = detect_readings(table, options, reading_candidates(table, options), kinds)
+    table = converted(table, detected.readings)
+    options = with_parts(options, detected.readings)
+    selection = select_columns(table, options, mixed=method.mixed, known=detected.reasons)
     unscaled = _unscaled(table, selection, options.missing, method)
     raw = unscaled.read_rows(table, callback)
     weight = None if options.weight is None else row_weights(table, options.weight, raw.row_mask)
@@ -42,15 +92,22 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
     if len(raw.X) == 1:
         raise InputError(f"{table.name} has only one row to cluster: clustering needs at least two rows.")
     varying, raw, constant = _drop_constant(filled, raw, table, weight)
+    varying, raw, duplicates = _drop_duplicates(varying, raw, table, options)
+    scale, scale_notes = _scale_of_vectors(options.scale, scale, varying, raw, weight)
+    varying, transform_notes = _with_transforms(varying, raw, options, scale, weight)
+    varying.transform(table, raw)
     shift, spread, no_range = fit_scale(raw.X[:, : len(varying.numbers)], scale, weight)
-    fitted = replace(varying, scale=scale, shift=tuple(shift.tolist()), spread=tuple(spread.tolist()))
+    fitted = replace(
+        varying, scale=scale, shift=tuple(shift.tolist()), spread=tuple(spread.tolist()),
+        readings={name: reading for name, reading in detected.readings.items() if name in varying.numbers},
+    )  # fmt: skip
     rows = fitted.finish(table, raw)
     equal_quartiles = [varying.numbers[j] for j in no_range]
     return PreparedTable(
         rows=rows,
         preparation=fitted,
         weight=weight,
-        skipped=(*selection.skipped, *(SkippedColumn(name, CONSTANT) for name in constant)),
+        skipped=(*selection.skipped, *(SkippedColumn(name, CONSTANT) for name in constant), *duplicates),
         warnings=(
             *nearly_numeric_warnings(table, selection.skipped),
             *(f'column "{name}" is constant and was dropped.' for name in constant),
@@ -60,7 +117,22 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
             ),
             *_duplicate_warnings(rows.X),
         ),
+        notes=(*detected.notes, *transform_notes, *scale_notes),
     )
+
+
+def with_parts(options: PreparationOptions, readings: Mapping[str, Reading]) -> PreparationOptions:
+    """The options with names of columns replaced by those of all columns that are read from them."""
+
+    def parts(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(
+            new
+            for name in names
+            for new in ([each for each, reading in readings.items() if reading.column == name] or [name])
+        )
+
+    columns, exclude, include = map(parts, (options.columns, options.exclude, options.include))
+    return replace(options, columns=columns, exclude=exclude, include=include)
 
 
 def row_weights(table: Table, name: str, row_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -88,7 +160,7 @@ def _check_missing(missing: Missing, method: Algorithm) -> None:
 
 def _resolve_scale(scale: Scale, table: Table, method: Algorithm) -> Scale:
     if scale == "auto":
-        return "none" if table.is_array or method.mixed or method.series else "standard"
+        return "none" if table.is_array or method.mixed or method.series or method.directions else "standard"
     if (method.mixed or method.series) and scale != "none":
         raise ParameterError(f"--scale {scale} is not for {method.title}: use none.")
     return scale
@@ -138,21 +210,105 @@ def _drop_constant(
     constant = [name for name, same in zip(preparation.numbers, low >= high, strict=True) if same]
     if len(constant) == n_numbers and not preparation.categories:
         raise InputError(f"every column is constant ({', '.join(constant)}): all rows are equal.")
-    if not constant:
-        return preparation, raw, []
-    varying = np.flatnonzero(low < high)
+    return *_select_numbers(preparation, raw, table, np.flatnonzero(low < high)), constant
+
+
+def _drop_duplicates(
+    preparation: Preparation, raw: RawRows, table: Table, options: PreparationOptions
+) -> tuple[Preparation, RawRows, tuple[SkippedColumn, ...]]:
+    """Drop columns that are almost a linear function of an earlier column, unless they were asked for."""
+    d, requested = len(preparation.numbers), {*options.columns, *options.include}
+    is_checked = not (preparation.series or preparation.mixed or table.is_array) and 1 < d <= MAX_CORRELATED
+    if not is_checked or len(raw.X) < MIN_CORRELATED:
+        return preparation, raw, ()
+    X = np.asarray(raw.X[sample_rows(len(raw.X), CORRELATED_ROWS), :d], dtype=np.float64)
+    is_missing = np.isnan(X)
+    X = np.where(is_missing, 0.0, X - means(X, np.dtype(np.float64)))
+    norms = np.sqrt((X * X).sum(axis=0))
+    correlations = np.abs(X.T @ X) / np.where(norms > 0, np.outer(norms, norms), 1.0)
+    duplicates: dict[int, int] = {}
+    for j in range(1, d):
+        earlier = [i for i in range(j) if i not in duplicates and correlations[i, j] > NEAR_DUPLICATE]
+        if earlier and preparation.numbers[j] not in requested:
+            duplicates[j] = earlier[0]
+    skipped = tuple(
+        SkippedColumn(preparation.numbers[j], f"near-duplicate of {preparation.numbers[i]}", INCLUDE)
+        for j, i in duplicates.items()
+    )
+    return *_select_numbers(preparation, raw, table, np.setdiff1d(np.arange(d), list(duplicates))), skipped
+
+
+def _select_numbers(
+    preparation: Preparation, raw: RawRows, table: Table, numbers: NDArray[np.integer]
+) -> tuple[Preparation, RawRows]:
+    """The preparation and the rows with some of the numeric columns, and all others."""
+    n_numbers = len(preparation.numbers)
+    if len(numbers) == n_numbers:
+        return preparation, raw
     reduced = replace(
         preparation,
-        numbers=tuple(preparation.numbers[j] for j in varying),
-        fill=tuple(preparation.fill[j] for j in varying) if preparation.fill else (),
-        shift=(0.0,) * len(varying),
-        spread=(1.0,) * len(varying),
+        numbers=tuple(preparation.numbers[j] for j in numbers),
+        fill=tuple(preparation.fill[j] for j in numbers) if preparation.fill else (),
+        shift=(0.0,) * len(numbers),
+        spread=(1.0,) * len(numbers),
     )
-    columns = np.concatenate([varying, np.arange(n_numbers, raw.X.shape[1])])
+    columns = np.concatenate([numbers, np.arange(n_numbers, raw.X.shape[1])])
     X = table.allocate((len(raw.X), len(columns)), raw.X.dtype)
     for old, new in zip(blocks(raw.X), blocks(X, like=raw.X), strict=True):
         new[:] = old[:, columns]
-    return reduced, replace(raw, X=X), constant
+    return reduced, replace(raw, X=X)
+
+
+def _scale_of_vectors(
+    requested: Scale, scale: Scale, preparation: Preparation, raw: RawRows, weight: Vector | None
+) -> tuple[Scale, tuple[str, ...]]:
+    """Elements of a vector, such as an embedding, have one unit: by default they are not scaled."""
+    names = preparation.numbers
+    if requested != "auto" or scale == "none" or len(names) < MIN_VECTOR or preparation.categories:
+        return scale, ()
+    spread = fit_scale(raw.X[:, : len(names)], "standard", weight)[1]
+    if not is_series_of_names(names) or spread.max() > ONE_UNIT * np.median(spread):
+        return scale, ()
+    return "none", (
+        f"columns {names[0]} to {names[-1]} look like elements of one vector: not scaled (unlike --scale standard).",
+    )
+
+
+def _with_transforms(
+    preparation: Preparation, raw: RawRows, options: PreparationOptions, scale: Scale, weight: Vector | None
+) -> tuple[Preparation, tuple[str, ...]]:
+    """The preparation with transforms by request and, if `scale` is automatic, of clearly skewed columns."""
+    requested = parse_transforms(options.transform)
+    for name in requested:
+        check_column(name, preparation.numbers)
+    transforms = {name: transform for name, transform in requested.items() if transform != NO_TRANSFORM}
+    if transforms and (preparation.mixed or preparation.series):
+        raise ParameterError("--transform is for rows of numbers: leave it out for mixture and kmeans-dtw.")
+    chosen: dict[str, str] = {}
+    if options.scale == "auto" and scale == "standard":
+        sample = sample_rows(len(raw.X), SKEWNESS_ROWS)
+        minima = extremes(raw.X[:, : len(preparation.numbers)])[0]
+        for j, name in enumerate(preparation.numbers):
+            if name not in requested and minima[j] >= 0:
+                mass = None if weight is None else weight[sample]
+                transform = choose_transform(raw.X[sample, j], float(minima[j]), mass)
+                chosen |= {} if transform is None else {name: transform}
+    order = {name: j for j, name in enumerate(preparation.numbers)}
+    transforms = dict(sorted((transforms | chosen).items(), key=lambda item: order[item[0]]))
+    by_index = {order[name]: transform for name, transform in transforms.items()}
+    fill = tuple(
+        float(TRANSFORMS[by_index[j]].forward(np.array(value))) if j in by_index else value
+        for j, value in enumerate(preparation.fill)
+    )
+    notes = tuple(
+        f"{transform} of {', '.join(names)}: skewed over orders of magnitude (to turn it off: --transform "
+        f"{shell_names(*off)})."
+        for transform in TRANSFORMS
+        for names in [[name for name, each in chosen.items() if each == transform]]
+        for off in [[f"{NO_TRANSFORM}:{name}" for name in names]]
+        if names
+    )
+    return replace(preparation, transforms=transforms, fill=fill), notes
 
 
 def _duplicate_warnings(X: Matrix) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """A fitted preparation, which converts rows of any table with the same columns to numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import Table
+from coterie.data.tables.readings import Reading
 from coterie.errors import InputError
 from coterie.preparation import Scale, missing_values
 from coterie.preparation.column_selection import check_column, check_types
 from coterie.preparation.missing_values import MissingCounts
 from coterie.preparation.scaling import Matrix, fill_rows, scale_rows
+from coterie.preparation.transforms import TRANSFORMS, apply_transforms, first_invalid
 
 FILL_VALUES = {  # strategies of SimpleImputer in scikit-learn
     "mean": "the mean of the column",
@@ -23,6 +25,8 @@ FILL_VALUES = {  # strategies of SimpleImputer in scikit-learn
 }
 
 Mask = NDArray[np.bool_]
+
+ROUNDING = {"float32": 2.0**-20, "float64": 2.0**-40}  # of scaling, relative to shift and spread
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class Preparation:
     mixed: bool = False  # whether the algorithm takes the columns as they are
     series: bool = False  # whether a row is a series
     from_model: bool = False  # whether it was loaded with a model, so that its columns are fixed
+    readings: dict[str, Reading] = field(default_factory=dict)  # of numbers that the table has as text, dates and so on
+    transforms: dict[str, str] = field(default_factory=dict)  # by column; before `fill`, `shift` and `spread`
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -57,17 +63,62 @@ class Preparation:
         return (*self.numbers, *self.categories)
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """Columns of the table in its file."""
+        numbers = (self.readings[name].column if name in self.readings else name for name in self.numbers)
+        return (*dict.fromkeys(numbers), *self.categories)
+
+    @property
     def units(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """`shift` and `spread` of every column of the matrix X; ``X * spread + shift`` are the values of the table."""
+        """`shift` and `spread` of every column of the matrix X; ``X * spread + shift`` are the transformed values."""
         n_one_hot = len(self.names) - len(self.numbers)
         return np.array([*self.shift, *[0.0] * n_one_hot]), np.array([*self.spread, *[1.0] * n_one_hot])
+
+    @property
+    def transformed(self) -> dict[int, str]:
+        """Transforms by the index of the column."""
+        return {self.numbers.index(name): transform for name, transform in self.transforms.items()}
+
+    def in_units(self, values: NDArray[np.floating], columns: Any = slice(None)) -> NDArray[np.float64]:
+        """Scaled values (..., columns) in the units of the table."""
+        result = self.unscaled(values, columns)
+        for i, j in enumerate(np.arange(len(self.names))[columns].tolist()):
+            if j in self.transformed:
+                result[..., i] = TRANSFORMS[self.transformed[j]].inverse(result[..., i])
+        return result
+
+    def unscaled(self, values: NDArray[np.floating], columns: Any = slice(None)) -> NDArray[np.float64]:
+        """Scaled values (..., columns) before scaling; what is 0 but for rounding is 0."""
+        shift, spread = (each[columns] for each in self.units)
+        result = np.asarray(values * spread + shift, dtype=np.float64)
+        rounding = ROUNDING["float32" if self.single else "float64"] * (np.abs(shift) + spread)
+        return np.where(np.abs(result) <= rounding, 0.0, result)
 
     def apply(self, table: Table, callback: Callback = silent) -> "PreparedRows":
         """The rows of `table`, prepared like those to which this was fitted."""
         for name in self.columns:
             check_column(name, table.columns)
         check_types(table, self.numbers, self.categories)
-        return self.finish(table, self.read_rows(table, callback))
+        raw = self.read_rows(table, callback)
+        self.transform(table, raw)
+        return self.finish(table, raw)
+
+    def transform(self, table: Table, raw: "RawRows") -> None:
+        """Transform columns, in place; a value that cannot be transformed is an error."""
+        for j, name in self.transformed.items():
+            row = first_invalid(raw.X, j, name)
+            if row is not None:
+                column, value = self.numbers[j], raw.X[row, j]
+                row = int(np.flatnonzero(raw.row_mask)[row])
+                line = table.line_number(row)
+                where = f"row {row:,} (from 0)" if line is None else f"line {line:,}"
+                title = TRANSFORMS[name].title
+                remedy = "Correct the cell" if self.from_model else f"Use --transform none:{column}"
+                raise InputError(
+                    f'{table.name}, {where}: column "{column}" has the value {value:g}, which has no {title}. '
+                    f"{remedy}; or empty the cell, and use --missing drop."
+                )
+        apply_transforms(raw.X, self.transformed)
 
     def read_rows(self, table: Table, callback: Callback = silent) -> "RawRows":
         """The values of all rows, or of the complete ones if others are dropped."""

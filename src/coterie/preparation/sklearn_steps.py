@@ -8,10 +8,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table
+from coterie.data.tables.readings import Reading
 from coterie.errors import InputError, ParameterError
 from coterie.families import Categorical, groups
 from coterie.preparation import ModelMissing
+from coterie.preparation.column_reader import ColumnReader
+from coterie.preparation.column_selection import check_column
 from coterie.preparation.preparation import Preparation
 
 
@@ -27,6 +31,8 @@ class PreparedModel:
         """Names of the input columns; empty if unknown."""
         if self.mixed:
             return tuple(self.model.families_)
+        if isinstance(self._first, ColumnReader):
+            return tuple(self._first.names)
         return tuple(map(str, getattr(self._first, "feature_names_in_", ())))
 
     @property
@@ -37,6 +43,17 @@ class PreparedModel:
     @property
     def n_columns(self) -> int | None:
         return getattr(self._first, "n_features_in_", None)
+
+    @property
+    def readings(self) -> dict[str, Reading]:
+        """How columns are read as numbers, by name."""
+        stored = self._first.readings if isinstance(self._first, ColumnReader) else None
+        return {name: Reading.from_dict(dict(reading)) for name, reading in (stored or {}).items()}
+
+    @property
+    def transforms(self) -> dict[str, str]:
+        """Transforms by the name of the column."""
+        return dict(self._first.transforms or {}) if isinstance(self._first, ColumnReader) else {}
 
     @property
     def scale(self) -> str | None:
@@ -59,8 +76,20 @@ class PreparedModel:
 
 
 def as_pipeline(model: Any, preparation: Preparation) -> Any:
-    """A pipeline that prepares rows and then applies the model; a model of mixed columns stores its columns itself."""
-    return model if preparation.mixed else Pipeline([*_steps(preparation), ("cluster", model)])
+    """A pipeline that prepares rows and then applies the model.
+
+    Its first step is a `ColumnReader` if columns are read as numbers by a rule or are transformed. A model of mixed
+    columns stores its columns itself.
+    """
+    steps = [] if preparation.mixed else _steps(preparation)
+    if preparation.readings or preparation.transforms:
+        names = preparation.columns if preparation.mixed else preparation.names
+        readings = {name: reading.as_dict() for name, reading in preparation.readings.items()}
+        reader = ColumnReader(list(names), readings, dict(preparation.transforms), preparation.mixed).fit()
+        for _, step in steps:  # gets an array
+            vars(step).pop("feature_names_in_", None)
+        steps.insert(0, ("read", reader))
+    return Pipeline([*steps, ("cluster", model)]) if steps else model
 
 
 def from_pipeline(model: Any, file_name: str) -> PreparedModel:
@@ -69,6 +98,8 @@ def from_pipeline(model: Any, file_name: str) -> PreparedModel:
         return PreparedModel(model, ())
     steps = tuple(step for _, step in model.steps[:-1] if step is not None and not isinstance(step, str))
     for step in steps:  # only filling, shifting and dividing can be combined
+        if isinstance(step, ColumnReader):
+            continue
         is_other = getattr(step, "clip", False) or not np.isnan(getattr(step, "missing_values", np.nan))
         if is_other or np.isnan(_fill_values(step)).any():
             raise InputError(
@@ -78,8 +109,15 @@ def from_pipeline(model: Any, file_name: str) -> PreparedModel:
     return PreparedModel(model.steps[-1][1], steps)
 
 
+def read_columns(saved: PreparedModel, table: Table) -> Table:
+    """The table with columns that are read as the model reads them."""
+    for reading in saved.readings.values():
+        check_column(reading.column, table.columns)
+    return converted(table, saved.readings)
+
+
 def load_preparation(saved: PreparedModel, table: Table, missing: ModelMissing) -> Preparation:
-    """The preparation of rows of `table` for a saved model."""
+    """The preparation of rows of `table`, of `read_columns`, for a saved model."""
     names = saved.names
     if not names:
         names = tuple(name for name, dtype in table.schema.items() if dtype.is_numeric())
@@ -101,6 +139,8 @@ def load_preparation(saved: PreparedModel, table: Table, missing: ModelMissing) 
         mixed=saved.mixed,
         series=hasattr(saved.model, "max_iter_barycenter"),
         from_model=True,
+        readings=saved.readings,
+        transforms=saved.transforms,
     )
 
 
@@ -154,6 +194,8 @@ def combined(steps: tuple[Any, ...], n_columns: int) -> tuple[np.ndarray | None,
     """Fill values, shift and spread of all steps together."""
     fill, shift, spread = None, np.zeros(n_columns), np.ones(n_columns)
     for step in steps:
+        if isinstance(step, ColumnReader):
+            continue
         if isinstance(step, SimpleImputer):
             fill = _fill_values(step) * spread + shift if fill is None else fill
         else:

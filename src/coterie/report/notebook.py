@@ -11,12 +11,13 @@ import numpy as np
 from coterie.core.formatting import count
 from coterie.core.protocols import is_estimator
 from coterie.diagnosis.diagnosis import Diagnosis
+from coterie.explanation.rules import Explanation
 from coterie.hierarchy.linkage_matrix import LinkageMatrix
 from coterie.palette import colours
 from coterie.plots import DendrogramDisplay
 from coterie.plots.display import plain
 from coterie.report.build.fitted_clusters import FittedClusters, fitted_clusters
-from coterie.report.formatting import number, percent, short_name, two_places
+from coterie.report.formatting import compact, number, percent, short_name, two_places
 from coterie.report.html.charts.curves import Choice, Line, drawn_curves
 from coterie.report.html.charts.dendrogram import dendrogram
 from coterie.report.html.charts.figure import cluster_name, numbers
@@ -206,6 +207,25 @@ def _(result: Diagnosis) -> str:
 
 
 @as_html.register
+def _(result: Explanation) -> str:
+    rows = [
+        [rule.label, f"{rule.rows:,}", percent(rule.coverage, 0), percent(rule.precision, 0),
+         tag("span", tag("bdi", rule.text) if rule.describes else "no short rule", cls="prose")]
+        for rule in result.rules
+    ]  # fmt: skip
+    cost = None
+    if result.cost_ratio is not None:
+        leaves = count(len(result), "leaf", "leaves")
+        cost = tag("p", f"A tree of thresholds with {leaves} has {result.cost_text}.", cls="muted")
+    heading = tag("strong", f"Rules of {count(len(result), 'cluster')}")
+    note = ". Coverage: share of the cluster that fits its rule. Precision: share of the rows that fit that is in it."
+    return _block(
+        tag("p", heading, note),
+        _numbers(["cluster", "rows", "coverage", "precision", "rule"], rows, left=(0, 4)), cost,
+    )  # fmt: skip
+
+
+@as_html.register
 def _(result: LinkageMatrix) -> str | None:
     if not result.is_tree():
         return None  # a slice, or the result of arithmetic: notebooks show its text
@@ -256,7 +276,7 @@ def _clusters(clusters: FittedClusters) -> list[Markup]:
 def _traits(traits: Sequence[tuple[str, float, float]]) -> Markup:
     parts: list[Any] = []
     for i, (column, value, mean) in enumerate(traits):
-        parts += [", " if i else "", tag("bdi", short_name(column)), f" {number(value)} (mean {number(mean)})"]
+        parts += [", " if i else "", tag("bdi", short_name(column)), f" {compact(value)} (mean {compact(mean)})"]
     return tag("span", parts or "nothing: close to the mean", cls="prose" if parts else "muted")
 
 

@@ -195,6 +195,7 @@ class PredictionResult(TextResult):
     seed: Any  # of the fit; None if the model has none
     sizes: dict[int, int]  # number of rows in each cluster, by its label
     labels: "NDArray[Any]" = field(repr=False, compare=False)
+    unusual: int | None = None  # number of rows that are unlike the training data; None if the model cannot tell
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     output: str | None = None

@@ -19,11 +19,11 @@ def png(pixels: Any) -> bytes:
         )
     height, width = pixels.shape[:2]
     words = np.ascontiguousarray(pixels).view("<u4").reshape(height, width)
-    shades, codes = np.unique(words, return_inverse=True)
+    shades = np.unique(words)
     if len(shades) <= 256:
         table = shades.view(np.uint8).reshape(-1, 4)
         parts = [(b"PLTE", table[:, :3].tobytes()), (b"tRNS", table[:, 3].tobytes())]
-        kind, rows = 3, codes.reshape(height, width).astype(np.uint8)
+        kind, rows = 3, np.searchsorted(shades, words).astype(np.uint8)
     else:
         parts, kind, rows = [], 6, pixels.reshape(height, -1)
     lines = np.concatenate([np.zeros((height, 1), np.uint8), rows], axis=1)  # 0: the row has no filter
@@ -48,21 +48,25 @@ def raster(x: Any, y: Any, rgb: Any, width: int, height: int, radius: float = 1.
     """
     column, line = (np.floor(np.asarray(values, dtype=np.float64)).astype(np.int64) for values in (x, y))
     colours = np.asarray(rgb, dtype=np.float64).reshape(-1, 3)
-    light = np.zeros((4, height * width))  # red, green, blue and coverage
     reach = range(-int(radius + 0.5), int(radius + 0.5) + 1)
+    is_drawn = np.zeros(height * width, bool)  # most pixels of an image are empty
+    discs = []  # for each pixel of a disc: the share that it covers, the discs, and the pixels
     for dx, dy in ((dx, dy) for dy in reach for dx in reach):
-        share = min(1.0, radius + 0.5 - float(np.hypot(dx, dy)))  # of the pixel that the disc covers
-        if share <= 0:
-            continue
-        inside = (column + dx >= 0) & (column + dx < width) & (line + dy >= 0) & (line + dy < height)
-        place = (line[inside] + dy) * width + column[inside] + dx
+        share = min(1.0, radius + 0.5 - float(np.hypot(dx, dy)))
+        if share > 0:
+            inside = (column + dx >= 0) & (column + dx < width) & (line + dy >= 0) & (line + dy < height)
+            place = (line[inside] + dy) * width + column[inside] + dx
+            is_drawn[place] = True
+            discs.append((share, inside, place))
+    index = np.cumsum(is_drawn) - 1  # of each pixel among the drawn ones
+    light = np.zeros((4, int(np.count_nonzero(is_drawn))))  # red, green, blue and coverage
+    for share, inside, place in discs:
         for channel in range(3):
-            light[channel] += share * np.bincount(place, colours[inside, channel], minlength=height * width)
-        light[3] += share * np.bincount(place, minlength=height * width)
-    covered = light[3]
-    shown = light[:3] / np.maximum(covered, 1e-12)
-    alpha = np.where(covered > 0, 1 - (1 - opacity) ** covered, 0.0)
+            light[channel] += share * np.bincount(index[place], colours[inside, channel], minlength=light.shape[1])
+        light[3] += share * np.bincount(index[place], minlength=light.shape[1])
     # Few distinct colours, so that the file is small
-    colour, alpha = np.rint(shown * 17) * 15, np.rint(alpha[None] * 8) * 31.875
-    colour = np.where(alpha > 0, np.clip(colour, 0, 255), 0.0)
-    return np.concatenate([colour, np.clip(alpha, 0, 255)]).T.reshape(height, width, 4).astype(np.uint8)
+    colour = np.clip(np.rint(light[:3] / light[3] * 17) * 15, 0, 255)
+    alpha = np.clip(np.rint((1 - (1 - opacity) ** light[3]) * 8) * 31.875, 0, 255)
+    pixels = np.zeros((height * width, 4), np.uint8)
+    pixels[is_drawn] = np.concatenate([np.where(alpha > 0, colour, 0.0), alpha[None]]).T
+    return pixels.reshape(height, width, 4)

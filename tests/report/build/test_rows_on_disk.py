@@ -67,7 +67,7 @@ def jobs_of(folder):
     ).write_parquet(folder / "holes.parquet")
     return {
         "weights": Job(path, k=3, weight="w", id="id", **page),
-        "gmm": Job(path, k=3, method="gmm", **page),
+        "gmm": Job(path, k=3, algorithm="gmm", **page),
         "one hot": Job(path, k=3, one_hot=("city",), missing="drop", **page),
         "holes": Job(folder / "holes.parquet", k=3, missing="ignore", **page),
         "dropped": Job(folder / "holes.parquet", k=2, missing="drop", scale="minmax", **page),
@@ -75,7 +75,7 @@ def jobs_of(folder):
         "two columns": Job(path, k=3, columns=("x1", "x0"), scale="none", **page),
         "one cluster": Job(path, k=1, **page),
         "labels": ReportJob(folder / "holes.parquet", labels="group", missing="median", output=folder / "r.html"),
-        "mixed": Job(mixed(folder), k=3, method="mixture", **page),
+        "mixed": Job(mixed(folder), k=3, algorithm="mixture", **page),
     }
 
 
@@ -201,7 +201,7 @@ def test_a_page_is_the_same_however_many_rows_are_read_at_a_time(tmp_path, monke
 def test_runs_of_a_comparison_are_drawn_of_rows_on_disk(tmp_path, monkeypatch):
     path = blobs(tmp_path)
     pages = [
-        run(CompareJob(path, methods=("kmeans", "gmm"), k=3, batch_rows=rows, report=tmp_path / f"{rows}.html"))[1]
+        run(CompareJob(path, algorithms=("kmeans", "gmm"), k=3, batch_rows=rows, report=tmp_path / f"{rows}.html"))[1]
         for rows in (None, 50)
     ]
     for (_, one), (_, other) in zip(pages[0].maps, pages[1].maps, strict=True):

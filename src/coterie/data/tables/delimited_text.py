@@ -4,7 +4,7 @@ import codecs
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,17 +13,23 @@ from typing import IO, Any, NamedTuple, TypeVar
 import polars as pl
 
 from coterie.data import temporary_arrays
+from coterie.data.tables.text_cleaning import (
+    QUOTED,
+    SNIFFED_LINES,
+    Cleaning,
+    CleanText,
+    clean,
+    delimiter,
+    detect_cleaning,
+)
 
 SNIFFED_BYTES = 65_536
-SNIFFED_LINES = 20
 BLOCK = 1 << 22  # bytes read at a time
-DELIMITERS = (",", ";", "\t", "|")
-# Quoted fields, which may contain delimiters and line breaks; the last one may be truncated. Other quotes are text.
-QUOTED = re.compile(r'(?<![^,;\t|\r\n])"(?:[^"]|"")*(?:"|\Z)')
 NO_HEADER = (
     "The first line contains only numbers: it is read as a row, and columns are named column_1, column_2 and so on."
 )
 BLANK = b" \r\n"
+DUPLICATED = "_duplicated_"  # in the names of Polars
 UTF_8 = "utf-8-sig"  # with or without a byte order mark
 WESTERN = "cp1252"
 MISSING_MARKS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -50,46 +56,79 @@ class Layout(NamedTuple):
     separator: str
     header: bool  # whether the first line contains column names; a line of numbers is the first row
     blank: int  # blank lines at the end
+    cleaning_notes: tuple[str, ...] = ()  # about lines that are not rows
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return () if self.header else (NO_HEADER,)
+        return self.cleaning_notes if self.header else (*self.cleaning_notes, NO_HEADER)
 
     def rows(self, lines: int, columns: int) -> int:
         """Number of rows: blank lines at the end are not rows, except in one column, where they are missing values."""
         return lines - self.blank if columns > 1 else lines
 
 
-def scan_text(path: Path) -> tuple[pl.LazyFrame, Layout]:
-    """A LazyFrame of all lines with fields as text, and the layout; a file that is not UTF-8 is converted first."""
+def scan_text(path: Path, header_row: int | None = None) -> tuple[pl.LazyFrame, Layout]:
+    """A LazyFrame of all lines with fields as text, and the layout; other text than plain UTF-8 is converted first."""
     encoding = detect_encoding(path)
-    with path.open("rb") if encoding == UTF_8 else temporary_arrays.temporary_file() as file:
-        if encoding != UTF_8:
+    cleaned = cleaned_text(path, encoding, header_row)
+    is_plain = encoding == UTF_8 and cleaned is None
+    with path.open("rb") if is_plain else temporary_arrays.temporary_file() as file:
+        if not is_plain:
             with path.open("rb") as original, temporary_arrays.convert_disk_errors(path.stat().st_size):
-                for block in codecs.iterdecode(_blocks(original), encoding, decode_errors(encoding)):
+                blocks = codecs.iterdecode(_blocks(original), encoding, decode_errors(encoding))
+                for block in blocks if cleaned is None else [cleaned.text]:
                     file.write(block.encode())
                 file.seek(0)
-        layout = _layout(file, path.suffix)
+        layout = _layout(file, path.suffix)._replace(cleaning_notes=() if cleaned is None else cleaned.notes)
         file.seek(0)
-        source = path if encoding == UTF_8 else file
+        source = path if is_plain else file
         lines = _name_columns(pl.scan_csv(source, **_options(layout), glob=False), layout)
         file.seek(0)
-        return _unescape_names(lines, file, layout), layout
+        return _rename(lines, file, layout), layout
 
 
-def detect_layout(path: Path) -> Layout:
+def detect_layout(path: Path, header_row: int | None = None) -> Layout:
     """Separator, header and blank lines of a file."""
-    return scan_text(path)[1]
+    return scan_text(path, header_row)[1]
 
 
-def read_text(content: bytes, suffix: str = "") -> tuple[pl.DataFrame, Layout]:
+def cleaned_text(path: Path, encoding: str, header_row: int | None = None) -> CleanText | None:
+    """The text of a file with lines that are not rows, or in another dialect, as plain CSV; None if it is plain.
+
+    `header_row` is the line of the column names, counted from 1; None: it is found.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(SNIFFED_BYTES)
+        file.seek(max(0, size - SNIFFED_BYTES))
+        tail = file.read()
+    cleaning = _cleaning(head, tail, size, encoding, path.read_bytes, header_row)
+    return clean(path.read_bytes().decode(encoding, decode_errors(encoding)), cleaning) if cleaning.is_needed else None
+
+
+def read_text(content: bytes, suffix: str = "", header_row: int | None = None) -> tuple[pl.DataFrame, Layout]:
     """All rows of a file with fields as text, and the layout of the file."""
     encoding = _encoding_of(iter([content]))
-    plain = content.decode(encoding, decode_errors(encoding)).encode()
-    layout = _layout(io.BytesIO(plain), suffix)
+    text = content.decode(encoding, decode_errors(encoding))
+    head, tail = content[:SNIFFED_BYTES], content[-SNIFFED_BYTES:]
+    cleaning = _cleaning(head, tail, len(content), encoding, lambda: content, header_row)
+    cleaned = clean(text, cleaning) if cleaning.is_needed else CleanText(text, [], ())
+    plain = cleaned.text.encode()
+    layout = _layout(io.BytesIO(plain), suffix)._replace(cleaning_notes=cleaned.notes)
     lines = _name_columns(pl.read_csv(io.BytesIO(plain), **_options(layout)), layout)
-    lines = _unescape_names(lines, io.BytesIO(plain), layout)
+    lines = _rename(lines, io.BytesIO(plain), layout)
     return lines.head(layout.rows(lines.height, lines.width)), layout
+
+
+def _cleaning(
+    head: bytes, tail: bytes, size: int, encoding: str, whole: Callable[[], bytes], header_row: int | None
+) -> Cleaning:
+    """What is not plain about a file, by its first and last bytes."""
+    if encoding not in (UTF_8, WESTERN):  # their last bytes cannot be decoded alone
+        text = whole().decode(encoding)
+        return detect_cleaning(text[:SNIFFED_BYTES], text[-SNIFFED_BYTES:], len(text) <= SNIFFED_BYTES, header_row)
+    first, last = (part.decode(encoding, errors="replace") for part in (head, tail))
+    return detect_cleaning(first, last, size <= SNIFFED_BYTES, header_row)
 
 
 def _options(layout: Layout) -> dict[str, Any]:
@@ -104,15 +143,23 @@ def _name_columns(lines: Rows, layout: Layout) -> Rows:
     return lines.rename({name: f"column_{j}" for j, name in enumerate(names, start=1)})
 
 
-def _unescape_names(lines: Rows, file: IO[bytes], layout: Layout) -> Rows:
-    """Replace doubled quotes in column names by single ones; Polars does so in rows only."""
+def _rename(lines: Rows, file: IO[bytes], layout: Layout) -> Rows:
+    """Give every column a name of its own: ``unnamed_1`` without a name, ``a_2`` for the second ``a``.
+
+    Doubled quotes in names become single ones; Polars does so in rows only.
+    """
     names = lines.collect_schema().names()
-    if not layout.header or not any('""' in name for name in names):
+    if not layout.header or not any('""' in name or not name.strip() or DUPLICATED in name for name in names):
         return lines
     options = _options(layout) | {"has_header": False, "n_rows": 1, "truncate_ragged_lines": True}
     fields = [field or "" for field in pl.read_csv(file, **options).row(0)]
-    unescaped = [name.replace(field.replace('"', '""'), field, 1) for name, field in zip(names, fields, strict=True)]
-    return lines.rename({name: new for name, new in zip(names, unescaped, strict=True) if unescaped.count(new) == 1})
+    new: list[str] = []
+    for j, field in enumerate(fields, start=1):
+        name, number = field if field.strip() else f"unnamed_{j}", 2
+        while name in new or (name != field and name in fields):
+            name, number = f"{field}_{number}", number + 1
+        new.append(name)
+    return lines.rename(dict(zip(names, new, strict=True)))
 
 
 def detect_encoding(path: Path) -> str:
@@ -128,7 +175,7 @@ def _encoding_of(blocks: Iterator[bytes]) -> str:
     if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\0" in block[:SNIFFED_BYTES]:
-        raise ValueError("it is not text.")
+        raise ValueError("it is not text: save it as UTF-8.")
     try:
         for _ in codecs.iterdecode(chain([block], blocks), UTF_8):
             pass
@@ -178,9 +225,7 @@ def _blank_lines(file: IO[bytes]) -> int:
 def _delimiter(text: str) -> str:
     """The most frequent separator that occurs in each of the first rows; a comma if there is none."""
     lines = [line for line in re.split(r"[\r\n]+", QUOTED.sub('""', text))[:SNIFFED_LINES] if line.strip()]
-    lines = lines[: max(1, len(lines) - 1)]  # the last one may be truncated
-    counts = {mark: min((line.count(mark) for line in lines), default=0) for mark in DELIMITERS}
-    return max(DELIMITERS, key=lambda mark: counts[mark])
+    return delimiter(lines[: max(1, len(lines) - 1)])  # the last one may be truncated
 
 
 def parse(column: pl.Series, separator: str) -> pl.Series:

@@ -5,25 +5,30 @@ from pathlib import Path
 
 import polars as pl
 
+from coterie.core.formatting import first_names
 from coterie.data.tables.array_files import ARRAYS, array_frame, load_array
 from coterie.data.tables.vector_columns import flatten
-from coterie.errors import ParameterError
+from coterie.errors import InputError, ParameterError
 
-EXCEL_PACKAGE = "fastexcel"
+EXCEL = (".xlsx", ".xls", ".ods")
 TEXT = (".csv", ".tsv", ".txt")
 BATCHED = (*TEXT, ".parquet", ".arrow", ".feather", ".ndjson", ".jsonl", ".npy")  # can be read in batches of rows
 
 
-def _read_excel(path: Path) -> pl.DataFrame:
-    """The first sheet of a workbook."""
+def read_excel(path: Path, sheet: str | None = None, header_row: int | None = None) -> pl.DataFrame:
+    """A sheet of a workbook, by default the first; `header_row` is the row of the column names, counted from 1."""
     try:
         import fastexcel
     except ModuleNotFoundError as error:
         raise ParameterError(
-            f"reading {path.suffix.lower()} needs one more package. Run: pip install {EXCEL_PACKAGE}"
+            f'reading {path.suffix.lower()} needs one more package. Run: pip install "coterie[excel]"'
         ) from error
     try:
-        return pl.read_excel(path)
+        names = fastexcel.read_excel(path).sheet_names
+        if sheet is not None and sheet not in names:
+            raise InputError(f'{path.name} has no sheet "{sheet}". Sheets: {first_names(names)}')
+        options = {} if header_row is None else {"header_row": header_row - 1}
+        return pl.read_excel(path, sheet_name=sheet or names[0], read_options=options)
     except fastexcel.FastExcelError as error:
         raise ValueError(str(error)) from error
 
@@ -34,9 +39,7 @@ FRAMES: dict[str, Callable[[Path], pl.DataFrame]] = {
     ".feather": lambda path: flatten(pl.read_ipc(path)),
     ".ndjson": lambda path: flatten(pl.read_ndjson(path)),
     ".jsonl": lambda path: flatten(pl.read_ndjson(path)),
-    ".xlsx": _read_excel,
-    ".xls": _read_excel,
-    ".ods": _read_excel,
+    **dict.fromkeys(EXCEL, read_excel),
     **dict.fromkeys(ARRAYS, lambda path: array_frame(load_array(path), path.name)),
 }
 READABLE = (*TEXT, *FRAMES)

@@ -1,8 +1,12 @@
 """Finds the line of a text file that cannot be read, by a second pass over the file."""
 
 import csv
+import io
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from coterie.data.tables import delimited_text
 from coterie.data.tables.file_formats import TEXT
@@ -18,34 +22,53 @@ def malformed_line(path: Path) -> str | None:
     return _invalid_json(path) if suffix in JSON else None
 
 
-def line_number(path: Path, row: int) -> int | None:
+def line_number(path: Path, row: int, header_row: int | None = None) -> int | None:
     """The line, counted from 1, at which a row of a text file begins; None for other files."""
     if path.suffix.lower() not in TEXT or not path.is_file():
         return None
-    layout, encoding = delimited_text.detect_layout(path), delimited_text.detect_encoding(path)
-    with path.open(encoding=encoding, errors=delimited_text.decode_errors(encoding), newline="") as file:
+    layout = delimited_text.detect_layout(path, header_row)
+    with _open_lines(path, header_row) as (file, number):
         lines = csv.reader(file, delimiter=layout.separator)
         try:
             for _ in range(row + layout.header):
                 next(lines)
         except (csv.Error, StopIteration):  # Polars interprets some files differently
             return None
-        return lines.line_num + 1
+        return number(lines.line_num + 1)
 
 
 def _ragged_line(path: Path) -> str | None:
     """The first line with more fields than the first line."""
-    encoding, separator = delimited_text.detect_encoding(path), delimited_text.detect_layout(path).separator
-    with path.open(encoding=encoding, errors=delimited_text.decode_errors(encoding), newline="") as file:
+    separator = delimited_text.detect_layout(path).separator
+    with _open_lines(path) as (file, number):
         lines = csv.reader(file, delimiter=separator)
         try:
             expected = len(next(lines, []))
             for fields in lines:
                 if len(fields) > expected:
-                    return f"line {lines.line_num} has {len(fields)} fields, the first has {expected}"
+                    line = number(lines.line_num)
+                    return f"line {line} has {len(fields)} fields, the first has {expected}: {_remedy(separator)}"
         except csv.Error as error:
-            return f"line {lines.line_num}: {error}"
+            return f"line {number(lines.line_num)}: {error}"
     return None
+
+
+def _remedy(separator: str) -> str:
+    name = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}[separator]
+    return f"delete what is too many, or put fields that contain {name} in double quotes."
+
+
+@contextmanager
+def _open_lines(path: Path, header_row: int | None = None) -> Iterator[tuple[IO[str], Callable[[int], int]]]:
+    """The lines of a text file as they are parsed, and a function from their numbers to those of lines of the file."""
+    encoding = delimited_text.detect_encoding(path)
+    cleaned = delimited_text.cleaned_text(path, encoding, header_row)
+    if cleaned is not None:
+        numbers = cleaned.line_numbers
+        yield io.StringIO(cleaned.text, newline=""), lambda line: numbers[min(line, len(numbers)) - 1]
+        return
+    with path.open(encoding=encoding, errors=delimited_text.decode_errors(encoding), newline="") as file:
+        yield file, lambda line: line
 
 
 def _invalid_json(path: Path) -> str | None:

@@ -58,6 +58,17 @@ def collect(query: pl.LazyFrame) -> np.ndarray[Any, Any]:
     return _named(scan.scan_frame(query))
 
 
+def relation_rows(relation: Any) -> Any:
+    """The rows of a relation of DuckDB as a frame, through Arrow."""
+    try:
+        import polars as pl
+
+        from coterie.data.tables.vector_columns import flatten
+    except ModuleNotFoundError:
+        return relation.to_arrow_table()
+    return flatten(pl.DataFrame(relation))
+
+
 def _named(table: Scan) -> NamedRows:
     from coterie.data.tables import scan
 

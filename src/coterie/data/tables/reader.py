@@ -3,7 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,12 @@ import polars as pl
 from coterie import machine
 from coterie.core.formatting import format_bytes, join_words
 from coterie.data import temporary_arrays
-from coterie.data.tables import delimited_text
+from coterie.data.tables import delimited_text, malformed_lines
 from coterie.data.tables.array_files import ARRAYS
-from coterie.data.tables.file_formats import BATCHED, FRAMES, READABLE, TEXT
+from coterie.data.tables.file_formats import BATCHED, EXCEL, FRAMES, READABLE, TEXT, read_excel
 from coterie.data.tables.read_errors import STANDARD_INPUT, check_file, readable, table_name
 from coterie.data.tables.scan import ROWS, Scan, empty_columns, scan
+from coterie.data.tables.sql import is_database, read_sql
 from coterie.errors import InputError, ParameterError
 
 # Upper bounds of the memory that a table takes, in multiples of the file size. Text needs memory for its fields, its
@@ -35,6 +36,7 @@ class Table(ABC):
     schema: dict[str, pl.DataType]
     n_rows: int
     notes: tuple[str, ...]  # how the file was interpreted
+    header_row: int | None = field(default=None, kw_only=True)  # as requested; None: found in the file
 
     @property
     def name(self) -> str:
@@ -48,6 +50,10 @@ class Table(ABC):
     @property
     def columns(self) -> list[str]:
         return list(self.schema)
+
+    def line_number(self, row: int) -> int | None:
+        """The line of a text file, counted from 1, at which a row begins; None for other files."""
+        return malformed_lines.line_number(self.path, row, self.header_row)
 
     @property
     @abstractmethod
@@ -65,6 +71,10 @@ class Table(ABC):
     @abstractmethod
     def raw_batches(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         """All rows in batches; for text files with the original text of every field."""
+
+    @abstractmethod
+    def with_text(self, columns: Sequence[str]) -> "Table":
+        """The table with the original text of these columns, also if it is numbers; the same for other files."""
 
     @abstractmethod
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
@@ -95,6 +105,14 @@ class WholeTable(Table):
     def raw_batches(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         return iter([self.raw if columns is None else self.raw.select(columns)])
 
+    def with_text(self, columns: Sequence[str]) -> "WholeTable":
+        typed = self.typed.with_columns(
+            delimited_text.convert(self.raw[name], delimited_text.TEXT)
+            for name in columns
+            if self.raw[name].dtype == pl.String
+        )
+        return replace(self, typed=typed, schema=dict(typed.schema))
+
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
         return np.empty(shape, dtype)
 
@@ -119,6 +137,10 @@ class BatchedTable(Table):
     def raw_batches(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         return self._checked(self.scan.batches(columns, self.batch_rows, raw=True))
 
+    def with_text(self, columns: Sequence[str]) -> "BatchedTable":
+        scan = self.scan.with_text(columns)
+        return replace(self, scan=scan, schema=scan.schema)
+
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
         return temporary_arrays.mapped_zeros(shape, dtype)
 
@@ -134,8 +156,17 @@ class BatchedTable(Table):
             raise InputError(f"{self.name} changed while it was read: run the command again.")
 
 
-def read(path: Path, batch_rows: int | None = None) -> Table:
-    """The table in a file; with `batch_rows`, or if it is too large for memory, it is read in batches."""
+def read(
+    path: Path, batch_rows: int | None = None, *, sheet: str | None = None, header_row: int | None = None,
+    sql: str | None = None,
+) -> Table:  # fmt: skip
+    """The table in a file; with `batch_rows`, or if it is too large for memory, it is read in batches.
+
+    `sheet` is the name of a sheet of a workbook. `header_row` is the line of a text file, or the row of a sheet, that
+    has the column names, counted from 1. `sql` is a query in a database, or about the table ``data`` in a file.
+    """
+    if sql is not None or is_database(path):
+        return _query(path, batch_rows, sql)
     if path != STANDARD_INPUT:
         check_file(path)
     suffix = path.suffix.lower()
@@ -146,6 +177,10 @@ def read(path: Path, batch_rows: int | None = None) -> Table:
             f"--batch-rows is for {join_words(BATCHED, 'or')}: {suffix or 'standard input'} is read as a whole. "
             "Leave it out."
         )
+    if sheet is not None and suffix not in EXCEL:
+        raise ParameterError(f"--sheet is for {join_words(EXCEL, 'and')}: leave it out.")
+    if header_row is not None and suffix not in (*TEXT, *EXCEL) and path != STANDARD_INPUT:
+        raise ParameterError(f"--header-row is for {join_words((*TEXT, *EXCEL), 'and')}: leave it out.")
     notes: tuple[str, ...] = ()
     with readable(path):
         can_batch = path != STANDARD_INPUT and suffix in BATCHED
@@ -157,23 +192,36 @@ def read(path: Path, batch_rows: int | None = None) -> Table:
             )
         table: Table
         if batch_rows is None:
-            table = _read_whole(path)
+            table = _read_whole(path, sheet, header_row)
         else:
-            source = scan(path)
-            table = BatchedTable(path, source.schema, source.n_rows, (*notes, *source.notes), source, batch_rows)
+            source = scan(path, header_row)
+            table = BatchedTable(
+                path, source.schema, source.n_rows, (*notes, *source.notes), source, batch_rows, header_row=header_row
+            )
     if table.n_rows == 0:
         raise InputError(f"{table.name} has no rows.")
     return table
 
 
-def _read_whole(path: Path) -> WholeTable:
+def _query(path: Path, batch_rows: int | None, sql: str | None) -> WholeTable:
+    if batch_rows is not None:
+        raise ParameterError("--batch-rows is not for databases, whose rows are read as a whole: leave it out.")
+    frame = read_sql(path, sql)
+    if frame.height == 0:
+        raise InputError("the query returned no rows.")
+    return WholeTable(path, dict(frame.schema), frame.height, (), frame, frame)
+
+
+def _read_whole(path: Path, sheet: str | None, header_row: int | None) -> WholeTable:
     suffix = path.suffix.lower()
     notes: tuple[str, ...] = ()
     if path == STANDARD_INPUT or suffix in TEXT:
         content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
-        raw, layout = delimited_text.read_text(content, suffix)
+        raw, layout = delimited_text.read_text(content, suffix, header_row)
         typed = raw.with_columns(delimited_text.parse(column, layout.separator) for column in raw)
         notes = layout.notes
+    elif suffix in EXCEL:
+        raw = typed = read_excel(path, sheet, header_row)
     else:
         raw = typed = FRAMES[suffix](path)
-    return WholeTable(path, dict(typed.schema), typed.height, notes, raw, typed)
+    return WholeTable(path, dict(typed.schema), typed.height, notes, raw, typed, header_row=header_row)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from queue import Queue
@@ -64,6 +64,14 @@ class Scan:
         parts = [batch[name] for batch in self.batches([name])]
         return pl.concat(parts) if parts else pl.Series(name, dtype=self.schema[name])
 
+    def with_text(self, columns: Sequence[str]) -> "Scan":
+        """The table with the original text of these columns, also if it is numbers; the same for other files."""
+        if self.field_types is None:
+            return self
+        text: dict[str, pl.DataType] = {name: pl.String() for name in columns}
+        types = self.field_types | dict.fromkeys(columns, delimited_text.TEXT)
+        return replace(self, schema=self.schema | text, field_types=types)
+
     @cached_property
     def empty_columns(self) -> frozenset[str]:
         """Columns in which every value is missing."""
@@ -76,12 +84,12 @@ class Scan:
         return frozenset(candidates)
 
 
-def scan(path: Path) -> Scan:
+def scan(path: Path, header_row: int | None = None) -> Scan:
     """The table in a file; formats that cannot be read in batches are read as a whole."""
     suffix = path.suffix.lower()
     with readable(path):
         if suffix in TEXT:
-            return _scan_text(path)
+            return _scan_text(path, header_row)
         if suffix == ".npy":
             return _scan_array(load_array(path, mmap_mode="r"), path)
         if suffix == ".parquet":
@@ -148,8 +156,8 @@ def _batch_rows(n_columns: int) -> int:
     return max(1, min(ROWS, VALUES // max(1, n_columns)))
 
 
-def _scan_text(path: Path) -> Scan:
-    lazy, layout = delimited_text.scan_text(path)
+def _scan_text(path: Path, header_row: int | None) -> Scan:
+    lazy, layout = delimited_text.scan_text(path, header_row)
     names = lazy.collect_schema().names()
     types, lines = delimited_text.field_types(_read(lazy, names, _batch_rows(len(names))), layout.separator)
     n_rows = layout.rows(lines, len(names))

@@ -8,10 +8,28 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from coterie.data.tables import delimited_text
+from coterie.errors import InputError
 
 # A leading quote makes spreadsheet programs show a cell as text. Some also accept full-width forms of the signs.
 FORMULA = r"^(\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|[\t\r\n])"
 QUOTE = "'"
+
+MAX_EXCEL_ROWS = 1_048_575  # below the header
+
+
+def _write_excel(lazy: pl.LazyFrame, path: Path) -> None:
+    """Write a sheet; text stays text, also if it looks like a formula or an address."""
+    from xlsxwriter import Workbook
+
+    frame = lazy.collect()
+    if frame.height > MAX_EXCEL_ROWS:
+        raise InputError(
+            f"an .xlsx file has at most {MAX_EXCEL_ROWS:,} rows; the table has {frame.height:,}: use .csv."
+        )
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
+    with path.open("wb") as file, Workbook(file, options) as workbook:
+        frame.write_excel(workbook, "table", autofit=True)
+
 
 WRITERS: dict[str, Callable[[pl.LazyFrame, Path], Any]] = {
     ".csv": lambda frame, path: frame.sink_csv(path),
@@ -19,6 +37,7 @@ WRITERS: dict[str, Callable[[pl.LazyFrame, Path], Any]] = {
     ".parquet": lambda frame, path: frame.sink_parquet(path),
     ".arrow": lambda frame, path: frame.sink_ipc(path),
     ".feather": lambda frame, path: frame.sink_ipc(path),
+    ".xlsx": _write_excel,
     ".ndjson": lambda frame, path: frame.sink_ndjson(path),
     ".jsonl": lambda frame, path: frame.sink_ndjson(path),
 }

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table
 from coterie.explanation.columns import ArrayColumns, FrameColumns
 from coterie.explanation.explain import Part, explanation, search_sample
@@ -34,6 +35,7 @@ def with_rules(
 def _explanation(table: Table, prepared: PreparedTable, codes: NDArray[np.integer], names: list[str]) -> Explanation:
     """Rules from a sample of the rows that were used, counted in a second pass over the table."""
     preparation = prepared.preparation
+    table = converted(table, preparation.readings)
     rows, w = search_sample(codes, prepared.weight, len(preparation.columns))
     table_rows = np.flatnonzero(prepared.rows.row_mask)[rows]
     frames, start = [], 0

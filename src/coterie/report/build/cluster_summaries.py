@@ -10,9 +10,9 @@ from coterie.algorithms import algorithm_of
 from coterie.core.formatting import count
 from coterie.data.tables.reader import Table
 from coterie.plots.silhouette_plot import SilhouetteDisplay
-from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import EXCLUDED, NOT_SELECTED, ROW_NAMES, ROW_WEIGHTS
 from coterie.preparation.fit_preparation import CONSTANT, PreparedTable
+from coterie.preparation.name_lists import shell_names
 from coterie.preparation.preparation import Preparation
 from coterie.report.build.cluster_moments import moments
 from coterie.report.build.fitted_model import FittedModel
@@ -31,13 +31,14 @@ def summaries(
 ) -> tuple[ClusterSummary, ...]:
     """A summary of each cluster that has rows; means and shares are weighted, missing values are ignored."""
     rows, names = prepared.rows, prepared.preparation.names
-    shift, spread = prepared.preparation.units
     clusters = moments(rows.X, labels, k, has_missing=rows.has_missing, weight=prepared.weight)
-    sizes, means = np.bincount(labels, minlength=k), clusters.means * spread + shift
+    sizes, means = np.bincount(labels, minlength=k), prepared.moments_in_units(clusters.means, labels=labels)[0]
     with np.errstate(invalid="ignore", divide="ignore"):
         deviations = np.nan_to_num((clusters.means - clusters.mean) / np.sqrt(clusters.variance))
-    categories, overall = _categories(prepared.preparation), clusters.mean * spread + shift
-    is_share = _is_share(categories, means, overall, clusters.variance * spread**2)
+    deviation = np.sqrt(clusters.variance)[np.newaxis]
+    (overall,), (width,) = prepared.moments_in_units(clusters.mean[np.newaxis], deviation)
+    categories = _categories(prepared.preparation)
+    is_share = _is_share(categories, means, overall, width**2)
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
     mean_silhouettes = [] if isinstance(silhouettes, Absent) else silhouettes.means.tolist()
     result = []
@@ -66,7 +67,7 @@ def _strongest(deviations: NDArray[np.floating], categories: Sequence[tuple[str,
     sizes = np.abs(deviations)
     order = np.lexsort((deviations < 0, -np.round(sizes, 9)))
     result: list[int] = []
-    seen = set()
+    seen: set[str] = set()
     for j in order.tolist():
         category = categories[j]
         if category is None or category[0] not in seen:
@@ -111,14 +112,19 @@ def table_fields(table: Table, prepared: PreparedTable, weight: str | None, seed
     }
 
 
-def notes(skipped: Sequence[SkippedColumn]) -> tuple[str, ...]:
-    """Notes about columns that were skipped without a request; constant columns have a warning."""
-    by_reason: dict[str, list[str]] = {}
-    for column in skipped:
-        by_reason.setdefault(column.reason, []).append(column.name)
-    return tuple(
-        f"skipped as {reason}: {', '.join(names)}." for reason, names in by_reason.items() if reason not in EXPECTED
-    )
+def notes(prepared: PreparedTable) -> tuple[str, ...]:
+    """How columns were read, and which were skipped without a request; constant columns have a warning."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for column in prepared.skipped:
+        if column.reason not in EXPECTED:
+            by_reason.setdefault((column.reason, column.option), []).append(column.name)
+    return (*prepared.notes, *(_skipped_note(reason, option, names) for (reason, option), names in by_reason.items()))
+
+
+def _skipped_note(reason: str, option: str, names: list[str]) -> str:
+    """``skipped as text: city, state (to use one: --one-hot city).``"""
+    use = f" (to use {'it' if len(names) == 1 else 'one'}: {option} {shell_names(names[0])})" if option else ""
+    return f"skipped as {reason}: {', '.join(names)}{use}."
 
 
 def not_converged(method: str, fit: FittedModel) -> str:

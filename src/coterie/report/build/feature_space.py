@@ -13,6 +13,7 @@ from coterie.plots.cloud import Cloud
 from coterie.plots.ellipses_plot import gaussian_components
 from coterie.plots.projection import WIDE, Groups, Rows, View, as_rows
 from coterie.preparation.fit_preparation import PreparedTable
+from coterie.preparation.transforms import feature_name
 from coterie.report.build.cluster_moments import Moments, extremes, moments, scatter
 from coterie.web import ClusterMap, Densities
 
@@ -29,7 +30,7 @@ class FeatureSpace:
     """Rows as points, missing values filled with the means of their columns: ``space[rows]`` are points (m, d)."""
 
     X: Array  # (n, d) scaled; may be on disk
-    names: tuple[str, ...]  # (d,)
+    names: tuple[str, ...]  # (d,) of axes: ``log(amount)`` for a transformed column
     n_numbers: int  # numeric columns; the others are one-hot columns
     mean: Array  # (d,) of the values of X that are not missing
     deviation: Array  # (d,) their standard deviations
@@ -81,8 +82,9 @@ def feature_space(prepared: PreparedTable, threads: int | None = None) -> Featur
     columns = moments(rows.X, has_missing=rows.has_missing, threads=threads)
     deviation = np.sqrt(columns.variance)
     shift, spread = (columns.mean, np.where(deviation > 0, deviation, 1.0)) if preparation.mixed else preparation.units
+    names = tuple(feature_name(name, preparation.transforms.get(name)) for name in preparation.names)
     return FeatureSpace(
-        rows.X, preparation.names, len(preparation.numbers), columns.mean, deviation, columns.present / rows.n,
+        rows.X, names, len(preparation.numbers), columns.mean, deviation, columns.present / rows.n,
         shift, spread, rows.has_missing, preparation.mixed, threads,
     )  # fmt: skip
 

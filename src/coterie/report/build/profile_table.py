@@ -30,15 +30,14 @@ def profile_table(
         columns["rule"] = [None if rule is None else rule.text for rule in rules]
         columns["rule coverage"] = [None if rule is None else rule.coverage for rule in rules]
         columns["rule precision"] = [None if rule is None else rule.precision for rule in rules]
-    shift, spread = preparation.units
     members = [np.flatnonzero(codes == j) for j in range(len(clusters))]
     for j, name in enumerate(preparation.numbers):
         x = np.asarray(prepared.rows.X[:, j], dtype=np.float64)
         medians = [_median(x[rows], None if prepared.weight is None else prepared.weight[rows]) for rows in members]
         means = [one.means.get(name) for one in clusters]
-        columns[f"{name} mean"] = [_rounded(mean, spread[j]) for mean in means]
+        columns[f"{name} mean"] = [_rounded(mean) for mean in means]
         columns[f"{name} median"] = [
-            None if median is None else _rounded(median * spread[j] + shift[j], spread[j]) for median in medians
+            None if median is None else _rounded(preparation.in_units(np.array([median]), [j])[0]) for median in medians
         ]
     for column, values in preparation.categories.items():
         for value in values:
@@ -53,8 +52,6 @@ def _median(x: NDArray[np.float64], w: NDArray[np.float64] | None) -> float | No
     return float(quantiles(x[present, np.newaxis], [0.5], None if w is None else w[present])[0, 0])
 
 
-def _rounded(value: float | None, spread: float) -> float | None:
-    """The value without the rounding errors of scaling: 0 if it is tiny compared with the spread of the column."""
-    if value is None:
-        return None
-    return 0.0 if abs(value) < 10.0**-DIGITS * spread else float(f"{value:.{DIGITS}g}")
+def _rounded(value: float | None) -> float | None:
+    """The value without the rounding errors of scaling."""
+    return None if value is None else float(f"{value:.{DIGITS}g}")

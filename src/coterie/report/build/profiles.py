@@ -35,7 +35,6 @@ def means(
 ) -> ProfilesDisplay:
     """Means of clusters, and their distances from the means of all rows in standard deviations."""
     columns = list(prepared.preparation.numbers)
-    shift, spread = (each[: len(columns)] for each in prepared.preparation.units)
     cluster_means = np.array([[one.means.get(name, np.nan) for name in columns] for one in clusters])
     cluster_means = cluster_means.reshape(len(clusters), len(columns))
     mean, deviation = space.mean, space.deviation
@@ -43,8 +42,8 @@ def means(
         rows = prepared.rows
         weighted = moments(rows.X, has_missing=rows.has_missing, weight=prepared.weight, threads=space.threads)
         mean, deviation = weighted.mean, np.sqrt(weighted.variance)
-    mean, deviation = (each[: space.n_numbers] * spread for each in (mean, deviation))
-    mean += shift
+    mean, deviation = prepared.moments_in_units(*(each[np.newaxis, : space.n_numbers] for each in (mean, deviation)))
+    mean, deviation = mean[0], deviation[0]
     scores = np.divide(cluster_means - mean, deviation, out=np.zeros_like(cluster_means), where=deviation > 0)
     scores = np.nan_to_num(scores)
     order = np.argsort(-np.abs(scores).max(axis=0, initial=0.0), kind="stable")
@@ -68,7 +67,6 @@ def spreads(prepared: PreparedTable, codes: NDArray[np.integer], profiles: Profi
     samples = [cluster[sample_rows(len(cluster), max_rows)] for cluster in members]
     rows, starts = np.concatenate(samples), np.cumsum([0, *map(len, samples)])
     X = prepared.rows.X[np.ix_(rows, columns)]
-    shift, spread = (each[columns] for each in prepared.preparation.units)
     result = np.full((k, len(columns), len(QUANTILES)), np.nan)
     weight = None if prepared.weight is None else prepared.weight[rows]
     for i, (start, stop) in enumerate(pairwise(starts.tolist())):
@@ -77,7 +75,7 @@ def spreads(prepared: PreparedTable, codes: NDArray[np.integer], profiles: Profi
             mask = ~np.isnan(x) if w is None else ~np.isnan(x) & (w > 0)
             if mask.any():
                 scaled = quantiles(x[mask, np.newaxis], list(QUANTILES), None if w is None else w[mask])
-                result[i, j] = scaled[:, 0] * spread[j] + shift[j]
+                result[i, j] = prepared.preparation.in_units(scaled, [columns[j]])[:, 0]
     names = [profiles.columns[j] for j in columns]
     sampled = max_rows if (profiles.sizes > max_rows).any() else None
     return Spreads(profiles.names, profiles.sizes, names, len(profiles.columns), result, sampled)

@@ -133,12 +133,22 @@ def _code(source: ReportSource, last: list[str]) -> str | Absent:
         imports += ["from coterie.selection import sweep"]
     if "read(Path(" in code:
         imports += ["from pathlib import Path", "from coterie.data.tables.reader import read"]
+    if "converted(" in code:
+        imports += ["from coterie.data.tables.converted_table import converted"]
+        imports += ["from coterie.data.tables.readings import Reading"]
     return "\n".join([*imports, "", *body]) + "\n"
 
 
 def _read_lines(table: Table, prepared: PreparedTable) -> tuple[list[str], bool]:
     """Lines that read the table as `frame`, and whether its columns are text."""
     path, suffix = repr(str(table.path)), table.path.suffix.lower()
+    if prepared.preparation.readings:
+        readings = {name: reading.as_dict() for name, reading in prepared.preparation.readings.items()}
+        return [
+            f"readings = {readings!r}",
+            "readings = {name: Reading.from_dict(reading) for name, reading in readings.items()}",
+            f"frame = converted(read(Path({path})), readings).frame()",
+        ], False
     if suffix == ".npy":
         return [f"X = np.load({path})", 'frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])'], False
     if suffix in READERS and not _may_have_vectors(table):
@@ -178,7 +188,7 @@ def _matrix_lines(table: Table, prepared: PreparedTable, is_text: bool, is_weigh
         convert = (
             f".with_columns(pl.all().str.strip_chars().cast({cast}, strict=False))" if is_text else f".cast({cast})"
         )
-        is_all = list(preparation.numbers) == table.columns
+        is_all = list(preparation.numbers) == table.columns and not preparation.readings
         names = "frame.columns" if is_all else repr(list(preparation.numbers))
         lines += [f"columns = {names}", f"X = frame[columns]{convert}.to_numpy(order='c')"]
     else:
@@ -189,9 +199,15 @@ def _matrix_lines(table: Table, prepared: PreparedTable, is_text: bool, is_weigh
         lines.append(f"complete = ~{is_missing}")
         needs_frame = is_null or is_weighted
         lines.append("X, frame = X[complete], frame.filter(complete)" if needs_frame else "X = X[complete]")
+    transforms = [f"X[:, {j}] = np.{name}(X[:, {j}])" for j, name in preparation.transformed.items()]
+    transforms = ["X = X.copy()", *transforms] if transforms else []
+    if is_weighted:  # the fill values are those of transformed columns
+        lines += transforms
     if preparation.fill:
         fill = repr(list(preparation.fill)) if is_weighted else f"np.nan{preparation.missing}(X, axis=0)"
         lines.append(f"X = np.where(np.isnan(X), {fill}, X)")
+    if not is_weighted:
+        lines += transforms
     if preparation.scale in SCALES and preparation.numbers:
         lines += ["X = X.astype(np.float64)"] if preparation.single else []
         shift, spread = list(preparation.shift), list(preparation.spread)

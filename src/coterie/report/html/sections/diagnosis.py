@@ -9,6 +9,8 @@ from coterie.report.html.report import Absent, Report
 from coterie.report.html.sections.section import absent, section
 from coterie.web import Markup, tag
 
+TINY = 1e-6
+
 
 def diagnosis(report: Report) -> Markup:
     """The warnings of the job, a sentence and a remedy for each finding, and a table of all checks."""
@@ -46,6 +48,11 @@ def _checks(diagnosis: Diagnosis) -> Markup:
     rows = []
     for check in diagnosis.checks.values():
         result = check.finding.severity if check.finding else "–" if check.value is None else "passed"
-        rows.append([check.name.replace("_", " "), number(check.value), number(check.threshold), result, check.reason])
+        rows.append([check.name.replace("_", " "), _value(check.value), number(check.threshold), result, check.reason])
     table = numbers(["check", "value", "threshold", "result", "reason"], rows, left=(0, 3, 4))
     return tag("details", tag("summary", "All checks"), tag("div", scrollable(table), cls="panel"))
+
+
+def _value(value: float | None) -> str:
+    """A measured value; the digits of tiny ones, such as probabilities, mean nothing."""
+    return f"< {number(TINY)}" if value is not None and 0.0 < value < TINY else number(value)

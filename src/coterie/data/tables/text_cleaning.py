@@ -1,0 +1,214 @@
+"""Text files with lines that are not rows, or in a dialect that Polars does not read, are rewritten as plain CSV first.
+
+What must be done is decided by the first and last 64 KB of a file.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+DELIMITERS = (",", ";", "\t", "|")
+SNIFFED_LINES = 20
+MAX_PREAMBLE = 30  # lines before the header
+# Quoted fields, which may contain delimiters and line breaks; the last one may be truncated. Other quotes are text.
+QUOTED = re.compile(r'(?<![^,;\t|\r\n])"(?:[^"]|"")*(?:"|\Z)')
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # that Excel writes
+SINGLE_QUOTED = re.compile(r"(?:^|[,;\t|])'[^'\n]*'(?=[,;\t|]|$)")
+ESCAPED_QUOTE = re.compile(r'[^,;\t|\n"\\]\\"[^"]')
+NUMBER = re.compile(r"[-+]?[\d.,\s]*\d[\d.,]*(?:[eE][-+]?\d+)?%?")
+TOTALS = frozenset(
+    {"total", "totals", "grand total", "sum", "summe", "gesamt", "gesamtsumme", "total general", "totale", "somme"}
+)
+
+
+class Cleaning(NamedTuple):
+    """What is not plain about a text file."""
+
+    carriage_returns: bool = False  # lines end in a carriage return only
+    skip: int = 0  # lines before the header
+    comments: bool = False  # whether lines that start with # are comments
+    words: bool = False  # fields are separated by blanks
+    trailing: str = ""  # separator at the end of all rows, but not of the header
+    quote: str = '"'
+    escapes: bool = False  # quotes are escaped by a backslash
+    stray_quotes: bool = False  # quotes within fields that are not in quotes
+    total: str = ""  # first field of the last line, if it is a total of the others
+
+    @property
+    def is_needed(self) -> bool:
+        return self != Cleaning()
+
+
+class CleanText(NamedTuple):
+    """Plain text, the line of the file of each of its lines, and notes about what was left out."""
+
+    text: str
+    line_numbers: list[int]
+    notes: tuple[str, ...]
+
+
+def detect_cleaning(head: str, tail: str, is_whole: bool, header_row: int | None = None) -> Cleaning:
+    """What is not plain about a file that begins with `head` and ends with `tail`; `is_whole`: `head` is all of it."""
+    carriage_returns = "\n" not in head and "\r" in head.rstrip("\r")
+    if carriage_returns:
+        head, tail = head.replace("\r", "\n"), tail.replace("\r", "\n")
+    quote = "'" if '"' not in head and _has_single_quotes(head) else '"'
+    escapes = ESCAPED_QUOTE.search(head) is not None and re.search(r'[^\\,;\t|\n]""', head) is None
+    lines = QUOTED.sub("", head).replace("\r\n", "\n").split("\n")
+    lines = lines if is_whole else lines[: max(1, len(lines) - 1)]
+    skip, comments = _preamble(lines) if header_row is None else (header_row - 1, False)
+    body = [line for line in lines[skip:] if line.strip() and not (comments and line.startswith("#"))]
+    separator = delimiter(body)
+    has_delimiter = any(mark in line for mark in DELIMITERS for line in body)
+    return Cleaning(
+        carriage_returns=carriage_returns,
+        skip=skip,
+        comments=comments,
+        words=not has_delimiter and '"' not in head and _is_words(body),
+        trailing=_trailing(body, separator),
+        quote=quote,
+        escapes=escapes,
+        stray_quotes=not escapes and any('"' in line for line in lines),
+        total="" if len(body) < 4 else _total(tail, separator),
+    )
+
+
+def clean(text: str, cleaning: Cleaning) -> CleanText:
+    """The text with one line for each row and fields in double quotes."""
+    if cleaning.carriage_returns:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    notes = []
+    lines = list(enumerate(text.split("\n"), start=1))
+    if lines and not lines[-1][1]:
+        lines.pop()
+    if cleaning.skip and not SEPARATOR_LINE.fullmatch(lines[0][1].strip()):
+        first = next((line.strip() for _, line in lines[: cleaning.skip] if line.strip()), "")
+        notes.append(f'the first {cleaning.skip} lines are not part of the table ("{first[:40]}"): they were skipped.')
+    lines = lines[cleaning.skip :]
+    if cleaning.comments:
+        n_lines = len(lines)
+        lines = [each for each, is_inside in _with_state(lines) if is_inside or not each[1].startswith("#")]
+        if len(lines) < n_lines:
+            notes.append(f"{n_lines - len(lines)} lines that start with # are comments: they were skipped.")
+    if cleaning.words:
+        lines = [(number, "\t".join(line.split())) for number, line in lines]
+    if cleaning.trailing:
+        lines = [(number, line.rstrip("\r").removesuffix(cleaning.trailing)) for number, line in lines]
+    if cleaning.total:
+        last = max(i for i, (_, line) in enumerate(lines) if line.strip())
+        notes.append(f'line {lines[last][0]:,} is a total ("{cleaning.total}"), not a row: it was left out.')
+        del lines[last:]
+    if cleaning.quote != '"' or cleaning.escapes or cleaning.stray_quotes:
+        lines = _requoted(lines, cleaning)
+    return CleanText("".join(f"{line}\n" for _, line in lines), [number for number, _ in lines], tuple(notes))
+
+
+def delimiter(lines: list[str]) -> str:
+    """The most frequent separator that occurs in each of the first lines; a comma if there is none."""
+    counts = {mark: min((line.count(mark) for line in lines[:SNIFFED_LINES]), default=0) for mark in DELIMITERS}
+    return max(DELIMITERS, key=lambda mark: counts[mark])
+
+
+def _with_state(lines: list[tuple[int, str]]) -> Iterator[tuple[tuple[int, str], bool]]:
+    """The lines, each with whether it begins inside of a quoted field."""
+    is_inside = False
+    for number, line in lines:
+        yield (number, line), is_inside
+        is_inside ^= line.count('"') % 2 == 1
+
+
+def _has_single_quotes(head: str) -> bool:
+    lines = [line for line in head.split("\n")[:SNIFFED_LINES] if line.strip()]
+    return len(lines) > 1 and all(SINGLE_QUOTED.search(line) for line in lines)
+
+
+def _preamble(lines: list[str]) -> tuple[int, bool]:
+    """The number of lines before the header, and whether lines that start with # are comments."""
+    if lines and SEPARATOR_LINE.fullmatch(lines[0].strip()):
+        return 1, False
+    first = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+    body = [line for line in lines[first:] if line.strip()]
+    plain = [line for line in body if not line.startswith("#")]
+    counts = Counter(line.count(_most_frequent(plain)) for line in plain)
+    usual = counts.most_common(1)[0][0] if counts else 0
+    if usual == 0:
+        return 0, False
+    mark = _most_frequent(plain)
+    has_comments = any(line.startswith("#") and line.count(mark) < usual for line in lines if line.strip())
+    if first and lines[first - 1].startswith("#") and lines[first - 1].count(mark) == usual:
+        first -= 1  # a header that starts with #
+        return first, False
+    start = next((i for i in range(first, len(lines)) if lines[i].count(mark) == usual), first)
+    preamble = [line for line in lines[first:start] if line.strip() and not line.startswith("#")]
+    rest = [line for line in lines[start:] if line.strip() and not (has_comments and line.startswith("#"))]
+    if preamble and not _is_table(rest, mark, usual, preamble):
+        start = first
+    return (start if start <= MAX_PREAMBLE else first), has_comments
+
+
+def _most_frequent(lines: list[str]) -> str:
+    """The delimiter of most lines, although some may have none."""
+    last = lines[-SNIFFED_LINES:]
+    return max(
+        DELIMITERS, key=lambda mark: (sum(mark in line for line in last), sum(line.count(mark) for line in last))
+    )
+
+
+def _is_table(rest: list[str], mark: str, usual: int, preamble: list[str]) -> bool:
+    """Whether `rest` is a header and rows of numbers, most with as many fields, more than the lines before have."""
+    if len(rest) < 3 or any(line.count(mark) >= usual for line in preamble):
+        return False
+    header, *rows = ([field.strip() for field in line.split(mark)] for line in rest[:SNIFFED_LINES])
+    are_names = not any(NUMBER.fullmatch(field) for field in header)
+    same = sum(len(row) == usual + 1 for row in rows)
+    return are_names and 2 * same > len(rows) and any(NUMBER.fullmatch(field) for field in rows[0])
+
+
+def _is_words(body: list[str]) -> bool:
+    """Whether lines are fields separated by blanks, at least half of them numbers after the first line."""
+    rows = [line.split() for line in body[:SNIFFED_LINES]]
+    if len(rows) < 2 or len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows):
+        return False
+    fields = [field for row in rows[1:] for field in row]
+    return 2 * sum(NUMBER.fullmatch(field) is not None for field in fields) >= len(fields)
+
+
+def _trailing(body: list[str], separator: str) -> str:
+    """The separator, if every row ends in one more than the header has."""
+    if len(body) < 2:
+        return ""
+    header, *rows = (line.rstrip("\r") for line in body)
+    expected = header.count(separator) + 1
+    is_trailing = all(row.endswith(separator) and row.count(separator) == expected for row in rows)
+    return separator if is_trailing and not header.endswith(separator) else ""
+
+
+def _total(tail: str, separator: str) -> str:
+    """The first word of the last line, if it says that the line is a total, and no other line begins so."""
+    lines = [line for line in tail.split("\n") if line.strip()]
+    rows = (line.split(separator) for line in lines[-SNIFFED_LINES:])
+    first = [next((field.strip() for field in row if field.strip()), "") for row in rows]
+    words = [field.strip("\"'* :").lower() for field in first]
+    is_total = len(words) > 1 and separator in lines[-1] and words[-1] in TOTALS and words[-1] not in words[:-1]
+    return first[-1].strip("\"'* :") if is_total else ""
+
+
+def _requoted(lines: list[tuple[int, str]], cleaning: Cleaning) -> list[tuple[int, str]]:
+    """Lines with fields in double quotes; a field may extend over several lines."""
+    separator = delimiter([line for _, line in lines[:SNIFFED_LINES]])
+    escape = "\\" if cleaning.escapes else None
+    reader = csv.reader(
+        (f"{line}\n" for _, line in lines), delimiter=separator, quotechar=cleaning.quote, escapechar=escape,
+        doublequote=not cleaning.escapes,
+    )  # fmt: skip
+    result: list[tuple[int, str]] = []
+    start = 0
+    for fields in reader:
+        row = io.StringIO()
+        csv.writer(row, delimiter=separator, lineterminator="").writerow(fields)
+        result += [(lines[min(start, len(lines) - 1)][0], part) for part in row.getvalue().split("\n")]
+        start = reader.line_num
+    return result

@@ -1,0 +1,110 @@
+"""The first step of a model of the command line, if columns are read as numbers by a rule or are transformed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from coterie.errors import InputError, ParameterError
+
+
+class ColumnReader(TransformerMixin, BaseEstimator):
+    """Read columns of a table as numbers, and transform them.
+
+    Its parameters are all that is stored: plain texts, lists and dictionaries.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns of the result, in order.
+    readings : mapping of str to dict or None, default=None
+        How columns of the result are read: see `coterie.data.tables.readings`. A column without a reading is the column
+        of the table of that name.
+    transforms : mapping of str to str or None, default=None
+        ``log``, ``log1p`` or ``sqrt`` by the name of a column of the result.
+    as_frame : bool, default=False
+        Whether the result is a Polars frame that contains categories as they are, rather than an array of numbers.
+
+    Attributes
+    ----------
+    feature_names_in_ : array of str
+        Columns of the table.
+    n_features_in_ : int
+    """
+
+    def __init__(
+        self, names: Sequence[str] = (), readings: Mapping[str, Mapping[str, Any]] | None = None,
+        transforms: Mapping[str, str] | None = None, as_frame: bool = False,
+    ) -> None:  # fmt: skip
+        self.names = names
+        self.readings = readings
+        self.transforms = transforms
+        self.as_frame = as_frame
+
+    def fit(self, X: Any = None, y: Any = None) -> "ColumnReader":
+        """Set the names of the columns of the table; the rules are parameters."""
+        readings = self.readings or {}
+        columns = dict.fromkeys(readings[name]["column"] if name in readings else name for name in self.names)
+        self.feature_names_in_ = np.array(list(columns), dtype=object)
+        self.n_features_in_ = len(columns)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The columns of the frame `X` as an array; an array of numbers is only transformed, not read."""
+        if not hasattr(X, "columns"):
+            values = np.array(X, dtype=np.float64)
+            if values.ndim != 2 or values.shape[1] != len(self.names):
+                raise InputError(f"X must be a frame, or an array with {len(self.names)} columns; got {values.shape}.")
+            return self._transform(values)
+        frame = self._read(X)
+        if self.as_frame:
+            return frame
+        return self._transform(frame.cast(dict.fromkeys(self.names, float)).fill_null(np.nan).to_numpy(order="c"))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of the result."""
+        return np.array(list(self.names), dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def _read(self, X: Any) -> Any:
+        try:
+            import narwhals as nw
+            import polars as pl
+
+            from coterie.data.tables.readings import Reading, convert
+        except ModuleNotFoundError as error:
+            raise ParameterError(
+                "this model reads columns of text, which needs one more package. Run: pip install polars"
+            ) from error
+        frame = nw.from_native(X, eager_only=True).to_polars()
+        columns, readings = [], self.readings or {}
+        for name in self.names:
+            reading = Reading.from_dict(dict(readings[name])) if name in readings else None
+            column = frame[name if reading is None else reading.column]
+            if reading is not None:
+                column, is_invalid = convert(column, reading)
+                if is_invalid.any():
+                    row = int(is_invalid.arg_max() or 0)
+                    raise InputError(
+                        f"X has {frame[reading.column][row]!r} in row {row} (from 0) of column {reading.column!r}, "
+                        f"which is not a {reading.kind}. Correct the value, or replace it by None."
+                    )
+            columns.append(column.alias(name))
+        return pl.DataFrame(columns)
+
+    def _transform(self, values: np.ndarray) -> np.ndarray:
+        from coterie.preparation.transforms import TRANSFORMS
+
+        for name, transform in (self.transforms or {}).items():
+            j = list(self.names).index(name)
+            is_invalid = ~TRANSFORMS[transform].is_valid(values[:, j])
+            if is_invalid.any():
+                value = values[int(np.argmax(is_invalid)), j]
+                raise InputError(
+                    f"column {name!r} has the value {value:g}, which has no {TRANSFORMS[transform].title}."
+                )
+            values[:, j] = TRANSFORMS[transform].forward(values[:, j])
+        return values

@@ -1,0 +1,133 @@
+"""Text files as they come: each is read right, or rejected with the line and what to do."""
+
+import re
+
+import pytest
+
+from coterie.data.tables.converted_table import converted
+from coterie.data.tables.reader import read
+from coterie.errors import InputError
+from coterie.preparation import PreparationOptions
+from coterie.preparation.detect_readings import detect_readings
+
+A = {"a": [1, 2, 3], "b": [1.5, 2.5, 3.5]}
+EUROPEAN = "a;b\n1;1,5\n2;2,5\n3;3,5\n"
+PLAIN = "a,b\n1,1.5\n2,2.5\n3,3.5\n"
+NAMES = {"n": ["x", "y", "z"], **A}
+READ = {  # text, and the columns that a person sees in it
+    "plain": (PLAIN, A),
+    "semicolons": ("a;b\n1;1.5\n2;2.5\n3;3.5\n", A),
+    "tabs": ("a\tb\n1\t1.5\n2\t2.5\n3\t3.5\n", A),
+    "pipes": ("a|b\n1|1.5\n2|2.5\n3|3.5\n", A),
+    "blanks": ("a  b\n1  1.5\n2  2.5\n3  3.5\n", A),
+    "aligned blanks": (" a    b\n 1  1.5\n 2  2.5\n 3  3.5\n", A),
+    "decimal comma": (EUROPEAN, A),
+    "decimal comma and tabs": (EUROPEAN.replace(";", "\t"), A),
+    "windows lines": (PLAIN.replace("\n", "\r\n"), A),
+    "old mac lines": (PLAIN.replace("\n", "\r"), A),
+    "no newline at the end": (PLAIN.rstrip(), A),
+    "blank lines at the end": (PLAIN + "\n\n \n", A),
+    "blank lines at the start": ("\n\n" + PLAIN, A),
+    "blank line in the middle": (PLAIN.replace("2,2.5\n", "\n"), {"a": [1, None, 3], "b": [1.5, None, 3.5]}),
+    "utf-8 with mark": (b"\xef\xbb\xbf" + PLAIN.encode(), A),
+    "utf-16": (PLAIN.encode("utf-16"), A),
+    "utf-16, big endian": (b"\xfe\xff" + PLAIN.encode("utf-16-be"), A),
+    "utf-32": (PLAIN.encode("utf-32"), A),
+    "windows-1252": ("größe,b\n1,1.5\n2,2.5\n3,3.5\n".encode("cp1252"), {"größe": [1, 2, 3], "b": A["b"]}),
+    "mark and windows lines": (b"\xef\xbb\xbf" + EUROPEAN.replace("\n", "\r\n").encode(), A),
+    "quoted numbers": ('"a","b"\n"1","1.5"\n"2","2.5"\n"3","3.5"\n', A),
+    "single quotes": ("'n','a','b'\n'x','1','1.5'\n'y','2','2.5'\n'z','3','3.5'\n", NAMES),
+    "delimiter in quotes": ('n,a,b\n"x, y",1,1.5\n"z",2,2.5\n"w",3,3.5\n', {"n": ["x, y", "z", "w"], **A}),
+    "newline in quotes": ('n,a,b\n"x\ny",1,1.5\n"z",2,2.5\n"w",3,3.5\n', {"n": ["x\ny", "z", "w"], **A}),
+    "doubled quotes": ('n,a,b\n"x ""y""",1,1.5\nz,2,2.5\nw,3,3.5\n', {"n": ['x "y"', "z", "w"], **A}),
+    "escaped quotes": ('n,a,b\n"x \\"y\\"",1,1.5\n"z",2,2.5\n"w",3,3.5\n', {"n": ['x "y"', "z", "w"], **A}),
+    "quote in a field": ('n,a,b\n5" pipe,1,1.5\n6" pipe,2,2.5\n7,3,3.5\n', {"n": ['5" pipe', '6" pipe', "7"], **A}),
+    "blanks around fields": ("a , b\n 1 , 1.5\n 2 , 2.5\n 3 , 3.5\n", {"a ": [1, 2, 3], " b": A["b"]}),
+    "comment before the header": ("# made by a machine\n# in May\n" + PLAIN, A),
+    "comments between rows": ("# made by a machine\n" + PLAIN.replace("2,2.5\n", "2,2.5\n# checked\n"), A),
+    "header that starts with #": ("#a,b\n1,1.5\n2,2.5\n3,3.5\n", {"#a": [1, 2, 3], "b": A["b"]}),
+    "title before the header": ("Sales of May\n\n" + PLAIN, A),
+    "title with a delimiter": ("Sales, May\nn,a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\n", NAMES),
+    "separator line of Excel": ("sep=;\n" + EUROPEAN, A),
+    "total at the end": ("n,a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\nTotal,6,7.5\n", NAMES),
+    "grand total and blank lines": ('n;a;b\nx;1;1,5\ny;2;2,5\nz;3;3,5\n"Grand total:";6;7,5\n\n', NAMES),
+    "separator at the end of rows": ("a,b\n1,1.5,\n2,2.5,\n3,3.5,\n", A),
+    "separator at the end of all lines": ("a,b,\n1,1.5,\n2,2.5,\n3,3.5,\n", {**A, "unnamed_3": [None] * 3}),
+    "no header": ("1,1.5\n2,2.5\n3,3.5\n", {"column_1": [1, 2, 3], "column_2": A["b"]}),
+    "short lines": ("a,b,c\n1,1.5,x\n2,2.5\n3,3.5,z\n", {**A, "c": ["x", None, "z"]}),
+    "empty name": (",a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\n", {"unnamed_1": ["x", "y", "z"], **A}),
+    "same name twice": ("a,b,a\n1,1.5,7\n2,2.5,8\n3,3.5,9\n", {**A, "a_2": [7, 8, 9]}),
+    "missing values": ("a,b\n1,1.5\nNA,\n3,N/A\n", {"a": [1, None, 3], "b": [1.5, None, None]}),
+    "zeros before numbers": ("a,b\n001,1.5\n002,2.5\n003,3.5\n", A),
+    "one column": ("a\n1\n2\n3\n", {"a": [1, 2, 3]}),
+    "spaces for thousands": (
+        "n;a\nx;1 000\ny;2 000\nz;3 500,5\n",
+        {"n": NAMES["n"], "a": ["1 000", "2 000", "3 500,5"]},
+    ),
+}
+REJECTED = {  # text, and what the error says
+    "too many fields": ("a,b\n1,1.5\n2,2.5,9\n3,3.5\n", r"line 3 has 3 fields, the first has 2.*quotes"),
+    "comma for decimals and fields": ("a,b\n1,1,5\n2,2,5\n3,3,5\n", r"line 2 has 3 fields, the first has 2"),
+    "too many fields after a title": ("Sales of May\n\na,b\n1,1.5\n2,2.5\n2,2.5,9\n3,3.5\n", r"line 6 has 3 fields"),
+    "open quote": ('n,a\n"x,1\ny,2\nz,3\n', r"cannot read"),
+    "no text": (b"\x00\x01\x02\x03" * 20, r"it is not text.*UTF-8"),
+    "utf-16 without mark": (PLAIN.encode("utf-16-le"), r"it is not text.*UTF-8"),
+    "nothing": ("", "is empty"),
+    "header only": ("a,b\n", "no rows"),
+    "blank lines only": ("\n\n\n", "is empty"),
+}
+NUMBERS = {  # cells for people, which a fit reads as numbers
+    "decimal comma in quotes": ('b,a\n1,"1,5"\n2,"2,5"\n3,"3,5"\n', 3.5),
+    "thousands in quotes": ('a,b\n"1,000",1\n"2,000",2\n"3,500",3\n', 3500),
+    "thousands and decimals": ("a;b\n1.000,5;1\n2.000,5;2\n3.499,5;3\n", 3499.5),
+    "spaces": ("a;b\n1 000;1\n2 000,5;2\n3 500;3\n", 3500),
+    "apostrophes": ("a;b\n1'000;1\n2'000.5;2\n3'500;3\n", 3500),
+    "euros": ("a;b\n1.000,50 €;1\n2.000,00 €;2\n3.500,00 €;3\n", 3500),
+    "dollars": ('a,b\n"$1,000.50",1\n"$2,000.00",2\n"$3,500.00",3\n', 3500),
+    "percent": ("a,b\n10%,1\n20%,2\n35%,3\n", 35),
+    "losses in parentheses": ("a,b\n(10),1\n20,2\n35,3\n", 35),
+    "no-break spaces": ("a;b\n1\u00a0000;1\n2\u00a0000,5;2\n3\u00a0500;3\n", 3500),
+}
+
+
+def write(folder, text):
+    path = folder / "nasty.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("batch_rows", [None, 2])
+def test_every_file_is_read_as_a_person_reads_it(tmp_path, batch_rows):
+    for name, (text, columns) in READ.items():
+        table = read(write(tmp_path, text), batch_rows)
+        assert table.n_rows == 3, name
+        frame = table.frame()
+        assert frame.to_dict(as_series=False) == columns, name
+
+
+@pytest.mark.parametrize("batch_rows", [None, 2])
+def test_every_other_file_is_rejected_with_line_and_remedy(tmp_path, batch_rows):
+    for name, (text, message) in REJECTED.items():
+        with pytest.raises(InputError) as caught:
+            read(write(tmp_path, text), batch_rows)
+        assert re.search(message, str(caught.value)), (name, str(caught.value))
+
+
+def test_numbers_for_people_are_numbers(tmp_path):
+    for name, (text, largest) in NUMBERS.items():
+        table = read(write(tmp_path, text))
+        readings = detect_readings(table, PreparationOptions(), ["a"], ["number"]).readings
+        assert converted(table, readings).column("a").max() == pytest.approx(largest), name
+
+
+def test_there_are_many_files():
+    assert len(READ) + len(REJECTED) + len(NUMBERS) >= 60
+
+
+def test_lines_that_are_no_rows_are_noted(tmp_path):
+    total = read(write(tmp_path, READ["total at the end"][0]))
+    assert total.notes == ('line 5 is a total ("Total"), not a row: it was left out.',)
+    title = read(write(tmp_path, READ["title before the header"][0]))
+    assert title.notes == ('the first 2 lines are not part of the table ("Sales of May"): they were skipped.',)
+    comments = read(write(tmp_path, READ["comments between rows"][0]))
+    assert "comments" in comments.notes[-1]
