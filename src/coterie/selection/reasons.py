@@ -157,7 +157,8 @@ def _is_nested(sweep: Any, few: int, many: int) -> bool:
 
 
 def _verb(verb: str, subjects: list[str]) -> str:
-    return verb if len(subjects) > 1 else f"{verb}s"
+    is_plural = len(subjects) > 1 or subjects == [NAMES["valleys"]]
+    return verb if is_plural else f"{verb}s"
 
 
 def _capitalize(text: str) -> str:
