@@ -26,7 +26,8 @@ SADDLE_POINTS = [("r/ppclust_x16", "VII", 3), ("r/butterfly", "VVI", 3)]  # cell
 
 
 def stored_cells():
-    return [(name, int(k)) for name, of_table in stored_values().items() for k in of_table]
+    """Tables and numbers of components; one component needs no search."""
+    return [(name, int(k)) for name, of_table in stored_values().items() for k in of_table if k != "1"]
 
 
 def stored(name, structure, k):
