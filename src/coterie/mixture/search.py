@@ -88,11 +88,12 @@ class Search:
         With few rows for each component, most runs collapse within a few steps. So there are more of them, until
         several have no degenerate component.
         """
-        batches, sound = [], 0
+        batches: list[Any] = []
+        sound = 0
         while len(batches) < (BATCHES if self.has_few_rows else 1) and sound < SOUND and self.steps_left > 0:
             batch = self.short_runs(self.trials.random_starts(self.n_starts), self.n_continued(self.n_starts))
             is_sound = self.trials.degeneracy(batch) == 0
-            sound += np.count_nonzero(is_sound)
+            sound += int(is_sound.sum())
             batches.append(select(batch, is_sound) if batches and self.has_few_rows else batch)
         return concatenate(batches)
 
