@@ -1,8 +1,8 @@
 """The best of 200 independent starts of a Gaussian mixture: what a search for starts is compared with.
 
 ``python -m reference.independent_starts`` (in `tests`) computes `independent_starts.json`: the log-likelihood for
-every public table, number of components and covariance structure. Values that the file already has are skipped. Of
-large tables, a random sample of `ROWS` rows with a fixed seed stands for the table: 200 starts then take seconds, and
+every public table, number of components and covariance structure. Values that the file already has are skipped. A
+random sample of `ROWS` rows with a fixed seed stands for each large table: 200 starts then take less than a second, and
 the fewer the rows, the more a search depends on its random numbers.
 """
 

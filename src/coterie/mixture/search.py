@@ -88,27 +88,30 @@ class Search:
         With few rows for each component, most runs collapse within a few steps. So there are more of them, until
         several have no degenerate component.
         """
-        batches, sound = [], 0
+        batches: list[Any] = []
+        sound = 0
         while len(batches) < (BATCHES if self.has_few_rows else 1) and sound < SOUND and self.steps_left > 0:
             batch = self.short_runs(self.trials.random_starts(self.n_starts), self.n_continued(self.n_starts))
             is_sound = self.trials.degeneracy(batch) == 0
-            sound += np.count_nonzero(is_sound)
+            sound += int(is_sound.sum())
             batches.append(select(batch, is_sound) if batches and self.has_few_rows else batch)
         return concatenate(batches)
 
-    def converge(self, params: Any, candidates: Candidates | None = None, count: int = 0) -> Candidates:
+    def converge(
+        self, params: Any, candidates: Candidates | None = None, *, count: int = 0, precision: float = 1.0
+    ) -> Candidates:
         """The best of the runs and of earlier candidates, once each has converged or cannot become the best.
 
         Candidates continue as well, unless they are stationary: a component may collapse slowly. Each of the runs
-        counts as `count` independent starts.
+        counts as `count` independent starts. The tolerance is multiplied by `precision`.
         """
         runs = len(params.weights)
-        none = np.full((2, runs), np.inf)
-        new = Candidates(params, np.zeros(runs, int), none[0].copy(), none, np.full(runs, count))
+        objective, gains = np.full(runs, np.inf), np.full((2, runs), np.inf)
+        everything = Candidates(params, np.zeros(runs, int), objective, gains, np.full(runs, count))
         if candidates is not None:
-            rest = (np.append(a, b, axis=-1) for a, b in zip(new[1:], candidates[1:], strict=True))
-            new = Candidates(concatenate([params, candidates.params]), *rest)
-        params, degeneracy, objective, gains, _ = new
+            rest = (np.append(a, b, axis=-1) for a, b in zip(everything[1:], candidates[1:], strict=True))
+            everything = Candidates(concatenate([params, candidates.params]), *rest)
+        params, degeneracy, objective, gains, _ = everything
         active = np.flatnonzero(~self._is_stationary(gains))
         while True:
             moved, objective[active], gains[:, active] = self._advance(select(params, active), ROUND)
@@ -116,16 +119,16 @@ class Search:
             order = np.lexsort([objective, degeneracy])
             best = order[0]  # if it collapses later, runs that were behind it continue
             could_win = (objective - HOPE * gains[-1] < objective[best]) & (degeneracy <= degeneracy[best])
-            active = np.flatnonzero(could_win & ~self._has_converged(gains))
+            active = np.flatnonzero(could_win & ~self._has_converged(gains, precision * self.tol))
             if len(active) == 0 or self.steps_left <= 0:
-                return self._distinct(new._replace(params=params), order)
+                return self._distinct(everything._replace(params=params), order)
 
-    def _has_converged(self, gains: np.ndarray) -> np.ndarray:
+    def _has_converged(self, gains: np.ndarray, tol: float) -> np.ndarray:
         """Whether the remaining gain of each run, by Aitken's estimate from its last two gains, is small."""
         before, last = np.maximum(gains, np.finfo(np.float64).tiny)
         with np.errstate(over="ignore"):  # a gain after none
             rate = np.minimum(last / before, 1 - 1e-6)
-        return (last * np.maximum(1.0, rate / (1 - rate)) < self.tol) | self._is_stationary(gains)
+        return (last * np.maximum(1.0, rate / (1 - rate)) < tol) | self._is_stationary(gains)
 
     def _is_stationary(self, gains: np.ndarray) -> np.ndarray:
         """Whether the last step of each run gained next to nothing."""
@@ -144,9 +147,18 @@ class Search:
         return runs._replace(hits=hits).select(best)
 
     def explore(self, candidates: Candidates) -> Candidates:
-        """For few rows, the best runs after more random starts, until several of them end in the best optimum."""
-        while self.has_few_rows and candidates.hits[0] < HITS and self.steps_left > 0:
-            candidates = self.improve(self.converge(self.random_runs(), candidates, count=1), 2)
+        """For few rows, the best runs after more random starts, until several of them end in the best optimum [1]_.
+
+        If only one or two starts end in it, others may end in a better one. If all runs have degenerate components, there
+        is no optimum to be found.
+
+        .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
+           Programming 37.
+        """
+        is_sound = candidates.degeneracy[0] == 0
+        while self.has_few_rows and is_sound and candidates.hits[0] < HITS and self.steps_left > 0:
+            candidates = self.converge(self.random_runs(), candidates, count=1)
+            candidates = self.improve(candidates, self.effort.patience - 1)
         return candidates
 
     def improve(self, candidates: Candidates, patience: int | None = None) -> Candidates:
@@ -156,18 +168,19 @@ class Search:
             patience = self.effort.patience * (2 if self.has_few_rows else 1)
         while self.steps_left > 0 and idle < patience:
             count = max(4, min(self.n_starts // 2, self.steps_left // (4 * SHORT)))
-            n_splits = int(np.ceil(self.effort.splits * count))
-            splits = split_and_merge(self.trials, select(candidates.params, [0]), n_splits, skip)
+            best = select(candidates.params, [0])
+            splits = split_and_merge(self.trials, best, int(np.ceil(self.effort.splits * count)), skip)
             count_of_others = max(1, min(count // 3, (count - len(splits)) // 2))
             moves = [splits, relocate(self.trials, candidates.params, count_of_others)]
             if len(candidates.objective) > 1:
                 moves.append(cross(self.trials, candidates.params, count_of_others))
-            if self.trials.n < FEW_ROWS_PER_COMPONENT * self.trials.k:
-                least_degenerate = select(candidates.params, candidates.degeneracy == candidates.degeneracy[0])
-                moves.append(exchange(self.trials, least_degenerate, 2 * count_of_others))
+            is_sound = candidates.degeneracy == 0
+            if self.trials.n < FEW_ROWS_PER_COMPONENT * self.trials.k and is_sound[0]:
+                moves.append(exchange(self.trials, select(candidates.params, is_sound), 2 * count_of_others))
             starts = np.concatenate(moves)
             before = candidates
-            candidates = self.converge(self.short_runs(starts, self.n_continued(len(starts))), candidates)
+            n_continued = max(1, len(starts) // (2 if self.has_few_rows else 4))
+            candidates = self.converge(self.short_runs(starts, n_continued), candidates)
             idle, skip = (0, 0) if self._is_better(candidates, before) else (idle + 1, skip + len(splits))
         return candidates
 
@@ -179,15 +192,16 @@ class Search:
     def finish(self, candidates: Candidates) -> Candidates:
         """The local optima next to the candidates, best first.
 
-        EM can converge to a saddle point, so every run also restarts from its responsibilities with a little noise.
+        EM can converge to a saddle point, so every run also restarts from its responsibilities with a little noise. For
+        few rows, the best run converges far enough that the fit after it does not end in a degenerate component.
         """
         self.steps_left, self.reserve = self.steps_left + self.reserve, 0
         resp, _ = self.trials.responsibilities(candidates.params)
         noise = self.trials.rng.random(resp.shape)
         resp += NOISE * (noise / noise.sum(axis=-1, keepdims=True) - resp)
         candidates = self.converge(self.trials.first(resp), candidates)
-        self.tol *= 1e-3
-        candidates = self.converge(candidates.params, None)
+        if self.has_few_rows:
+            candidates = self.converge(candidates.params, precision=1e-3)
         costs = self.trials.costs(candidates.params, candidates.objective)
         return candidates.select(np.lexsort([costs, candidates.degeneracy]))
 
