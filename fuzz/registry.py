@@ -26,18 +26,26 @@ NOT_COVERED: dict[str, str] = {  # names, or packages as a whole
     "jobs.report": "writes pages, tested in a browser in tests/report",
     "jobs.ReportJob": "options of jobs.report",
     "jobs.compare_labels": "metrics of two columns, compared with them in tests/cli",
+    "Job": "made by the command line, which the laws of jobs call",
+    "make_report": "the page of jobs.report, compared with it in tests/jobs",
+    "export": "compared with predict on random rows in tests/exports",
+    "jobs.ExportJob": "options of export",
     "jobs.examine": "says what the machine has, not what a table has",
-    **{f"jobs.{name}": TYPE for name in ("Budget", "Device", "Missing", "ModelMissing", "Number", "Scale")},
+    **{
+        f"jobs.{name}": TYPE
+        for name in ("Budget", "Dates", "DecimalMark", "Device", "Dialect", "ExportFormat", "Missing", "ModelMissing",
+                     "Number", "Scale")
+    },
     **{
         f"jobs.{name}": "made by the command line, which the laws of jobs call"
-        for name in ("ChooseJob", "CompareJob", "CompareLabelsJob", "Job", "PredictJob", "Progress", "TableJob")
+        for name in ("ChooseJob", "CompareJob", "CompareLabelsJob", "PredictJob", "Progress", "TableJob")
     },
     **{f"diagnosis.{name}": RESULT for name in ("Check", "Diagnosis", "Finding")},
     **{f"explanation.{name}": RESULT for name in ("Condition", "Explanation", "Rule")},
     **{
         f"selection.{name}": RESULT
-        for name in ("ChooseK", "Curve", "DendrogramGap", "Gap", "Knee", "MixtureTable", "Progress", "Split",
-                     "Splitting", "Stability", "Sweep", "Tendency", "Vote")
+        for name in ("ChooseK", "Curve", "Decision", "DendrogramGap", "Gap", "Knee", "MixtureTable", "Progress",
+                     "Split", "Splitting", "Stability", "Sweep", "Tendency", "Valleys", "Vote")
     },
     "datasets.GaussianTruth": RESULT,
     "traces.Step": RESULT,

@@ -22,7 +22,7 @@ from coterie.report.build import reliability
 SHORT = [
     (search, {"STEPS": 500}),
     (GaussianTrials, {"effort": GaussianTrials.effort._replace(runs=9, patience=1, steps_for_few_rows=500)}),
-    (gaussian_trials, {"TREE_ROWS": 60}),
+    (gaussian_trials, {"TREE_ROWS": 150}),
     (FamilyTrials, {"effort": FamilyTrials.effort._replace(runs=6)}),
     (swap_search, {"EFFORTS": swap_search.EFFORTS | {"auto": swap_search.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
     (medoid_search, {"JUMPS": 3, "LONG_JUMPS": 3}),

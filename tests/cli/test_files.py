@@ -135,7 +135,7 @@ def test_excel_without_its_package_says_which_one(folder, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "fastexcel", None)
     (folder / "t.xlsx").write_bytes(b"PK")
     assert main(["fit", "t.xlsx", "-k", "2"]) == 2
-    assert capsys.readouterr().err == "Error: reading .xlsx needs one more package. Run: pip install fastexcel\n"
+    assert capsys.readouterr().err == 'Error: reading .xlsx needs one more package. Run: pip install "coterie[excel]"\n'
 
 
 def test_nothing_on_standard_input_is_said_to_be_nothing(capsys, monkeypatch):

@@ -19,8 +19,6 @@ CELLS = [
     ("r/pluton", "EEV", 2),
     ("r/pluton", "VEV", 4),
     ("r/pluton", "VVV", 4),  # the best by the penalised objective is not the most likely
-    ("r/hartigan_nutrients_meat_fish_fowl_1959", "VVV", 4),  # one start in 300 is sound
-    ("sipu/spiral", "VEE", 3),  # a run that is hardly sound ends in a degenerate component
     ("r/ppclust_x12", "EVI", 2),
     ("r/ppclust_x12", "EEI", 3),
 ]

@@ -88,7 +88,7 @@ def pages(tmp_path_factory):
                 blobs(place, label=[HOSTILE[i % 5] for i in range(300)]), labels="label", output=place / "r.html"
             ),
             "a comparison": lambda: CompareJob(
-                blobs(place), methods=("kmeans", "ward", "gmm"), k=3, report=place / "r.html"
+                blobs(place), algorithms=("kmeans", "ward", "gmm"), k=3, report=place / "r.html"
             ),
         }[name]()
 

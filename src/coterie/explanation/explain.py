@@ -84,7 +84,7 @@ def explain(model: Any, X: Any, *, sample_weight: Any = None, max_conditions: in
     >>> model = coterie.KMeans(2, random_state=0).fit(X)
     >>> explanation = coterie.explain(model, X)
     >>> explanation[model.predict([[10, 0]])[0]].text
-    'column 0 > 5'
+    'column 0 > 4'
     """
     max_conditions = whole_number("max_conditions", max_conditions, 1)
     columns = as_columns(X)
