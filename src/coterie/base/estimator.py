@@ -17,6 +17,7 @@ from coterie import interrupts, machine
 from coterie.core import loop
 from coterie.core.arguments import as_rng
 from coterie.core.arrays import is_sparse
+from coterie.core.attachments import detach
 from coterie.core.checkpoint import Checkpointer, HistoryRecorder, Store
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.core.repr_html import EstimatorHTMLMixin
@@ -219,7 +220,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         return times_power(-exponent, centers) if exponent else centers
 
     def _learn_columns(self, X: Any, source: Source) -> None:
-        """Store number and names of the columns after a successful fit."""
+        """Store number and names of the columns after a successful fit, and delete what was added after the last one."""
+        detach(self)
         self._store_scale(Scale(0, 0))
         self._check_columns(X, source, self, reset=True)
 

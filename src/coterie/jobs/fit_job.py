@@ -22,7 +22,7 @@ from coterie.persistence import save
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.preparation.sklearn_steps import as_pipeline
-from coterie.report.build.cluster_names import ATTRIBUTE, check_names, named, names_by_label
+from coterie.report.build.cluster_names import check_names, named, names_by_label
 from coterie.report.build.cluster_rules import with_rules
 from coterie.report.build.cluster_summaries import fit_warnings, not_converged, notes, summaries, table_fields
 from coterie.report.build.fitted_model import FittedModel
@@ -73,8 +73,8 @@ def execute(job: Job, callback: Callback) -> JobResult:
             if summary is not None:
                 fitted.model.training_summary_ = summary
             if names is not None:
-                setattr(fitted.model, ATTRIBUTE, names)
-            pipeline = as_pipeline(fitted.model, prepared.preparation)
+                fitted.model.cluster_names_ = names
+            pipeline = as_pipeline(fitted.model, prepared.preparation, prepared.rows.n)
             files.write(job.model, lambda temporary: save(pipeline, temporary, overwrite=True))
         if job.profiles is not None:
             callback(Progress(f"writing {job.profiles.name}"))

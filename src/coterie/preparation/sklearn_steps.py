@@ -13,6 +13,7 @@ from coterie.data.tables.reader import Table
 from coterie.data.tables.readings import Reading
 from coterie.errors import InputError, ParameterError
 from coterie.families import Categorical, groups
+from coterie.persistence.scaler_state import complete_scaler
 from coterie.preparation import ModelMissing
 from coterie.preparation.column_reader import ColumnReader
 from coterie.preparation.column_selection import check_column
@@ -75,13 +76,13 @@ class PreparedModel:
         return self.steps[0] if self.steps else self.model
 
 
-def as_pipeline(model: Any, preparation: Preparation) -> Any:
-    """A pipeline that prepares rows and then applies the model.
+def as_pipeline(model: Any, preparation: Preparation, rows: int) -> Any:
+    """A pipeline that prepares rows and then applies the model, which was fitted to this number of `rows`.
 
     Its first step is a `ColumnReader` if columns are read as numbers by a rule or are transformed. A model of mixed
     columns stores its columns itself.
     """
-    steps = [] if preparation.mixed else _steps(preparation)
+    steps = [] if preparation.mixed else _steps(preparation, rows)
     if preparation.readings or preparation.transforms:
         names = preparation.columns if preparation.mixed else preparation.names
         readings = {name: reading.as_dict() for name, reading in preparation.readings.items()}
@@ -154,11 +155,12 @@ def _missing_treatment(saved: PreparedModel, missing: ModelMissing) -> str:
     return saved.fill or ("ignore" if ignores else "error")
 
 
-def _steps(preparation: Preparation) -> list[tuple[str, Any]]:
+def _steps(preparation: Preparation, rows: int) -> list[tuple[str, Any]]:
     """Steps of scikit-learn that fill and scale; one-hot columns stay as they are."""
     names, n_one_hot = preparation.names, len(preparation.names) - len(preparation.numbers)
     scaler = _scaler(preparation)
     scaler.n_features_in_ = len(names)
+    complete_scaler(scaler, rows)
     steps = [("prepare", scaler)]
     if preparation.fill:
         imputer = SimpleImputer(strategy=preparation.missing)
