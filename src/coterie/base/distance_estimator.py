@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from coterie.base.estimator import COLUMNS
 from coterie.core.attachments import detach
+from coterie.core.protocols import takes_series
 from coterie.core.repr_html import EstimatorHTMLMixin
 from coterie.data.frames import empty_frame, is_frame
 from coterie.distances.distance import Distance, as_distance
@@ -45,7 +46,7 @@ class DistanceEstimator(EstimatorHTMLMixin, ClusterMixin, SklearnExport, BaseEst
         """Check, or with `reset` (in a fit) store, number and names of the columns; ragged series have none."""
         if reset:
             detach(self, *COLUMNS)
-        if isinstance(X, list) and len({np.shape(row) for row in X}) > 1:
+        if isinstance(X, list) and (len({np.shape(row) for row in X}) > 1 or (not reset and takes_series(self))):
             return
         names = getattr(X, "columns", None)
         columns = X if is_frame(X) else np.asarray(X) if names is None else empty_frame(names)

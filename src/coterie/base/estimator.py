@@ -220,7 +220,7 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         return times_power(-exponent, centers) if exponent else centers
 
     def _learn_columns(self, X: Any, source: Source) -> None:
-        """Store number and names of the columns after a successful fit, and delete what was added after the last one."""
+        """Store number and names of the columns after a fit, and delete what was added after the last one."""
         detach(self)
         self._store_scale(Scale(0, 0))
         self._check_columns(X, source, self, reset=True)

@@ -8,6 +8,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+from coterie.core.protocols import takes_series
 from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table
 from coterie.data.tables.readings import Reading
@@ -17,6 +18,7 @@ from coterie.persistence.scaler_state import complete_scaler
 from coterie.preparation import ModelMissing
 from coterie.preparation.column_reader import ColumnReader
 from coterie.preparation.column_selection import check_column
+from coterie.preparation.long_series import SeriesTable
 from coterie.preparation.preparation import Preparation
 
 
@@ -138,11 +140,24 @@ def load_preparation(saved: PreparedModel, table: Table, missing: ModelMissing) 
         spread=tuple(spread[:n_numbers].tolist()),
         single=all(str(table.schema.get(name)) == "Float32" for name in numbers),
         mixed=saved.mixed,
-        series=hasattr(saved.model, "max_iter_barycenter"),
+        series=takes_series(saved.model),
         from_model=True,
         readings=saved.readings,
         transforms=saved.transforms,
     )
+
+
+def series_preparation(saved: PreparedModel, table: SeriesTable) -> Preparation:
+    """The preparation of series, whose columns are not those of the model: it must leave values as they are."""
+    numbers = tuple(table.columns[1:])
+    n_columns = saved.n_columns or len(numbers)
+    fill, shift, spread = combined(saved.steps, n_columns)
+    if fill is not None or np.any(shift != 0.0) or np.any(spread != 1.0) or saved.readings or saved.transforms:
+        raise ParameterError("--series is for models of unscaled series: this model scales or fills its columns.")
+    return Preparation(
+        numbers=numbers, categories={}, missing="error", fill=(), scale="none", shift=(0.0,) * len(numbers),
+        spread=(1.0,) * len(numbers), single=False, mixed=False, series=True, from_model=True,
+    )  # fmt: skip
 
 
 def _missing_treatment(saved: PreparedModel, missing: ModelMissing) -> str:
