@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from coterie import GaussianMixture
 from coterie.families.structures import STRUCTURES
@@ -72,7 +73,9 @@ def best_of_starts(X, structure, k, starts=200, seed=12345, saddle_points=True):
         for run in range(len(runs)):
             fit = GaussianMixture(k, covariance_type=structure, warm_start=True)
             fit._fitted_model, fit._components = model, trials.result(each, run)
-            fit.fit(X)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # of starts that collapse slowly
+                fit.fit(X)
             if is_sound(fit, X):
                 likelihoods.append(fit.log_likelihood_)
     return max(likelihoods, default=-np.inf)
@@ -120,9 +123,7 @@ def main():
         of_table = values.setdefault(name, {})
         if 4 * k > len(X) or str(k) in of_table:
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            best = {structure: best_of_starts(X, structure, k) for structure in STRUCTURES}
+        best = {structure: best_of_starts(X, structure, k) for structure in STRUCTURES}
         of_table[str(k)] = {s: float(f"{value:.8g}") if np.isfinite(value) else None for s, value in best.items()}
         FILE.write_text(json.dumps(values, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         print(name, k, flush=True)

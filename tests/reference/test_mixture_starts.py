@@ -15,14 +15,20 @@ CELLS = [
     ("mssc/german_towns", "VVI", 3),
     ("r/EuroUnemployment", "VVV", 2),
     ("r/USArrests", "VEV", 3),
-    ("r/butterfly", "EVV", 3),
+    ("r/butterfly", "EVV", 3),  # the stored value is that of a saddle point
     ("r/pluton", "EEV", 2),
     ("r/pluton", "VEV", 4),
     ("r/pluton", "VVV", 4),  # the best by the penalised objective is not the most likely
+    ("r/hartigan_nutrients_meat_fish_fowl_1959", "VVV", 4),  # one start in 300 is sound
+    ("sipu/spiral", "VEE", 3),  # a run that is hardly sound ends in a degenerate component
     ("r/ppclust_x12", "EVI", 2),
     ("r/ppclust_x12", "EEI", 3),
 ]
-SADDLE_POINTS = [("r/ppclust_x16", "VII", 3), ("r/butterfly", "VVI", 3)]  # cells with a stored value at which EM stops
+SADDLE_POINTS = [  # cells with a stored value at which EM stops
+    ("r/ppclust_x16", "VII", 3),
+    ("r/butterfly", "VVI", 3),
+    ("r/butterfly", "EVV", 3),
+]
 
 
 def stored_cells():
@@ -41,7 +47,9 @@ def test_a_default_fit_is_sound_and_as_likely_as_the_best_of_200_starts(name, st
     X = load(name)
     model = GaussianMixture(k, covariance_type=structure, random_state=0).fit(X)
     assert is_sound(model, X)
-    assert model.log_likelihood_ >= stored(name, structure, k) - SLACK
+    is_saddle_point = (name, structure, k) in SADDLE_POINTS
+    best = best_of_starts(X, structure, k, saddle_points=False) if is_saddle_point else stored(name, structure, k)
+    assert model.log_likelihood_ >= best - SLACK
 
 
 @pytest.mark.parametrize("name, k", [("mssc/german_towns", 4)])
