@@ -39,7 +39,7 @@ MINUTES ?= 10
 demo: .venv/demo  ## a small real table, its clusters, and a page about them
 	@mkdir -p demo
 	$(BIN)/coterie demo penguins -o demo/penguins.csv --force
-	$(BIN)/coterie fit demo/penguins.csv -k auto --missing drop --exclude year \
+	$(BIN)/coterie fit demo/penguins.csv -k 3 --missing drop --exclude year \
 		--report demo/report.html -o demo/labelled.csv --force
 	@echo; echo "Open file://$(CURDIR)/demo/report.html"
 

@@ -19,8 +19,7 @@ X, _ = make_blobs(300, 2, centers=5, cluster_std=0.4, random_state=1)
 clear = choose_k(X, range(1, 9), budget="quick", random_state=0)
 print(clear.recommended, clear.strength, f"support {clear.confidence:.2f}")
 print(clear.reason)
-panels = clear.plot()
-figure = panels[0].figure
+figure = clear.plot().figure_
 
 # %%
 # Pairs of clusters
@@ -33,7 +32,7 @@ centers = np.array([[0, 0], [3, 0], [20, 0], [23, 0], [10, 16], [13, 16]])
 pairs = (rng.normal(0, 0.8, (6, 50, 2)) + centers[:, None]).reshape(-1, 2)
 ambiguous = choose_k(pairs, range(1, 9), budget="quick", random_state=0)
 print(ambiguous)
-figure_ambiguous = ambiguous.plot()[0].figure
+figure_ambiguous = ambiguous.plot().figure_
 
 # %%
 # Data without clusters
@@ -44,4 +43,4 @@ noise = rng.uniform(size=(300, 2))
 uniform = choose_k(noise, range(1, 9), budget="quick", random_state=0)
 print(uniform.recommended)
 print(uniform.reason)
-figure_uniform = uniform.plot()[0].figure
+figure_uniform = uniform.plot().figure_

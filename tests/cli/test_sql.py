@@ -46,6 +46,7 @@ def test_what_cannot_be_queried_is_told(database, capsys):
     for arguments, code, message in [
         (["sales.db"], 2, 'is a database: add --sql "SELECT'), (["sales.db", "--sql", "FROM nothing"], 3, "nothing"),
         (["absent.db", "--sql", "FROM orders"], 3, 'no file "absent.db"'),
+        (["orders.parquet", "--sql", "FROM orders"], 3, "orders.parquet is the table named data."),
         (["duckdb:///sales.db?table=orders", "--sql", "FROM orders"], 2, "leave out one"),
         (["sales.db", "--sql", "FROM orders WHERE a > 99"], 3, "no rows"),
         (["sales.db", "--sql", "DROP TABLE orders"], 3, "read-only"),

@@ -55,7 +55,7 @@ def refused(error, *words):
         ("prior", "flat", ("None, 'default'", "Prior", "got 'flat'")),
     ],
 )
-def test_options_are_refused_with_what_they_can_be(option, value, words):
+def test_options_are_rejected_with_what_they_can_be(option, value, words):
     with refused(ParameterError, rf"\b{option} must be", *words):
         GaussianMixture(**{"n_components": 2, option: value}).fit(ROWS)
 
@@ -76,7 +76,7 @@ def test_an_unknown_structure_is_answered_with_all_there_are(name):
         (["a", "b"], ("numbers",)),
     ],
 )
-def test_weights_that_cannot_be_are_refused(weights, words):
+def test_weights_that_are_invalid_are_rejected(weights, words):
     with refused(ParameterError, "weights_init", *words):
         GaussianMixture(2, weights_init=weights).fit(ROWS)
 
@@ -91,7 +91,7 @@ def test_weights_that_cannot_be_are_refused(weights, words):
         ("far", ("numbers",)),
     ],
 )
-def test_means_that_cannot_be_are_refused(means, words):
+def test_means_that_are_invalid_are_rejected(means, words):
     with refused(ParameterError, "means_init", *words):
         GaussianMixture(2, means_init=means).fit(ROWS)
 
@@ -118,7 +118,7 @@ def full(matrix):
         ("full", full(np.full((3, 3), np.nan)), ("NaN",)),
     ],
 )
-def test_precisions_that_cannot_be_are_refused(name, precisions, words):
+def test_precisions_that_are_invalid_are_rejected(name, precisions, words):
     with refused(ParameterError, "precisions_init", *words):
         GaussianMixture(2, covariance_type=name, precisions_init=precisions).fit(ROWS)
 
@@ -144,7 +144,7 @@ def test_what_is_fixed_must_be_given(held, option):
         (Prior(scale="wide"), ("scale", "numbers")),
     ],
 )
-def test_priors_that_cannot_be_are_refused(prior, words):
+def test_priors_that_are_invalid_are_rejected(prior, words):
     with refused(ParameterError, "prior", *words):
         GaussianMixture(2, prior=prior).fit(ROWS)
 
@@ -158,19 +158,19 @@ def test_values_that_are_not_finite_are_counted_column_by_column(value, what):
         GaussianMixture(2).fit(with_holes(value))
 
 
-def test_sparse_rows_are_refused_with_the_way_to_dense_ones():
+def test_sparse_rows_are_rejected_with_the_way_to_dense_ones():
     with refused(InputError, "X is sparse", "toarray"):
         GaussianMixture(2).fit(sparse.csr_array(ROWS))
 
 
-def test_nan_is_refused_with_the_option_that_would_allow_it_and_infinity_even_then():
+def test_nan_is_rejected_with_the_option_that_would_allow_it_and_infinity_even_then():
     with refused(InputError, "missing='ignore'"):
         GaussianMixture(2).fit(with_holes(np.nan))
     with refused(InputError, r"X contains infinity: column 0 \(2\), column 2 \(1\)"):
         GaussianMixture(2, missing="ignore").fit(with_holes(np.inf))
 
 
-def test_more_components_than_rows_are_refused_with_both_numbers():
+def test_more_components_than_rows_are_rejected_with_both_numbers():
     with refused(InputError, "n_samples=30", "n_components=31", "use n_components <= 30"):
         GaussianMixture(31).fit(ROWS)
     weight = np.zeros(30)
@@ -194,7 +194,7 @@ def test_more_components_than_rows_are_refused_with_both_numbers():
     ],
     ids=["too large", "too small", "far too large", "half", "NaN", "infinite", "text", "too few", "two dimensions"],
 )
-def test_known_labels_that_cannot_be_are_refused(known, words):
+def test_known_labels_that_are_invalid_are_rejected(known, words):
     for verb in (GaussianMixture(2).fit, GaussianMixture(2).partial_fit):
         with refused(InputError, "known_labels must", *words):
             verb(ROWS, known_labels=known)
@@ -214,13 +214,13 @@ def test_known_labels_that_cannot_be_are_refused(known, words):
         (np.full((30, 2), np.nan), ("sum to 1",)),
     ],
 )
-def test_starts_that_cannot_be_are_refused(start, words):
+def test_starts_that_are_invalid_are_rejected(start, words):
     with refused(ValueError, "init_params", *words):
         GaussianMixture(2, init_params=start).fit(ROWS)
 
 
 @pytest.mark.parametrize("weight, words", [(-np.ones(30), ("negative",)), (np.zeros(30), ("zero for every row",))])
-def test_row_weights_that_cannot_be_are_refused(weight, words):
+def test_row_weights_that_are_invalid_are_rejected(weight, words):
     with refused(InputError, "sample_weight", *words):
         GaussianMixture(2).fit(ROWS, sample_weight=weight)
 
@@ -232,7 +232,7 @@ VERBS = ["predict", "predict_proba", "score_samples", "score", "uncertainty", "e
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_other_columns_or_values_than_could_be_fitted_are_refused(verb):
+def test_other_columns_or_values_than_could_be_fitted_are_rejected(verb):
     model = GaussianMixture(2, random_state=0).fit(ROWS)
     with refused(ValueError, "X has 2 features", "expecting 3 features"):
         getattr(model, verb)(ROWS[:, :2])
@@ -240,7 +240,7 @@ def test_other_columns_or_values_than_could_be_fitted_are_refused(verb):
         getattr(model, verb)(with_holes(np.nan))
 
 
-def test_another_number_of_columns_is_refused_by_batches():
+def test_another_number_of_columns_is_rejected_by_batches():
     model = GaussianMixture(2, random_state=0).partial_fit(ROWS)
     with refused(ValueError, "X has 2 features", "expecting 3 features"):
         model.partial_fit(ROWS[:, :2])
@@ -271,7 +271,7 @@ def test_what_needs_one_column_or_gaps_says_so():
             model.sample(n)
 
 
-def test_a_warm_start_from_another_kind_of_fit_is_refused_with_the_remedy():
+def test_a_warm_start_from_another_kind_of_fit_is_rejected_with_the_remedy():
     for other in ({"n_components": 3}, {"covariance_type": "diag"}):
         model = GaussianMixture(2, random_state=0, warm_start=True).fit(ROWS)
         with refused(ParameterError, "warm_start", "set warm_start=False"):

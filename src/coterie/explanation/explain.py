@@ -62,7 +62,7 @@ def explain(model: Any, X: Any, *, sample_weight: Any = None, max_conditions: in
 
     Thresholds are numbers with few digits, near quantiles of all rows and of each cluster. The search uses at most
     20,000 rows, with at least 200 of each cluster; rules are then counted in all rows, with the thresholds as they are
-    printed. The result does not depend on a random state. A million rows of 20 columns take about a second.
+    printed. The result does not depend on a random state. A million rows of 20 columns take one to three seconds.
 
     The cost ratio is that of a threshold tree with one leaf for each cluster [1]_, grown greedily for the K-means cost
     [2]_ on the sample, with standardised columns. It states how well cuts of single columns can describe the clusters:
@@ -133,12 +133,12 @@ def explanation(
     k = len(names)
     columns = [binned(column, codes, k) for column in sample]
     columns = [column for column in columns if column.bins > 1]
-    found: list[tuple[Condition, ...]] = [()] * k
+    descriptions: list[tuple[Condition, ...]] = [()] * k
     if columns and k > 1:
         search = RuleSearch(columns, codes, w)
-        found = [search.best(j, max_conditions) for j in range(k)]
-    used = sorted({condition.column for conditions in found for condition in conditions})
-    rules, rows, noise = _counted(found, names, parts(used))
+        descriptions = [search.best(j, max_conditions) for j in range(k)]
+    used = sorted({condition.column for conditions in descriptions for condition in conditions})
+    rules, rows, noise = _counted(descriptions, names, parts(used))
     ratio, tree = tree_of_clusters(sample, columns, codes, w, names, points=points)
     return Explanation(rules, ratio, tree, rows, len(codes), noise)
 
@@ -159,10 +159,10 @@ def _labels(model: Any, X: Any, n: int) -> Any:
 
 
 def _counted(
-    found: Sequence[tuple[Condition, ...]], names: Sequence[str], parts: Iterable[Part]
+    descriptions: Sequence[tuple[Condition, ...]], names: Sequence[str], parts: Iterable[Part]
 ) -> tuple[tuple[Rule, ...], int, int]:
     """Rules with their counts in all rows, the number of rows, and of those in no cluster."""
-    k = len(found)
+    k = len(descriptions)
     counts, weights = np.zeros((3, k), np.int64), np.zeros((3, k))  # in the cluster, fitting the rule, both
     total, rows, noise = 0.0, 0, 0
     for columns, codes, w in parts:
@@ -172,7 +172,7 @@ def _counted(
         inside = codes[is_member]
         counts[0] += np.bincount(inside, minlength=k)
         weights[0] += np.bincount(inside, None if w is None else w[is_member], k)
-        for j, conditions in enumerate(found):
+        for j, conditions in enumerate(descriptions):
             if not conditions:
                 continue
             mask = np.logical_and.reduce([columns.satisfies(condition) for condition in conditions])
@@ -181,7 +181,7 @@ def _counted(
                 weights[i, j] += np.count_nonzero(each) if w is None else w[each].sum()
     rules = tuple(
         _rule(name, conditions, counts[:, j], weights[:, j], total)
-        for j, (name, conditions) in enumerate(zip(names, found, strict=True))
+        for j, (name, conditions) in enumerate(zip(names, descriptions, strict=True))
     )
     return rules, rows, noise
 

@@ -318,5 +318,5 @@ def _block(*content: Any) -> str:
 def _style() -> str:
     """The rules of charts and tables, nested so that they apply to results only."""
     shared = "\n".join(SHARED.findall(page_stylesheet() + report_stylesheet()))
-    own = files("coterie.report").joinpath("notebook.css").read_text(encoding="utf-8")
-    return f".{CLASS} {{\n{shared}\n}}\n{own}"
+    notebook = files("coterie.report").joinpath("notebook.css").read_text(encoding="utf-8")
+    return f".{CLASS} {{\n{shared}\n}}\n{notebook}"

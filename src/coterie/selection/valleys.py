@@ -13,7 +13,7 @@ from coterie.selection.text_table import aligned
 BAND = 0.2  # half the width of a band, in units of the distance between two centers
 NEIGHBOURS = 2  # each cluster is compared with this many of the nearest ones
 THRESHOLD = 0.8  # largest ratio of densities that is a valley
-MIN_SHARE = 0.6  # share of the clusters that must be separate: some are so by chance
+MIN_SHARE = 0.6  # minimum share of the clusters that are separate: fewer can be separate by chance
 PRIOR_ROWS = 4.0  # added to the rows of each band: a few rows alone are no evidence
 
 

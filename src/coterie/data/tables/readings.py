@@ -47,8 +47,8 @@ class Reading:
     def as_dict(self) -> dict[str, Any]:
         """The fields that matter, as texts and lists."""
         values = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
-        own = {"number": ("decimal", "unit"), "boolean": ("true", "false"), "date": ("format", "reference", "part")}
-        return {name: values[name] for name in ("column", "kind", *own[self.kind], "missing", "example")}
+        by_kind = {"number": ("decimal", "unit"), "boolean": ("true", "false"), "date": ("format", "reference", "part")}
+        return {name: values[name] for name in ("column", "kind", *by_kind[self.kind], "missing", "example")}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Reading":

@@ -52,7 +52,8 @@ def read_sql(path: Path, query: str | None) -> pl.DataFrame:
                 raise ParameterError("--sql must be a query that returns rows: SELECT …")
             return flatten(pl.DataFrame(relation))
     except duckdb.Error as error:
-        raise InputError(f"the query failed: {first_line(error)}") from error
+        hint = f" {file.name} is the table named data." if is_data and file is not None else ""
+        raise InputError(f"the query failed: {first_line(error)}{hint}") from error
 
 
 def _file(name: str) -> Path | None:

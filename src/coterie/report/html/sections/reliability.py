@@ -76,7 +76,7 @@ def _n_clusters(report: Report) -> Sentence:
         return Sentence(
             f"{k} clusters fit best, but the evidence for this number is weak. {criteria.reason}", weak=True
         )
-    return Sentence(f"{k} clusters, but no number of clusters is clear. {criteria.reason}", weak=True)
+    return Sentence(f"The result has {k} clusters. {criteria.reason}", weak=True)
 
 
 def _separation(report: Report) -> Sentence | None:
