@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.mixture.rearrange import cross, exchange, relocate, split_and_merge
-from coterie.mixture.trials import Effort, Trials, concatenate, replace_runs, select
+from coterie.mixture.trials import Trials, concatenate, replace_runs, select
 
 SHORT = 10  # steps of a short run
 ROUND = 10  # steps between two comparisons of the runs
 HOPE = 50  # a run stops if it is behind the best by more than this many times its last gain
 STEPS = 10_000  # steps of all runs
-HITS = 8  # independent starts that must end in the best optimum of a table with few rows
-SOUND = 3  # short runs without degenerate components that a table with few rows must have
+HITS = 8  # number of random starts in the best optimum after which a search on few rows ends
+IDLE = 2  # number of rounds of further random starts without a gain after which it also ends
+SOUND = 3  # minimum number of short runs without degenerate components, for few rows
 BATCHES = 10  # maximum number of batches of short runs until there are as many
 NOISE = 1e-3  # share of random numbers in the responsibilities from which the best runs are finished
 FEW_ROWS = 2e9  # multiply-adds of `STEPS` below which a table has few rows
@@ -27,9 +28,10 @@ def search(trials: Trials) -> Any:
 
     Short runs start from k-means++, random rows and random responsibilities. The best of them (all for few rows), and
     starts that are not random, continue until they have converged or cannot become the best. New starts are made from
-    the best few as long as that helps. These are then checked to be local optima, and the best of them is the result.
-    Runs with degenerate components come after all others. Work is bounded by the shape of the data; if it allows for
-    only a few runs, the result is a single default start.
+    the best few as long as that helps. For few rows, there are then more random starts until several end in the best
+    optimum. The best few are checked to be local optima, and the best of them is the result. Runs with degenerate
+    components come after all others. Work is bounded by the shape of the data; if it allows for only a few runs, the
+    result is a single default start.
 
     .. [1] Biernacki, Celeux & Govaert (2003), Choosing starting values for the EM algorithm for getting the highest
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
@@ -55,12 +57,16 @@ class Candidates(NamedTuple):
         rest = (values[..., runs] for values in self[1:])
         return Candidates(select(self.params, runs), *rest)
 
+    def append(self, other: Candidates) -> Candidates:
+        rest = (np.append(a, b, axis=-1) for a, b in zip(self[1:], other[1:], strict=True))
+        return Candidates(concatenate([self.params, other.params]), *rest)
+
 
 class Search:
     """EM runs that are compared with each other, within a limit of work."""
 
-    def __init__(self, trials: Trials, effort: Effort | None = None):
-        self.trials, self.effort = trials, effort or trials.effort
+    def __init__(self, trials: Trials):
+        self.trials, self.effort = trials, trials.effort
         step = trials.step_work
         steps_for_few_rows = self.effort.steps_for_few_rows
         self.has_few_rows = steps_for_few_rows > 0 and STEPS * step < FEW_ROWS
@@ -83,19 +89,24 @@ class Search:
         return select(params, np.lexsort([objective, self.trials.degeneracy(params)])[:count])
 
     def random_runs(self) -> Any:
-        """Short runs from random starts, best first: for few rows all of the sound ones, else the best.
+        """Short runs from random starts: all of them for few rows, else the best.
 
-        With few rows for each component, most runs collapse within a few steps. So there are more of them, until
-        several have no degenerate component.
+        With few rows for each component, most runs collapse within a few steps. So there are more batches of them, of
+        which only sound runs are used, until several have no degenerate component.
         """
-        batches: list[Any] = []
-        sound = 0
-        while len(batches) < (BATCHES if self.has_few_rows else 1) and sound < SOUND and self.steps_left > 0:
-            batch = self.short_runs(self.trials.random_starts(self.n_starts), self.n_continued(self.n_starts))
-            is_sound = self.trials.degeneracy(batch) == 0
-            sound += int(is_sound.sum())
-            batches.append(select(batch, is_sound) if batches and self.has_few_rows else batch)
-        return concatenate(batches)
+        runs, degeneracy = self._batch()
+        for _ in range(BATCHES - 1 if self.has_few_rows else 0):
+            if (degeneracy == 0).sum() >= SOUND or self.steps_left <= 0:
+                break
+            batch, degeneracy_of_batch = self._batch()
+            runs = concatenate([runs, select(batch, degeneracy_of_batch == 0)])
+            degeneracy = np.append(degeneracy, degeneracy_of_batch)
+        return runs
+
+    def _batch(self) -> tuple[Any, np.ndarray]:
+        """Short runs from random starts, and their degeneracy."""
+        runs = self.short_runs(self.trials.random_starts(self.n_starts), self.n_continued(self.n_starts))
+        return runs, self.trials.degeneracy(runs)
 
     def converge(
         self, params: Any, candidates: Candidates | None = None, *, count: int = 0, precision: float = 1.0
@@ -105,13 +116,10 @@ class Search:
         Candidates continue as well, unless they are stationary: a component may collapse slowly. Each of the runs
         counts as `count` independent starts. The tolerance is multiplied by `precision`.
         """
-        runs = len(params.weights)
-        objective, gains = np.full(runs, np.inf), np.full((2, runs), np.inf)
-        everything = Candidates(params, np.zeros(runs, int), objective, gains, np.full(runs, count))
-        if candidates is not None:
-            rest = (np.append(a, b, axis=-1) for a, b in zip(everything[1:], candidates[1:], strict=True))
-            everything = Candidates(concatenate([params, candidates.params]), *rest)
-        params, degeneracy, objective, gains, _ = everything
+        size = len(params.weights)
+        objective, gains = np.full(size, np.inf), np.full((2, size), np.inf)
+        runs = Candidates(params, np.zeros(size, int), objective, gains, np.full(size, count))
+        params, degeneracy, objective, gains, hits = runs if candidates is None else runs.append(candidates)
         active = np.flatnonzero(~self._is_stationary(gains))
         while True:
             moved, objective[active], gains[:, active] = self._advance(select(params, active), ROUND)
@@ -121,7 +129,7 @@ class Search:
             could_win = (objective - HOPE * gains[-1] < objective[best]) & (degeneracy <= degeneracy[best])
             active = np.flatnonzero(could_win & ~self._has_converged(gains, precision * self.tol))
             if len(active) == 0 or self.steps_left <= 0:
-                return self._distinct(everything._replace(params=params), order)
+                return self._distinct(Candidates(params, degeneracy, objective, gains, hits), order)
 
     def _has_converged(self, gains: np.ndarray, tol: float) -> np.ndarray:
         """Whether the remaining gain of each run, by Aitken's estimate from its last two gains, is small."""
@@ -149,16 +157,18 @@ class Search:
     def explore(self, candidates: Candidates) -> Candidates:
         """For few rows, the best runs after more random starts, until several of them end in the best optimum [1]_.
 
-        If only one or two starts end in it, others may end in a better one. If all runs have degenerate components,
-        more starts do not help.
+        If only a few starts end in it, others may end in a better one. `IDLE` rounds without a gain end the search as
+        well: on some tables no random start ends in the best optimum. If all runs have degenerate components, more
+        starts do not help.
 
         .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
            Programming 37.
         """
-        is_sound = candidates.degeneracy[0] == 0
-        while self.has_few_rows and is_sound and candidates.hits[0] < HITS and self.steps_left > 0:
-            candidates = self.converge(self.random_runs(), candidates, count=1)
-            candidates = self.improve(candidates, self.effort.patience - 1)
+        idle = 0 if self.has_few_rows and candidates.degeneracy[0] == 0 else IDLE
+        while candidates.hits[0] < HITS and idle < IDLE and self.steps_left > 0:
+            before, candidates = candidates, self.converge(self.random_runs(), candidates, count=1)
+            candidates = self.improve(candidates, patience=1)
+            idle = 0 if self._is_better(candidates, before) else idle + 1
         return candidates
 
     def improve(self, candidates: Candidates, patience: int | None = None) -> Candidates:
@@ -167,22 +177,25 @@ class Search:
         if patience is None:
             patience = self.effort.patience * (2 if self.has_few_rows else 1)
         while self.steps_left > 0 and idle < patience:
-            count = max(4, min(self.n_starts // 2, self.steps_left // (4 * SHORT)))
-            best = select(candidates.params, [0])
-            splits = split_and_merge(self.trials, best, int(np.ceil(self.effort.splits * count)), skip)
-            count_of_others = max(1, min(count // 3, (count - len(splits)) // 2))
-            moves = [splits, relocate(self.trials, candidates.params, count_of_others)]
-            if len(candidates.objective) > 1:
-                moves.append(cross(self.trials, candidates.params, count_of_others))
-            is_sound = candidates.degeneracy == 0
-            if self.trials.n < FEW_ROWS_PER_COMPONENT * self.trials.k and is_sound[0]:
-                moves.append(exchange(self.trials, select(candidates.params, is_sound), 2 * count_of_others))
-            starts = np.concatenate(moves)
-            before = candidates
+            starts, n_splits = self._new_starts(candidates, skip)
             n_continued = max(1, len(starts) // (2 if self.has_few_rows else 4))
-            candidates = self.converge(self.short_runs(starts, n_continued), candidates)
-            idle, skip = (0, 0) if self._is_better(candidates, before) else (idle + 1, skip + len(splits))
+            before, candidates = candidates, self.converge(self.short_runs(starts, n_continued), candidates)
+            idle, skip = (0, 0) if self._is_better(candidates, before) else (idle + 1, skip + n_splits)
         return candidates
+
+    def _new_starts(self, candidates: Candidates, skip: int) -> tuple[np.ndarray, int]:
+        """Starts made from the candidates, and how many of them split a component; the first `skip` are left out."""
+        trials, params = self.trials, candidates.params
+        count = max(4, min(self.n_starts // 2, self.steps_left // (4 * SHORT)))
+        splits = split_and_merge(trials, select(params, [0]), int(np.ceil(self.effort.splits * count)), skip)
+        count_of_others = max(1, min(count // 3, (count - len(splits)) // 2))
+        starts = [splits, relocate(trials, params, count_of_others)]
+        if len(candidates.objective) > 1:
+            starts.append(cross(trials, params, count_of_others))
+        is_sound = candidates.degeneracy == 0
+        if trials.n < FEW_ROWS_PER_COMPONENT * trials.k and is_sound[0]:
+            starts.append(exchange(trials, select(params, is_sound), 2 * count_of_others))
+        return np.concatenate(starts), len(splits)
 
     def _is_better(self, candidates: Candidates, before: Candidates) -> bool:
         """Whether the best of the candidates is better than the best of those before."""

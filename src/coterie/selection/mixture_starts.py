@@ -14,7 +14,7 @@ from coterie.mixture.gaussian_em import Components, GaussianEM
 from coterie.mixture.gaussian_trials import GaussianTrials
 from coterie.mixture.search import Candidates, Search
 from coterie.mixture.starts import sample
-from coterie.mixture.trials import Effort, concatenate, select
+from coterie.mixture.trials import concatenate, select
 
 CONTINUED = 8  # short runs from the results of other structures that are continued
 
@@ -85,7 +85,7 @@ class Starts:
 
     def _short_runs(self, pool: Array, model: GaussianEM, rng: np.random.Generator) -> StructureRuns:
         trials = GaussianTrials(model, self.chunk, rng)
-        search = Search(trials, _effort(trials))
+        search = Search(trials)
         if model.n_components == 1:
             return StructureRuns(trials, search, trials.first(pool))
         return StructureRuns(trials, search, search.short_runs(pool, max(CONTINUED, search.n_continued(len(pool)))))
@@ -93,8 +93,8 @@ class Starts:
     def _improve(self, runs: StructureRuns, others: Array) -> StructureRuns:
         """Add runs from the results of other structures, continue the best and rearrange their components."""
         search = runs.search
-        candidates = search.converge(concatenate([runs.params, search.short_runs(others, CONTINUED)]), count=1)
-        candidates = search.explore(search.improve(candidates))
+        candidates = search.converge(concatenate([runs.params, search.short_runs(others, CONTINUED)]))
+        candidates = search.improve(candidates)
         return runs._replace(params=candidates.params, candidates=candidates)
 
     def _finish(self, runs: StructureRuns, others: Array) -> StructureRuns:
@@ -124,11 +124,6 @@ class Starts:
         candidates = search.converge(select(params, [0, best]))
         costs = trials.costs(candidates.params, candidates.objective)
         return current._replace(params=candidates.select(np.lexsort([costs, candidates.degeneracy])).params)
-
-
-def _effort(trials: GaussianTrials) -> Effort:
-    """Half the steps for few rows: structures share their results."""
-    return trials.effort._replace(steps_for_few_rows=trials.effort.steps_for_few_rows // 2)
 
 
 def is_special_case(special: str, general: str) -> bool:
