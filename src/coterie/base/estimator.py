@@ -17,18 +17,19 @@ from coterie import interrupts, machine
 from coterie.core import loop
 from coterie.core.arguments import as_rng
 from coterie.core.arrays import is_sparse
+from coterie.core.attachments import detach
 from coterie.core.checkpoint import Checkpointer, HistoryRecorder, Store
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.core.repr_html import EstimatorHTMLMixin
 from coterie.core.scale import LENGTHS, Powers, Scale, is_numbers, multiplied, times_power
-from coterie.data import as_source, opened, streams
+from coterie.data import as_source, label_files, opened, streams
 from coterie.data.files import FileSource, scan_files
 from coterie.data.frames import empty_frame, is_frame
 from coterie.data.locations import is_paths
 from coterie.data.memory import MemorySource
 from coterie.data.scale_check import check_weights, divide_by_scale
 from coterie.data.summary import Summary, summarize
-from coterie.engines import as_engine, local
+from coterie.engines import as_engine, local, released_on_error
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.sklearn_export import SklearnExport
 
@@ -90,6 +91,31 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
             Labels from 0 to K - 1.
         """
         return self._map(X, "assign")
+
+    def predict_to(self, X: Any, path: Any, overwrite: bool = False) -> list[str]:
+        """Predict the cluster of every row, and write the labels to Parquet files, one for each part of the rows.
+
+        On a cluster each worker writes the labels of its rows, to a folder that all of them share. The column `cluster`
+        of all files, in the order of their names, is the result of `predict`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Dask array or path (n, d)
+            Rows with the same columns as in `fit`.
+        path : str or Path
+            Pattern of the file names, such as 'labels/*.parquet'. The folder is created.
+        overwrite : bool, default=False
+            Whether existing files that match the pattern are deleted first.
+
+        Returns
+        -------
+        list of str
+            The paths of the files.
+        """
+        source, engine, model = self._open_fitted(X, None)
+        pattern = label_files.check_pattern(path, overwrite)
+        step = partial(label_files.write_labels, partial(model.assign, self._params), pattern)
+        return list(engine.sum(step, source))
 
     def _map(self, X: Any, method: str) -> Any:
         """The results of a method of the model for all rows of `X`."""
@@ -241,7 +267,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         return times_power(-exponent, centers) if exponent else centers
 
     def _learn_columns(self, X: Any, source: Source) -> None:
-        """Store number and names of the columns after a successful fit."""
+        """Store number and names of the columns after a fit, and delete what was added after the last one."""
+        detach(self)
         self._store_scale(Scale(0, 0))
         self._check_columns(X, source, self, reset=True)
 
@@ -281,7 +308,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
             "checkpointer": checkpointer,
             **loop_options,
         }
-        with machine.one_blas_thread:  # so that initialisations and M-steps do not depend on the number of threads
+        with machine.one_blas_thread, released_on_error(engine, source):
+            # One BLAS thread, so that initialisations and M-steps do not depend on the number of threads.
             result = loop.fit(model, source, engine, rng=rng, **options)
             pieces = self._assign(model, source, engine, result)
         result = replace(result, memos=None)  # frees their memory before the labels are joined

@@ -156,6 +156,8 @@ def _from_array(X: Array, name: str) -> Series:
         if len(empty):
             raise InputError(f"{name}[{empty[0]}] is empty (all values are NaN): a series needs at least one value")
         _check_finite(values, length, lambda i: f"{name}[{i}]")
+        values = values[np.arange(longest) < length[:, None]]  # without NaN, which model files do not contain
+        return Series(_read_only(values), np.cumsum(length) - length, length)
     return Series(_read_only(values.reshape(n * longest, channels)), np.arange(n) * longest, length)
 
 

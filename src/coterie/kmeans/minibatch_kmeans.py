@@ -14,6 +14,7 @@ from coterie.base import CENTERS_STORED, Partitional, Summary, callbacks, in_mem
 from coterie.core import online
 from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.arrays import as_dense
+from coterie.core.attachments import detach
 from coterie.core.checkpoint import MiniBatchState, Store
 from coterie.core.clock import Clock
 from coterie.core.in_memory import check_in_memory
@@ -204,6 +205,7 @@ class MiniBatchKMeans(Traced, Partitional):
         stats, memo = model.e_step(state.params, batch)
         if first:
             self._learn_columns(X, source)
+        detach(self, "history_", "converged_")  # of an earlier `fit`
         self.n_steps_ = self.n_iter_ = 1 if first else self.n_steps_ + 1
         self._publish(state, rng, memo.labels, stats)
         return self

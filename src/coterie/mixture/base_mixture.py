@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.base import Estimator, Summary, callbacks
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.attachments import detach
 from coterie.core.protocols import Chunk
 from coterie.core.scale import Powers, Scale, times_power
 from coterie.errors import InputError, ParameterError, ScaleError
@@ -287,6 +288,7 @@ class MixtureEstimator(BaseMixture):
         self._reject_rescaled("partial_fit")
         known = parameter_checks.known_labels(known_labels, self.n_components)
         source, _, summary = self._open(X, sample_weight, first=False, y=known)
+        detach(self)
         self._batches += 1
         share = (self._batches + 1.0) ** -0.6
         decay = (1 - share) / share * summary.weight / float(self._state.seen.weight.sum())

@@ -14,6 +14,7 @@ from coterie.base import Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.arrays import is_sparse
+from coterie.core.attachments import detach
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
@@ -28,6 +29,8 @@ from coterie.mixture.gaussian_em import GaussianEM, has_covariances_of_structure
 from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.history import BoundRecorder
 
+ONLY_AUTO = ("counts_", "moves_", "n_components_")  # attributes of a fit with n_components='auto' alone
+ONLY_FIXED = ("_batches", "_state")  # attributes of a fit with a fixed number of components alone
 CHUNK_VALUES = 1 << 18  # approximate number of stored values in a chunk of sparse rows
 
 POWERS: dict[str, dict[str, int]] = {  # by family and parameter: the power of the unit of the rows with which it scales
@@ -416,6 +419,7 @@ class Mixture(MixtureEstimator):
 
     def _learn_columns(self, X: Any, source: Source) -> None:
         super()._learn_columns(self._encoded(X), source)
+        detach(self, *(ONLY_FIXED if self._auto else ONLY_AUTO))
 
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         """Check the rows for the family, and convert them to the form that the family needs."""

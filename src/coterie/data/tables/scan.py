@@ -18,6 +18,8 @@ from coterie.data.tables.array_files import array_frame, load_array
 from coterie.data.tables.delimited_text import FieldType
 from coterie.data.tables.file_formats import FRAMES, READABLE, TEXT
 from coterie.data.tables.read_errors import readable
+from coterie.data.tables.readings import present
+from coterie.data.tables.written_numbers import DIGITS, split_numbers
 from coterie.errors import InputError
 
 ROWS = 100_000  # rows of a batch, if there are few columns
@@ -28,9 +30,10 @@ LAZY: dict[str, Callable[[Any], pl.LazyFrame]] = {
     ".ndjson": pl.scan_ndjson,
     ".jsonl": pl.scan_ndjson,
 }
-REMEDY = (
-    "Choose others: X=polars.scan_parquet(...).select(...), or scan_csv. Methods that know categories take the table "
-    "in memory: X=polars.read_parquet(...)"
+HEAD = 1000  # cells of a column in which an amount is looked for
+CHOOSE = (
+    "Or choose other columns: X=polars.scan_parquet(...).select(...), or scan_csv. Methods that know categories take "
+    "the table in memory: X=polars.read_parquet(...)"
 )
 
 Read = Callable[[Sequence[str], int], Iterator[pl.DataFrame]]
@@ -122,7 +125,9 @@ def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
 def matrix(table: Scan, columns: Sequence[str] | None = None, rows: int | None = None) -> np.ndarray[Any, Any]:
     """The columns as an array (n, d), float32 if all of them are; in memory if it fits, otherwise on disk."""
     names = list(table.schema) if columns is None else list(columns)
-    dtype = frames.common_dtype(pl.DataFrame(schema={name: table.schema[name] for name in names}), REMEDY)
+    schema = {name: table.schema[name] for name in names}
+    texts = [name for name, dtype in schema.items() if not (dtype.is_numeric() or dtype == pl.Boolean)]
+    dtype = frames.common_dtype(pl.DataFrame(schema=schema), _remedy(table, texts) if texts else CHOOSE)
     values = temporary_arrays.empty((table.n_rows, len(names)), dtype)
     stop = 0
     for batch in table.batches(names, rows):
@@ -135,6 +140,31 @@ def matrix(table: Scan, columns: Sequence[str] | None = None, rows: int | None =
             f"the table had {table.n_rows} rows, and a different number when it was read again: did it change?"
         )
     return values
+
+
+def _remedy(table: Scan, texts: Sequence[str]) -> str:
+    """What to do about columns that are not numbers: a job reads some of them, and stores how.
+
+    An estimator does not: it would have to store the rule, because a file that `predict` gets later can suggest another
+    one, such as another decimal separator.
+    """
+    data = "X" if table.path is None else f'"{table.path}"'
+    amount = _written_amount(table, texts)
+    found = "" if amount is None else f'"{amount[1]}" in column {amount[0]!r} is not a plain number. '
+    return (
+        f"{found}coterie.Job({data}, k=3).run() reads amounts, percentages, dates and yes/no as numbers, and its model "
+        f"file stores how. {CHOOSE}"
+    )
+
+
+def _written_amount(table: Scan, texts: Sequence[str]) -> tuple[str, str] | None:
+    """A column of amounts such as ``$1,001.35``, and a cell of it; None if there is none."""
+    for column in next(table.batches(texts, HEAD), pl.DataFrame()):
+        cells = present(column).drop_nulls() if column.dtype == pl.String else column.clear()
+        if len(cells) and any(split_numbers(cells).fits(decimal).all() for decimal in DIGITS):
+            is_plain = cells.cast(pl.Float64, strict=False).is_not_null()
+            return column.name, cells[int((~is_plain).arg_max() or 0)]
+    return None
 
 
 def empty_columns(batch: pl.DataFrame) -> list[str]:
