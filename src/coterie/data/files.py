@@ -79,6 +79,7 @@ class FileSource:
     w: np.ndarray[Any, Any] | None = None
     y: np.ndarray[Any, Any] | None = None
     functions: tuple[Callable[[Any], Any], ...] = ()
+    chunk_rows: int | None = None  # rows of a part, if the caller decides
 
     engine = "threads"
 
@@ -131,6 +132,10 @@ class FileSource:
         rows.columns = self.columns
         return rows
 
+    def __getitem__(self, rows: Any) -> Any:
+        """An error: this is not an array. `pick` reads some rows."""
+        return self.__array__()
+
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """An error: a method that needs an array needs all rows in memory."""
         raise InputError(f"X {FILES}, but this method needs all rows in memory: {FILES_REMEDY}")
@@ -141,7 +146,7 @@ class FileSource:
         return [self._part(i, start, stop) for i, (start, stop) in enumerate(pairwise(self._bounds()))]
 
     def _bounds(self) -> list[int]:
-        return part_bounds(*self.shape, self.dtype.itemsize)
+        return part_bounds(*self.shape, self.dtype.itemsize, self.chunk_rows)
 
     def _part(self, part: int, start: int, stop: int) -> FilePart:
         pieces = []
