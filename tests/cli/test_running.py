@@ -81,8 +81,9 @@ def test_rows_are_sent_to_a_cluster(apart):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--engine", "spark"], 'takes local, dask or dask:tcp://host:8786, not "spark"'),
+        (["--engine", "spark"], 'takes local, dask, dask:tcp://host:8786, ray or ray://host:10001, not "spark"'),
         (["--engine", "dask:"], 'not "dask:"'),
+        (["--engine", "ray:"], 'not "ray:"'),
         (["--engine", "local:8786"], 'not "local:8786"'),
         (["--engine", "dask", "-a", "ward", "-k", "3"], "ward needs all rows in one memory"),
     ],

@@ -289,12 +289,13 @@ def test_a_fit_that_was_interrupted_goes_on_with_the_same_file(path, tmp_path):
     [
         ("nothing.parquet", r"no file \"nothing\.parquet\" in "),
         ("nothing*.parquet", "no file matches the pattern"),
-        ("", r"is a folder; name a file in it, or all of them: \".*\*\.parquet\""),
+        ("empty", r"the folder \".*empty\" has no tables: their names end in \.csv"),
         ("notes.md", r"tables end in \.csv, .*\.safetensors"),
     ],
 )
 def test_other_formats_are_rejected_with_a_list_of_formats(folder, name, words):
     (folder / "notes.md").write_text("notes")
+    (folder / "empty").mkdir(exist_ok=True)
     with pytest.raises(InputError, match=words):
         KMeans(3).fit(str(folder / name))
 

@@ -149,7 +149,8 @@ class PlaceOptions(OptionGroup):
     """Where a fit runs, and its checkpoint."""
 
     engine: Annotated[str, Parameter(
-        help="Where to compute: local; dask (threads in this process); or dask:tcp://host:8786 (a cluster).",
+        help="Where to compute: local; dask (threads in this process); or a cluster: dask:tcp://host:8786, "
+        "ray://host:10001.",
     )] = "local"  # fmt: skip
     checkpoint: Annotated[Path | None, Parameter(
         help="File in which the state of the fit is saved about once a second. Run the same command again to resume. "

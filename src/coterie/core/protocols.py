@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,6 +31,13 @@ class Chunk(NamedTuple):
 
 Part = Callable[[], Chunk]  # loads its chunk in the process that calls it; picklable
 Step = Callable[..., Any]  # step(chunk), or step(chunk, memo)
+
+
+class EStep(partial[Any]):
+    """``EStep(model.e_step, params)`` is a step whose memo depends on `params` and the rows, not on earlier memos.
+
+    Earlier memos change the time it takes. So a lost memo is computed again by the last step alone.
+    """
 
 
 class Source(Protocol):
@@ -71,7 +79,7 @@ class Engine(Protocol):
         """Like `sum`, for steps with memos: ``step(chunk, memo) -> stats, memo``.
 
         The next pass hands each memo to the step of the same part. The memo stays in the process that holds the part.
-        A step may modify its memo in place, so an engine that could repeat a step passes a copy.
+        A step may modify its memo in place, so an engine that repeats a step passes a copy, or computes the memo again.
         """
 
     def map(self, step: Step, source: Source, memos: list[Memo] | None = None) -> list[Any]:

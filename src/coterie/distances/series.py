@@ -88,7 +88,7 @@ def as_series(X: Any, name: str = "X") -> Series:
     if is_frame(X):
         X = frame_to_array(X)[0]
     if hasattr(X, "__dask_graph__"):
-        raise InputError(f"{name} is a Dask array: distances need series in memory; pass {name}.compute()")
+        raise InputError(f"{name} is a Dask array, but distances need all series in memory: pass {name}.compute()")
     if isinstance(X, np.ndarray) and X.dtype != object:
         return _from_array(X, name)
     try:

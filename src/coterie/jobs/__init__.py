@@ -138,7 +138,7 @@ class Job(TableJob):
     budget: Budget = "normal"  # effort spent on choosing K
     sample: int | None = None  # fit on this number of random rows; assign the others to the nearest cluster
     strict: bool = False  # whether a fit that has not converged is an error
-    engine: str = "local"  # or ``dask`` (its threads in this process) or ``dask:tcp://host:8786`` (a cluster)
+    engine: str = "local"  # ``dask`` (its threads here), or a cluster: ``dask:tcp://host:8786``, ``ray``
     checkpoint: Path | None = None  # state of the fit, which resumes from it if it exists; it is deleted at the end
     output: Path | None = None  # the table with its clusters
     safe_csv: bool = False  # write a quote before text in CSV that a spreadsheet program would run as a formula

@@ -64,11 +64,13 @@ def check_batches(batch_rows: int | None, mixed: bool) -> None:
 def check_engine(engine: str, method: str) -> None:
     """Reject an unknown engine, or one that the algorithm does not support."""
     name, colon, address = engine.partition(":")
-    if name not in ("local", "dask") or (colon and (name == "local" or not address)):
-        raise ParameterError(f'--engine takes local, dask or dask:tcp://host:8786, not "{engine}".')
-    if name == "dask" and not algorithm_of(method).distributed:
+    if name not in ("local", "dask", "ray") or (colon and (name == "local" or not address)):
+        raise ParameterError(
+            f'--engine takes local, dask, dask:tcp://host:8786, ray or ray://host:10001, not "{engine}".'
+        )
+    if name != "local" and not algorithm_of(method).distributed:
         others = ", ".join(other for other, each in ALGORITHMS.items() if each.distributed)
-        raise ParameterError(f"--engine dask is for {others}; {method} needs all rows in one memory.")
+        raise ParameterError(f"--engine {name} is for {others}; {method} needs all rows in one memory.")
 
 
 def check_long_work(job: Job) -> None:

@@ -283,6 +283,7 @@ class Mixture(MixtureEstimator):
 
     def _fit_auto(self, X: Any, sample_weight: Any) -> Self:
         max_iter = self._check_auto()
+        X = self._read(X)
         try:
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
@@ -403,6 +404,9 @@ class Mixture(MixtureEstimator):
             n, d = source.shape
             source = replace(source, chunk_rows=max(d, CHUNK_VALUES * n // max(1, len(rows.data))))
         return source, engine, summary
+
+    def _read(self, X: Any) -> Any:
+        return X if self._table is not None else super()._read(X)
 
     def _encoded(self, X: Any) -> Any:
         """A frame of mixed columns, converted to numbers; other inputs unchanged."""

@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from coterie.core.arrays import Array
+from coterie.core.in_memory import check_in_memory
 from coterie.core.protocols import can_predict, parameters_of, takes_series
 from coterie.data import as_source
 from coterie.data.scale_check import check_weights
@@ -32,10 +33,7 @@ class ResamplingData:
 
     def __init__(self, estimator: Any, X: Any, sample_weight: Any):
         source = as_source(X, sample_weight)
-        if source.engine == "dask":
-            raise InputError(
-                "X is a Dask array, but resampling needs rows in memory: pass X.compute() or a sample of the rows"
-            )
+        check_in_memory(source, "resampling")
         self.X, self.w = source.X, source.w  # type: ignore[attr-defined]
         check_weights(source)
         self.estimator, self.options, self.count = estimator, estimator.get_params(), count_option(estimator)

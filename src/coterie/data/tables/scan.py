@@ -56,7 +56,7 @@ class Scan:
         """Batches of `rows` rows; unless `raw`, fields of numeric columns of text files become numbers."""
         types, names = None if raw else self.field_types, list(self.schema) if columns is None else columns
         with readable(self.path):
-            for batch in self.read(names, _batch_rows(len(names)) if rows is None else rows):
+            for batch in self.read(names, batch_rows(len(names)) if rows is None else rows):
                 if types is None:
                     yield batch
                 else:
@@ -106,12 +106,6 @@ def scan(path: Path, header_row: int | None = None) -> Scan:
                 dict(frame.schema), frame.height, lambda names, rows: frame.select(names).iter_slices(rows), path
             )
     raise InputError(f'cannot read "{path}": tables end in {join_words(READABLE, "or")}.')
-
-
-def scan_pattern(pattern: Path) -> Scan:
-    """All Parquet files whose names match a pattern, one below the other in the order of their names."""
-    with readable(pattern):
-        return scan_frame(pl.scan_parquet(pattern), pattern)
 
 
 def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
@@ -182,14 +176,15 @@ def empty_columns(batch: pl.DataFrame) -> list[str]:
     ]
 
 
-def _batch_rows(n_columns: int) -> int:
+def batch_rows(n_columns: int) -> int:
+    """Rows of a batch with this number of columns."""
     return max(1, min(ROWS, VALUES // max(1, n_columns)))
 
 
 def _scan_text(path: Path, header_row: int | None) -> Scan:
     lazy, layout = delimited_text.scan_text(path, header_row)
     names = lazy.collect_schema().names()
-    types, lines = delimited_text.field_types(_read(lazy, names, _batch_rows(len(names))), layout.separator)
+    types, lines = delimited_text.field_types(_read(lazy, names, batch_rows(len(names))), layout.separator)
     n_rows = layout.rows(lines, len(names))
     lazy = lazy.head(n_rows) if n_rows < lines else lazy
     types = {name: types.get(name, delimited_text.NUMBERS[0]) for name in names}
