@@ -150,7 +150,10 @@ def test_remedies_of_messy_tables_are_arguments():
 
 def test_a_map_can_be_chosen():
     wide = np.random.default_rng(0).normal(size=(40, 8))
-    assert make_report(wide, np.arange(40) % 2, random_state=0).result.neighbour_map is not None
+    steps = []
+    page = make_report(wide, np.arange(40) % 2, random_state=0, callback=steps.append)
+    assert page.result.neighbour_map is not None
+    assert "report: neighbour map" in [step.step for step in steps]
     assert make_report(wide, np.arange(40) % 2, map="axes", random_state=0).result.neighbour_map is None
     with pytest.raises(ParameterError, match="map must be one of auto, axes, neighbours"):
         make_report(wide, np.arange(40) % 2, map="tsne")

@@ -154,7 +154,7 @@ def _criteria(choice: ChooseK | None, result: JobResult, k: str) -> Criteria | A
     method = algorithm_of(result.method)
     if method.mixed and k == "auto":
         return Absent("The mixture chose the number of components by its evidence lower bound (ELBO).")
-    if method.mixed or method.series:
+    if method.mixed:
         return Absent(f"You set K = {result.k}; the criteria do not support this kind of rows.")
     return Absent(f"You set K = {result.k}; it was not checked. Use -k auto, or run coterie choose-k, to compare.")
 
