@@ -59,10 +59,6 @@ class KernelLibrary(_Library):
         codegen._engine._defined_symbols.update(symbols)
         return library
 
-    def finalize(self):
-        self._linking_libraries = _with_dependencies(self._linking_libraries)
-        super().finalize()
-
     def _finalize_specific(self):
         super()._finalize_specific()
         for variable in self._final_module.global_variables:
@@ -74,8 +70,9 @@ class InnerLibrary(_Library):
     """The code of a function that kernels call: linked into theirs, never translated to machine code by itself."""
 
     def finalize(self):
-        for library in self._linking_libraries:
+        for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()
         self._finalized = True
 
@@ -88,22 +85,6 @@ class InnerLibrary(_Library):
 
     def set_env(self, name, environment):
         _environments[name] = environment
-
-
-def _with_dependencies(libraries):
-    """Libraries and those that they need, each once and before those that it needs: LLVM links only what is missing."""
-    ordered = {}
-
-    def visit(library):
-        if library not in ordered:
-            if isinstance(library, InnerLibrary):
-                for needed in library._linking_libraries:
-                    visit(needed)
-            ordered[library] = None
-
-    for library in libraries:
-        visit(library)
-    return [*reversed(ordered)]
 
 
 class KernelFlags(compiler.Flags):
