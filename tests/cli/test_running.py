@@ -42,7 +42,7 @@ def test_a_processor_is_what_computes(cloud, device):
 
 
 @pytest.mark.parametrize("command", [CLOUD, ["choose-k", "x.npy"], ["compare", "x.npy", "-a", "kmeans"]])
-def test_a_gpu_is_refused_in_a_line_before_the_work_begins(cloud, capsys, command):
+def test_a_gpu_is_rejected_in_a_line_before_the_work_begins(cloud, capsys, command):
     assert main([*command, "--device", "cuda"]) == 2
     captured = capsys.readouterr()
     assert captured.err == "Error: --device cuda is not supported yet. Use --device cpu, or leave it out.\n"
@@ -88,7 +88,7 @@ def test_rows_are_sent_to_a_cluster(apart):
         (["--engine", "dask", "-a", "ward", "-k", "3"], "ward needs all rows in one memory"),
     ],
 )
-def test_an_engine_that_is_none_is_refused(cloud, capsys, arguments, message):
+def test_an_unknown_engine_is_rejected(cloud, capsys, arguments, message):
     assert main(["fit", "x.npy", *arguments]) == 2
     assert message in capsys.readouterr().err
 
@@ -131,7 +131,7 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint_with_the_same_result(clo
     assert not (cloud / "c.safetensors").exists()
 
 
-def test_a_file_that_is_no_checkpoint_is_refused_and_kept(cloud, capsys):
+def test_a_file_that_is_not_a_checkpoint_is_rejected_and_kept(cloud, capsys):
     (cloud / "mine.txt").write_text("mine")
     assert main([*CLOUD, "--checkpoint", "mine.txt"]) == 3
     assert "mine.txt" in capsys.readouterr().err

@@ -229,6 +229,18 @@ class LocationScale(Protocol):
     scale: Any
 
 
+@runtime_checkable
+class StepSequence(Protocol):
+    """A pipeline: steps with names, of which the last is the estimator."""
+
+    steps: Any
+
+
+def last_step(model: Any) -> Any:
+    """The estimator at the end of a pipeline; any other model unchanged."""
+    return model.steps[-1][1] if isinstance(model, StepSequence) else model
+
+
 def is_estimator(value: Any) -> bool:
     """Whether `value` is an estimator or a class of estimators. A table with a column named "fit" is not."""
     return hasattr(value if isinstance(value, type) else type(value), "fit")
@@ -242,3 +254,11 @@ def can_predict(estimator: Any, method: str = "predict") -> bool:
 def parameters_of(estimator: Any) -> dict[str, Any]:
     """The parameters of an estimator by name; empty if it does not declare them."""
     return estimator.get_params(deep=False) if hasattr(type(estimator), "get_params") else {}
+
+
+def takes_series(estimator: Any) -> bool:
+    """Whether the rows of an estimator are time series, which may have different lengths."""
+    if hasattr(estimator, "max_iter_barycenter"):
+        return True
+    metric = parameters_of(estimator).get("metric")
+    return (metric if isinstance(metric, str) else getattr(metric, "name", None)) == "dtw"
