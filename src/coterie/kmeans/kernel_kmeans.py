@@ -298,6 +298,11 @@ class KernelKMeans(Partitional):
         source: Any
         source, engine, summary = super()._open_rows(X, sample_weight, first, y)
         check_in_memory(source, "KernelKMeans")
+        if hasattr(engine, "place"):
+            raise ParameterError(
+                f"engine={self.engine!r} is a cluster, but KernelKMeans needs the kernel of every pair of rows in one "
+                "memory: use engine='threads'"
+            )
         if self.kernel == "precomputed":
             if first:
                 check_matrix(source.X)
