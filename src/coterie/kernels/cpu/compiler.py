@@ -2,9 +2,8 @@
 
 Numba optimises each inner function by itself, translates it to machine code, and optimises it again within every
 caller. Here the functions that a kernel calls, its own and those of Numba, are only linked into it, as LLVM code, and
-the whole is optimised once. `references` and `tuple_model` make this code shorter. All of it together takes more than
-half of the time to compile away. Numba's passes over single functions still run: without them some loops are not
-vectorised.
+the whole is optimised once. `references` and `tuple_model` make this code shorter. Numba's passes over single
+functions still run: without them some loops are not vectorised.
 """
 
 from __future__ import annotations
