@@ -67,6 +67,8 @@ def summarize(
     For a fit, each column must have a value in at least one row. If squares of rows, or sums of weights, could overflow
     or underflow, it raises a `ScaleError` with their scale; the limit is lower for a caller that `rescales` them.
     """
+    if hasattr(engine, "place"):  # a cluster stores the rows; faults are handled from here on
+        engine.place(source)
     first = source.pick([0])
     pivot = kernels.for_centers(first.X, 1).take(first.X, [0])[0].astype(np.float64)
     pivot = np.where(np.isfinite(pivot), pivot, 0.0)

@@ -32,6 +32,9 @@ class Dask(ClusterEngine):
 
         return DaskPlacement(current_client(), source)
 
+    def place(self, source: Source) -> Any:
+        return None if current_client() is None else super().place(source)
+
     def sum(self, step: Step, source: Source) -> Any:
         if current_client() is not None:
             return super().sum(step, source)

@@ -7,6 +7,8 @@ beside the rows (`HeldParts`, with memos) is the result of one more task for eac
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import itertools
 import pickle
 import time
@@ -27,7 +29,7 @@ from coterie.engines.passes import HeldParts, Ledger, Order, Reply, is_in_memory
 from coterie.errors import ClusterError
 
 POLL = 0.2  # seconds between two checks that all workers are alive
-LONGEST_PAUSE = 0.005  # seconds between two checks for results, and for Ctrl-C
+MAX_PAUSE = 0.005  # seconds between two checks for results, and for Ctrl-C
 PATIENCE = 60.0  # seconds to wait for a worker if none is left
 LARGE = 1 << 22  # bytes of parameters for all workers, above which workers receive them from each other
 RESUME = "fit again; with `checkpoint` the fit resumes from its last iteration"
@@ -54,7 +56,7 @@ class DaskPlacement:
         return {name: parts for name, (_, parts) in self.held.items()}
 
     def ask(self, order: Order, parts: dict[str, list[int]]) -> dict[str, Reply | None]:
-        """One task for each worker. Results of rows stay on the workers, and replies are without them."""
+        """One task for each worker. Results of rows stay on the workers if the rows are lazy: replies are without."""
         payload: Any = dumps(order)
         if len(payload) * len(parts) > LARGE:
             payload = self.client.submit(_same, payload, pure=False)
@@ -63,18 +65,17 @@ class DaskPlacement:
             for name in parts
             if name in self.held
         }
-        answers = self.tasks
-        if order.returns_rows:
+        answers, stays_there = self.tasks, order.returns_rows and self.is_lazy
+        if stays_there:
             answers = {name: self._submit(name, _without_values, task) for name, task in self.tasks.items()}
         try:
             gone = self._wait(answers)
-            finished = {name: future for name, future in answers.items() if name not in gone}
-            done = dict(zip(finished, self._gather(list(finished.values())), strict=True))
+            done = self._gather({name: future for name, future in answers.items() if name not in gone})
         except BaseException:
             self.client.cancel([*self.tasks.values(), *answers.values()], force=True)
             raise
-        if order.returns_rows:  # if its worker ends, the task fails on another one instead of waiting for this one
-            self.restricted |= {self.tasks[name].key for name in finished}
+        if stays_there:  # if its worker ends, the task fails on another one instead of waiting for this one
+            self.restricted |= {self.tasks[name].key for name in done}
             self._lift_restrictions()
         return {name: done.get(name) for name in parts}
 
@@ -160,21 +161,45 @@ class DaskPlacement:
                 return gone
             gone = set(futures) - set(live_workers(self.client))
 
-    def _gather(self, futures: list[Future]) -> list[Any]:
-        try:
-            return list(self.client.gather(futures))
-        except CancelledError as error:
-            raise ClusterError(f"the cluster at {self.client.scheduler.addr} was restarted: {RESUME}") from error
-        except (CommClosedError, OSError) as error:
-            raise _disconnected(self.client) from error
+    def _gather(self, futures: dict[str, Future]) -> dict[str, Any]:
+        """The results of tasks by worker; without those of workers that ended before their result was here."""
+        while True:
+            results = self.client._gather(list(futures.values()))
+            call = asyncio.run_coroutine_threadsafe(results, self.client.loop.asyncio_loop)
+            try:
+                if self._is_here(call, set(futures)):
+                    return dict(zip(futures, call.result(), strict=True))
+            except (CancelledError, CommClosedError, OSError) as error:
+                raise _disconnected(self.client) from error
+            finally:
+                call.cancel()
+            alive = live_workers(self.client)
+            futures = {name: future for name, future in futures.items() if name in alive}
+
+    def _is_here(self, call: Any, names: set[str]) -> bool:
+        """Wait until results are here; or until one of the workers has ended, whose result will not come."""
+        deadline = time.monotonic() + POLL
+        while not concurrent.futures.wait([call], timeout=MAX_PAUSE).done:
+            interrupts.check()
+            if time.monotonic() > deadline:
+                if not names <= set(live_workers(self.client)):
+                    return False
+                deadline = time.monotonic() + POLL
+        return True
 
     def _wait_for_chunks(self, futures: list[Future]) -> None:
-        idle = 0
+        idle, names = 0, set(live_workers(self.client))
         while not _is_done(self.client, futures):
-            live_workers(self.client)
+            alive = set(live_workers(self.client))
+            if not names <= alive:
+                self._lift_restrictions()
             idle = 0 if any(self.client.sync(self.client.scheduler.processing).values()) else idle + 1
             if idle * POLL > PATIENCE:
-                raise ClusterError(f"the workers of {self.client.scheduler.addr} do not load the rows: {RESUME}")
+                raise ClusterError(
+                    f"workers of {self.client.scheduler.addr} ended while they loaded the rows, probably because they "
+                    f"ran out of memory: use smaller blocks or workers with more memory, and {RESUME}"
+                )
+            names = alive
         for future in futures:
             if future.status == "error":
                 self._raise(future)
@@ -198,11 +223,10 @@ class DaskPlacement:
 
     def values(self, replies: Iterator[tuple[str, Reply]]) -> list[Any]:
         """The result of each part as a delayed value, which is on its worker; or here, if the rows are from here."""
-        tasks = {part: self.tasks[name] for name, reply in replies for part in reply.values}
         if not self.is_lazy:
-            gathered = self._gather(list(dict.fromkeys(tasks.values())))
-            values = {part: value for reply in gathered for part, value in reply.values.items()}
+            values = {part: value for _, reply in replies for part, value in reply.values.items()}
             return [values[part] for part in range(self.n_parts)]
+        tasks = {part: self.tasks[name] for name, reply in replies for part in reply.values}
         results = {task: dask.delayed(task) for task in dict.fromkeys(tasks.values())}
         piece = dask.delayed(_piece, pure=True)
         return [piece(results[tasks[part]], part) for part in range(self.n_parts)]
@@ -231,7 +255,7 @@ async def _lift_restrictions(scheduler: Any, keys: set[Any]) -> None:
 
 def _disconnected(client: Client) -> ClusterError:
     address = client.scheduler.addr
-    return ClusterError(f"the scheduler at {address} does not answer: start it and its workers, and {RESUME}")
+    return ClusterError(f"the scheduler at {address} ended or was restarted: check it and its workers, and {RESUME}")
 
 
 def _is_done(client: Client, futures: list[Future]) -> bool:
@@ -247,7 +271,7 @@ def _is_done(client: Client, futures: list[Future]) -> bool:
         if time.monotonic() > deadline:
             return False
         time.sleep(pause)
-        pause = min(2 * pause, LONGEST_PAUSE)
+        pause = min(2 * pause, MAX_PAUSE)
     return True
 
 
