@@ -7,12 +7,15 @@ from os import PathLike
 from typing import Any
 
 from coterie.core.protocols import Source
+from coterie.errors import ParameterError
 
 __all__ = ["as_source", "opened"]
 
 
-def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
+def as_source(X: Any, sample_weight: Any = None, y: Any = None, device: str = "cpu") -> Source:
     """Convert `X`, sample weights and known labels to a source.
+
+    The rows of the source are on `device`, one of 'cpu', 'cuda' and 'auto', which is where `X` is.
 
     `X` may be
 
@@ -29,12 +32,17 @@ def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
     float32 stays float32, other numbers become float64. Data is copied only if necessary.
     """
     if "dask" in sys.modules and hasattr(X, "__dask_graph__"):
+        if device == "cuda":
+            raise ParameterError("device='cuda' does not support Dask arrays: pass X.compute(), or use device='cpu'")
         from coterie.data.dask import dask_source
 
         return dask_source(X, sample_weight, y)
+    from coterie.data import tensors
     from coterie.data.memory import memory_source
 
-    return memory_source(opened(X), sample_weight, y)
+    if device == "cuda" or (device == "auto" and tensors.is_on_device(X)):
+        return tensors.tensor_source(X, sample_weight, y)
+    return memory_source(opened(X), tensors.as_array(sample_weight), y)
 
 
 def opened(X: Any) -> Any:

@@ -48,6 +48,8 @@ def fit(
         fit_options["covariance_type"] = _best_covariance(X, int(k), weight, job.seed, job.threads)
         notes.append(f"covariance chosen by BIC: {fit_options['covariance_type']}.")
     model = build_estimator(method, k, fit_options, prepared.preparation.missing, job.seed, job.threads)
+    if job.device == "cuda":
+        model.set_params(device="cuda")
     if checkpoint is not None:
         model.set_params(checkpoint=checkpoint)
     if method.mixed:
@@ -67,6 +69,8 @@ def fit(
     seconds = time.perf_counter() - start
     known = model.get_params(deep=False)  # callbacks and checkpoints are not part of the model
     model.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
+    if job.device == "cuda":
+        model.set_params(device="auto")  # the model can then be used on machines without a GPU
     labels = model.labels_ if indices is None else model.predict(prepared.rows.model_input)
     return fitted_model(
         model, labels, scores_of(model, X, weight), seconds=seconds, options=fit_options, notes=tuple(notes),
