@@ -214,9 +214,12 @@ def tensor_source(X: Any, sample_weight: Any = None, y: Any = None) -> TensorSou
         tensor = _checked(X.detach())
         w, y = as_weights(as_array(sample_weight), len(tensor)), as_row_values(y, len(tensor))
         return _on_device(X, tensor, tensor.device, w, None, y)
-    from coterie.data import opened
+    from coterie.data import FileSource, opened
 
-    memory = memory_source(opened(X), as_array(sample_weight), y)
+    rows = opened(X)
+    if isinstance(rows, FileSource):
+        raise InputError("device='cuda' cannot read files in every pass: use scan_files(..., cache='memory') or 'disk'")
+    memory = memory_source(rows, as_array(sample_weight), y)
     if is_sparse(memory.X):
         raise InputError("Input X is sparse: device='cuda' needs dense rows. Use device='cpu', or pass X.toarray()")
     with warnings.catch_warnings():
