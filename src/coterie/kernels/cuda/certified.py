@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import torch
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from coterie.kernels.cuda.centers import prepare_centers
+from coterie.kernels.cuda.prepare_rows import prepare_rows
 from coterie.kernels.cuda.rescore import break_ties, list_unsure, rescore, settle
 from coterie.kernels.cuda.scan import scan_few, scan_tiles, scan_wide
 
@@ -19,14 +19,14 @@ MAX_COLUMNS = 4096
 MAX_ROWS = 1 << 27  # of one part: offsets are 32-bit integers
 NARROW = 256  # number of columns up to which a tile of rows is loaded at once
 UNUSED = 1.0e38  # half norm of centers that fill the last tile
-BLOCK = 1 << 26  # values that are converted at once
-ROUND_UP = 1.000001
+BITS = 50  # of the integers that represent a row, unless many rows leave fewer
 
 
 class CertifiedRows:
     """Rows (n, d) with their float16 copies, and buffers for labels.
 
     Rows are shifted by a pivot, their mean, and scaled by a power of two, so that their largest value is about 2^8.
+    Their squared norms are integers, in units of 1 / `square_scale`.
     """
 
     def __init__(self, X: torch.Tensor) -> None:
@@ -34,8 +34,15 @@ class CertifiedRows:
         self.width = _width(self.d)
         self.pivot, self.extent = _pivot_and_extent(X)
         self.scale = 2.0 ** (8 - exponent(self.extent))
-        self.halves, self.norms = _halves(X, self.pivot, self.scale, self.width)
-        self.longest = float(self.norms[:, 0].max()) / self.scale
+        self.bits = min(BITS, 62 - (self.n + 1).bit_length())
+        self.square_scale = 2.0 ** (self.bits - exponent(self.extent**2 * self.d))
+        self.halves = torch.empty(self.n, self.width, dtype=torch.float16, device=self.device)
+        self.norms = torch.empty(self.n, 2, device=self.device)
+        self.squares = self.empty(self.n, torch.int64)
+        prepare_rows[(triton.cdiv(self.n, 32),)](
+            X, self.pivot, self.halves, self.norms, self.squares, self.n, self.scale,
+            self.square_scale / self.scale**2, self.d, self.width, min(self.width, 64), 32, num_warps=4,
+        )  # fmt: skip
         self.limits = self.empty(self.n, torch.float32)
         self.labels, self.seconds, self.pairs, self.unsure, self.ties = (self.empty(self.n) for _ in range(5))
         self.counts = torch.zeros(3, dtype=torch.int32, device=self.device)  # of pairs, unsure and ties
@@ -152,26 +159,8 @@ def exponent(size: float) -> int:
     return math.frexp(size)[1] if size > 0 else 0
 
 
-def _blocks(X: torch.Tensor) -> Iterator[slice]:
-    size = max(1, BLOCK // X.shape[1])
-    return (slice(start, start + size) for start in range(0, len(X), size))
-
-
 def _pivot_and_extent(X: torch.Tensor) -> tuple[torch.Tensor, float]:
     """The mean (d,) in float64, and the largest absolute difference from it."""
-    total = sum(X[rows].sum(0, dtype=torch.float64) for rows in _blocks(X))
-    pivot = total / len(X)
-    extent = torch.stack([(X[rows].double() - pivot).abs().max() for rows in _blocks(X)]).max()
-    return pivot, float(extent)
-
-
-def _halves(X: torch.Tensor, pivot: torch.Tensor, scale: float, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Float16 copies (n, width) of scale * (x - pivot), and norms (n, 2) of these rows and of their rounding."""
-    halves = torch.zeros(len(X), width, dtype=torch.float16, device=X.device)
-    norms = torch.empty(len(X), 2, device=X.device)
-    for rows in _blocks(X):
-        shifted = (X[rows].double() - pivot) * scale
-        halves[rows, : X.shape[1]] = shifted.float().half()
-        norms[rows, 0] = shifted.norm(dim=1) * ROUND_UP
-        norms[rows, 1] = (shifted - halves[rows, : X.shape[1]].double()).norm(dim=1) * ROUND_UP
-    return halves, norms
+    pivot = X.sum(0, dtype=torch.float64) / len(X)
+    low, high = torch.aminmax(X, dim=0)
+    return pivot, float(torch.maximum(pivot - low.double(), high.double() - pivot).max())

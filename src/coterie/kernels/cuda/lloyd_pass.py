@@ -21,7 +21,6 @@ from coterie.kernels.cuda.moved_sums import (
 
 FEW_SUMS = 1 << 13  # number of sums up to which rows are added to copies of them, without sorting
 COPIES = 64
-BITS = 50  # of integers that represent a row, unless many rows leave fewer
 
 
 class MovedSums:
@@ -30,9 +29,7 @@ class MovedSums:
     def __init__(self, rows: CertifiedRows, k: int) -> None:
         self.k = k
         self.is_few = k * rows.d <= FEW_SUMS
-        bits = min(BITS, 62 - (rows.n + 1).bit_length())
-        self.scale = 2.0 ** (bits - exponent(rows.extent))
-        self.square_scale = 2.0 ** (bits - exponent(rows.longest**2))
+        self.scale = 2.0 ** (rows.bits - exponent(rows.extent))
         copies = COPIES if self.is_few else 1
         self.sums = torch.zeros(copies, k, rows.d, dtype=torch.int64, device=rows.device)
         self.squares = torch.zeros(copies, k, dtype=torch.int64, device=rows.device)
@@ -56,8 +53,8 @@ class MovedSums:
             rows.labels, previous, self.moved_rows, count, rows.n, 4096, num_warps=4
         )
         add_moved[(rows.processors * 16,)](
-            rows.X, rows.pivot, self.moved_rows, count, rows.labels, previous, self.sums, self.squares, self.sizes,
-            self.scale, self.square_scale, self.k, rows.d, triton.next_power_of_2(rows.d), 64, COPIES, num_warps=4,
+            rows.X, rows.pivot, self.moved_rows, count, rows.labels, previous, rows.squares, self.sums, self.squares,
+            self.sizes, self.scale, self.k, rows.d, triton.next_power_of_2(rows.d), 64, COPIES, num_warps=4,
         )  # fmt: skip
         return count[0]
 
@@ -71,7 +68,7 @@ class MovedSums:
         sort_moved[grid](rows.labels, previous, ends - entries, self.moved_rows, rows.n, 1024, num_warps=4)
         block, shares = min(triton.next_power_of_2(rows.d), 128), max(32, 32768 // self.k)
         sum_moved[(self.k, shares, triton.cdiv(rows.d, block))](
-            rows.X, rows.pivot, self.moved_rows, ends, entries, self.sums, self.squares, self.scale, self.square_scale,
+            rows.X, rows.pivot, self.moved_rows, ends, entries, rows.squares, self.sums, self.squares, self.scale,
             rows.d, block, 1024 // block, shares, num_warps=1,
         )  # fmt: skip
         return moves[0].sum()
@@ -88,12 +85,12 @@ class MovedSums:
         sum_dx = torch.empty(k, rows.d, dtype=torch.float64, device=rows.device)
         host = torch.empty(2 * k + 3, dtype=torch.float64, device=rows.device)
         cluster_statistics[(k,)](
-            sums, squares, sizes, rows.pivot, centers, sum_dx, host, 1.0 / self.scale, 1.0 / self.square_scale,
+            sums, squares, sizes, rows.pivot, centers, sum_dx, host, 1.0 / self.scale, 1.0 / rows.square_scale,
             k, rows.d, min(triton.next_power_of_2(rows.d), 512), num_warps=1 if rows.d <= 128 else 4,
         )  # fmt: skip
         host[2 * k] = changed
         host[2 * k + 1] = rows.out_of_range
-        host[2 * k + 2] = squares.sum() / self.square_scale
+        host[2 * k + 2] = squares.sum() / rows.square_scale
         return sum_dx, host
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from coterie.kernels.cuda.prepare_rows import as_integer
 from coterie.kernels.cuda.rescore import append
 
 
@@ -52,22 +53,16 @@ def sort_moved(
 
 
 @triton.jit
-def _as_integer(x):
-    """The nearest integer of float64 numbers below 2^51: the digits that remain if 1.5 * 2^52 is added."""
-    return (x + 6755399441055744.0).to(tl.int64, bitcast=True) - 0x4338000000000000
-
-
-@triton.jit
 def sum_moved(
     X,  # in   (n, D)
     pivot,  # in   (D,) float64
     rows,  # in   from `sort_moved`
     ends,  # in   (k,) end of each cluster in `rows`
     entries,  # in   (k,) number of its entries
+    row_squares,  # in   (n,) int64 of |x - pivot|²
     sums,  # i/o  (k, D) int64 of x - pivot
     squares,  # i/o  (k,) int64 of |x - pivot|²
     scale,
-    square_scale,
     D: tl.constexpr,
     BD: tl.constexpr,
     BN: tl.constexpr,
@@ -81,7 +76,7 @@ def sum_moved(
     if start < end:
         center = tl.load(pivot + d, mask=d < D, other=0.0)
         sum_x = tl.zeros([BN, BD], tl.int64)
-        sum_squares = tl.zeros([BN, BD], tl.int64)
+        sum_squares = tl.zeros([BN], tl.int64)
         for first in range(start, end, BN * SHARES):
             index = first + tl.arange(0, BN)
             inside = index < end
@@ -92,10 +87,12 @@ def sum_moved(
             x = tl.load(X + row[:, None] * D + d[None, :], mask=mask, other=0.0).to(tl.float64) - center[None, :]
             x = tl.where(mask, x, 0.0)
             sign = tl.where(has_left, -1.0, 1.0).to(tl.float64)[:, None]
-            sum_x += _as_integer(sign * x * scale)
-            sum_squares += _as_integer(sign * x * x * square_scale)
+            sum_x += as_integer(sign * x * scale)
+            square = tl.load(row_squares + row, mask=inside, other=0)
+            sum_squares += tl.where(has_left, -square, square)
         tl.atomic_add(sums + cluster.to(tl.int64) * D + d, tl.sum(sum_x, axis=0), mask=d < D, sem="relaxed")
-        tl.atomic_add(squares + cluster, tl.sum(tl.sum(sum_squares, axis=1), axis=0), sem="relaxed")
+        if tl.program_id(2) == 0:
+            tl.atomic_add(squares + cluster, tl.sum(sum_squares, axis=0), sem="relaxed")
 
 
 @triton.jit
@@ -121,11 +118,11 @@ def add_moved(
     count,  # in   (1,)
     labels,  # in   (n,)
     previous,  # i/o  (n,) becomes equal to `labels`
+    row_squares,  # in   (n,) int64
     sums,  # i/o  (COPIES, k, D) int64
     squares,  # i/o  (COPIES, k) int64
     sizes,  # i/o  (COPIES, k) int32
     scale,
-    square_scale,
     k,
     D: tl.constexpr,
     BD: tl.constexpr,
@@ -148,8 +145,8 @@ def add_moved(
         mask = inside[:, None] & (d < D)[None, :]
         x = tl.load(X + row[:, None] * D + d[None, :], mask=mask, other=0.0).to(tl.float64) - center[None, :]
         x = tl.where(mask, x, 0.0)
-        value = _as_integer(x * scale)
-        square = _as_integer(tl.sum(x * x, axis=1) * square_scale)
+        value = as_integer(x * scale)
+        square = tl.load(row_squares + row, mask=inside, other=0)
         tl.atomic_add(sums + new[:, None] * D + d[None, :], value, mask=mask, sem="relaxed")
         tl.atomic_add(squares + new, square, mask=inside, sem="relaxed")
         tl.atomic_add(sizes + new, 1, mask=inside, sem="relaxed")
